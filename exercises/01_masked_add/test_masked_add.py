@@ -1,0 +1,51 @@
+"""01 · Masked add: what a right kernel must do."""
+
+from grader import Exercise, normal
+
+exercise = Exercise(
+    entry="masked_add",
+    reference=lambda x, y: x + y,  # called in float64, on the very numbers the kernel got
+    returns="z",
+    bound="exact",  # one addition has one right rounding
+    minutes=15,
+)
+
+
+def test_one_full_block(check):
+    check(normal(1024), normal(1024))
+
+
+def test_four_full_blocks(check):
+    check(normal(4096), normal(4096))
+
+
+def test_the_last_block_has_one_element(check):
+    check(normal(1025), normal(1025))
+
+
+def test_the_last_block_lacks_one_element(check):
+    check(normal(1023), normal(1023))
+
+
+def test_the_size_is_a_prime(check):
+    check(normal(2411), normal(2411))
+
+
+def test_one_element(check):
+    check(normal(1), normal(1))
+
+
+def test_no_element(check):
+    check(normal(0), normal(0))
+
+
+def test_another_block_size_gives_the_same_result(check):
+    check(normal(1009), normal(1009), BLOCK_N=256)
+
+
+def test_each_element_is_read_and_written_once(traffic):
+    traffic(normal(5000), normal(5000), reads=1, writes=1)
+
+
+def test_no_program_is_idle(traffic):
+    traffic(normal(5000), normal(5000), idle=0)

@@ -1,0 +1,25 @@
+"""02 · Strided blocks: copy a matrix of any layout, one tile per program."""
+
+import triton
+import triton.language as tl
+
+BLOCK_M, BLOCK_N = 32, 64  # rows and columns of the tile that one program copies
+
+
+@triton.jit
+def strided_copy_kernel(
+    x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zm, stride_zn, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    # Program (i, j) copies the tile in block row i and block column j: about 6 lines.
+    # YOUR CODE HERE
+    pass
+
+
+def strided_copy(x, z):
+    """x, z: [M, N] of one dtype, any strides. Copies x into z and returns z."""
+    M, N = x.shape
+    grid = (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
+    strided_copy_kernel[grid](
+        x, z, M, N, x.stride(0), x.stride(1), z.stride(0), z.stride(1), BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N
+    )
+    return z

@@ -1,0 +1,72 @@
+"""02 · Strided blocks: what a right kernel must do."""
+
+from grader import Exercise, normal, output
+
+exercise = Exercise(
+    entry="strided_copy",
+    reference=lambda x, z: x,
+    returns="z",  # the argument z: given, filled and returned
+    bound="bits",  # a copy changes no bit
+    minutes=20,
+    presumes=("01_masked_add",),
+)
+
+
+def test_one_full_tile(check):
+    check(normal(32, 64), output(32, 64))
+
+
+def test_tiles_at_the_edges_are_partial(check):
+    check(normal(37, 153), output(37, 153))
+
+
+def test_more_rows_than_columns(check):
+    check(normal(131, 77), output(131, 77))
+
+
+def test_one_element(check):
+    check(normal(1, 1), output(1, 1))
+
+
+def test_one_row(check):
+    check(normal(1, 170), output(1, 170))
+
+
+def test_the_source_is_a_transposed_view(check):
+    check(normal(37, 153).transposed(), output(37, 153))
+
+
+def test_the_target_is_a_transposed_view(check):
+    check(normal(37, 153), output(37, 153).transposed())
+
+
+def test_source_and_target_are_transposed_views(check):
+    check(normal(37, 153).transposed(), output(37, 153).transposed())
+
+
+def test_the_source_is_every_second_element(check):
+    check(normal(37, 153).every_second(), output(37, 153))
+
+
+def test_the_target_is_every_second_element(check):
+    check(normal(37, 153), output(37, 153).every_second())
+
+
+def test_rows_of_the_source_are_padded(check):
+    check(normal(37, 153).padded(), output(37, 153))
+
+
+def test_rows_of_the_target_are_padded(check):
+    check(normal(37, 153), output(37, 153).padded())
+
+
+def test_the_source_is_one_row_seen_many_times(check):
+    check(normal(37, 153).expanded(), output(37, 153))
+
+
+def test_another_tile_gives_the_same_result(check):
+    check(normal(37, 53), output(37, 53), BLOCK_M=16, BLOCK_N=8)
+
+
+def test_each_element_is_read_and_written_once(traffic):
+    traffic(normal(100, 200), output(100, 200), reads=1, writes=1)

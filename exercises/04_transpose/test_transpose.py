@@ -1,0 +1,52 @@
+"""04 · Tiled transpose: what a right kernel must do."""
+
+from grader import Exercise, normal
+
+exercise = Exercise(
+    entry="transpose",
+    reference=lambda x: x.t(),
+    returns="z",
+    bound="bits",  # a transpose changes no bit
+    minutes=20,
+    presumes=("02_strided_blocks",),
+)
+
+
+def test_one_full_tile(check):
+    check(normal(64, 64))
+
+
+def test_more_rows_than_columns(check):
+    check(normal(131, 77))
+
+
+def test_more_columns_than_rows(check):
+    check(normal(33, 200))
+
+
+def test_one_row(check):
+    check(normal(1, 170))
+
+
+def test_one_column(check):
+    check(normal(170, 1))
+
+
+def test_the_input_is_a_transposed_view(check):
+    check(normal(77, 131).transposed())
+
+
+def test_the_input_is_every_second_element(check):
+    check(normal(77, 131).every_second())
+
+
+def test_rows_of_the_input_are_padded(check):
+    check(normal(77, 131).padded())
+
+
+def test_a_tile_need_not_be_square(check):
+    check(normal(77, 131), BLOCK_M=16, BLOCK_N=32)
+
+
+def test_each_element_is_read_and_written_once(traffic):
+    traffic(normal(200, 150), reads=1, writes=1)

@@ -1,0 +1,27 @@
+"""04 · Tiled transpose: read a tile along one stride, turn it with tl.trans, write it along the other."""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_M, BLOCK_N = 64, 64  # rows and columns of the tile of x that one program turns
+
+
+@triton.jit
+def transpose_kernel(
+    x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zn, stride_zm, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    # Program (i, j) reads tile (i, j) of x and writes tile (j, i) of z: about 7 lines.
+    # YOUR CODE HERE
+    pass
+
+
+def transpose(x):
+    """x: [M, N] fp32 or fp16, any strides. Returns z, [N, M] contiguous, with z[n, m] = x[m, n]."""
+    M, N = x.shape
+    z = torch.empty((N, M), dtype=x.dtype, device=x.device)
+    grid = (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
+    transpose_kernel[grid](
+        x, z, M, N, x.stride(0), x.stride(1), z.stride(0), z.stride(1), BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N
+    )
+    return z

@@ -1,0 +1,74 @@
+"""05 · Grouped matmul: what a right kernel must do."""
+
+from grader import Exercise, cancelling, integers, normal, one_hot, uniform
+
+exercise = Exercise(
+    entry="matmul",
+    reference=lambda a, b: a @ b,  # called in float64
+    returns="c",
+    bound="gemm",  # fp32 accumulation, one rounding to fp16
+    dtypes=("float16",),
+    minutes=50,
+    presumes=("02_strided_blocks", "04_transpose"),
+)
+
+SMALL = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)  # many tiles from little data
+
+
+def test_one_tile(check):
+    check(normal(32, 32), normal(32, 32), **SMALL)
+
+
+def test_no_size_is_a_multiple_of_its_block(check):
+    check(normal(67, 97), normal(97, 131), **SMALL)
+
+
+def test_the_last_group_has_fewer_rows_of_tiles(check):
+    check(normal(97, 131), normal(131, 67), **SMALL)
+
+
+def test_one_step_past_a_full_block_of_k(check):
+    check(normal(131, 33), normal(33, 67), **SMALL)
+
+
+def test_one_element(check):
+    check(normal(1, 1), normal(1, 1))
+
+
+def test_full_size_tiles(check):
+    check(normal(201, 137), normal(137, 300))
+
+
+def test_small_integers_are_summed_exactly(check):
+    check(integers(67, 97), integers(97, 131), bound="exact", **SMALL)
+
+
+def test_long_sums_of_positive_numbers_keep_their_digits(check):
+    check(uniform(33, 1024), uniform(1024, 40), BLOCK_M=32, BLOCK_N=32, BLOCK_K=64)
+
+
+def test_sums_that_cancel_are_exact(check):
+    check(*cancelling(33, 1024, 40), bound="exact", BLOCK_M=32, BLOCK_N=32, BLOCK_K=64)
+
+
+def test_a_row_with_a_single_one_picks_a_row_of_b(check):
+    check(one_hot(67, 97), normal(97, 131), bound="exact", **SMALL)
+
+
+def test_both_inputs_are_transposed_views(check):
+    check(normal(67, 97).transposed(), normal(97, 131).transposed(), **SMALL)
+
+
+def test_rows_of_both_inputs_are_padded(check):
+    check(normal(67, 97).padded(), normal(97, 131).padded(), **SMALL)
+
+
+def test_a_is_read_once_per_column_of_tiles(traffic):
+    traffic(normal(64, 64), normal(64, 96), reads={"a": 3, "b": 2}, writes=1, **SMALL)
+
+
+def test_neighbouring_programs_share_what_they_read(traffic):
+    # 16 x 16 tiles, 16 programs at a time. In groups they span 4 rows and 4 columns of tiles: a and b are each read
+    # 4 times. Row by row they span 1 row and 16 columns, and b is read 16 times.
+    blocks = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, GROUP_M=4)
+    traffic(normal(256, 16), normal(16, 256), reads={"a": 8, "b": 8}, writes=1, at_once=16, **blocks)

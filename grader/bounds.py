@@ -1,0 +1,52 @@
+"""How far a right kernel's result may lie from the exact one: a model of rounding per operation, not a taste.
+
+    tolerance_i = 1.25 u_out |ref_i|  +  c S_i  +  eta
+
+u_out is the unit roundoff of the output's dtype: one correct rounding costs 1.0 of it, the rest is slack. S_i sums
+|terms| that make output i, so cancellation is paid for where it happens and nowhere else; c counts roundings of fp32
+arithmetic (u32 = 2**-24). eta is the smallest step of the dtype near 0: subnormal fp16, flushed fp32. The terms are
+added per element; no share of wrong elements is ever allowed. Sources: N. Higham, Accuracy and Stability of Numerical
+Algorithms, chapters 3 and 4 (sums, products), and the blocked order in which kernels add.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+
+U32 = 2.0**-24
+UNIT_ROUNDOFF = {torch.float64: 2.0**-53, torch.float32: U32, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
+ETA = {torch.float64: 0.0, torch.float32: 2.0**-126, torch.float16: 2.0**-24, torch.bfloat16: 2.0**-126}
+
+# "bits": the same bits, for copies. "exact": the exact result rounded once (-0.0 equals 0.0).
+EXACT = ("bits", "exact")
+
+
+def _softmax(inputs: Sequence[torch.Tensor], ref: torch.Tensor) -> torch.Tensor:
+    """exp of a rounded difference errs by |x - max| u; division, exp and the blocked sum add about 20 u."""
+    (x,) = inputs
+    distance = (x - x.amax(dim=-1, keepdim=True)).abs()
+    return ref * (20 + 2 * distance.nan_to_num(posinf=0.0)) * U32
+
+
+def _gemm(inputs: Sequence[torch.Tensor], ref: torch.Tensor) -> torch.Tensor:
+    """Blocked fp32 sums grow like the square root of the steps; tensor cores truncate: the second term."""
+    a, b = inputs
+    steps = a.shape[-1] / 16
+    return (4 * math.sqrt(steps + 4) + 2 * steps) * U32 * (a.abs() @ b.abs())
+
+
+ACCUMULATED: dict[str, Callable[[Sequence[torch.Tensor], torch.Tensor], torch.Tensor]] = {
+    "softmax": _softmax,
+    "gemm": _gemm,
+}
+
+
+def tolerance(bound: str, inputs: Sequence[torch.Tensor], ref: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Largest |out - ref| that rounding explains; [shape of ref], float64. 0 everywhere for exact bounds."""
+    if bound in EXACT:
+        return torch.zeros_like(ref)
+    rounding = 1.25 * UNIT_ROUNDOFF[dtype] * ref.abs()
+    return rounding + ACCUMULATED[bound](inputs, ref) + ETA[dtype]

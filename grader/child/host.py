@@ -1,0 +1,136 @@
+"""The child's main loop: reads requests, runs the learner's file, writes replies. Its judgement is never asked for."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("TRITON_INTERPRET", "1")  # before the first import of triton
+
+import platform
+import resource
+import signal
+import sys
+import traceback
+from dataclasses import asdict
+
+import numpy as np
+import torch
+import triton
+
+from grader.child.call import Call
+from grader.child.interpreter import apply_fixes
+from grader.child.learner import LearnerFile
+from grader.protocol import LENGTHS, RunRequest, TensorSpec, pack, unpack_header, unpack_lengths
+
+MORE_MEMORY = 4 << 30  # address space for the learner's data, beyond what the libraries have mapped
+MOST_FILE_BYTES = 64 << 20
+
+
+class Pipe:
+    """Frames over two file descriptors. The functions are bound here, before any code of the learner runs."""
+
+    def __init__(self, request_fd: int, reply_fd: int, read=os.read, write=os.write):
+        self.request_fd, self.reply_fd = request_fd, reply_fd
+        self._read, self._write = read, write
+        os.set_inheritable(request_fd, False)
+        os.set_inheritable(reply_fd, False)
+
+    def receive(self) -> tuple[dict, bytes] | None:
+        """(header, blob), or None at the end."""
+        start = self._exactly(LENGTHS.size)
+        if start is None:
+            return None
+        header_bytes, blob_bytes = unpack_lengths(start)
+        header, blob = self._exactly(header_bytes), self._exactly(blob_bytes)
+        return None if header is None or blob is None else (unpack_header(header), blob)
+
+    def _exactly(self, count: int) -> bytes | None:
+        parts = []
+        while count:
+            part = self._read(self.request_fd, min(count, 1 << 20))
+            if not part:
+                return None
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    def send(self, header: dict, blob: bytes = b"") -> None:
+        frame = memoryview(pack(header, blob))
+        while frame:
+            frame = frame[self._write(self.reply_fd, frame) :]
+
+
+class Host:
+    def __init__(self):
+        self.file: LearnerFile | None = None
+        self.threads_before = _threads()
+
+    def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+        try:
+            handler = {"load": self.load, "run": self.run}[header["kind"]]
+            reply, reply_blob = handler(header, blob)
+        except BaseException:  # a mistake of ours, or of the parent's; never the learner's
+            return {"kind": "fault", "message": traceback.format_exc()[-4000:]}, b""
+        reply["threads"] = max(0, _threads() - self.threads_before)
+        reply["processes"] = _child_processes()
+        return reply, reply_blob
+
+    def load(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+        self.file = LearnerFile(header["filename"], blob)
+        error = self.file.load()
+        reply = {"kind": "loaded", "error": None if error is None else asdict(error)}
+        reply |= {"constants": self.file.constants(), "entries": self.file.entries()}
+        return reply, b""
+
+    def run(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+        names = RunRequest.__dataclass_fields__.keys() & header.keys()
+        fields = {name: header[name] for name in names}
+        fields["arguments"] = [TensorSpec.from_json(spec, len(blob)) for spec in header["arguments"]]
+        reply, reply_blob = Call(self.file, RunRequest(**fields), blob).run()
+        return {"kind": "ran", **reply}, reply_blob
+
+
+def main(request_fd: int, reply_fd: int) -> None:
+    pipe = Pipe(request_fd, reply_fd)
+    leave = os._exit  # without the learner's atexit functions and destructors
+    torch.set_num_threads(1)
+    sys.dont_write_bytecode = True
+    missing = apply_fixes()
+    _limit_resources()
+    host = Host()
+    versions = {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__}
+    versions["numpy"] = np.__version__
+    pipe.send({"kind": "ready", "versions": versions, "missing": missing})
+    while (request := pipe.receive()) is not None:
+        pipe.send(*host.handle(*request))
+    leave(0)
+
+
+def _limit_resources() -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a file over the limit becomes an OSError
+    with open("/proc/self/statm") as file:
+        mapped = int(file.read().split()[0]) * resource.getpagesize()
+    for limit, value in (
+        (resource.RLIMIT_AS, mapped + MORE_MEMORY),
+        (resource.RLIMIT_FSIZE, MOST_FILE_BYTES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, most = resource.getrlimit(limit)
+        value = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(limit, (value, value))
+
+
+def _threads() -> int:
+    return len(sys._current_frames())
+
+
+def _child_processes() -> int:
+    """Processes that this one started and that are still there."""
+    count = 0
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/children") as file:
+                count += len(file.read().split())
+        except OSError:  # the thread is gone, or the kernel does not tell
+            continue
+    return count

@@ -1,0 +1,94 @@
+"""Repairs of Triton's interpreter. Each replaces a private function; where a release has moved it, the repair is
+missing, not fatal: `apply_fixes` returns the names of the missing ones."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import triton.language as tl
+from triton.runtime import interpreter
+from triton.runtime.autotuner import Autotuner
+
+
+class AutotuneChoice:
+    """Nothing is timed here, so which configuration an autotuned kernel gets is a choice: the first or the last."""
+
+    last = False
+
+
+def apply_fixes() -> list[str]:
+    missing = []
+    for fix in (fix_index, fast_device_calls, pick_autotune_config, device_assert_fires):
+        try:
+            fix()
+        except Exception:
+            missing.append(fix.__name__)
+    return missing
+
+
+def fix_index() -> None:
+    """Triton up to 3.6 indexes with a one-element array; numpy from 2.4 refuses, and no `range(runtime value)` runs."""
+    original = interpreter._patch_lang_tensor
+
+    def patch_lang_tensor(tensor, scope):
+        original(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+
+    interpreter._patch_lang_tensor = patch_lang_tensor
+
+
+def fast_device_calls() -> None:
+    """Every call of a device function (tl.max, tl.cdiv ...) patches all of triton.language; once a launch is enough."""
+    original_patch, original_call = interpreter._patch_lang, interpreter.GridExecutor.__call__
+    launch = SimpleNamespace(depth=0, patched=set(), scopes=[])
+    modules_in = {}  # id of a function's globals -> (the globals, kept alive; the language modules among them)
+
+    def language_modules(names: dict) -> frozenset[str]:
+        if id(names) not in modules_in:
+            found = frozenset(module.__name__ for module in (tl, tl.core) if any(v is module for v in names.values()))
+            modules_in[id(names)] = (names, found)
+        return modules_in[id(names)][1]
+
+    def patch_once(function):
+        modules = language_modules(function.__globals__)
+        if not modules or not modules <= launch.patched:
+            launch.scopes.append(original_patch(function))
+            launch.patched |= modules
+        return SimpleNamespace(restore=lambda: None)
+
+    def call(executor, *args, **kwargs):
+        launch.depth += 1
+        try:
+            return original_call(executor, *args, **kwargs)
+        finally:
+            launch.depth -= 1
+            if launch.depth == 0:
+                while launch.scopes:  # the last patched first, so that the true originals end up in place
+                    launch.scopes.pop().restore()
+                launch.patched.clear()
+
+    interpreter._patch_lang = patch_once
+    interpreter.GridExecutor.__call__ = call
+
+
+def pick_autotune_config() -> None:
+    """@triton.autotune with several configurations asks for a GPU to time them on."""
+    original_run = Autotuner.run
+
+    def bench(autotuner, *args, config, **meta):
+        position = next(i for i, candidate in enumerate(autotuner.configs) if candidate is config)
+        return [float(-position if AutotuneChoice.last else position)] * 3
+
+    def run(autotuner, *args, **kwargs):
+        autotuner.cache.clear()  # the choice may differ from that of the call before
+        return original_run(autotuner, *args, **kwargs)
+
+    Autotuner._bench  # noqa: B018  (missing: not available)
+    Autotuner._bench, Autotuner.run = bench, run
+
+
+def device_assert_fires() -> None:
+    """Without `debug` tl.device_assert does nothing. The overflow checks, whose verdict nobody reads, only take time."""
+    options = interpreter.InterpreterOptions(debug=True, sanitize_overflow=False)
+    interpreter.interpreter_builder.options  # noqa: B018  (missing: not available)
+    interpreter.interpreter_builder.options = options

@@ -1,0 +1,141 @@
+"""The learner's file: importing it, calling its entry function, and putting what went wrong into words."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+from triton.runtime.errors import InterpreterError
+
+from grader.protocol import Failure
+
+MOST_MESSAGE = 500
+NO_DEVICE = ("Torch not compiled with CUDA", "no NVIDIA driver", "No CUDA GPUs", "active drivers", "CUDA driver")
+NO_MEMORY = ("can't allocate memory", "out of memory", "not enough memory")
+
+
+class Rejected(Exception):
+    """The file cannot be called as the exercise demands."""
+
+    def __init__(self, kind: str, message: str):
+        super().__init__(message)
+        self.kind = kind
+
+
+class LearnerFile:
+    def __init__(self, filename: str, source: bytes):
+        name = os.path.basename(filename) or "submission.py"
+        self.path = os.path.join(os.getcwd(), name)
+        self.stem = os.path.splitext(name)[0]
+        self.source = source
+        self.module: ModuleType | None = None
+
+    def load(self) -> Failure | None:
+        try:
+            self.source.decode("utf-8")
+        except UnicodeDecodeError as error:
+            return Failure("encoding", type(error).__name__, str(error)[:MOST_MESSAGE])
+        try:
+            with open(self.path, "wb") as file:
+                file.write(self.source)
+            spec = importlib.util.spec_from_file_location(self.stem, self.path)
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[self.stem] = module  # where inspect, and so Triton, looks for the source
+            spec.loader.exec_module(module)
+        except BaseException as error:  # a learner's file may raise anything, SystemExit too
+            sys.modules.pop(self.stem, None)
+            return self.failure(error, "load")
+        self.module = module
+        return None
+
+    def constants(self) -> dict[str, int]:
+        names = vars(self.module) if self.module else {}
+        return {name: value for name, value in names.items() if name.isupper() and type(value) is int}
+
+    def entries(self) -> list[str]:
+        names = vars(self.module) if self.module else {}
+        return [n for n, value in names.items() if callable(value) and getattr(value, "__module__", "") == self.stem]
+
+    def entry(self, name: str, arguments: int):
+        """The entry function, if it takes that many arguments."""
+        entry = getattr(self.module, name, None)
+        if not callable(entry):
+            raise Rejected("no-entry", f"{self.stem}.py defines no function {name}")
+        try:
+            signature = inspect.signature(entry)
+        except (TypeError, ValueError):
+            return entry
+        try:
+            signature.bind(*range(arguments))
+        except TypeError:
+            takes = len(signature.parameters)
+            plural = "" if takes == 1 else "s"
+            raise Rejected(
+                "arity", f"{name} takes {takes} argument{plural}, the grader calls it with {arguments}"
+            ) from None
+        return entry
+
+    @contextmanager
+    def with_constants(self, constants: dict[str, int]) -> Iterator[None]:
+        names = vars(self.module)
+        before = {name: names[name] for name in constants if name in names}
+        names.update({name: constants[name] for name in before})
+        try:
+            yield
+        finally:
+            names.update(before)
+
+    # ---- failures ---------------------------------------------------------------------------------------
+
+    def failure(self, error: BaseException, stage: str, kernel: str = "") -> Failure:
+        """`stage` is "load" or "host"; whatever came out of a running kernel says so by its type."""
+        in_kernel = isinstance(error, InterpreterError)
+        chain = [error]
+        while isinstance(chain[-1], InterpreterError) and chain[-1].__cause__ is not None:
+            chain.append(chain[-1].__cause__)
+        cause = chain[-1]
+        lines = (self._last_line(link) for link in reversed(chain))
+        line = next((line for line in lines if line), 0)
+        message = _text_of(cause)
+        kind = _special_kind(cause, message) or ("kernel" if in_kernel else stage)
+        if isinstance(cause, SyntaxError) and cause.filename == self.path:
+            kind, message = ("syntax" if stage == "load" else kind), str(cause.msg)
+            line = cause.lineno or line
+        return Failure(kind, type(cause).__name__, message[:MOST_MESSAGE], line, kernel if in_kernel else "")
+
+    def _last_line(self, error: BaseException) -> int:
+        line, trace = 0, error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.path:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return line
+
+
+def _special_kind(error: BaseException, message: str) -> str:
+    if isinstance(error, Rejected):
+        return error.kind
+    if isinstance(error, SystemExit):
+        return "exit"
+    if isinstance(error, ImportError):
+        return "import"
+    if isinstance(error, MemoryError):
+        return "memory"
+    if isinstance(error, (RuntimeError, AssertionError)):
+        if any(text in message for text in NO_DEVICE):
+            return "device"
+        if any(text in message for text in NO_MEMORY):
+            return "memory"
+    return ""
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error).strip()[:MOST_MESSAGE]
+    except BaseException:
+        return ""

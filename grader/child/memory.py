@@ -1,0 +1,334 @@
+"""The memory checker: every load, store and atomic of a kernel, checked exactly.
+
+Each tensor argument of a launch has a number, and its pointers carry the number in bits 48 to 62, above every address.
+All pointer arithmetic of the interpreter is numpy uint64, so the number survives offsets, broadcasts and descriptors,
+and an access knows which argument it was meant for, even where its address lies in another one.
+
+Nothing is raised: lanes that must not touch memory are masked off and the kernel runs on, so one run finds all.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+import triton.language as tl
+from triton.runtime import interpreter
+
+from grader.child.geometry import Geometry
+from grader.child.shadow import ATOMIC, NOBODY, SEVERAL, Shadow
+from grader.protocol import Finding, Launch, Traffic
+
+TAG_SHIFT = 48
+ADDRESS_MASK = np.uint64((1 << TAG_SHIFT) - 1)
+MOST_REPORTS = 64
+
+
+def make_handle(data: np.ndarray, dtype) -> interpreter.TensorHandle:
+    """A TensorHandle without the checks of its constructor."""
+    handle = object.__new__(interpreter.TensorHandle)
+    handle.data, handle.dtype, handle.attr = data, dtype, {}
+    return handle
+
+
+class View:
+    """A tensor argument of a launch."""
+
+    def __init__(self, tensor: torch.Tensor, shadow: Shadow, tag: int):
+        self.geometry, self.shadow = Geometry(tensor), shadow
+        self.low, self.high = (self.geometry.low | tag << TAG_SHIFT, self.geometry.high | tag << TAG_SHIFT)
+        self.base = np.uint64(shadow.base | tag << TAG_SHIFT)
+
+    def outside(self, tagged: np.ndarray, lowest: int, highest: int, item: int) -> np.ndarray | None:
+        """Which of the pointers do not lead to elements of this view; None: all do."""
+        if lowest < self.low or highest + item > self.high:
+            return (tagged < np.uint64(self.low)) | (tagged > np.uint64(max(self.high - item, 0)))
+        if self.geometry.holes is None:
+            return None
+        bad = self.geometry.holes[(tagged - np.uint64(self.low)).view(np.int64) // self.geometry.item]
+        return bad if bad.any() else None
+
+
+@dataclass
+class Access:
+    """One load, store or atomic, ready for the interpreter: pointers without numbers, masks without bad lanes."""
+
+    pointers: interpreter.TensorHandle
+    mask: interpreter.TensorHandle | None
+    view: View | None = None  # None: no argument, or several
+    active: np.ndarray | None = None  # the pointers of the lanes that touch memory
+
+
+@dataclass
+class Report:
+    """A finding whose argument may not have its final name yet."""
+
+    kind: str
+    line: int
+    program: list[int]
+    shadow: Shadow | None = None
+    geometry: Geometry | None = None  # of the kernel's argument, for an address outside it
+    address: int = 0
+    other: int = NOBODY
+    other_program: list[int] | None = None
+    count: int = 0
+    programs: set[int] = field(default_factory=set)
+
+
+class MemoryChecker:
+    def __init__(self, learner_file: str, *, order: str | int = "forward", fill: str = "poison", count_traffic=False,
+                 at_once: int = 1):  # fmt: skip
+        self.learner_file = learner_file
+        self.order, self.fill = order, fill
+        self.count_traffic, self.at_once = count_traffic, at_once
+        self.shadows: dict[int, Shadow] = {}  # by the address of the storage, over the whole call
+        self.reports: dict[tuple, Report] = {}
+        self.launches: list[Launch] = []
+        self.kernel = ""
+        self._forget_launch()
+
+    # ---- storages and launches ----------------------------------------------------------------------------
+
+    def shadow_of(self, tensor: torch.Tensor, **new) -> Shadow:
+        """The shadow of a tensor's storage; `new` describes the storage if it is not known yet."""
+        key = tensor.untyped_storage().data_ptr()
+        if key not in self.shadows:
+            self.shadows[key] = Shadow(tensor, **new)
+        return self.shadows[key]
+
+    def _forget_launch(self) -> None:
+        self.views: list[View | None] = [None]  # number 0: not a pointer to an argument
+        self.tags: dict[int, int] = {}  # id of a tensor -> its number
+        self.grid, self.dimensions = (1, 1, 1), 3
+        self.program, self.permutation = 0, None
+        self.ordered: set[int] = set()  # programs that an atomic has ordered before this one
+
+    def begin_launch(self, kernel: str, arguments: list[tuple[str, object]]) -> None:
+        self._forget_launch()
+        self.kernel = kernel
+        self.launch = Launch(kernel, [], self.learner_line())
+        if len(self.launches) < MOST_REPORTS:
+            self.launches.append(self.launch)
+        for name, value in arguments:
+            self._register(name, value)
+
+    def _register(self, name: str, value: object) -> None:
+        if isinstance(value, tuple):
+            for number, item in enumerate(value):
+                self._register(f"{name}[{number}]", item)
+        elif isinstance(value, interpreter.TensorDescriptor):
+            self._register(name, value.base)
+        elif hasattr(value, "data_ptr"):
+            tensor = interpreter._unwrap_tensor(value)
+            shadow = self.shadow_of(tensor)
+            shadow.parameter = shadow.parameter or name.removesuffix("_ptr")
+            self.tags[id(value)] = tag = len(self.views)
+            self.views.append(View(tensor, shadow, tag))
+
+    def grid_given(self, grid: tuple[int, ...]) -> None:
+        """The grid as the learner wrote it: programs are named with as many numbers as it has."""
+        self.dimensions = len(grid)
+
+    def begin_grid(self, grid: tuple[int, int, int]) -> None:
+        self.grid = grid
+        self.launch.grid = list(grid[: self.dimensions])
+        programs = grid[0] * grid[1] * grid[2]
+        if self.order == "reverse":
+            self.permutation = np.arange(programs)[::-1]
+        elif self.order != "forward":
+            self.permutation = np.random.default_rng(self.order).permutation(programs)
+
+    def begin_program(self, x: int, y: int, z: int) -> tuple[int, int, int]:
+        """The program that runs at this turn."""
+        _, size_y, size_z = self.grid
+        self.program = (x * size_y + y) * size_z + z
+        if self.permutation is not None:
+            self.program = int(self.permutation[self.program])
+        self.ordered = set()
+        return self.index_of(self.program)
+
+    def index_of(self, program: int) -> tuple[int, int, int]:
+        _, size_y, size_z = self.grid
+        return program // (size_y * size_z), program // size_z % size_y, program % size_z
+
+    def end_launch(self) -> None:
+        for view in self.views[1:]:
+            view.shadow.end_launch(self.grid)
+        self._forget_launch()
+
+    # ---- one access -----------------------------------------------------------------------------------------
+
+    def access(self, pointers, mask, kind: str) -> Access:
+        tagged = pointers.data
+        lanes = None if mask is None else np.broadcast_to(mask.data, tagged.shape)
+        active = tagged.ravel() if lanes is None or lanes.all() else tagged[lanes]
+        access = Access(make_handle(tagged & ADDRESS_MASK, pointers.dtype), mask)
+        if active.size == 0:
+            return access
+        lowest, highest = int(active.min()), int(active.max())
+        tag = lowest >> TAG_SHIFT
+        if tag != highest >> TAG_SHIFT or not 0 < tag < len(self.views):
+            return self._access_to_several(pointers, access, lanes, kind)
+        view = self.views[tag]
+        item = item_size(pointers)
+        bad = view.outside(active, lowest, highest, item)
+        if bad is not None:
+            self._report_outside(view, active[bad], kind)
+            kept = np.ones(tagged.shape, bool) if lanes is None else np.array(lanes)
+            kept[kept] = ~bad
+            access.mask, active = make_handle(kept, tl.int1), active[~bad]
+            if active.size == 0:
+                return access
+        access.view, access.active = view, active
+        self._note(view, active, item, kind)
+        return access
+
+    def _access_to_several(self, pointers, access: Access, lanes, kind: str) -> Access:
+        """One access through pointers of several arguments: each argument's lanes by themselves."""
+        tags = pointers.data >> np.uint64(TAG_SHIFT)
+        good = np.ones(tags.shape, bool) if lanes is None else np.array(lanes)
+        for tag in np.unique(tags[good]):
+            chosen = good & (tags == tag)
+            if 0 < tag < len(self.views):
+                kept = self.access(pointers, make_handle(chosen, tl.int1), kind).mask.data
+            else:
+                kept = chosen & self._in_known_memory(pointers.data, item_size(pointers))
+                if (kept != chosen).any():
+                    self.report("wild-pointer", count=int((kept != chosen).sum()))
+            good &= ~chosen | kept
+        access.mask = make_handle(good, tl.int1)
+        return access
+
+    def _in_known_memory(self, addresses: np.ndarray, item: int) -> np.ndarray:
+        known = np.zeros(addresses.shape, bool)
+        for shadow in self.shadows.values():
+            if shadow.size >= item:
+                last = np.uint64(shadow.base + shadow.size - item)
+                known |= (addresses >= np.uint64(shadow.base)) & (addresses <= last)
+        return known
+
+    def _note(self, view: View, active: np.ndarray, item: int, kind: str) -> None:
+        shadow = view.shadow
+        units = shadow.units_of(active - view.base, item)
+        if kind == "load":
+            sights = shadow.note_load(units, self.program, self.ordered)
+            shadow.bytes_read += self._bytes_read(shadow, units, active, item)
+        else:
+            note = shadow.note_store if kind == "store" else shadow.note_atomic
+            sights = note(units, self.program, self.ordered)
+            shadow.bytes_written += item * (distinct(active) if self.count_traffic else active.size)
+            if shadow.read_only:
+                self.report("input-written", view, int(active[0] & ADDRESS_MASK), active.size)
+        lanes_to_units = units.size // active.size
+        for sight in sights:
+            address = int(active[sight.position // lanes_to_units] & ADDRESS_MASK)
+            self.report(sight.kind, view, address, sight.count, sight.other)
+
+    def _bytes_read(self, shadow: Shadow, units: np.ndarray, active: np.ndarray, item: int) -> int:
+        if not self.count_traffic:
+            return item * active.size
+        if self.at_once > 1:
+            return shadow.unit * shadow.count_fresh(units, self.program // self.at_once)
+        return item * distinct(active)
+
+    def note_masked_fill(self) -> None:
+        """A load without `other` had lanes masked off by its own mask."""
+        line = self.learner_line()
+        if line not in self.launch.unmasked_fills and len(self.launch.unmasked_fills) < MOST_REPORTS:
+            self.launch.unmasked_fills.append(line)
+
+    def check_lanes(self, access: Access, values) -> None:
+        """After a store: does memory hold what each lane wrote?"""
+        if access.view is None or values.data.size == 1 or is_increasing(access.active):
+            return
+        wrote = np.ascontiguousarray(values.data)
+        lanes = np.broadcast_to(access.mask.data, wrote.shape)
+        found = interpreter._interpreter.load(access.pointers.data, lanes, np.zeros_like(wrote), wrote.dtype)
+        bits = f"u{wrote.dtype.itemsize}"
+        lost = (found.view(bits) != wrote.view(bits)) & lanes
+        if lost.any():
+            self.report("lane-conflict", access.view, int(access.pointers.data[lost][0]), int(lost.sum()))
+
+    # ---- reports ----------------------------------------------------------------------------------------------
+
+    def _report_outside(self, view: View, bad: np.ndarray, kind: str) -> None:
+        self.report(f"out-of-bounds-{kind}", view, int(bad[0] & ADDRESS_MASK), bad.size)
+
+    def report(self, kind: str, view: View | None = None, address: int = 0, count: int = 1, other: int = NOBODY):
+        line = self.learner_line()
+        key = (kind, view.shadow.base if view else 0, line)
+        if key not in self.reports:
+            if len(self.reports) >= MOST_REPORTS:
+                return
+            shadow, geometry = (view.shadow, view.geometry) if view else (None, None)
+            report = Report(kind, line, self._name_program(self.program), shadow, geometry, address)
+            other = ATOMIC - other if other <= ATOMIC else other
+            report.other_program = self._name_program(other) if other >= 0 else None
+            self.reports[key] = report
+        self.reports[key].count += count
+        self.reports[key].programs.add(self.program)
+
+    def _name_program(self, program: int) -> list[int]:
+        return list(self.index_of(program)[: self.dimensions])
+
+    def learner_line(self) -> int:
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename != self.learner_file:
+            frame = frame.f_back
+        return frame.f_lineno if frame else 0
+
+    # ---- the end of the call ------------------------------------------------------------------------------------
+
+    def name_result(self, tensor: torch.Tensor, name: str) -> None:
+        """Memory that the entry allocated and returns is known by the result's name and shape."""
+        shadow = self.shadow_of(tensor)
+        if not shadow.name:
+            shadow.name, shadow.geometry = name, Geometry(tensor)
+
+    def name_of(self, shadow: Shadow | None) -> str:
+        return "" if shadow is None else shadow.name or shadow.parameter
+
+    def findings(self) -> list[Finding]:
+        return [self._finding(report) for report in self.reports.values()]
+
+    def _finding(self, report: Report) -> Finding:
+        finding = Finding(report.kind, self.name_of(report.shadow), report.line, report.program, report.other_program,
+                          count=report.count, programs=len(report.programs))  # fmt: skip
+        if report.shadow is None:
+            return finding
+        if not report.kind.startswith("out-of-bounds"):
+            finding.element = report.shadow.geometry.element(report.address)
+            finding.linear = report.shadow.geometry.linear(report.address)
+            return finding
+        finding.linear = report.geometry.linear(report.address)
+        finding.between = report.geometry.is_between(report.address)
+        finding.reached = report.kind == "out-of-bounds-load"
+        for shadow in self.shadows.values():
+            if shadow is not report.shadow and shadow.base <= report.address < shadow.base + shadow.size:
+                finding.neighbour = self.name_of(shadow)
+        return finding
+
+    def traffic(self) -> list[Traffic]:
+        totals: dict[str, Traffic] = {}
+        for shadow in self.shadows.values():
+            if shadow.parameter or shadow.bytes_read or shadow.bytes_written:
+                geometry = shadow.geometry
+                total = totals.setdefault(self.name_of(shadow), Traffic(self.name_of(shadow)))
+                total.read += shadow.bytes_read
+                total.written += shadow.bytes_written
+                total.size = max(total.size, geometry.distinct * geometry.item)
+        return list(totals.values())[:MOST_REPORTS]
+
+
+def item_size(pointers) -> int:
+    return max(1, pointers.get_element_ty().primitive_bitwidth // 8)
+
+
+def is_increasing(addresses: np.ndarray) -> bool:
+    return bool((addresses[1:] > addresses[:-1]).all())
+
+
+def distinct(addresses: np.ndarray) -> int:
+    return addresses.size if is_increasing(addresses) else int(np.unique(addresses).size)

@@ -1,0 +1,166 @@
+"""What the memory checker remembers of each storage: who read and who wrote every part of it.
+
+A storage is divided into units, the smallest elements that anybody has used in it. `writer` and `reader` belong to one
+launch, since races are between the programs of one launch; what is initialised, and by which program last, belongs to
+the whole call, so that a second kernel may read what a first one wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from grader.child.geometry import Geometry
+
+NOBODY, SEVERAL = -1, -2  # instead of a program number
+ATOMIC = -3  # a unit that program p last changed atomically holds ATOMIC - p
+MOST_LOCKS = 16  # lanes of an atomic that may be meant to order programs (a lock, a counter); more are data
+OLD_CONTENT = -2  # in a map of writers: not written by a kernel, but initialised all the same
+
+
+@dataclass
+class Sight:
+    """One kind of mistake in one access: where it was seen first."""
+
+    kind: str
+    position: int  # among the lanes of the access
+    count: int
+    other: int = NOBODY  # the other program
+
+
+class Shadow:
+    def __init__(self, tensor: torch.Tensor, *, name: str = "", initialised: bool = True, read_only: bool = False):
+        storage = tensor.untyped_storage()
+        self.kept_alive = storage  # so that no other storage takes its address
+        self.base, self.size = storage.data_ptr(), storage.nbytes()
+        self.unit = tensor.element_size()
+        self.geometry = Geometry(tensor)  # of the tensor that gives its name to this storage
+        self.name, self.parameter = name, ""
+        self.read_only = read_only
+        self.initialised = None if initialised else np.zeros(self.units, bool)  # None: all of it
+        self.last_writer: np.ndarray | None = None  # over all launches of the call
+        self.last_grid = (1, 1, 1)
+        self.bytes_read = self.bytes_written = 0
+        self.begin_launch()
+
+    def begin_launch(self) -> None:
+        self.writer: np.ndarray | None = None
+        self.reader: np.ndarray | None = None
+        self.group: np.ndarray | None = None  # the group of programs that read each unit last
+        self.written = False
+        self.released: dict[int, set[int]] = {}  # unit -> programs ordered before whoever does the next atomic on it
+
+    @property
+    def units(self) -> int:
+        return -(-self.size // self.unit)
+
+    # ---- units ------------------------------------------------------------------------------------------
+
+    def units_of(self, offsets: np.ndarray, item: int) -> np.ndarray:
+        """Units at these byte offsets (uint64) for elements of `item` bytes."""
+        if item < self.unit:
+            self._refine(item)
+        units = (offsets >> np.uint64(self.unit.bit_length() - 1)).view(np.int64)
+        if item > self.unit:
+            units = (units[:, None] + np.arange(item // self.unit)).ravel()
+        if self.writer is None:
+            self.writer, self.reader = np.full(self.units, NOBODY, np.int32), np.full(self.units, NOBODY, np.int32)
+        return units
+
+    def _refine(self, unit: int) -> None:
+        factor, self.unit = self.unit // unit, unit
+        for name in ("initialised", "last_writer", "writer", "reader", "group"):
+            table = getattr(self, name)
+            if table is not None:
+                setattr(self, name, np.repeat(table, factor)[: self.units])
+        self.released = {unit * factor: programs for unit, programs in self.released.items()}
+
+    def fill(self, tensor: torch.Tensor) -> None:
+        """A torch operation initialised these elements of the storage."""
+        if self.initialised is None or not tensor.numel():
+            return
+        if tensor.element_size() < self.unit:
+            self._refine(tensor.element_size())
+        step = tensor.element_size() // self.unit
+        start = (tensor.data_ptr() - self.base) // self.unit
+        for part in range(step):
+            table = self.initialised[start + part :]
+            strides = [s * step * table.itemsize for s in tensor.stride()]
+            np.lib.stride_tricks.as_strided(table, tensor.shape, strides)[...] = True
+
+    # ---- accesses ---------------------------------------------------------------------------------------
+
+    def note_load(self, units: np.ndarray, program: int, ordered: set[int]) -> Iterator[Sight]:
+        if self.written or self.initialised is not None:
+            writer = self.writer[units]
+            if self.initialised is not None:
+                yield from _sights("uninitialised-read", (writer == NOBODY) & ~self.initialised[units])
+            yield from _races("race-read-after-write", (writer >= 0) & (writer != program), writer, ordered)
+        reader = self.reader[units]
+        self.reader[units] = np.where((reader == NOBODY) | (reader == program), np.int32(program), np.int32(SEVERAL))
+
+    def note_store(self, units: np.ndarray, program: int, ordered: set[int]) -> Iterator[Sight]:
+        writer, reader = self.writer[units], self.reader[units]
+        yield from _races("race-write-write", (writer >= 0) & (writer != program), writer, ordered)
+        yield from _races("race-write-after-read", (reader != NOBODY) & (reader != program), reader, ordered)
+        self.writer[units] = program
+        self.written = True
+
+    def note_atomic(self, units: np.ndarray, program: int, ordered: set[int]) -> Iterator[Sight]:
+        """Atomics of several programs are fine; an atomic after another program's plain store is not."""
+        if units.size <= MOST_LOCKS:
+            for unit in units.tolist():  # whoever does an atomic is ordered after those who did one there before
+                ordered |= self.released.setdefault(unit, set())
+                self.released[unit] |= ordered | {program}
+        writer = self.writer[units]
+        yield from _races("race-atomic-after-write", (writer >= 0) & (writer != program), writer, ordered)
+        self.writer[units] = ATOMIC - program
+        self.written = True
+
+    def count_fresh(self, units: np.ndarray, group: int) -> int:
+        """How many different units no program of this group has read before."""
+        if self.group is None:
+            self.group = np.full(self.units, NOBODY, np.int32)
+        fresh = units[self.group[units] != group]
+        self.group[fresh] = group
+        return int(np.unique(fresh).size)
+
+    # ---- the end of a launch and of the call --------------------------------------------------------------
+
+    def end_launch(self, grid: tuple[int, int, int]) -> None:
+        if self.written:
+            wrote = self.writer != NOBODY
+            if self.last_writer is None:
+                self.last_writer = np.full(self.units, NOBODY, np.int32)
+            np.copyto(self.last_writer, np.where(self.writer > NOBODY, self.writer, ATOMIC - self.writer), where=wrote)
+            self.last_grid = grid
+            if self.initialised is not None:
+                self.initialised |= wrote
+        self.begin_launch()
+
+    def writers_of(self, tensor: torch.Tensor) -> np.ndarray:
+        """For each element of a tensor on this storage the last program that wrote it."""
+        if tensor.element_size() < self.unit:
+            self._refine(tensor.element_size())
+        table = np.full(self.units, NOBODY, np.int32) if self.last_writer is None else self.last_writer
+        initialised = True if self.initialised is None else self.initialised
+        table = np.where((table == NOBODY) & initialised, np.int32(OLD_CONTENT), table)
+        step = tensor.element_size() // self.unit
+        start = (tensor.data_ptr() - self.base) // self.unit
+        strides = [s * step * table.itemsize for s in tensor.stride()]
+        return np.lib.stride_tricks.as_strided(table[start:], tensor.shape, strides)
+
+
+def _sights(kind: str, bad: np.ndarray, others: np.ndarray | None = None) -> Iterator[Sight]:
+    if bad.any():
+        position = int(np.argmax(bad))
+        yield Sight(kind, position, int(bad.sum()), NOBODY if others is None else int(others[position]))
+
+
+def _races(kind: str, bad: np.ndarray, others: np.ndarray, ordered: set[int]) -> Iterator[Sight]:
+    if ordered and bad.any():  # an atomic has ordered this program after some; of SEVERAL it cannot be told
+        bad = bad & ~np.isin(others, [*ordered, SEVERAL])
+    yield from _sights(kind, bad, others)

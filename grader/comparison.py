@@ -1,0 +1,65 @@
+"""Is a result right? Every element against the exact one, within the bound of the operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from grader.bounds import tolerance
+from grader.inputs import BITS
+
+
+@dataclass
+class Comparison:
+    """out and ref are [any shape]; `error` is |out - ref| in units of the bound, infinite for exact mismatches."""
+
+    out: torch.Tensor  # the submission's dtype
+    expected: torch.Tensor  # ref rounded to that dtype
+    ref: torch.Tensor  # float64
+    wrong: torch.Tensor  # bool
+    error: torch.Tensor  # float64
+
+    @property
+    def right(self) -> bool:
+        return not bool(self.wrong.any())
+
+    @property
+    def wrong_count(self) -> int:
+        return int(self.wrong.sum())
+
+    @property
+    def largest_error(self) -> float:
+        """The worst element's error as a multiple of the bound; 0 for an empty result."""
+        return float(self.error.max()) if self.error.numel() else 0.0
+
+    @property
+    def first_wrong(self) -> tuple[int, ...]:
+        """Index of the first wrong element in C order."""
+        position = int(self.wrong.flatten().to(torch.uint8).argmax())
+        return tuple(int(i) for i in torch.unravel_index(torch.tensor(position), self.wrong.shape))
+
+
+def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[torch.Tensor]) -> Comparison:
+    """`ref` and `inputs` in float64. NaN, +inf and -inf must stand exactly where the reference has them."""
+    expected = ref.to(out.dtype)
+    if bound == "bits":
+        as_bits = BITS[out.element_size()]
+        wrong = out.contiguous().view(as_bits) != expected.contiguous().view(as_bits)
+        wrong &= ~(out.isnan() & expected.isnan())
+        return Comparison(out, expected, ref, wrong, _infinite_where(wrong))
+    if bound == "exact":
+        wrong = (out != expected) & ~(out.isnan() & expected.isnan())
+        return Comparison(out, expected, ref, wrong, _infinite_where(wrong))
+    allowed = tolerance(bound, inputs, ref, out.dtype)
+    distance = (out.double() - ref).abs()
+    # A finite reference past the largest finite number of the dtype rounds to infinity: then infinity is right.
+    finite = out.isfinite() & expected.isfinite()
+    same = (out == expected) | (out.isnan() & expected.isnan())
+    error = torch.where(finite, distance / allowed, _infinite_where(~same))
+    return Comparison(out, expected, ref, error > 1, error)
+
+
+def _infinite_where(wrong: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(wrong.shape, dtype=torch.float64).masked_fill_(wrong, torch.inf)

@@ -1,0 +1,152 @@
+"""What an exercise is, where its files lie, and which of its marked regions a submission has filled in."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER_NAME = re.compile(r"\d\d_[a-z0-9_]+")
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """What a test file states about its exercise.
+
+    entry: the host function that is graded. reference: its meaning in torch, called with float64 tensors.
+    returns: the result's name; where an argument has that name, the entry fills and returns this very argument.
+    bound: how much rounding a right kernel may show, a key of `grader.bounds`.
+    time_limit: seconds for one call in the interpreter.
+    """
+
+    entry: str
+    reference: Callable
+    bound: str
+    minutes: int
+    returns: str = "z"
+    dtypes: tuple[str, ...] = ("float32", "float16")
+    presumes: tuple[str, ...] = ()
+    time_limit: float = 10.0
+
+    @property
+    def arguments(self) -> list[str]:
+        """The names of the entry's arguments."""
+        return list(inspect.signature(self.reference).parameters)
+
+    @property
+    def fills_argument(self) -> bool:
+        return self.returns in self.arguments
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Where the files of exercise NN_name lie; `path` is exercises/NN_name."""
+
+    path: Path
+
+    @classmethod
+    def containing(cls, path: Path) -> Folder | None:
+        """The exercise folder that `path` is or lies in, if it is one."""
+        path = path.resolve()
+        for folder in (path, *path.parents):
+            if FOLDER_NAME.fullmatch(folder.name) and folder.parent.name == "exercises":
+                return cls(folder)
+        return None
+
+    @property
+    def id(self) -> str:
+        return self.path.name
+
+    @property
+    def number(self) -> str:
+        return self.id[:2]
+
+    @property
+    def name(self) -> str:
+        return self.id[3:]
+
+    @property
+    def root(self) -> Path:
+        return self.path.parent.parent
+
+    @property
+    def learner_file(self) -> Path:
+        return self.path / f"{self.name}.py"
+
+    @property
+    def test_file(self) -> Path:
+        return self.path / f"test_{self.name}.py"
+
+    @property
+    def solution_file(self) -> Path:
+        return self.root / "solutions" / self.id / f"{self.name}.py"
+
+    @property
+    def hints_file(self) -> Path:
+        return self.root / "hints" / f"{self.id}.md"
+
+    def next(self) -> Folder | None:
+        """The exercise after this one, if there is one."""
+        later = [folder for folder in all_folders(self.root) if folder.id > self.id]
+        return later[0] if later else None
+
+    def submission_file(self, submission: str | None) -> Path:
+        """The file to grade. `submission`: nothing, "solutions", a .py file, or a folder laid out NN_name/NAME.py."""
+        if submission is None:
+            return self.learner_file
+        if submission == "solutions" and not Path(submission).is_dir():
+            return self.solution_file
+        path = Path(submission).resolve()
+        if not path.is_dir():
+            return path
+        nested = path / self.id / f"{self.name}.py"
+        beside = path / f"{self.name}.py"
+        return beside if beside.exists() and not nested.exists() else nested
+
+
+def all_folders(root: Path) -> list[Folder]:
+    """Every exercise of the course at `root`, in order."""
+    return [Folder(path) for path in sorted((root / "exercises").glob("[0-9][0-9]_*")) if path.is_dir()]
+
+
+def marked_regions(solution: str) -> list[tuple[int, int]]:
+    """(first line, last line) of each marked region of a solution file, markers included, counted from 1."""
+    regions, start = [], 0
+    for number, line in enumerate(solution.splitlines(), 1):
+        if line.strip() == BEGIN:
+            start = number
+        elif line.strip() == END:
+            regions.append((start, number))
+    return regions
+
+
+def empty_regions(solution: str, submission: ast.Module) -> tuple[list[str], int]:
+    """(functions of the submission whose marked region is still empty, number of functions with a region).
+
+    Compared as syntax trees: comments, blank lines and docstrings do not count as an attempt, nor does `pass`.
+    """
+    regions = marked_regions(solution)
+    theirs = {node.name: node for node in submission.body if isinstance(node, ast.FunctionDef)}
+    marked = [
+        node
+        for node in ast.parse(solution).body
+        if isinstance(node, ast.FunctionDef) and any(node.lineno < first <= node.end_lineno for first, _ in regions)
+    ]
+    empty = []
+    for node in marked:
+        given = [s for s in node.body if not any(first < s.lineno < last for first, last in regions)]
+        if node.name in theirs and _statements(given) == _statements(theirs[node.name].body):
+            empty.append(node.name)
+    return empty, len(marked)
+
+
+def _statements(body: list[ast.stmt]) -> list[str]:
+    def counts(statement: ast.stmt) -> bool:
+        is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        return not (is_text or isinstance(statement, ast.Pass))
+
+    return [ast.dump(statement) for statement in body if counts(statement)]

@@ -1,0 +1,62 @@
+"""What a right kernel costs without a GPU: bytes moved against the least possible, and programs that do nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from grader.exercise import Exercise
+from grader.explain.evidence import count_text
+from grader.reply import Reply
+from grader.verdict import PASS, Verdict, failed
+
+SLACK = 1e-6  # of a reading; counts are exact, divisions are not
+
+
+@dataclass
+class TrafficLimits:
+    """How often each argument may be read and the result written, in multiples of its own size."""
+
+    reads: dict[str, float] = field(default_factory=dict)
+    writes: float = 1
+    idle: int | None = None  # programs that may touch no memory; None: not asked
+
+
+def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
+    """`reply` comes from a call that counted its traffic and gave the right values."""
+    times_read = {item.argument: item.read / item.size for item in reply.traffic if item.size}
+    times_written = {item.argument: item.written / item.size for item in reply.traffic if item.size}
+    for name, most in limits.reads.items():
+        if times_read.get(name, 0) > most + SLACK:
+            return failed("traffic", *_read_too_often(name, times_read[name], most, at_once), kind="cost")
+    written = times_written.get(exercise.returns, 0)
+    if written > limits.writes + SLACK:
+        sentence = f"{exercise.returns} is written {_times(written)}; {_times(limits.writes)} is enough."
+        return failed("traffic", sentence, kind="cost")
+    idle = sum(launch.idle for launch in reply.launches)
+    if limits.idle is not None and idle > limits.idle:
+        return failed("too-many-programs", *_too_many_programs(reply, idle), kind="cost")
+    shown = [f"{name} {times_read[name]:.3g}" for name in limits.reads if name in times_read]
+    return Verdict(PASS, note=", ".join([*shown, f"{exercise.returns} {written:.3g}"]))
+
+
+def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple[str, ...]:
+    enough = f"{_times(most)} {'is' if most == 1 else 'are'} enough."
+    if at_once == 1:
+        return f"{name} is read {_times(times)}; {enough}", "Each read of a byte takes the same time as the first."
+    return (
+        f"{name} is read {_times(times)} when {at_once} neighbouring programs share what they read; {enough}",
+        "Programs that run at the same time should work on tiles that need the same rows and columns.",
+    )
+
+
+def _too_many_programs(reply: Reply, idle: int) -> tuple[str, ...]:
+    grid = reply.launches[0].grid
+    total = grid[0] * (grid[1] if len(grid) > 1 else 1) * (grid[2] if len(grid) > 2 else 1)
+    return (
+        f"{count_text(idle, 'program')} of {total} have nothing to do: the grid is larger than needed.",
+        f"Launched: {tuple(grid)}. One program per block is enough, rounded up.",
+    )
+
+
+def _times(number: float) -> str:
+    return "once" if abs(number - 1) < SLACK else f"{number:.3g} times"

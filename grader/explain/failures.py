@@ -1,0 +1,138 @@
+"""A submission that could not be read, loaded or called, or whose process ended: what happened and what to do."""
+
+from __future__ import annotations
+
+import signal
+
+from grader.child_process import ChildEnded
+from grader.exercise import Exercise
+from grader.protocol import Failure
+from grader.reply import Reply
+from grader.run import Trial, short_dtype
+from grader.submission import Submission
+from grader.verdict import Verdict, failed
+
+FILE_SENTENCES = {
+    "missing": "There is no file {name}: it is what you write, and what is graded.",
+    "unreadable": "{name} cannot be read: {message}.",
+    "too-long": "{name} is larger than 1 MiB: a kernel file is a few dozen lines.",
+    "encoding": "{name} is not UTF-8 text from line {line} on ({message}): save it as UTF-8.",
+    "syntax": "Line {line} of {name} is not valid Python: {message}.",
+    "import": "{name} cannot be imported: {message} (line {line}).",
+    "exit": "{name} ends the program in line {line} ({type}) instead of defining {entry}.",
+    "memory": "Importing {name} asks for more memory than the 4 GiB it may use (line {line}).",
+    "load": "Importing {name} raises {type} in line {line}: {message}",
+}
+CALL_SENTENCES = {
+    "no-entry": "{name} defines no function {entry}: the grader calls {entry}({arguments}).",
+    "arity": "{entry} cannot be called as {entry}({arguments}): {message}.",
+    "exit": "{entry} ends the program in line {line} ({type}) instead of returning {returns}.",
+    "memory": "{entry} asks for more memory than the 4 GiB it may use (line {line}).",
+    "device": "There is no GPU in this run: allocate on the device of the input, as in torch.empty_like(x) (line {line}).",
+    "kernel": "Your kernel raises {type} in line {line}: {message}",
+    "host": "{entry} raises {type} in line {line}: {message}",
+}
+
+
+def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
+    """The file as a whole: nothing of it could be called."""
+    sentence = FILE_SENTENCES.get(failure.kind, FILE_SENTENCES["load"])
+    return _failure(failure, sentence, submission, exercise, "file")
+
+
+def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
+    """The entry was called and did not return."""
+    sentence = CALL_SENTENCES.get(failure.kind, CALL_SENTENCES["host"])
+    return _failure(failure, sentence, submission, exercise, "error")
+
+
+def _failure(failure: Failure, sentence: str, submission: Submission, exercise: Exercise, kind: str) -> Verdict:
+    text = sentence.format(
+        name=submission.path.name,
+        entry=exercise.entry,
+        arguments=", ".join(exercise.arguments),
+        returns=exercise.returns,
+        line=failure.line or "?",
+        type=failure.type,
+        message=" ".join(failure.message.split()).rstrip(".") or failure.type,
+    ).replace(" (line ?)", "").replace(" in line ?", "").replace("Line ? of ", "")
+    code = submission.line(failure.line)
+    place = f"Line {failure.line}:  {code}" if code and failure.kind != "encoding" else ""
+    return failed(failure.kind, _ended(text), place, kind=kind, line=failure.line)
+
+
+def ended(how: ChildEnded, exercise: Exercise) -> Verdict:
+    """The child died, hung or sent nonsense during a call."""
+    entry = exercise.entry
+    if how.how == "time":
+        sentence = f"{entry} did not finish within {how.detail} s: does every loop reach its end?"
+        return failed("time-limit", sentence, kind="ended")
+    if how.how == "signal":
+        return failed("crash", _crash_sentence(entry, int(how.detail)), kind="ended")
+    if how.how == "exit":
+        sentence = f"{entry} ended its process (exit status {how.detail}) instead of returning {exercise.returns}."
+        return failed("process-exit", sentence, "Remove the call that ends it, such as os._exit.", kind="ended")
+    sentence = f"The process that ran {entry} no longer answers as it should ({how.detail})."
+    return failed("garbled", sentence, "Your file must leave file descriptors and the grader alone.", kind="ended")
+
+
+def _crash_sentence(entry: str, number: int) -> str:
+    if number == signal.SIGSEGV:
+        return f"{entry} crashed its process (segmentation fault): memory outside of any tensor was touched."
+    if number == signal.SIGKILL:
+        return f"{entry} was killed (signal 9): by a call in your file, or by the system because memory ran out."
+    name = signal.Signals(number).name if number in signal.Signals._value2member_map_ else f"signal {number}"
+    return f"{entry} crashed its process ({name})."
+
+
+def refusal(reply: Reply, submission: Submission, exercise: Exercise) -> Verdict:
+    """A torch operation did work that belongs in the kernel."""
+    first = reply.refusals[0]
+    where = f" in line {first.line}" if first.line else ""
+    sentence = f"{first.operation}{where} does work that your kernel has to do."
+    allowed = "The host function may allocate, fill, take views and launch; it may not compute."
+    code = submission.line(first.line)
+    place = f"Line {first.line}:  {code}" if code else ""
+    return failed("torch-did-it", sentence, allowed, place, kind="refused", line=first.line)
+
+
+def left_behind(reply: Reply, exercise: Exercise) -> Verdict | None:
+    """Threads or processes that outlive the call."""
+    left = [("thread", reply.threads), ("process", reply.processes)]
+    found = [f"{count} {noun}" for noun, count in left if count]
+    if not found:
+        return None
+    sentence = f"{exercise.entry} returned and left {' and '.join(found)} running: all work must be done by then."
+    return failed("left-behind", sentence, kind="error")
+
+
+def wrong_container(reply: Reply, trial: Trial, shape: tuple[int, ...], exercise: Exercise) -> Verdict | None:
+    """The result must be one plain tensor of exactly the stated shape, dtype, device and strides."""
+    result, out, name = reply.result, reply.output, exercise.returns
+    wanted = f"a tensor of shape {shape} and dtype {short_dtype(trial.dtype)}"
+    if result.type != "Tensor":
+        what = "nothing (None)" if result.type == "NoneType" else f"an object of type {result.type}"
+        return _wrong(f"{exercise.entry} returns {what}, not {wanted}.", "Does it end with `return`?")
+    if out is None or result.device not in ("", "cpu"):
+        return _wrong(f"{exercise.entry} returns a tensor on {result.device or 'another device'}: use the input's device.")
+    if exercise.fills_argument and result.same_as != name:
+        given = result.same_as or result.shares_with
+        what = given if given else "a new tensor"
+        return _wrong(f"{exercise.entry} returns {what}: it has to fill and return the {name} it was given.")
+    if result.shares_with and not exercise.fills_argument:
+        return _wrong(f"{name} is a view of {result.shares_with}: it needs memory of its own, as from torch.empty.")
+    if tuple(out.shape) != shape:
+        return _wrong(f"{name} has shape {tuple(out.shape)}; {shape} was expected.")
+    if out.dtype != trial.dtype:
+        return _wrong(f"{name} has dtype {short_dtype(out.dtype)}; {short_dtype(trial.dtype)} was expected.")
+    if not exercise.fills_argument and out.numel() and not out.is_contiguous():
+        return _wrong(f"{name} has strides {out.stride()}; a contiguous tensor was expected.")
+    return None
+
+
+def _wrong(*lines: str) -> Verdict:
+    return failed("wrong-result-type", *lines, kind="result")
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."

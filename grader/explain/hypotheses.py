@@ -1,0 +1,180 @@
+"""Known mistakes as formulas: if the result equals what a mistake would give, the mistake is named.
+
+Each hypothesis is computed in float64 from the inputs that the kernel saw. A match must be as close as a right kernel
+would have to be, so a coincidence is out of the question; where nothing matches, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+
+from grader.bounds import EXACT, tolerance
+from grader.explain.evidence import Evidence
+
+
+@dataclass
+class Hypothesis:
+    id: str
+    sentence: str
+    result: torch.Tensor | None  # float64; None: decided already, by other evidence
+
+
+def matching_hypothesis(evidence: Evidence) -> Hypothesis | None:
+    """The first mistake that explains the result, or None."""
+    inputs = [tensor.double() for tensor in evidence.inputs]
+    for make in (_strides, _operands, BY_BOUND.get(evidence.exercise.bound, _none)):
+        for hypothesis in make(evidence, inputs):
+            if hypothesis.result is None or _matches(evidence, hypothesis.result, inputs):
+                return hypothesis
+    return None
+
+
+def _matches(evidence: Evidence, result: torch.Tensor, inputs: list[torch.Tensor]) -> bool:
+    out = evidence.comparison.out
+    if result.shape != out.shape or torch.equal(result.to(out.dtype), evidence.comparison.expected):
+        return False
+    rounded = result.to(out.dtype)
+    same = (out == rounded) | (out.isnan() & rounded.isnan())
+    if evidence.trial.bound in EXACT:
+        return bool(same.all())
+    finite = out.isfinite() & rounded.isfinite()
+    allowed = 4 * tolerance(evidence.trial.bound, inputs, result, out.dtype).nan_to_num(nan=0.0)
+    near = (out.double() - result).abs() <= allowed
+    return bool((same | (finite & near)).all())
+
+
+def _none(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+    yield from ()
+
+
+def _strides(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+    """An argument read as if it were contiguous, or with its two strides exchanged."""
+    for number, (name, tensor) in enumerate(zip(evidence.exercise.arguments, evidence.inputs)):
+        if tensor.dim() != 2 or name == evidence.returns:
+            continue
+        rows, columns = tensor.shape
+        readings = {
+            "stride-ignored": ((columns, 1), f"The strides of {name} are not used: it is read as if it were contiguous."),
+            "strides-swapped": (
+                (tensor.stride(1), tensor.stride(0)),
+                f"The strides of {name} are exchanged: rows advance by the column stride and columns by the row stride.",
+            ),
+        }
+        for id, (strides, sentence) in readings.items():
+            misread = _reread(tensor, strides)
+            if misread is not None and strides != tuple(tensor.stride()):
+                changed = [*inputs[:number], misread.double(), *inputs[number + 1 :]]
+                yield Hypothesis(id, sentence, evidence.exercise.reference(*changed))
+
+
+def _reread(tensor: torch.Tensor, strides: tuple[int, int]) -> torch.Tensor | None:
+    """The same memory under other strides, or None where that would leave the memory."""
+    rows, columns = tensor.shape
+    last = tensor.storage_offset() + (rows - 1) * strides[0] + (columns - 1) * strides[1]
+    if (last + 1) * tensor.element_size() > tensor.untyped_storage().nbytes():
+        return None
+    return tensor.as_strided((rows, columns), strides)
+
+
+def _operands(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+    """Two inputs of one shape: one of them used twice, one left out, or another operation."""
+    names = evidence.exercise.arguments
+    if len(inputs) != 2 or inputs[0].shape != inputs[1].shape or evidence.exercise.fills_argument:
+        return
+    (x, y), (x_name, y_name), z = inputs, names, evidence.returns
+    reference = evidence.exercise.reference
+    yield Hypothesis("wrong-operand", f"{z} is made from {x_name} twice: {y_name} is not used.", reference(x, x))
+    yield Hypothesis("wrong-operand", f"{z} is made from {y_name} twice: {x_name} is not used.", reference(y, y))
+    if evidence.exercise.bound == "exact":
+        yield Hypothesis("wrong-operand", f"{z} holds {x_name} alone: {y_name} is not used.", x)
+        yield Hypothesis("wrong-operation", f"{z} holds {x_name} - {y_name}: the operation is another.", x - y)
+        yield Hypothesis("wrong-operation", f"{z} holds {x_name} * {y_name}: the operation is another.", x * y)
+
+
+def _softmax(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+    (x,), name = inputs, evidence.returns
+    N = x.shape[1]
+    greatest = x.amax(dim=1, keepdim=True)
+    e = torch.exp(x - greatest)
+    padding = (1 << (N - 1).bit_length()) - N
+    if padding:
+        shifted = greatest.clamp(min=0.0)  # the padding takes part in the maximum too
+        padded = torch.exp(x - shifted)
+        total = padded.sum(dim=1, keepdim=True) + padding * torch.exp(-shifted)
+        lanes = "lane" if padding == 1 else f"{padding} lanes"
+        yield Hypothesis(
+            "padding-counted",
+            f"{_row_sums(evidence)}: the {lanes} past the end of each row take part in the sum.",
+            padded / total,
+        )
+    naive = torch.exp(x.float())
+    if not bool(naive.isfinite().all()):
+        yield Hypothesis(
+            "no-maximum",
+            "exp overflows: subtract the maximum of the row before exponentiating, so that the largest exponent is 0.",
+            (naive / naive.sum(dim=1, keepdim=True)).double(),
+        )
+    yield Hypothesis("exp2", f"{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e).",
+                     torch.exp2(x - greatest) / torch.exp2(x - greatest).sum(dim=1, keepdim=True))  # fmt: skip
+    yield Hypothesis("not-divided", f"{_row_sums(evidence)}: the exponentials are not divided by their sum.", e)
+    yield Hypothesis("wrong-axis", f"{name} is a softmax down the columns: each row has to sum to 1.",
+                     torch.softmax(x, dim=0))  # fmt: skip
+    if N > 1:
+        short = torch.cat([e[:, :-1], torch.zeros_like(e[:, :1])], dim=1)
+        for numerator in (e, short):
+            yield Hypothesis("last-column", "The last column is left out of the sum.",
+                             numerator / short.sum(dim=1, keepdim=True))  # fmt: skip
+
+
+def _row_sums(evidence: Evidence) -> str:
+    sums = evidence.comparison.out.double().sum(dim=1)
+    low, high = float(sums.min()), float(sums.max())
+    span = f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} ... {high:.3g}"
+    return f"The rows of {evidence.returns} sum to {span} instead of 1"
+
+
+def _gemm(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+    a, b = inputs
+    K, step = a.shape[1], evidence.constants.get("BLOCK_K", 0)
+    if _counts_past_2048(a, b) and "exact" in evidence.right_before:
+        yield Hypothesis(
+            "half-accumulator",
+            "Exact integer sums go wrong above 2048: the accumulator is fp16, which holds only even numbers there. "
+            "Keep it in fp32.",
+            None,
+        )
+    if not 0 < step < K:
+        return
+    starts = range(0, K, step)
+    whole, last = K // step * step, starts[-1]
+    if whole < K:
+        yield Hypothesis("k-tail", f"The last {K - whole} of {K} terms are left out: K is no multiple of BLOCK_K here, "
+                         "and its last step is missing.", a[:, :whole] @ b[:whole])  # fmt: skip
+    yield Hypothesis("first-step", "Only the first BLOCK_K terms of each sum are there: the loop makes one step.",
+                     a[:, :step] @ b[:step])  # fmt: skip
+    yield Hypothesis("last-step", "Only the last step along K is left: each step replaces the sum instead of adding to it.",
+                     a[:, last:] @ b[last:])  # fmt: skip
+    sizes = {start: min(step, K - start) for start in starts}
+    yield Hypothesis("no-advance", "Every step along K reads the first blocks of a and b again: their pointers do not advance.",
+                     sum(a[:, :n] @ b[:n] for n in sizes.values()))  # fmt: skip
+    yield Hypothesis("no-advance", "Every step along K reads the first block of a again: its pointers do not advance.",
+                     sum(a[:, :n] @ b[k : k + n] for k, n in sizes.items()))  # fmt: skip
+    yield Hypothesis("no-advance", "Every step along K reads the first block of b again: its pointers do not advance.",
+                     sum(a[:, k : k + n] @ b[:n] for k, n in sizes.items()))  # fmt: skip
+
+
+def _counts_past_2048(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whole numbers whose running sums fp16 cannot hold."""
+    if not torch.equal(a, a.round()) or not torch.equal(b, b.round()):
+        return False
+    running = torch.cumsum(a[:1, :].T * b[:, :1], dim=0).abs()
+    return bool(running.max() > 2048)
+
+
+BY_BOUND: dict[str, Callable[[Evidence, list[torch.Tensor]], Iterator[Hypothesis]]] = {
+    "softmax": _softmax,
+    "gemm": _gemm,
+}

@@ -1,0 +1,127 @@
+"""What the memory checker found, as one sentence about the mistake and one about where it shows."""
+
+from __future__ import annotations
+
+from grader.explain.evidence import Evidence, count_text, index_text, program_text
+from grader.protocol import Finding
+from grader.verdict import Verdict, failed
+
+# The likeliest cause first: a write outside destroys what later findings look at.
+ORDER = (
+    "input-written", "out-of-bounds-store", "out-of-bounds-atomic", "race-write-write", "out-of-bounds-load",
+    "wild-pointer", "lane-conflict", "race-read-after-write", "race-write-after-read", "race-atomic-after-write",
+    "uninitialised-read", "unwritten",
+)  # fmt: skip
+RACES = {
+    "race-read-after-write": "{me} reads {element}, which {other} writes in the same launch",
+    "race-write-after-read": "{me} writes {element}, which {other} reads in the same launch",
+    "race-atomic-after-write": "{me} updates {element} atomically, while {other} stores to it plainly",
+}
+
+
+def memory_verdict(evidence: Evidence) -> Verdict | None:
+    """The most telling finding, or None when the checker found nothing."""
+    findings = sorted(evidence.reply.findings, key=lambda finding: ORDER.index(finding.kind))
+    if not findings:
+        return None
+    first = findings[0]
+    if first.kind.startswith("out-of-bounds") or first.kind == "wild-pointer":
+        return _outside(evidence, first)
+    if first.kind == "race-write-write":
+        return _written_twice(evidence, first)
+    if first.kind in RACES:
+        return _race(evidence, first)
+    return _inside_one_program(evidence, first)
+
+
+def _memory(evidence: Evidence, finding: Finding, id: str, *lines: str) -> Verdict:
+    return failed(id, *lines, evidence.source_line(finding.line), kind="memory", line=finding.line)
+
+
+def _outside(evidence: Evidence, finding: Finding) -> Verdict:
+    name = finding.argument
+    verb = {"load": "reads", "store": "writes"}.get(finding.kind.rpartition("-")[2], "updates")
+    id = "oob-load" if verb == "reads" else "oob-store"
+    if finding.kind == "wild-pointer":
+        what = f"{program_text(finding.program)} uses an address that belongs to no tensor"
+        return _memory(evidence, finding, "wild-pointer", f"{what}: an address is made from a pointer and offsets.")
+    shown = f"{program_text(finding.program).capitalize()} {verb} {_place(evidence, finding)}."
+    return _memory(evidence, finding, id, _cause_outside(evidence, finding, verb), shown)
+
+
+def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> str:
+    name, function = finding.argument, "load" if verb == "reads" else "store"
+    if evidence.lacks_mask(finding.line, function):
+        return f"The tl.{function} in line {finding.line} has no mask: lanes past the end of {name} take part in it."
+    if finding.between or (evidence.right_when_contiguous and _is_strided(evidence, name)):
+        return f"The strides of {name} are not used: the address fits a contiguous {name}, and this one is not."
+    if verb == "reads":
+        return f"The mask of the load in line {finding.line} lets lanes outside of {name} through."
+    return f"The mask of the store in line {finding.line} lets lanes outside of {name} through."
+
+
+def _is_strided(evidence: Evidence, name: str) -> bool:
+    tensor = evidence.argument(name)
+    return tensor is not None and not tensor.is_contiguous()
+
+
+def _place(evidence: Evidence, finding: Finding) -> str:
+    name = finding.argument
+    tensor = evidence.argument(name)
+    if finding.between:
+        strides = f" with strides {tuple(tensor.stride())}" if tensor is not None else ""
+        return f"{name} between its elements ({name} is a view{strides})"
+    size = "" if tensor is None else f"; {name} has {count_text(tensor.numel(), 'element')}"
+    if tensor is not None and tensor.dim() > 1:
+        size = f"; {name} has shape {tuple(tensor.shape)}"
+    where = f"{abs(finding.linear)} elements before" if finding.linear < 0 else f"element {finding.linear} of"
+    inside = f", where {finding.neighbour} lies" if finding.neighbour else ""
+    return f"{where} {name}{inside}{size}"
+
+
+def _element(finding: Finding) -> str:
+    return f"{finding.argument}[{index_text(finding.element) if finding.element else finding.linear}]"
+
+
+def _others(finding: Finding) -> str:
+    return program_text(finding.other_program) if finding.other_program else "another program"
+
+
+def _written_twice(evidence: Evidence, finding: Finding) -> Verdict:
+    who = f"{_others(finding)} and {program_text(finding.program)}"
+    shown = f"{who.capitalize()} both write {_element(finding)}, and {count_text(finding.count, 'element')} in all."
+    return _memory(evidence, finding, "double-write", _cause_written_twice(evidence, finding), shown)
+
+
+def _cause_written_twice(evidence: Evidence, finding: Finding) -> str:
+    used, grid = evidence.kernel_text.axes, evidence.reply.launches[0].grid if evidence.reply.launches else [1]
+    unused = [axis for axis, size in enumerate(grid) if size > 1 and axis not in used]
+    if unused:
+        axes = " and ".join(f"tl.program_id({axis})" for axis in unused)
+        return f"Programs overlap: the kernel never uses {axes}, so programs do each other's work."
+    if evidence.lacks_mask(finding.line, "store"):
+        return f"Programs overlap: the tl.store in line {finding.line} has no mask and runs into the next program's part."
+    return "Programs overlap: two programs write the same elements, and whichever comes last wins."
+
+
+def _race(evidence: Evidence, finding: Finding) -> Verdict:
+    what = RACES[finding.kind].format(
+        me=program_text(finding.program), element=_element(finding), other=_others(finding)
+    )
+    shown = "Programs run in any order, or at once: the result depends on which comes first."
+    return _memory(evidence, finding, "race", f"{what.capitalize()}: a race.", shown)
+
+
+def _inside_one_program(evidence: Evidence, finding: Finding) -> Verdict:
+    me, name, count = program_text(finding.program).capitalize(), finding.argument, finding.count
+    if finding.kind == "input-written":
+        sentence = f"The kernel writes to {name}, an input: it has to stay as it is."
+        shown = f"{me} writes {_element(finding)}, and {count_text(count, 'element')} in all."
+        return _memory(evidence, finding, "input-changed", sentence, shown)
+    if finding.kind == "lane-conflict":
+        sentence = "Two lanes of one store write different values to the same element: which one stays is undefined."
+        shown = f"{me} does so at {_element(finding)}, and at {count_text(count, 'element')} in all."
+        return _memory(evidence, finding, "lane-conflict", sentence, shown)
+    sentence = f"The kernel reads {name} before anything was written there: torch.empty holds leftovers of the past."
+    shown = f"{me} reads {_element(finding)}, and {count_text(count, 'element')} in all."
+    return _memory(evidence, finding, "uninitialised-read", sentence, shown)

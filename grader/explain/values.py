@@ -1,0 +1,204 @@
+"""A result that is wrong although no access was: which mistake gives these very numbers?"""
+
+from __future__ import annotations
+
+import torch
+
+from grader.bounds import EXACT, UNIT_ROUNDOFF
+from grader.explain.evidence import Evidence, count_text, index_text, program_text
+from grader.explain.hypotheses import matching_hypothesis
+from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
+from grader.run import short_dtype
+from grader.verdict import Verdict, failed
+
+
+def value_verdict(evidence: Evidence) -> Verdict:
+    """For a comparison that is not right; always finds words."""
+    comparison, writers = evidence.comparison, evidence.reply.writers
+    verdict = (
+        _boolean_masks(evidence)
+        or _unwritten(evidence)
+        or _known_mistake(evidence)
+        or _misplaced(evidence)
+        or _layout(evidence)
+        or _low_precision(evidence)
+        or failed("wrong-values", _where_wrong(evidence))
+    )
+    if verdict.id != "unwritten":
+        verdict.lines.append(first_wrong_text(evidence))
+    verdict.tiles = tile_map(comparison.wrong, writers)
+    return verdict
+
+
+def first_wrong_text(evidence: Evidence) -> str:
+    """ "First wrong element: z[0, 0] of program (0,) is 0.004090, expected 0.004855." """
+    comparison = evidence.comparison
+    index = comparison.first_wrong
+    yours, expected = comparison.out[index].item(), comparison.expected[index].item()
+    text = f"First wrong element: {evidence.returns}[{index_text(index)}]{_writer_text(evidence, index)} is {yours:.6g}"
+    if yours == expected or f"{yours:.6g}" == f"{expected:.6g}":
+        text = text.replace(f"{yours:.6g}", f"{yours:.9g}")
+        return f"{text}, expected {expected:.9g}."
+    return f"{text}, expected {expected:.6g}."
+
+
+def _writer_text(evidence: Evidence, index: tuple[int, ...]) -> str:
+    writers = evidence.reply.writers
+    if writers is None or int(writers.programs[index]) < 0:
+        return ""
+    return f" of {program_text(program_index(int(writers.programs[index]), writers.grid))}"
+
+
+def _boolean_masks(evidence: Evidence) -> Verdict | None:
+    lines = evidence.kernel_text.boolean_lines
+    if not lines:
+        return None
+    sentence = f"Line {lines[0]} joins conditions with `and`, `or` or a chain: for tiles of lanes that drops one of them."
+    return failed(
+        "python-and", sentence, "Join masks with & and |, each side in parentheses.",
+        evidence.source_line(lines[0]), kind="cause", line=lines[0],
+    )  # fmt: skip
+
+
+def _unwritten(evidence: Evidence) -> Verdict | None:
+    writers = evidence.reply.writers
+    if writers is None:
+        return None
+    missing = writers.programs == -1
+    if evidence.exercise.fills_argument:  # the given output is initialised, with poison: only its value tells
+        missing = (writers.programs < 0) & evidence.comparison.wrong
+    count = int(missing.sum())
+    if not count:
+        return None
+    name, total = evidence.returns, missing.numel()
+    position = int(missing.flatten().to(torch.uint8).argmax())
+    first = index_text([int(i) for i in torch.unravel_index(torch.tensor(position), missing.shape)])
+    shown = f"{count} of {total} elements of {name} were never written; the first is {name}[{first}]."
+    return failed("unwritten", _cause_unwritten(evidence, missing), shown, kind="cause")
+
+
+def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
+    name, grid = evidence.returns, _grid_text(evidence)
+    if bool(missing.all()):
+        return f"Nothing was written to {name}: no store of {grid} reaches it."
+    rows, columns = as_matrix(missing).all(dim=1), as_matrix(missing).all(dim=0)
+    if missing.dim() == 1 and _is_tail(as_matrix(missing)[0]):
+        return f"The end of {name} is not covered: {grid} leave out the last block."
+    if _is_tail(rows) and bool((as_matrix(missing) == rows[:, None]).all()):
+        return f"The last rows of {name} are not covered by {grid}."
+    if _is_tail(columns) and bool((as_matrix(missing) == columns[None, :]).all()):
+        return f"The last columns of {name} are not covered by {grid}."
+    return f"Parts of {name} are not covered by {grid}."
+
+
+def _is_tail(flags: torch.Tensor) -> bool:
+    """True for False ... False True ... True."""
+    return bool(flags.any()) and not bool(flags.all()) and bool((flags[1:] >= flags[:-1]).all())
+
+
+def _grid_text(evidence: Evidence) -> str:
+    grid = evidence.reply.launches[-1].grid if evidence.reply.launches else [0]
+    size = " x ".join(str(n) for n in _used_axes(grid))
+    return f"a grid of {size} program{'' if size == '1' else 's'}"
+
+
+def _used_axes(grid: list[int]) -> list[int]:
+    grid = list(grid)
+    while len(grid) > 1 and grid[-1] == 1:
+        grid.pop()
+    return grid
+
+
+def _known_mistake(evidence: Evidence) -> Verdict | None:
+    found = matching_hypothesis(evidence)
+    if found is None:
+        return None
+    return failed(found.id, found.sentence, kind="cause")
+
+
+def _misplaced(evidence: Evidence) -> Verdict | None:
+    """Does a wrong tile hold exactly what belongs into another one?"""
+    comparison, writers = evidence.comparison, evidence.reply.writers
+    tiles = tiles_of(writers) if writers is not None else None
+    if tiles is None or not 1 < tiles.shape[0] * tiles.shape[1] <= 256 or comparison.wrong.dim() != 2:
+        return None
+    parts = [
+        (slice(top, bottom), slice(left, right))
+        for top, bottom in zip(tiles.rows, tiles.rows[1:])
+        for left, right in zip(tiles.columns, tiles.columns[1:])
+    ]
+    name = evidence.returns
+    for mine in parts:
+        out, expected = comparison.out[mine], comparison.expected[mine]
+        if not bool(comparison.wrong[mine].any()) or out.numel() < 4:
+            continue
+        if torch.equal(out.flatten(), expected.t().flatten()):
+            sentence = f"{_slice_text(name, mine)} holds the right elements in the wrong order: its rows and columns"
+            return failed("not-turned", f"{sentence} are exchanged. A reshape keeps the order; tl.trans turns a tile.",
+                          kind="cause")  # fmt: skip
+        for other in parts:
+            if other != mine and torch.equal(out, comparison.expected[other]):
+                return failed(
+                    "misplaced-tile",
+                    f"Tiles of {name} are in the wrong place: {_slice_text(name, mine)} holds what belongs "
+                    f"into {_slice_text(name, other)}.",
+                    kind="cause",
+                )
+    return None
+
+
+def _slice_text(name: str, part: tuple[slice, slice]) -> str:
+    rows, columns = part
+    return f"{name}[{rows.start}:{rows.stop}, {columns.start}:{columns.stop}]"
+
+
+def _layout(evidence: Evidence) -> Verdict | None:
+    strided = [n for n, t in zip(evidence.exercise.arguments, evidence.inputs) if not t.is_contiguous()]
+    if not strided or not evidence.right_when_contiguous:
+        return None
+    names = " and ".join(strided)
+    return failed(
+        "stride-ignored",
+        f"Right for contiguous tensors, wrong for this layout of {names}: a stride is not used as it should be.",
+        kind="cause",
+    )
+
+
+def _low_precision(evidence: Evidence) -> Verdict | None:
+    """Small errors, of the size of fp16 rounding: somewhere on the way digits were dropped."""
+    comparison = evidence.comparison
+    wrong = comparison.wrong & comparison.ref.isfinite() & comparison.out.isfinite()
+    if evidence.trial.bound in EXACT or int(wrong.sum()) < comparison.wrong_count:
+        return None
+    scale = comparison.ref.abs()
+    if evidence.trial.bound == "gemm":
+        a, b = (tensor.double() for tensor in evidence.inputs)
+        scale = a.abs() @ b.abs()
+    relative = ((comparison.out.double() - comparison.ref).abs() / scale)[wrong].max()
+    if float(relative) > 32 * UNIT_ROUNDOFF[torch.float16]:
+        return None
+    return failed(
+        "low-precision",
+        f"Digits are lost on the way: errors reach {comparison.largest_error:.3g} times what fp32 arithmetic explains, "
+        "about the rounding of fp16.",
+        "Convert to fp32 before computing, and keep sums in fp32.",
+        kind="cause",
+    )
+
+
+def _where_wrong(evidence: Evidence) -> str:
+    """How many elements are wrong, and what they have in common."""
+    wrong, name = evidence.comparison.wrong, evidence.returns
+    count, total = evidence.comparison.wrong_count, wrong.numel()
+    share = "every element" if count == total else f"{count_text(count, 'element')} of {total}"
+    return f"{name} is wrong in {share}{_pattern(wrong)}, {short_dtype(evidence.trial.dtype)}."
+
+
+def _pattern(wrong: torch.Tensor) -> str:
+    matrix = as_matrix(wrong)
+    rows, columns = matrix.any(dim=1), matrix.any(dim=0)
+    if matrix.shape[1] > 1 and _is_tail(columns):
+        return f", all in columns {int(columns.to(torch.uint8).argmax())} and up"
+    if matrix.shape[0] > 1 and _is_tail(rows):
+        return f", all in rows {int(rows.to(torch.uint8).argmax())} and up"
+    return ""

@@ -1,0 +1,239 @@
+"""Findings, outputs and the reference make a verdict. The order of the questions is the order of the explanations.
+
+A call is judged twice: with programs in forward order and poison in masked lanes, then with programs in reverse order
+and zeros there. A right kernel gives the same bits both times; which of the two changes mattered names the mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from grader.child_process import ChildEnded
+from grader.comparison import Comparison, compare
+from grader.exercise import Exercise
+from grader.explain import cost, failures
+from grader.explain.evidence import Evidence, count_text
+from grader.explain.memory import memory_verdict
+from grader.explain.tiles import tile_map
+from grader.explain.values import first_wrong_text, value_verdict
+from grader.inputs import Data
+from grader.reply import DTYPES, Reply
+from grader.run import Run, Trial
+from grader.verdict import NOT_ATTEMPTED, PASS, Verdict, failed
+
+SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
+
+
+@dataclass
+class Judge:
+    """Judges the calls of one exercise's tests, one after the other, for one run."""
+
+    exercise: Exercise
+    run: Run
+    right_when_contiguous: bool = False
+    right_before: set[str] = field(default_factory=set)
+
+    def check(self, name: str, data: tuple[Data, ...], bound: str | None = None, **constants: int) -> Verdict:
+        """Values and memory safety, in every dtype of the exercise."""
+        verdict = Verdict(PASS)
+        for dtype in self.exercise.dtypes:
+            trial = Trial(name, data, DTYPES[dtype], bound or self.exercise.bound, constants)
+            verdict = self._judged(trial, self._values)
+            if verdict.outcome != PASS:
+                return verdict
+        return verdict
+
+    def traffic(
+        self, name: str, data: tuple[Data, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
+    ) -> Verdict:
+        """Bytes moved per argument, in the first dtype of the exercise; the values have to be right too."""
+        trial = Trial(name, data, DTYPES[self.exercise.dtypes[0]], self.exercise.bound, constants)
+
+        def moved(trial: Trial) -> Verdict:
+            verdict = self._values(trial)
+            if verdict.outcome != PASS:
+                return verdict
+            reply = self.run.call(
+                self.exercise, trial, self.run.inputs(trial), fill="zero", count_traffic=True, at_once=at_once
+            )
+            return cost.traffic_verdict(reply, limits, self.exercise, at_once)
+
+        return self._judged(trial, moved)
+
+    def limits(self, reads: float | dict[str, float], writes: float, idle: int | None) -> cost.TrafficLimits:
+        """The traffic limits of a test; one number for `reads` stands for every input."""
+        inputs = [name for name in self.exercise.arguments if name != self.exercise.returns]
+        return cost.TrafficLimits(reads if isinstance(reads, dict) else dict.fromkeys(inputs, reads), writes, idle)
+
+    def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
+        verdict = self._before_any_call() or self._guarded(trial, judge)
+        verdict.note = verdict.note if verdict.outcome == PASS else trial.label
+        return verdict
+
+    def _guarded(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
+        try:
+            verdict = judge(trial)
+        except ChildEnded as how:
+            verdict = failures.ended(how, self.exercise)
+        changed = self.run.files_changed_beside()
+        if changed and verdict.outcome == PASS:
+            files = ", ".join(changed)
+            return failed("files-changed", f"{self.exercise.entry} changed files beside it: {files}.", kind="error")
+        return verdict
+
+    def _before_any_call(self) -> Verdict | None:
+        """What the text of the submission alone decides."""
+        submission = self.run.submission
+        if submission.failure is not None:
+            return failures.file_failure(submission.failure, submission, self.exercise)
+        if self.run.not_attempted:
+            return Verdict(NOT_ATTEMPTED, "not-attempted")
+        return None
+
+    def _values(self, trial: Trial) -> Verdict:
+        inputs = self.run.inputs(trial)
+        first = self.run.call(self.exercise, trial, inputs)
+        if self.run.load_failure is not None:
+            return failures.file_failure(self.run.load_failure, self.run.submission, self.exercise)
+        verdict = self._first_call(trial, inputs, first)
+        if verdict.outcome == PASS:
+            second = self.run.call(self.exercise, trial, inputs, order="reverse", fill="zero")
+            verdict = self._second_call(trial, inputs, first, second) or verdict
+        if verdict.outcome == PASS:
+            self.right_before.add(trial.bound)
+            self.right_when_contiguous |= all(tensor.is_contiguous() for tensor in inputs)
+        elif self.run.empty:
+            still = " and ".join(self.run.empty)
+            verdict.lines.insert(0, f"The marked region in {still} is still empty.")
+            verdict.kind = "region"
+        return verdict
+
+    def _first_call(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Verdict:
+        early = self._before_values(trial, inputs, reply)
+        if early is not None:
+            return early
+        comparison = self._compare(trial, inputs, reply)
+        evidence = self._evidence(trial, inputs, reply, comparison)
+        memory = memory_verdict(evidence)
+        if memory is None and comparison.right and not _unwritten(reply):
+            return Verdict(PASS, note=_note(comparison))
+        if memory is None or not comparison.right:
+            return self._explained(evidence, memory)
+        return memory
+
+    def _explained(self, evidence: Evidence, memory: Verdict | None) -> Verdict:
+        """Wrong values, or values right by luck: the most direct of the possible explanations."""
+        trial, inputs, reply = evidence.trial, evidence.inputs, evidence.reply
+        verdict = value_verdict(evidence)
+        if memory is not None and verdict.id not in ("python-and", "stride-ignored", "strides-swapped"):
+            memory.tiles = tile_map(evidence.comparison.wrong, reply.writers)
+            return memory
+        lines = [line for launch in reply.launches for line in launch.unmasked_fills]
+        if lines and verdict.id != "python-and":
+            zeros = self.run.call(self.exercise, trial, inputs, fill="zero")
+            if zeros.output is None or not _same_bits(reply.output, zeros.output):
+                return self._no_other(evidence, lines[0])
+        return verdict
+
+    def _no_other(self, evidence: Evidence, line: int) -> Verdict:
+        verdict = failed(
+            "no-other",
+            f"The load in line {line} has a mask but no `other`: what masked lanes hold is undefined, and here it "
+            f"reaches {evidence.returns}.",
+            evidence.source_line(line),
+            kind="memory",
+            line=line,
+        )
+        if not evidence.comparison.right:
+            verdict.lines.append(first_wrong_text(evidence))
+        verdict.tiles = tile_map(evidence.comparison.wrong, evidence.reply.writers)
+        return verdict
+
+    def _before_values(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Verdict | None:
+        submission, exercise = self.run.submission, self.exercise
+        if reply.refusals:
+            return failures.refusal(reply, submission, exercise)
+        if reply.error is not None:
+            memory = memory_verdict(self._evidence(trial, inputs, reply)) if reply.findings else None
+            return memory or failures.call_failure(reply.error, submission, exercise)
+        shape = tuple(self._reference(inputs).shape)
+        wrong = failures.wrong_container(reply, trial, shape, exercise) or failures.left_behind(reply, exercise)
+        if wrong is not None:
+            return wrong
+        if reply.changed and not any(finding.kind == "input-written" for finding in reply.findings):
+            names = " and ".join(reply.changed)
+            return failed("input-changed", f"{exercise.entry} changes {names}: inputs have to stay as they are.")
+        if not reply.launches and reply.output.numel():
+            return failed("no-launch", f"{exercise.entry} returned without launching a kernel.", kind="error")
+        return None
+
+    def _second_call(
+        self, trial: Trial, inputs: list[torch.Tensor], first: Reply, second: Reply
+    ) -> Verdict | None:
+        """The same inputs again, programs in reverse and masked lanes at 0: None when nothing changed."""
+        early = self._before_values(trial, inputs, second)
+        if early is not None:
+            early.lines.append("The first call with the same inputs was in order, the second was not.")
+            return early
+        if _same_bits(first.output, second.output) and not second.findings:
+            return None
+        comparison = self._compare(trial, inputs, second)
+        evidence = self._evidence(trial, inputs, second, comparison)
+        memory = memory_verdict(evidence)
+        if memory is not None:
+            return memory
+        lines = [line for launch in first.launches for line in launch.unmasked_fills]
+        third = self.run.call(self.exercise, trial, inputs, fill="zero")
+        if lines and third.output is not None and _same_bits(third.output, second.output):
+            return self._no_other(self._evidence(trial, inputs, first, comparison), lines[0])
+        if comparison.right and any(launch.atomics for launch in first.launches):
+            return None  # atomic sums may come in any order; both results are within the bound
+        if third.output is None or _same_bits(third.output, first.output):
+            return self._order_matters(first, second)
+        return failed("stateful", "A second call with the same inputs gives another result.", kind="memory")
+
+    def _order_matters(self, first: Reply, second: Reply) -> Verdict:
+        differing = int((_bits(first.output) != _bits(second.output)).sum())
+        return failed(
+            "race",
+            f"{count_text(differing, 'element')} of {self.exercise.returns} change when the programs run in reverse "
+            "order: a race between programs.",
+            kind="memory",
+        )
+
+    def _reference(self, inputs: list[torch.Tensor]) -> torch.Tensor:
+        return self.exercise.reference(*(tensor.double() for tensor in inputs))
+
+    def _compare(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Comparison:
+        exact = [tensor.double() for tensor in inputs]
+        return compare(reply.output, self.exercise.reference(*exact), trial.bound, exact)
+
+    def _evidence(
+        self, trial: Trial, inputs: list[torch.Tensor], reply: Reply, comparison: Comparison | None = None
+    ) -> Evidence:
+        constants = {**self.run.constants, **trial.constants}
+        return Evidence(
+            self.exercise, self.run.submission, trial, inputs, reply, constants, comparison,
+            self.right_when_contiguous, self.right_before,
+        )  # fmt: skip
+
+
+def _unwritten(reply: Reply) -> bool:
+    """Elements of fresh memory that no program wrote: right by luck at most."""
+    return reply.writers is not None and bool((reply.writers.programs == -1).any())
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous().view(torch.uint8) if tensor.dim() else tensor.reshape(1).view(torch.uint8)
+
+
+def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype and torch.equal(_bits(one), _bits(other))
+
+
+def _note(comparison: Comparison) -> str:
+    share = comparison.largest_error
+    return f"largest error {share:.2f} of the bound" if share >= SHARE_OF_BOUND_WORTH_A_NOTE else ""

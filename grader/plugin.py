@@ -1,0 +1,111 @@
+"""The pytest plugin: options, the fixtures that a test file uses, and what happens when a test ends.
+
+It wakes up only when pytest is pointed at exercises. It then takes over the output, ignores conftest files (one beside
+a submission must not run here) and keeps exercise folders off the import path (a torch.py beside a submission, too).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.exercise import Folder, all_folders
+
+DEVICES = ("auto", "cpu", "cuda")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("course", "grading exercises")
+    group.addoption("--submission", metavar="PATH", help="grade this file (or a folder of NN_name/NAME.py) instead of "
+                    "the learner's; 'solutions' grades the solutions")  # fmt: skip
+    group.addoption("--device", choices=DEVICES, default="auto", help="where to judge (default: auto)")
+    group.addoption("--seed", type=int, metavar="N", help="repeat a run with the data of that run")
+    group.addoption("--result", metavar="FILE", help="write the result as JSON")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    if _folders([arg for arg in args if not arg.startswith("-")]):
+        early_config.known_args_namespace.noconftest = True
+        sys.path[:] = [entry for entry in sys.path if entry and Folder.containing(Path(entry)) is None]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "points(n): what a passed test is worth (default 1)")
+    folders = _folders(config.args)
+    if not folders:
+        return
+    _check_options(config)
+    config.option.importmode = "importlib"
+    if config.option.verbose == 0:
+        config.option.verbose = -2
+        config.option.no_header = True
+        config.option.tbstyle = "no"
+        config.option.reportchars = "N"
+    from grader.session import Session  # imports torch: only when there is something to grade
+
+    session = Session(config, folders)
+    config.pluginmanager.register(session, "course-session")
+
+
+def _folders(args: list[str]) -> list[Folder]:
+    """The exercises that pytest's arguments name; none if an argument names anything else."""
+    found: dict[str, Folder] = {}
+    for arg in args:
+        path = Path(arg.partition("::")[0])
+        if path.name == "exercises" and path.is_dir():
+            found |= {folder.id: folder for folder in all_folders(path.resolve().parent)}
+        elif path.exists() and (folder := Folder.containing(path)):
+            found[folder.id] = folder
+        elif path.exists():
+            return []
+    return list(found.values())
+
+
+def _check_options(config: pytest.Config) -> None:
+    submission = config.option.submission
+    if submission and submission != "solutions" and not Path(submission).exists():
+        raise pytest.UsageError(f"--submission {submission}: there is no such file or folder.")
+    if config.option.device == "cuda":
+        raise pytest.UsageError(
+            "--device cuda: this version judges values, memory and traffic in Triton's interpreter, on the CPU. "
+            "Leave the option out."
+        )
+    if config.option.seed is not None and not 0 <= config.option.seed < 1 << 63:
+        raise pytest.UsageError("--seed: a whole number from 0 to 2**63 - 1 was expected.")
+
+
+@pytest.fixture
+def check(request: pytest.FixtureRequest):
+    """check(*data, bound=None, **constants): values and memory safety of one call, in every dtype."""
+    session = request.config.pluginmanager.get_plugin("course-session")
+
+    def check(*data, bound=None, **constants):
+        session.settle(request.node, lambda judge, name: judge.check(name, data, bound, **constants))
+
+    return check
+
+
+@pytest.fixture
+def traffic(request: pytest.FixtureRequest):
+    """traffic(*data, reads=1, writes=1, idle=None, at_once=1, **constants): bytes moved against the least possible.
+
+    reads: how often each input may be read, in multiples of its size; a number, or one per argument. writes: the same
+    for the result. idle: how many programs may have nothing to do. at_once: how many neighbouring programs share what
+    they read, as in a cache.
+    """
+    session = request.config.pluginmanager.get_plugin("course-session")
+
+    def traffic(*data, reads=1, writes=1, idle=None, at_once=1, **constants):
+        session.wait_for_right_values(request.node)
+        session.settle(
+            request.node,
+            lambda judge, name: judge.traffic(
+                name, data, judge.limits(reads, writes, idle), at_once=at_once, **constants
+            ),
+        )
+
+    return traffic

@@ -1,0 +1,172 @@
+"""The messages between the parent, which judges, and the child, which runs the learner's file.
+
+A message is a frame on a pipe: 8 bytes of lengths, a JSON header, then raw bytes (tensor storages, maps). Nothing is
+pickled, so reading a frame runs no code. What a child sends is untrusted: the parent checks every field it uses.
+
+    parent -> child    load   {source, filename}                       the learner's file
+                       run    {arguments, entry, constants, ...}       one call of the entry function
+    child -> parent    ready  {versions}                               imports are done; nothing of the learner's ran yet
+                       loaded {error, constants}
+                       ran    {error, refusals, outputs, findings, launches, traffic, ...}
+
+Both sides import this module and nothing else of each other's.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import asdict, dataclass, field
+
+LENGTHS = struct.Struct("<II")  # header bytes, blob bytes
+MOST_HEADER_BYTES = 8 << 20
+MOST_BLOB_BYTES = 1 << 30
+
+DTYPE_BYTES = {
+    "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
+    "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1,
+}  # fmt: skip
+
+
+class ProtocolError(Exception):
+    """A frame that does not follow the rules; the message says how."""
+
+
+def pack(header: dict, blob: bytes = b"") -> bytes:
+    text = json.dumps(header, allow_nan=False).encode()
+    return LENGTHS.pack(len(text), len(blob)) + text + blob
+
+
+def unpack_lengths(start: bytes) -> tuple[int, int]:
+    """(header bytes, blob bytes) of a frame from its first 8 bytes."""
+    header_bytes, blob_bytes = LENGTHS.unpack(start)
+    if header_bytes > MOST_HEADER_BYTES or blob_bytes > MOST_BLOB_BYTES:
+        raise ProtocolError(f"a frame of {header_bytes} + {blob_bytes} bytes is over the limit")
+    return header_bytes, blob_bytes
+
+
+def unpack_header(text: bytes) -> dict:
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"a frame's header is not JSON: {type(error).__name__}") from None
+    if not isinstance(header, dict) or not isinstance(header.get("kind"), str):
+        raise ProtocolError("a frame's header is not an object with a kind")
+    return header
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """A tensor as a view of a storage whose bytes lie in the frame's blob at [start, start + size).
+
+    `shape` and `strides` count elements, as torch does; `offset` is the storage offset in elements.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    start: int
+    size: int  # bytes of the storage
+
+    def to_json(self) -> dict:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: object, blob_bytes: int) -> TensorSpec:
+        """Raises ProtocolError unless every element of the view lies in the storage and the storage in the blob."""
+        if not isinstance(data, dict) or not isinstance(data.get("name"), str) or data.get("dtype") not in DTYPE_BYTES:
+            raise ProtocolError("a tensor without a name or with an unknown dtype")
+        shape, strides = _whole_numbers(data.get("shape")), _whole_numbers(data.get("strides"))
+        offset, start, size = _whole_numbers([data.get("offset"), data.get("start"), data.get("size")])
+        if len(shape) != len(strides) or len(shape) > 8 or start + size > blob_bytes:
+            raise ProtocolError("a tensor's shape, strides and bytes do not fit together")
+        last = offset + sum((n - 1) * s for n, s in zip(shape, strides))
+        if all(shape) and (last + 1) * DTYPE_BYTES[data["dtype"]] > size:
+            raise ProtocolError("a tensor reaches past its own bytes")
+        return TensorSpec(data["name"], data["dtype"], shape, strides, offset, start, size)
+
+
+def _whole_numbers(values: object) -> tuple[int, ...]:
+    if not isinstance(values, (list, tuple)) or len(values) > 64:
+        raise ProtocolError("a list of numbers was expected")
+    for value in values:
+        if type(value) is not int or not 0 <= value < 1 << 48:
+            raise ProtocolError("a whole number from 0 to 2**48 was expected")
+    return tuple(values)
+
+
+@dataclass
+class RunRequest:
+    """One call of the entry function. `writable` names the arguments that the entry may write."""
+
+    entry: str
+    arguments: list[TensorSpec]
+    writable: list[str] = field(default_factory=list)
+    returns: str = "z"  # what the result is called in messages; an argument of that name must be returned itself
+    constants: dict[str, int] = field(default_factory=dict)  # module constants to replace, where the file has them
+    order: str | int = "forward"  # "forward", "reverse", or the seed of a random order of programs
+    fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
+    count_traffic: bool = False  # distinct elements per load, summed over groups of `at_once` programs
+    at_once: int = 1
+
+    def to_json(self) -> dict:
+        return {"kind": "run", **asdict(self)}
+
+
+@dataclass
+class Failure:
+    """An exception in the learner's code, or a result of the wrong kind.
+
+    kind: syntax, encoding, import, load, no-entry, arity, exit, memory, host, kernel, result.
+    """
+
+    kind: str
+    type: str = ""  # of the exception
+    message: str = ""
+    line: int = 0  # in the learner's file, 0 if unknown
+    kernel: str = ""
+
+
+@dataclass
+class Finding:
+    """Something the memory checker saw, once for each kind, argument and line.
+
+    kind: out-of-bounds-load, out-of-bounds-store, out-of-bounds-atomic, wild-pointer, uninitialised-read,
+          input-written, race-write-write, race-read-after-write, race-write-after-read, race-atomic-after-write,
+          lane-conflict, unwritten.
+    """
+
+    kind: str
+    argument: str
+    line: int = 0
+    program: list[int] = field(default_factory=list)  # the first program that did it
+    other_program: list[int] | None = None  # the other side of a race; None: several
+    element: list[int] = field(default_factory=list)  # its index in the argument's shape; empty if outside the shape
+    linear: int = 0  # elements from the argument's first one, may be negative
+    between: bool = False  # inside the storage, but in a hole of the strided view
+    neighbour: str = ""  # the argument whose memory the address really lies in
+    count: int = 1  # elements
+    programs: int = 1
+    reached: bool = False  # for loads: lanes were masked off by the checker after this
+
+
+@dataclass
+class Launch:
+    kernel: str
+    grid: list[int]
+    line: int = 0  # of the launch, in the learner's file
+    atomics: bool = False
+    idle: int = 0  # programs that loaded and stored nothing
+    unmasked_fills: list[int] = field(default_factory=list)  # lines of masked loads without `other`, lanes masked off
+
+
+@dataclass
+class Traffic:
+    """Bytes that all programs of all launches moved for one argument."""
+
+    argument: str
+    read: int = 0
+    written: int = 0
+    size: int = 0  # bytes of the argument's distinct elements

@@ -1,0 +1,136 @@
+"""What the child answered to a call, checked field by field: from here on it is plain data of known types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+import torch
+
+from grader.protocol import DTYPE_BYTES, Failure, Finding, Launch, ProtocolError, TensorSpec, Traffic
+
+DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}
+MOST_ITEMS = 256
+MOST_TEXT = 2000
+
+
+@dataclass
+class Refusal:
+    """A torch operation of the host function that the kernel should have done."""
+
+    operation: str
+    line: int = 0
+
+
+@dataclass
+class Result:
+    """What kind of object the entry returned."""
+
+    type: str = ""
+    same_as: str = ""  # the argument that it is
+    shares_with: str = ""  # the argument whose memory it shares
+    device: str = ""
+
+
+@dataclass
+class Writers:
+    """Which program wrote each element of the output last: -1 none, -2 none, but the element was initialised."""
+
+    programs: torch.Tensor  # int32, the output's shape
+    grid: list[int]
+
+
+@dataclass
+class Reply:
+    error: Failure | None = None
+    refusals: list[Refusal] = field(default_factory=list)
+    result: Result = field(default_factory=Result)
+    output: torch.Tensor | None = None
+    writers: Writers | None = None
+    findings: list[Finding] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
+    traffic: list[Traffic] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    threads: int = 0
+    processes: int = 0
+
+
+def read_reply(header: dict, blob: bytes) -> Reply:
+    """Raises ProtocolError for anything that a sound child would not have sent."""
+    if header.get("kind") != "ran":
+        raise ProtocolError("an answer of the wrong kind")
+    outputs = _items(header, "outputs", lambda data: TensorSpec.from_json(data, len(blob)))
+    output = tensor_of(outputs[0], blob) if outputs else None
+    return Reply(
+        error=failure_of(header.get("error")),
+        refusals=_items(header, "refusals", lambda data: _build(Refusal, data)),
+        result=_build(Result, header.get("result") or {}),
+        output=output,
+        writers=_writers(header, blob, output),
+        findings=_items(header, "findings", lambda data: _build(Finding, data)),
+        launches=_items(header, "launches", lambda data: _build(Launch, data)),
+        traffic=_items(header, "traffic", lambda data: _build(Traffic, data)),
+        changed=_items(header, "changed", lambda data: _checked(data, "str", "changed")),
+        threads=_checked(header.get("threads", 0), "int", "threads"),
+        processes=_checked(header.get("processes", 0), "int", "processes"),
+    )
+
+
+def failure_of(data: object) -> Failure | None:
+    return None if data is None else _build(Failure, data)
+
+
+def tensor_of(spec: TensorSpec, blob: bytes) -> torch.Tensor:
+    """The tensor that a checked spec describes, in memory of its own."""
+    dtype = DTYPES[spec.dtype]
+    data = bytearray(blob[spec.start : spec.start + spec.size])
+    count = len(data) // DTYPE_BYTES[spec.dtype]
+    flat = torch.frombuffer(data, dtype=dtype, count=count) if count else torch.empty(0, dtype=dtype)
+    return flat.as_strided(spec.shape, spec.strides, spec.offset)
+
+
+def spec_and_bytes(name: str, tensor: torch.Tensor, start: int) -> tuple[TensorSpec, bytes]:
+    """A tensor of ours as a spec and its storage's bytes, which will lie at `start` of the blob."""
+    data = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage()).numpy().tobytes()
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    shape, strides = tuple(tensor.shape), tuple(tensor.stride())
+    return TensorSpec(name, dtype, shape, strides, tensor.storage_offset(), start, len(data)), data
+
+
+def _writers(header: dict, blob: bytes, output: torch.Tensor | None) -> Writers | None:
+    maps = header.get("writers") or []
+    if output is None or not isinstance(maps, list) or not maps or not isinstance(maps[0], dict):
+        return None
+    start, size = (_checked(maps[0].get(key), "int", key) for key in ("start", "size"))
+    grid = _checked(maps[0].get("grid"), "list[int]", "grid")
+    if size != 4 * output.numel() or start + size > len(blob):
+        raise ProtocolError("the map of writers does not fit the output")
+    flat = torch.frombuffer(bytearray(blob[start : start + size]), dtype=torch.int32) if size else torch.empty(0)
+    return Writers(flat.to(torch.int32).reshape(output.shape), grid)
+
+
+def _items(header: dict, key: str, build) -> list:
+    data = header.get(key) or []
+    if not isinstance(data, list) or len(data) > MOST_ITEMS:
+        raise ProtocolError(f"{key} is not a short list")
+    return [build(item) for item in data]
+
+
+def _build(kind: type, data: object):
+    if not isinstance(data, dict):
+        raise ProtocolError(f"{kind.__name__} is not an object")
+    known = {f.name: f.type for f in fields(kind)}
+    return kind(**{name: _checked(value, known[name], name) for name, value in data.items() if name in known})
+
+
+def _checked(value: object, kind: str, name: str):
+    if kind.endswith("| None"):
+        return None if value is None else _checked(value, kind.removesuffix("| None").strip(), name)
+    if kind == "list[int]" and isinstance(value, list) and len(value) <= MOST_ITEMS:
+        return [_checked(item, "int", name) for item in value]
+    if kind == "int" and type(value) is int and abs(value) < 1 << 62:
+        return value
+    if kind == "bool" and type(value) is bool:
+        return value
+    if kind == "str" and type(value) is str:
+        return "".join(c if c.isprintable() or c == "\n" else "?" for c in value[:MOST_TEXT])
+    raise ProtocolError(f"{name} is not {kind}")

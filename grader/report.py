@@ -1,0 +1,156 @@
+"""What a learner reads: a line per test, one diagnosis, and in the last line the next action."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
+
+if TYPE_CHECKING:
+    from grader.session import Grading, TestResult
+
+WIDEST = 120
+MARKS = {PASS: ("pass", {"green": True}), FAIL: ("FAIL", {"red": True, "bold": True}), SKIPPED: ("-", {})}
+NAME_WIDTH = 52
+MOST_PRINTED_LINES = 6
+
+
+def begin(writer, grading: Grading) -> None:
+    """The header: which exercise, and which file is judged."""
+    if grading.run.not_attempted:
+        return
+    path = _shown(grading.run.submission.path)
+    writer.write_line("")
+    writer.write_line(f"{_title(grading)}   {path}   (Triton's interpreter, no GPU)", bold=True)
+
+
+def test_line(writer, test: TestResult) -> None:
+    verdict = test.verdict
+    if verdict.outcome == NOT_ATTEMPTED or verdict.kind == "file":
+        return
+    mark, markup = MARKS[verdict.outcome]
+    writer.write(f"  {mark:<6}", **markup)
+    writer.write_line(f"{test.title:<{NAME_WIDTH}}{verdict.note}".rstrip())
+
+
+def end(writer, grading: Grading, alone: bool) -> None:
+    """The diagnosis and what to do next."""
+    if grading.outcome == NOT_ATTEMPTED:
+        region = "region" if grading.run.regions == 1 else "regions"
+        verb = "is" if grading.run.regions == 1 else "are"
+        name = grading.run.submission.path.name
+        text = f"{_title(grading)}   not attempted: the marked {region} of {name} {verb} empty."
+        writer.write_line(f"{text}  {_next(grading)}" if alone else text)
+        return
+    writer.write_line("")
+    if grading.fault:
+        _paragraph(writer, f"Not judged: {grading.fault}.")
+        _paragraph(writer, "This is not a mistake of yours.")
+    elif grading.outcome == FAIL:
+        _diagnosis(writer, grading)
+    else:
+        _passed(writer, grading)
+    _printed(writer, grading)
+    if alone:
+        _paragraph(writer, _next(grading))
+
+
+def summary(writer, gradings: list[Grading]) -> None:
+    """After several exercises: how many of each outcome, and the first that needs work."""
+    writer.write_line("")
+    counts = {outcome: sum(g.outcome == outcome for g in gradings) for outcome in (PASS, FAIL, NOT_ATTEMPTED)}
+    words = {PASS: "passed", FAIL: "failed", NOT_ATTEMPTED: "not attempted"}
+    shown = ", ".join(f"{count} {words[outcome]}" for outcome, count in counts.items() if count)
+    writer.write_line(f"{len(gradings)} exercises: {shown}.")
+    open_ones = [grading for grading in gradings if grading.outcome != PASS]
+    writer.write_line(_next(open_ones[0] if open_ones else gradings[-1]))
+
+
+def _diagnosis(writer, grading: Grading) -> None:
+    worst = grading.diagnosis
+    for line in worst.verdict.lines:
+        _paragraph(writer, line)
+    if worst.verdict.kind != "file":
+        _paragraph(writer, f"Seen in: {worst.title} ({worst.verdict.note}).")
+    _tiles(writer, worst.verdict)
+    others = len({test.name for test in grading.failures} - {worst.name})
+    reached, possible = grading.points
+    more = f" {others} more failed; one cause often explains several." if others and worst.verdict.kind != "file" else ""
+    writer.write_line("")
+    _paragraph(writer, f"{reached:g} of {possible:g} points.{more}")
+    if worst.verdict.kind != "file":
+        _paragraph(writer, f"Again with these data:  {_command(grading)} --seed {grading.run.seed}")
+
+
+def _tiles(writer, verdict: Verdict) -> None:
+    if verdict.tiles:
+        _paragraph(writer, "Tiles of the result, one mark each: . right, X wrong, ? not written")
+        for row in verdict.tiles:
+            writer.write_line(f"    {row}")
+
+
+def _passed(writer, grading: Grading) -> None:
+    speed = "values, memory and traffic are right; speed needs a GPU and is not part of this run"
+    _paragraph(writer, f"Passed in {grading.seconds:.1f} s: {speed}.")
+    if grading.run.submission.path != grading.folder.solution_file and grading.folder.solution_file.exists():
+        _paragraph(writer, f"Compare: {_shown(grading.folder.solution_file)}")
+
+
+def _printed(writer, grading: Grading) -> None:
+    run = grading.run
+    if not run.printed.strip():
+        return
+    lines = ["".join(c if c.isprintable() else " " for c in line)[: WIDEST - 4] for line in run.printed.splitlines()]
+    writer.write_line("")
+    _paragraph(writer, "Your file printed:")
+    for line in lines[:MOST_PRINTED_LINES]:
+        writer.write_line(f"    {line}")
+    if len(lines) > MOST_PRINTED_LINES or run.printed_characters > len(run.printed):
+        _paragraph(writer, f"... {run.printed_characters:,} characters in all; the rest is not shown.".replace(",", " "))
+
+
+def _next(grading: Grading) -> str:
+    folder = grading.folder
+    if grading.outcome == NOT_ATTEMPTED:
+        return f"Next: open {_shown(folder.path / 'README.md')}"
+    if grading.fault:
+        return "Next: course doctor"
+    if grading.outcome == FAIL:
+        worst = grading.diagnosis.verdict
+        where = f"line {worst.line} of " if worst.line else ""
+        path = _shown(grading.run.submission.path)
+        hints = f" Stuck? {_shown(folder.hints_file)}" if folder.hints_file.exists() else ""
+        return f"Next: edit {where}{path} and run it again.{hints}"
+    following = folder.next()
+    if following is None:
+        return "Next: this was the last exercise. course.md says where to go from here."
+    return f"Next: {following.id}. Open {_shown(following.path / 'README.md')}"
+
+
+def _title(grading: Grading) -> str:
+    return f"{grading.folder.number} {grading.folder.name}"
+
+
+def _command(grading: Grading) -> str:
+    submission = grading.run.submission.path
+    given = "" if submission == grading.folder.learner_file else f" --submission {_shown(submission)}"
+    return f"pytest {_shown(grading.folder.path)}{given}"
+
+
+def _shown(path: Path) -> str:
+    """Relative to the current folder where that is shorter."""
+    relative = os.path.relpath(path)
+    return relative if len(relative) < len(str(path)) else str(path)
+
+
+def _paragraph(writer, text: str) -> None:
+    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - 2
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+    if text.startswith(("Line ", "Again with")):
+        lines = [text]  # code and commands stay in one piece
+    for line in lines:
+        writer.write_line(f"  {line}")

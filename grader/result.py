@@ -1,0 +1,52 @@
+"""`--result FILE`: what a run found, as JSON, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from grader.session import Grading
+
+
+def write(path: Path, gradings: list[Grading], device: str) -> None:
+    """One exercise: its object. Several: an object whose "exercises" is the list of them."""
+    objects = [_object(grading, device) for grading in gradings]
+    content = objects[0] if len(objects) == 1 else {"exercises": objects}
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def _object(grading: Grading, device: str) -> dict:
+    reached, possible = grading.points
+    return {
+        "exercise": grading.folder.id,
+        "submission": str(grading.run.submission.path),
+        "outcome": grading.outcome,
+        "message": "\n".join(grading.diagnosis.verdict.lines) if grading.diagnosis else "",
+        "tests": [
+            {
+                "name": test.name,
+                "item": test.item,
+                "hidden": False,
+                "outcome": test.verdict.outcome,
+                "id": test.verdict.id,
+                "points": test.points,
+                "message": "\n".join(test.verdict.lines) or test.verdict.note,
+            }
+            for test in grading.results
+        ],
+        "points": reached,
+        "possible": possible,
+        "figures": {"seconds": round(grading.seconds, 3)},
+        "device": "cpu" if device == "auto" else device,
+        "versions": {"python": platform.python_version(), "torch": torch.__version__, **grading.run.versions},
+        "seed": grading.run.seed,
+        "fault": grading.fault,
+    }

@@ -1,0 +1,141 @@
+"""A run: one submission of one exercise, its secret seed, and the child that runs it. Knows no verdicts."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+
+import torch
+
+from grader.child_process import ChildEnded, ChildProcess
+from grader.exercise import Exercise, Folder, empty_regions
+from grader.inputs import Data, generator_for
+from grader.protocol import Failure, ProtocolError, RunRequest
+from grader.reply import Reply, failure_of, read_reply, spec_and_bytes
+from grader.submission import Submission, read_submission
+
+LOAD_LIMIT = 30.0  # seconds for the submission's own import
+LIMIT_AFTER_TIMEOUT = 3.0  # once a call ran out of time, the next ones get less, so that a run ends
+
+
+@dataclass
+class Trial:
+    """One call to be judged: the data sets of the arguments in one dtype, and the bound of its result."""
+
+    name: str  # of the test
+    data: tuple[Data, ...]
+    dtype: torch.dtype
+    bound: str
+    constants: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Shapes, layouts, dtype and block sizes: "61 x 781 fp32, BLOCK_N = 256"."""
+        shapes = ", ".join(dict.fromkeys(data.label for data in self.data))
+        blocks = "".join(f", {name} = {value}" for name, value in self.constants.items())
+        return f"{shapes} {short_dtype(self.dtype)}{blocks}"
+
+
+def short_dtype(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.").replace("bfloat", "bf").replace("float", "fp")
+
+
+class Run:
+    """Owns the seed, the inputs and the child. Calls raise ChildEnded; the next call starts a new child."""
+
+    def __init__(self, folder: Folder, submission_path: str | None = None, seed: int | None = None) -> None:
+        self.folder = folder
+        self.seed = secrets.randbits(63) if seed is None else seed
+        self.submission: Submission = read_submission(folder.submission_file(submission_path))
+        self.empty: list[str] = []
+        self.regions = 0
+        self._look_for_empty_regions()
+        self.load_failure: Failure | None = None
+        self.constants: dict[str, int] = {}  # the module's own block sizes
+        self.printed = ""
+        self.printed_characters = 0
+        self.versions: dict[str, str] = {}
+        self._child: ChildProcess | None = None
+        self._timed_out = False
+        self._beside = _files_of(folder)
+
+    def _look_for_empty_regions(self) -> None:
+        if self.submission.tree is not None and self.folder.solution_file.exists():
+            solution = self.folder.solution_file.read_text(encoding="utf-8")
+            self.empty, self.regions = empty_regions(solution, self.submission.tree)
+
+    @property
+    def not_attempted(self) -> bool:
+        return self.regions > 0 and len(self.empty) == self.regions
+
+    def start(self) -> None:
+        """Starts a child early, so that it imports torch and triton while pytest collects."""
+        if self._child is None and self.submission.failure is None and not self.not_attempted:
+            self._child = ChildProcess()
+
+    def inputs(self, trial: Trial) -> list[torch.Tensor]:
+        """The arguments of a trial: the same for the same seed, whatever ran before."""
+        dtype = short_dtype(trial.dtype)
+        return [
+            data.tensor(trial.dtype, generator_for(self.seed, self.folder.id, trial.name, dtype, number))
+            for number, data in enumerate(trial.data)
+        ]
+
+    def call(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], **options) -> Reply:
+        """One call of the entry in the child. `options` are those of RunRequest."""
+        specs, blob = [], b""
+        for name, tensor in zip(exercise.arguments, inputs, strict=True):
+            spec, data = spec_and_bytes(name, tensor, len(blob))
+            specs.append(spec)
+            blob += data
+        writable = [exercise.returns] if exercise.fills_argument else []
+        request = RunRequest(exercise.entry, specs, writable, exercise.returns, trial.constants, **options)
+        limit = min(exercise.time_limit, LIMIT_AFTER_TIMEOUT) if self._timed_out else exercise.time_limit
+        try:
+            self._load()
+            return read_reply(*self._child.ask(request.to_json(), blob, limit))
+        except ChildEnded as ended:
+            self._timed_out |= ended.how == "time"
+            self._forget_child()
+            raise
+        except ProtocolError as error:
+            self._forget_child()
+            raise ChildEnded("garbled", str(error)) from None
+
+    def _load(self) -> None:
+        if self._child is not None and self._child.loaded:
+            return
+        self.start()
+        header = {"kind": "load", "filename": f"{self.folder.name}.py"}
+        answer, _ = self._child.ask(header, self.submission.source, LOAD_LIMIT)
+        self._child.loaded = True
+        self.versions = self._child.versions
+        self.load_failure = failure_of(answer.get("error"))
+        constants = answer.get("constants")
+        if isinstance(constants, dict):
+            self.constants = {str(k): v for k, v in constants.items() if type(v) is int}
+
+    def _forget_child(self) -> None:
+        if self._child is not None:
+            self._child.end()
+            self.printed = self.printed or self._child.printed
+            self.printed_characters += self._child.printed_characters
+            self._child = None
+
+    def files_changed_beside(self) -> list[str]:
+        """Names of files in the exercise's folder that changed since the run began; they are put back."""
+        changed = []
+        for path, content in self._beside.items():
+            if not path.is_file() or path.read_bytes() != content:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+                changed.append(path.name)
+        return changed
+
+    def end(self) -> None:
+        self._forget_child()
+
+
+def _files_of(folder: Folder) -> dict:
+    """The exercise's own files and their bytes; they are few and small."""
+    return {path: path.read_bytes() for path in folder.path.glob("*") if path.is_file()}

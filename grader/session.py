@@ -1,0 +1,182 @@
+"""One pytest session over exercises: which run judges which test, and what became of each test."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from grader import report, result
+from grader.child_process import MachineFault
+from grader.exercise import Folder
+from grader.judge import Judge
+from grader.run import Run
+from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, Verdict, failed
+
+ITEMS = {"check": "right", "traffic": "traffic"}  # rubric item by fixture
+WAITS = "waits for right values"
+
+
+@dataclass
+class TestResult:
+    name: str  # test_one_full_block
+    item: str
+    points: float
+    verdict: Verdict
+
+    @property
+    def title(self) -> str:
+        return self.name.removeprefix("test_").replace("_", " ")
+
+
+@dataclass
+class Grading:
+    """One exercise in this session."""
+
+    folder: Folder
+    run: Run
+    judge: Judge | None = None
+    results: list[TestResult] = field(default_factory=list)
+    fault: str | None = None  # a sentence about the machine or the grader; never the learner's
+    started: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def outcome(self) -> str:
+        outcomes = {test.verdict.outcome for test in self.results}
+        if self.fault or FAIL in outcomes:
+            return FAIL
+        return NOT_ATTEMPTED if NOT_ATTEMPTED in outcomes else PASS
+
+    @property
+    def failures(self) -> list[TestResult]:
+        return [test for test in self.results if test.verdict.outcome == FAIL]
+
+    @property
+    def diagnosis(self) -> TestResult | None:
+        """The failed test whose verdict names the most direct cause."""
+        return min(self.failures, key=lambda test: test.verdict.rank, default=None)
+
+    @property
+    def points(self) -> tuple[float, float]:
+        """(reached, possible)."""
+        reached = sum(test.points for test in self.results if test.verdict.outcome == PASS)
+        return reached, sum(test.points for test in self.results)
+
+
+class Session:
+    """A pytest plugin object that lives as long as the session."""
+
+    def __init__(self, config: pytest.Config, folders: list[Folder]) -> None:
+        self.config = config
+        option = config.option
+        self.gradings = {folder.id: Grading(folder, Run(folder, option.submission, option.seed)) for folder in folders}
+        self._verdicts: dict[str, Verdict] = {}
+        self._start_next(None)
+
+    def _start_next(self, current: Grading | None) -> None:
+        """Starts the child of the exercise after `current`: its imports overlap with what goes on now."""
+        waiting = list(self.gradings.values())
+        number = waiting.index(current) + 1 if current is not None else 0
+        if number < len(waiting):
+            try:
+                waiting[number].run.start()
+            except MachineFault as fault:
+                waiting[number].fault = str(fault)
+
+    def _grading(self, item: pytest.Item) -> Grading:
+        grading = self.gradings[Folder.containing(item.path).id]
+        if grading.judge is None:
+            grading.judge = Judge(item.module.exercise, grading.run)
+        return grading
+
+    def settle(self, item: pytest.Item, ask: Callable[[Judge, str], Verdict]) -> None:
+        """Asks for a verdict and turns it into pytest's outcome."""
+        verdict = ask(self._grading(item).judge, item.name)
+        self._verdicts[item.nodeid] = verdict
+        if verdict.outcome != PASS:
+            pytest.fail("\n".join(verdict.lines) or verdict.outcome, pytrace=False)
+
+    def wait_for_right_values(self, item: pytest.Item) -> None:
+        """Cost is not judged before values are right."""
+        wrong = [test for test in self._grading(item).failures if test.item == ITEMS["check"]]
+        if wrong and wrong[0].verdict.kind != "file":
+            pytest.skip(WAITS)
+
+    # ---- pytest's hooks ---------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport):
+        """No dots: the report has a line per test."""
+        if self.config.option.verbose < 0:
+            return report.outcome, "", ""
+        return None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None):
+        """Around each test: the header before an exercise's first, the diagnosis after its last."""
+        grading = self.gradings[Folder.containing(item.path).id]
+        if not grading.started:
+            grading.started = time.monotonic()
+            report.begin(self._writer, grading)
+            self._start_next(grading)
+        done = yield
+        if nextitem is None or Folder.containing(nextitem.path) != grading.folder:
+            grading.run.end()
+            grading.seconds = time.monotonic() - grading.started
+            report.end(self._writer, grading, alone=len(self.gradings) == 1)
+        return done
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo):
+        made = yield
+        if call.when == "call" or call.excinfo is not None:
+            grading = self.gradings[Folder.containing(item.path).id]
+            verdict = self._verdict_of(item, call, grading)
+            marker = item.get_closest_marker("points")
+            kind = next((ITEMS[name] for name in ITEMS if name in item.fixturenames), "other")
+            test = TestResult(item.name, kind, marker.args[0] if marker else 1, verdict)
+            grading.results.append(test)
+            report.test_line(self._writer, test)
+        return made
+
+    def _verdict_of(self, item: pytest.Item, call: pytest.CallInfo, grading: Grading) -> Verdict:
+        error = call.excinfo.value if call.excinfo else None
+        if isinstance(error, pytest.skip.Exception):
+            return Verdict(SKIPPED, note=error.msg)
+        if isinstance(error, AssertionError):
+            return failed("assertion", str(error))
+        if error is not None and not isinstance(error, pytest.fail.Exception):
+            grading.fault = _fault(error)
+            return failed("fault", grading.fault, kind="file")
+        return self._verdicts.get(item.nodeid, Verdict(PASS))
+
+    def pytest_sessionfinish(self) -> None:
+        if self.config.option.result:
+            result.write(Path(self.config.option.result), list(self.gradings.values()), self.config.option.device)
+
+    def pytest_terminal_summary(self, terminalreporter) -> None:
+        graded = [grading for grading in self.gradings.values() if grading.results]
+        if len(self.gradings) > 1 and graded:
+            report.summary(self._writer, graded)
+
+    def pytest_unconfigure(self) -> None:
+        for grading in self.gradings.values():
+            grading.run.end()
+
+    @property
+    def _writer(self):
+        return self.config.pluginmanager.get_plugin("terminalreporter")
+
+
+def _fault(error: BaseException) -> str:
+    if isinstance(error, MachineFault):
+        return str(error)
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    where = f" at {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame else ""
+    return f"the grader failed with {type(error).__name__}{where}: {str(error)[:200]}"

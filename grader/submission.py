@@ -1,0 +1,98 @@
+"""A submission as text: read, decoded and parsed, never imported. Problems become sentences here."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.protocol import Failure
+
+MOST_BYTES = 1 << 20
+
+
+@dataclass
+class Submission:
+    """The file under judgement. `tree` is None when `failure` says why it could not be read."""
+
+    path: Path
+    source: bytes = b""
+    tree: ast.Module | None = None
+    failure: Failure | None = None
+
+    @property
+    def lines(self) -> list[str]:
+        return self.source.decode("utf-8", "replace").splitlines()
+
+    def line(self, number: int) -> str:
+        """The text of a line, without indentation; "" if there is no such line."""
+        lines = self.lines
+        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+
+
+def read_submission(path: Path) -> Submission:
+    """Never raises: a file that cannot be read is a submission with a failure."""
+    try:
+        with path.open("rb") as file:
+            source = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        return Submission(path, failure=Failure("missing"))
+    except OSError as error:
+        return Submission(path, failure=Failure("unreadable", message=error.strerror or type(error).__name__))
+    if len(source) > MOST_BYTES:
+        return Submission(path, failure=Failure("too-long", message=str(MOST_BYTES)))
+    try:
+        text = source.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = source[: error.start].count(b"\n") + 1
+        return Submission(path, source, failure=Failure("encoding", message=f"byte {error.start}", line=line))
+    try:
+        tree = ast.parse(text)
+        ast.dump(tree)  # fails on nesting that would fail later, inside an explanation
+        return Submission(path, source, tree)
+    except SyntaxError as error:
+        return Submission(path, source, failure=Failure("syntax", "SyntaxError", error.msg, error.lineno or 0))
+    except (ValueError, RecursionError, MemoryError) as error:  # a null byte, or nesting without end
+        return Submission(path, source, failure=Failure("syntax", type(error).__name__, str(error)[:200]))
+
+
+@dataclass
+class KernelText:
+    """What the syntax tree says about the kernels of a submission; evidence for explanations only."""
+
+    names: list[str]
+    axes: set[int]  # axes that tl.program_id is called with
+    boolean_lines: list[int]  # lines where `and`, `or` or a chained comparison joins values
+
+
+def kernel_text(tree: ast.Module) -> KernelText:
+    text = KernelText([], set(), [])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and any("jit" in ast.dump(d) for d in node.decorator_list):
+            text.names.append(node.name)
+            _read_kernel(node, text)
+    return text
+
+
+def _read_kernel(kernel: ast.FunctionDef, text: KernelText) -> None:
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.BoolOp) or (isinstance(node, ast.Compare) and len(node.ops) > 1):
+            text.boolean_lines.append(node.lineno)
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "program_id":
+            given = [a for a in node.args] + [k.value for k in node.keywords if k.arg == "axis"]
+            text.axes.add(given[0].value if given and isinstance(given[0], ast.Constant) else 0)
+
+
+def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
+    """The tl.load or tl.store (`function`) whose call covers `line`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == function:
+            if node.lineno <= line <= node.end_lineno:
+                return node
+    return None
+
+
+def has_mask(call: ast.Call) -> bool:
+    """Whether a tl.load or tl.store has a mask; it is the second argument of load and the third of store."""
+    place = 1 if call.func.attr == "load" else 2
+    return len(call.args) > place or any(keyword.arg == "mask" for keyword in call.keywords)

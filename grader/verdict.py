@@ -1,0 +1,31 @@
+"""The outcome of one test and the words that explain it. Plain data: the plugin shows it, `--result` stores it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+PASS, FAIL, NOT_ATTEMPTED, SKIPPED = "pass", "fail", "not attempted", "skipped"
+
+# Of several failures in one run the one with the most direct cause is explained: the first kind in this list.
+DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", "memory", "values", "cost")
+
+
+@dataclass
+class Verdict:
+    """`id` names the kind of mistake for machines; `lines` tell it to the learner, the mistake first."""
+
+    outcome: str
+    id: str = ""
+    lines: list[str] = field(default_factory=list)
+    kind: str = "values"  # of DIRECTNESS
+    line: int = 0  # in the learner's file: where to look next
+    note: str = ""  # beside the test's name: what was judged, or how well it went
+    tiles: list[str] = field(default_factory=list)  # a map of right and wrong tiles
+
+    @property
+    def rank(self) -> int:
+        return DIRECTNESS.index(self.kind)
+
+
+def failed(id: str, *lines: str, kind: str = "values", line: int = 0) -> Verdict:
+    return Verdict(FAIL, id, [text for text in lines if text], kind, line)
