@@ -38,13 +38,13 @@ class Judge:
 
     def check(self, name: str, data: tuple[Data, ...], bound: str | None = None, **constants: int) -> Verdict:
         """Values and memory safety, in every dtype of the exercise."""
-        verdict = Verdict(PASS)
+        verdicts = []
         for dtype in self.exercise.dtypes:
             trial = Trial(name, data, DTYPES[dtype], bound or self.exercise.bound, constants)
-            verdict = self._judged(trial, self._values)
-            if verdict.outcome != PASS:
-                return verdict
-        return verdict
+            verdicts.append(self._judged(trial, self._values))
+            if verdicts[-1].outcome != PASS:
+                return verdicts[-1]
+        return max(verdicts, key=lambda verdict: verdict.figures.get("largest_error", 0))
 
     def traffic(
         self, name: str, data: tuple[Data, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
@@ -77,7 +77,8 @@ class Judge:
         try:
             verdict = judge(trial)
         except ChildEnded as how:
-            verdict = failures.ended(how, self.exercise)
+            at_import = how is self.run.load_ended
+            verdict = failures.ended(how, self.run.submission.path.name if at_import else "", self.exercise)
         changed = self.run.files_changed_beside()
         if changed and verdict.outcome == PASS:
             files = ", ".join(changed)
@@ -119,7 +120,7 @@ class Judge:
         evidence = self._evidence(trial, inputs, reply, comparison)
         memory = memory_verdict(evidence)
         if memory is None and comparison.right and not _unwritten(reply):
-            return Verdict(PASS, note=_note(comparison))
+            return _passed(comparison)
         if memory is None or not comparison.right:
             return self._explained(evidence, memory)
         return memory
@@ -170,9 +171,7 @@ class Judge:
             return failed("no-launch", f"{exercise.entry} returned without launching a kernel.", kind="error")
         return None
 
-    def _second_call(
-        self, trial: Trial, inputs: list[torch.Tensor], first: Reply, second: Reply
-    ) -> Verdict | None:
+    def _second_call(self, trial: Trial, inputs: list[torch.Tensor], first: Reply, second: Reply) -> Verdict | None:
         """The same inputs again, programs in reverse and masked lanes at 0: None when nothing changed."""
         early = self._before_values(trial, inputs, second)
         if early is not None:
@@ -234,6 +233,7 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.shape == other.shape and one.dtype == other.dtype and torch.equal(_bits(one), _bits(other))
 
 
-def _note(comparison: Comparison) -> str:
+def _passed(comparison: Comparison) -> Verdict:
     share = comparison.largest_error
-    return f"largest error {share:.2f} of the bound" if share >= SHARE_OF_BOUND_WORTH_A_NOTE else ""
+    note = f"largest error {share:.2f} of the bound" if share >= SHARE_OF_BOUND_WORTH_A_NOTE else ""
+    return Verdict(PASS, note=note, figures={"largest_error": share})

@@ -25,11 +25,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--result", metavar="FILE", help="write the result as JSON")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest's own wrapper, which reads noconftest
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]):
     if _folders([arg for arg in args if not arg.startswith("-")]):
         early_config.known_args_namespace.noconftest = True
         sys.path[:] = [entry for entry in sys.path if entry and Folder.containing(Path(entry)) is None]
+    return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)

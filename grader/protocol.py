@@ -5,7 +5,7 @@ pickled, so reading a frame runs no code. What a child sends is untrusted: the p
 
     parent -> child    load   {source, filename}                       the learner's file
                        run    {arguments, entry, constants, ...}       one call of the entry function
-    child -> parent    ready  {versions}                               imports are done; nothing of the learner's ran yet
+    child -> parent    ready  {versions}                               imports are done, nothing of the learner's ran
                        loaded {error, constants}
                        ran    {error, refusals, outputs, findings, launches, traffic, ...}
 
@@ -129,14 +129,17 @@ class Failure:
     kernel: str = ""
 
 
+# The likeliest cause first: a write outside destroys what later findings look at.
+FINDING_KINDS = (
+    "input-written", "out-of-bounds-store", "out-of-bounds-atomic", "race-write-write", "out-of-bounds-load",
+    "wild-pointer", "lane-conflict", "race-read-after-write", "race-write-after-read", "race-atomic-after-write",
+    "uninitialised-read",
+)  # fmt: skip
+
+
 @dataclass
 class Finding:
-    """Something the memory checker saw, once for each kind, argument and line.
-
-    kind: out-of-bounds-load, out-of-bounds-store, out-of-bounds-atomic, wild-pointer, uninitialised-read,
-          input-written, race-write-write, race-read-after-write, race-write-after-read, race-atomic-after-write,
-          lane-conflict, unwritten.
-    """
+    """Something the memory checker saw, once for each kind, argument and line. kind: one of FINDING_KINDS."""
 
     kind: str
     argument: str

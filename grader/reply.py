@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import torch
 
-from grader.protocol import DTYPE_BYTES, Failure, Finding, Launch, ProtocolError, TensorSpec, Traffic
+from grader.protocol import DTYPE_BYTES, FINDING_KINDS, Failure, Finding, Launch, ProtocolError, TensorSpec, Traffic
 
 DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}
 MOST_ITEMS = 256
@@ -66,8 +66,8 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         result=_build(Result, header.get("result") or {}),
         output=output,
         writers=_writers(header, blob, output),
-        findings=_items(header, "findings", lambda data: _build(Finding, data)),
-        launches=_items(header, "launches", lambda data: _build(Launch, data)),
+        findings=_items(header, "findings", _finding),
+        launches=_items(header, "launches", _launch),
         traffic=_items(header, "traffic", lambda data: _build(Traffic, data)),
         changed=_items(header, "changed", lambda data: _checked(data, "str", "changed")),
         threads=_checked(header.get("threads", 0), "int", "threads"),
@@ -101,7 +101,7 @@ def _writers(header: dict, blob: bytes, output: torch.Tensor | None) -> Writers 
     if output is None or not isinstance(maps, list) or not maps or not isinstance(maps[0], dict):
         return None
     start, size = (_checked(maps[0].get(key), "int", key) for key in ("start", "size"))
-    grid = _checked(maps[0].get("grid"), "list[int]", "grid")
+    grid = [max(1, size) for size in _grid(maps[0].get("grid"))]
     if size != 4 * output.numel() or start + size > len(blob):
         raise ProtocolError("the map of writers does not fit the output")
     flat = torch.frombuffer(bytearray(blob[start : start + size]), dtype=torch.int32) if size else torch.empty(0)
@@ -119,7 +119,30 @@ def _build(kind: type, data: object):
     if not isinstance(data, dict):
         raise ProtocolError(f"{kind.__name__} is not an object")
     known = {f.name: f.type for f in fields(kind)}
-    return kind(**{name: _checked(value, known[name], name) for name, value in data.items() if name in known})
+    values = {name: _checked(value, known[name], name) for name, value in data.items() if name in known}
+    try:
+        return kind(**values)
+    except TypeError:
+        raise ProtocolError(f"{kind.__name__} lacks a field") from None
+
+
+def _finding(data: object) -> Finding:
+    finding = _build(Finding, data)
+    if finding.kind not in FINDING_KINDS:
+        raise ProtocolError("a finding of an unknown kind")
+    return finding
+
+
+def _launch(data: object) -> Launch:
+    launch = _build(Launch, data)
+    return replace(launch, grid=_grid(launch.grid))
+
+
+def _grid(data: object) -> list[int]:
+    grid = _checked(data, "list[int]", "grid")
+    if not 1 <= len(grid) <= 3 or min(grid) < 0:
+        raise ProtocolError("a grid has 1 to 3 sizes")
+    return grid
 
 
 def _checked(value: object, kind: str, name: str):

@@ -79,7 +79,9 @@ def _diagnosis(writer, grading: Grading) -> None:
     _tiles(writer, worst.verdict)
     others = len({test.name for test in grading.failures} - {worst.name})
     reached, possible = grading.points
-    more = f" {others} more failed; one cause often explains several." if others and worst.verdict.kind != "file" else ""
+    more = (
+        f" {others} more failed; one cause often explains several." if others and worst.verdict.kind != "file" else ""
+    )
     writer.write_line("")
     _paragraph(writer, f"{reached:g} of {possible:g} points.{more}")
     if worst.verdict.kind != "file":
@@ -110,7 +112,9 @@ def _printed(writer, grading: Grading) -> None:
     for line in lines[:MOST_PRINTED_LINES]:
         writer.write_line(f"    {line}")
     if len(lines) > MOST_PRINTED_LINES or run.printed_characters > len(run.printed):
-        _paragraph(writer, f"... {run.printed_characters:,} characters in all; the rest is not shown.".replace(",", " "))
+        _paragraph(
+            writer, f"... {run.printed_characters:,} characters in all; the rest is not shown.".replace(",", " ")
+        )
 
 
 def _next(grading: Grading) -> str:

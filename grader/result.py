@@ -44,9 +44,17 @@ def _object(grading: Grading, device: str) -> dict:
         ],
         "points": reached,
         "possible": possible,
-        "figures": {"seconds": round(grading.seconds, 3)},
+        "figures": {"seconds": round(grading.seconds, 3), **_worst_figures(grading)},
         "device": "cpu" if device == "auto" else device,
         "versions": {"python": platform.python_version(), "torch": torch.__version__, **grading.run.versions},
         "seed": grading.run.seed,
         "fault": grading.fault,
     }
+
+
+def _worst_figures(grading: Grading) -> dict[str, float]:
+    worst: dict[str, float] = {}
+    for test in grading.results:
+        for name, value in test.verdict.figures.items():
+            worst[name] = max(value, worst.get(name, value))
+    return worst

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import torch
 
-from grader.child_process import ChildEnded, ChildProcess
+from grader.child_process import ChildEnded, ChildProcess, MachineFault
 from grader.exercise import Exercise, Folder, empty_regions
 from grader.inputs import Data, generator_for
 from grader.protocol import Failure, ProtocolError, RunRequest
 from grader.reply import Reply, failure_of, read_reply, spec_and_bytes
 from grader.submission import Submission, read_submission
 
-LOAD_LIMIT = 30.0  # seconds for the submission's own import
+LOAD_LIMIT = 15.0  # seconds for the submission's own import
 LIMIT_AFTER_TIMEOUT = 3.0  # once a call ran out of time, the next ones get less, so that a run ends
 
 
@@ -51,6 +51,7 @@ class Run:
         self.regions = 0
         self._look_for_empty_regions()
         self.load_failure: Failure | None = None
+        self.load_ended: ChildEnded | None = None  # the child died or hung while it imported the submission
         self.constants: dict[str, int] = {}  # the module's own block sizes
         self.printed = ""
         self.printed_characters = 0
@@ -93,7 +94,7 @@ class Run:
         limit = min(exercise.time_limit, LIMIT_AFTER_TIMEOUT) if self._timed_out else exercise.time_limit
         try:
             self._load()
-            return read_reply(*self._child.ask(request.to_json(), blob, limit))
+            return read_reply(*self._answer(request.to_json(), blob, limit))
         except ChildEnded as ended:
             self._timed_out |= ended.how == "time"
             self._forget_child()
@@ -103,17 +104,30 @@ class Run:
             raise ChildEnded("garbled", str(error)) from None
 
     def _load(self) -> None:
+        if self.load_ended is not None:
+            raise self.load_ended
         if self._child is not None and self._child.loaded:
             return
         self.start()
         header = {"kind": "load", "filename": f"{self.folder.name}.py"}
-        answer, _ = self._child.ask(header, self.submission.source, LOAD_LIMIT)
+        try:
+            answer, _ = self._answer(header, self.submission.source, LOAD_LIMIT)
+        except ChildEnded as ended:
+            self.load_ended = ended
+            raise
         self._child.loaded = True
         self.versions = self._child.versions
         self.load_failure = failure_of(answer.get("error"))
         constants = answer.get("constants")
         if isinstance(constants, dict):
             self.constants = {str(k): v for k, v in constants.items() if type(v) is int}
+
+    def _answer(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
+        answer, answer_blob = self._child.ask(header, blob, limit)
+        if answer["kind"] == "fault":
+            last = str(answer.get("message", "")).strip().splitlines()[-1:]
+            raise MachineFault(f"the process that runs a submission failed in our own code: {''.join(last)[:200]}")
+        return answer, answer_blob
 
     def _forget_child(self) -> None:
         if self._child is not None:
@@ -123,14 +137,16 @@ class Run:
             self._child = None
 
     def files_changed_beside(self) -> list[str]:
-        """Names of files in the exercise's folder that changed since the run began; they are put back."""
-        changed = []
-        for path, content in self._beside.items():
-            if not path.is_file() or path.read_bytes() != content:
+        """Names of the exercise's files that were rewritten or deleted since the run began; deleted ones are put back.
+
+        Only where the child has no fence. The learner's own file is left out: an editor may have saved it meanwhile.
+        """
+        changed = [p for p, content in self._beside.items() if not p.exists() or p.read_bytes() != content]
+        for path in changed:
+            if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
-                changed.append(path.name)
-        return changed
+                path.write_bytes(self._beside[path])
+        return [path.name for path in changed if path != self.folder.learner_file]
 
     def end(self) -> None:
         self._forget_child()

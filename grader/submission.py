@@ -79,16 +79,16 @@ def _read_kernel(kernel: ast.FunctionDef, text: KernelText) -> None:
         if isinstance(node, ast.BoolOp) or (isinstance(node, ast.Compare) and len(node.ops) > 1):
             text.boolean_lines.append(node.lineno)
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "program_id":
-            given = [a for a in node.args] + [k.value for k in node.keywords if k.arg == "axis"]
+            given = list(node.args) + [k.value for k in node.keywords if k.arg == "axis"]
             text.axes.add(given[0].value if given and isinstance(given[0], ast.Constant) else 0)
 
 
 def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
     """The tl.load or tl.store (`function`) whose call covers `line`."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == function:
-            if node.lineno <= line <= node.end_lineno:
-                return node
+        named = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == function
+        if named and node.lineno <= line <= node.end_lineno:
+            return node
     return None
 
 

@@ -21,6 +21,7 @@ class Verdict:
     line: int = 0  # in the learner's file: where to look next
     note: str = ""  # beside the test's name: what was judged, or how well it went
     tiles: list[str] = field(default_factory=list)  # a map of right and wrong tiles
+    figures: dict[str, float] = field(default_factory=dict)  # what was measured, by name
 
     @property
     def rank(self) -> int:

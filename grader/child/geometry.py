@@ -11,6 +11,11 @@ import torch
 MOST_HOLE_ELEMENTS = 1 << 26
 
 
+def span_of(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """Elements from the first to the last of a view, holes counted."""
+    return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if all(shape) else 0
+
+
 class Geometry:
     """A strided view of memory. Addresses are plain integers; strides count elements and are not negative."""
 
@@ -19,7 +24,7 @@ class Geometry:
         self.item = tensor.element_size()
         self.shape = tuple(tensor.shape)
         self.strides = tuple(tensor.stride())
-        self.span = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)) if all(self.shape) else 0
+        self.span = span_of(self.shape, self.strides)
         self.high = self.low + self.span * self.item
 
     @cached_property

@@ -12,33 +12,11 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter
 
-from grader.child.memory import TAG_SHIFT, MemoryChecker, make_handle
+from grader.child.memory import MemoryChecker
+from grader.child.pointers import TAG_SHIFT, make_handle
 
-BUILDER, EXECUTOR = interpreter.InterpreterBuilder, interpreter.GridExecutor
-
-
-@contextlib.contextmanager
-def checked_memory(checker: MemoryChecker) -> Iterator[None]:
-    """Launches inside this context are checked; outside it the interpreter is as it was."""
-    hooks: list[tuple[object, str, Callable]] = [
-        (interpreter, "_implicit_cvt", _number_pointers),
-        (EXECUTOR, "__call__", _launch),
-        (EXECUTOR, "_init_args_hst", _register_arguments),
-        (BUILDER, "set_grid_dim", _begin_grid),
-        (BUILDER, "set_grid_idx", _begin_program),
-        (BUILDER, "create_masked_load", _load),
-        (BUILDER, "create_masked_store", _store),
-        (BUILDER, "create_atomic_rmw", _atomic),
-        (BUILDER, "create_atomic_cas", _compare_and_swap),
-    ]
-    originals = [(owner, name, getattr(owner, name)) for owner, name, _ in hooks]
-    try:
-        for (owner, name, make), (_, _, original) in zip(hooks, originals, strict=True):
-            setattr(owner, name, make(checker, original))
-        yield
-    finally:
-        for owner, name, original in originals:
-            setattr(owner, name, original)
+BUILDER = getattr(interpreter, "InterpreterBuilder", None)
+EXECUTOR = getattr(interpreter, "GridExecutor", None)
 
 
 def _number_pointers(checker, original):
@@ -153,7 +131,7 @@ def _compare_and_swap(checker, original):
     def compare_and_swap(builder, pointers, expected, values, *rest, **named):
         checker.launch.atomics = True
         access = checker.access(pointers, None, "atomic")
-        if access.mask is not None:  # it takes no mask, so if one lane is bad none may touch memory
+        if access.mask is not None and not access.mask.data.all():  # it takes no mask: all lanes, or none
             return make_handle(np.array(expected.data), expected.dtype)
         return original(builder, access.pointers, expected, values, *rest, **named)
 
@@ -163,3 +141,37 @@ def _compare_and_swap(checker, original):
 def _as_handle(mask):
     """Triton 3.6 passes the masks of descriptors as bare arrays."""
     return make_handle(mask, tl.int1) if isinstance(mask, np.ndarray) else mask
+
+
+HOOKS: list[tuple[object, str, Callable]] = [
+    (interpreter, "_implicit_cvt", _number_pointers),
+    (EXECUTOR, "__call__", _launch),
+    (EXECUTOR, "_init_args_hst", _register_arguments),
+    (BUILDER, "set_grid_dim", _begin_grid),
+    (BUILDER, "set_grid_idx", _begin_program),
+    (BUILDER, "create_masked_load", _load),
+    (BUILDER, "create_masked_store", _store),
+    (BUILDER, "create_atomic_rmw", _atomic),
+    (BUILDER, "create_atomic_cas", _compare_and_swap),
+]
+USED = ["TensorHandle", "TensorDescriptor", "_unwrap_tensor", "_interpreter", "_get_np_dtype"]
+
+
+def missing_hooks() -> list[str]:
+    """What this release of Triton lacks. Any of it, and there is no memory checker: half of one would mislead."""
+    missing = [name for owner, name, _ in HOOKS if not hasattr(owner, name)]
+    return missing + [name for name in USED if not hasattr(interpreter, name)]
+
+
+@contextlib.contextmanager
+def checked_memory(checker: MemoryChecker) -> Iterator[None]:
+    """Launches inside this context are checked; outside it the interpreter is as it was."""
+    hooks = [] if missing_hooks() else HOOKS
+    originals = [(owner, name, getattr(owner, name)) for owner, name, _ in hooks]
+    try:
+        for (owner, name, make), (_, _, original) in zip(hooks, originals, strict=True):
+            setattr(owner, name, make(checker, original))
+        yield
+    finally:
+        for owner, name, original in originals:
+            setattr(owner, name, original)

@@ -6,18 +6,22 @@ import os
 
 os.environ.setdefault("TRITON_INTERPRET", "1")  # before the first import of triton
 
+import contextlib
 import platform
 import resource
 import signal
 import sys
 import traceback
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import torch
 import triton
 
+from grader.child import fence
 from grader.child.call import Call
+from grader.child.hooks import missing_hooks
 from grader.child.interpreter import apply_fixes
 from grader.child.learner import LearnerFile
 from grader.protocol import LENGTHS, RunRequest, TensorSpec, pack, unpack_header, unpack_lengths
@@ -64,6 +68,7 @@ class Host:
     def __init__(self):
         self.file: LearnerFile | None = None
         self.threads_before = _threads()
+        self.output = sys.stdout
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         try:
@@ -71,6 +76,8 @@ class Host:
             reply, reply_blob = handler(header, blob)
         except BaseException:  # a mistake of ours, or of the parent's; never the learner's
             return {"kind": "fault", "message": traceback.format_exc()[-4000:]}, b""
+        with contextlib.suppress(Exception):  # what the learner printed, if their file left us an output
+            self.output.flush()
         reply["threads"] = max(0, _threads() - self.threads_before)
         reply["processes"] = _child_processes()
         return reply, reply_blob
@@ -95,14 +102,18 @@ def main(request_fd: int, reply_fd: int) -> None:
     leave = os._exit  # without the learner's atexit functions and destructors
     torch.set_num_threads(1)
     sys.dont_write_bytecode = True
-    missing = apply_fixes()
+    missing = apply_fixes() + missing_hooks()
     _limit_resources()
+    fenced = fence.close(Path.cwd(), Path(os.devnull))
     host = Host()
     versions = {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__}
     versions["numpy"] = np.__version__
-    pipe.send({"kind": "ready", "versions": versions, "missing": missing})
-    while (request := pipe.receive()) is not None:
-        pipe.send(*host.handle(*request))
+    pipe.send({"kind": "ready", "versions": versions, "missing": missing, "fenced": fenced})
+    try:
+        while (request := pipe.receive()) is not None:
+            pipe.send(*host.handle(*request))
+    except OSError:  # the parent is gone, or the learner's file closed the pipe
+        leave(1)
     leave(0)
 
 

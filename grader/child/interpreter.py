@@ -26,6 +26,11 @@ def apply_fixes() -> list[str]:
     return missing
 
 
+def _replace(owner: object, name: str, value: object) -> None:
+    getattr(owner, name)  # raises where this release of Triton has no such name
+    setattr(owner, name, value)
+
+
 def fix_index() -> None:
     """Triton up to 3.6 indexes with a one-element array; numpy from 2.4 refuses, and no `range(runtime value)` runs."""
     original = interpreter._patch_lang_tensor
@@ -34,7 +39,7 @@ def fix_index() -> None:
         original(tensor, scope)
         scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
 
-    interpreter._patch_lang_tensor = patch_lang_tensor
+    _replace(interpreter, "_patch_lang_tensor", patch_lang_tensor)
 
 
 def fast_device_calls() -> None:
@@ -67,8 +72,8 @@ def fast_device_calls() -> None:
                     launch.scopes.pop().restore()
                 launch.patched.clear()
 
-    interpreter._patch_lang = patch_once
-    interpreter.GridExecutor.__call__ = call
+    _replace(interpreter, "_patch_lang", patch_once)
+    _replace(interpreter.GridExecutor, "__call__", call)
 
 
 def pick_autotune_config() -> None:
@@ -83,12 +88,11 @@ def pick_autotune_config() -> None:
         autotuner.cache.clear()  # the choice may differ from that of the call before
         return original_run(autotuner, *args, **kwargs)
 
-    Autotuner._bench  # noqa: B018  (missing: not available)
-    Autotuner._bench, Autotuner.run = bench, run
+    _replace(Autotuner, "_bench", bench)
+    _replace(Autotuner, "run", run)
 
 
 def device_assert_fires() -> None:
-    """Without `debug` tl.device_assert does nothing. The overflow checks, whose verdict nobody reads, only take time."""
+    """Without `debug` tl.device_assert does nothing. The overflow checks, asserts too, would only take time."""
     options = interpreter.InterpreterOptions(debug=True, sanitize_overflow=False)
-    interpreter.interpreter_builder.options  # noqa: B018  (missing: not available)
-    interpreter.interpreter_builder.options = options
+    _replace(interpreter.interpreter_builder, "options", options)

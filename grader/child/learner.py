@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import linecache
 import os
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from triton.runtime.errors import InterpreterError
 
 from grader.protocol import Failure
 
-MOST_MESSAGE = 500
+MOST_MESSAGE, MOST_NAMES = 500, 64
 NO_DEVICE = ("Torch not compiled with CUDA", "no NVIDIA driver", "No CUDA GPUs", "active drivers", "CUDA driver")
 NO_MEMORY = ("can't allocate memory", "out of memory", "not enough memory")
 
@@ -43,6 +44,7 @@ class LearnerFile:
         try:
             with open(self.path, "wb") as file:
                 file.write(self.source)
+            linecache.clearcache()  # Triton reads a kernel's source from there; it may hold another file's
             spec = importlib.util.spec_from_file_location(self.stem, self.path)
             module = importlib.util.module_from_spec(spec)
             sys.modules[self.stem] = module  # where inspect, and so Triton, looks for the source
@@ -54,12 +56,16 @@ class LearnerFile:
         return None
 
     def constants(self) -> dict[str, int]:
-        names = vars(self.module) if self.module else {}
-        return {name: value for name, value in names.items() if name.isupper() and type(value) is int}
+        """Module-level integers with upper-case names, such as BLOCK_M."""
+        names = vars(self.module).items() if self.module else ()
+        found = {name: value for name, value in names if name.isupper() and type(value) is int}
+        return {name: value for name, value in list(found.items())[:MOST_NAMES] if abs(value) < 1 << 48}
 
     def entries(self) -> list[str]:
-        names = vars(self.module) if self.module else {}
-        return [n for n, value in names.items() if callable(value) and getattr(value, "__module__", "") == self.stem]
+        """Functions that the file defines; kernels are not called by the grader."""
+        names = vars(self.module).items() if self.module else ()
+        own = [name for name, value in names if callable(value) and getattr(value, "__module__", "") == self.stem]
+        return own[:MOST_NAMES]
 
     def entry(self, name: str, arguments: int):
         """The entry function, if it takes that many arguments."""

@@ -1,16 +1,11 @@
 """The memory checker: every load, store and atomic of a kernel, checked exactly.
 
-Each tensor argument of a launch has a number, and its pointers carry the number in bits 48 to 62, above every address.
-All pointer arithmetic of the interpreter is numpy uint64, so the number survives offsets, broadcasts and descriptors,
-and an access knows which argument it was meant for, even where its address lies in another one.
-
 Nothing is raised: lanes that must not touch memory are masked off and the kernel runs on, so one run finds all.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -18,63 +13,10 @@ import triton.language as tl
 from triton.runtime import interpreter
 
 from grader.child.geometry import Geometry
-from grader.child.shadow import ATOMIC, NOBODY, SEVERAL, Shadow
+from grader.child.pointers import ADDRESS_MASK, TAG_SHIFT, Access, View, distinct, is_increasing, item_size, make_handle
+from grader.child.reports import MOST_REPORTS, Report, Reports
+from grader.child.shadow import ATOMIC, NOBODY, Shadow
 from grader.protocol import Finding, Launch, Traffic
-
-TAG_SHIFT = 48
-ADDRESS_MASK = np.uint64((1 << TAG_SHIFT) - 1)
-MOST_REPORTS = 64
-
-
-def make_handle(data: np.ndarray, dtype) -> interpreter.TensorHandle:
-    """A TensorHandle without the checks of its constructor."""
-    handle = object.__new__(interpreter.TensorHandle)
-    handle.data, handle.dtype, handle.attr = data, dtype, {}
-    return handle
-
-
-class View:
-    """A tensor argument of a launch."""
-
-    def __init__(self, tensor: torch.Tensor, shadow: Shadow, tag: int):
-        self.geometry, self.shadow = Geometry(tensor), shadow
-        self.low, self.high = (self.geometry.low | tag << TAG_SHIFT, self.geometry.high | tag << TAG_SHIFT)
-        self.base = np.uint64(shadow.base | tag << TAG_SHIFT)
-
-    def outside(self, tagged: np.ndarray, lowest: int, highest: int, item: int) -> np.ndarray | None:
-        """Which of the pointers do not lead to elements of this view; None: all do."""
-        if lowest < self.low or highest + item > self.high:
-            return (tagged < np.uint64(self.low)) | (tagged > np.uint64(max(self.high - item, 0)))
-        if self.geometry.holes is None:
-            return None
-        bad = self.geometry.holes[(tagged - np.uint64(self.low)).view(np.int64) // self.geometry.item]
-        return bad if bad.any() else None
-
-
-@dataclass
-class Access:
-    """One load, store or atomic, ready for the interpreter: pointers without numbers, masks without bad lanes."""
-
-    pointers: interpreter.TensorHandle
-    mask: interpreter.TensorHandle | None
-    view: View | None = None  # None: no argument, or several
-    active: np.ndarray | None = None  # the pointers of the lanes that touch memory
-
-
-@dataclass
-class Report:
-    """A finding whose argument may not have its final name yet."""
-
-    kind: str
-    line: int
-    program: list[int]
-    shadow: Shadow | None = None
-    geometry: Geometry | None = None  # of the kernel's argument, for an address outside it
-    address: int = 0
-    other: int = NOBODY
-    other_program: list[int] | None = None
-    count: int = 0
-    programs: set[int] = field(default_factory=set)
 
 
 class MemoryChecker:
@@ -84,9 +26,9 @@ class MemoryChecker:
         self.order, self.fill = order, fill
         self.count_traffic, self.at_once = count_traffic, at_once
         self.shadows: dict[int, Shadow] = {}  # by the address of the storage, over the whole call
-        self.reports: dict[tuple, Report] = {}
+        self.reports = Reports()
         self.launches: list[Launch] = []
-        self.kernel = ""
+        self.kernel, self.launch = "", Launch("", [])
         self._forget_launch()
 
     # ---- storages and launches ----------------------------------------------------------------------------
@@ -103,14 +45,13 @@ class MemoryChecker:
         self.tags: dict[int, int] = {}  # id of a tensor -> its number
         self.grid, self.dimensions = (1, 1, 1), 3
         self.program, self.permutation = 0, None
+        self.idle = False  # the running program has not touched memory yet
         self.ordered: set[int] = set()  # programs that an atomic has ordered before this one
 
     def begin_launch(self, kernel: str, arguments: list[tuple[str, object]]) -> None:
         self._forget_launch()
         self.kernel = kernel
         self.launch = Launch(kernel, [], self.learner_line())
-        if len(self.launches) < MOST_REPORTS:
-            self.launches.append(self.launch)
         for name, value in arguments:
             self._register(name, value)
 
@@ -134,6 +75,8 @@ class MemoryChecker:
     def begin_grid(self, grid: tuple[int, int, int]) -> None:
         self.grid = grid
         self.launch.grid = list(grid[: self.dimensions])
+        if len(self.launches) < MOST_REPORTS:
+            self.launches.append(self.launch)
         programs = grid[0] * grid[1] * grid[2]
         if self.order == "reverse":
             self.permutation = np.arange(programs)[::-1]
@@ -142,6 +85,8 @@ class MemoryChecker:
 
     def begin_program(self, x: int, y: int, z: int) -> tuple[int, int, int]:
         """The program that runs at this turn."""
+        self._end_program()
+        self.idle = True
         _, size_y, size_z = self.grid
         self.program = (x * size_y + y) * size_z + z
         if self.permutation is not None:
@@ -149,11 +94,16 @@ class MemoryChecker:
         self.ordered = set()
         return self.index_of(self.program)
 
+    def _end_program(self) -> None:
+        self.launch.idle += self.idle
+        self.idle = False
+
     def index_of(self, program: int) -> tuple[int, int, int]:
         _, size_y, size_z = self.grid
         return program // (size_y * size_z), program // size_z % size_y, program % size_z
 
     def end_launch(self) -> None:
+        self._end_program()
         for view in self.views[1:]:
             view.shadow.end_launch(self.grid)
         self._forget_launch()
@@ -167,6 +117,7 @@ class MemoryChecker:
         access = Access(make_handle(tagged & ADDRESS_MASK, pointers.dtype), mask)
         if active.size == 0:
             return access
+        self.idle = False
         lowest, highest = int(active.min()), int(active.max())
         tag = lowest >> TAG_SHIFT
         if tag != highest >> TAG_SHIFT or not 0 < tag < len(self.views):
@@ -175,7 +126,7 @@ class MemoryChecker:
         item = item_size(pointers)
         bad = view.outside(active, lowest, highest, item)
         if bad is not None:
-            self._report_outside(view, active[bad], kind)
+            self.report(f"out-of-bounds-{kind}", view, int(active[bad][0]), int(bad.sum()))
             kept = np.ones(tagged.shape, bool) if lanes is None else np.array(lanes)
             kept[kept] = ~bad
             access.mask, active = make_handle(kept, tl.int1), active[~bad]
@@ -220,11 +171,10 @@ class MemoryChecker:
             sights = note(units, self.program, self.ordered)
             shadow.bytes_written += item * (distinct(active) if self.count_traffic else active.size)
             if shadow.read_only:
-                self.report("input-written", view, int(active[0] & ADDRESS_MASK), active.size)
+                self.report("input-written", view, int(active[0]), active.size)
         lanes_to_units = units.size // active.size
         for sight in sights:
-            address = int(active[sight.position // lanes_to_units] & ADDRESS_MASK)
-            self.report(sight.kind, view, address, sight.count, sight.other)
+            self.report(sight.kind, view, int(active[sight.position // lanes_to_units]), sight.count, sight.other)
 
     def _bytes_read(self, shadow: Shadow, units: np.ndarray, active: np.ndarray, item: int) -> int:
         if not self.count_traffic:
@@ -244,7 +194,7 @@ class MemoryChecker:
         if access.view is None or values.data.size == 1 or is_increasing(access.active):
             return
         wrote = np.ascontiguousarray(values.data)
-        lanes = np.broadcast_to(access.mask.data, wrote.shape)
+        lanes = np.broadcast_to(True if access.mask is None else access.mask.data, wrote.shape)
         found = interpreter._interpreter.load(access.pointers.data, lanes, np.zeros_like(wrote), wrote.dtype)
         bits = f"u{wrote.dtype.itemsize}"
         lost = (found.view(bits) != wrote.view(bits)) & lanes
@@ -253,22 +203,15 @@ class MemoryChecker:
 
     # ---- reports ----------------------------------------------------------------------------------------------
 
-    def _report_outside(self, view: View, bad: np.ndarray, kind: str) -> None:
-        self.report(f"out-of-bounds-{kind}", view, int(bad[0] & ADDRESS_MASK), bad.size)
-
     def report(self, kind: str, view: View | None = None, address: int = 0, count: int = 1, other: int = NOBODY):
-        line = self.learner_line()
-        key = (kind, view.shadow.base if view else 0, line)
-        if key not in self.reports:
-            if len(self.reports) >= MOST_REPORTS:
-                return
-            shadow, geometry = (view.shadow, view.geometry) if view else (None, None)
-            report = Report(kind, line, self._name_program(self.program), shadow, geometry, address)
-            other = ATOMIC - other if other <= ATOMIC else other
-            report.other_program = self._name_program(other) if other >= 0 else None
-            self.reports[key] = report
-        self.reports[key].count += count
-        self.reports[key].programs.add(self.program)
+        shadow, geometry = (view.shadow, view.geometry) if view else (None, None)
+        other = ATOMIC - other if other <= ATOMIC else other
+        other_program = self._name_program(other) if other >= 0 else None
+        program = self._name_program(self.program)
+        report = Report(
+            kind, self.learner_line(), program, other_program, shadow, geometry, address & int(ADDRESS_MASK)
+        )
+        self.reports.add(report, count, self.program)
 
     def _name_program(self, program: int) -> list[int]:
         return list(self.index_of(program)[: self.dimensions])
@@ -287,48 +230,16 @@ class MemoryChecker:
         if not shadow.name:
             shadow.name, shadow.geometry = name, Geometry(tensor)
 
-    def name_of(self, shadow: Shadow | None) -> str:
-        return "" if shadow is None else shadow.name or shadow.parameter
-
     def findings(self) -> list[Finding]:
-        return [self._finding(report) for report in self.reports.values()]
-
-    def _finding(self, report: Report) -> Finding:
-        finding = Finding(report.kind, self.name_of(report.shadow), report.line, report.program, report.other_program,
-                          count=report.count, programs=len(report.programs))  # fmt: skip
-        if report.shadow is None:
-            return finding
-        if not report.kind.startswith("out-of-bounds"):
-            finding.element = report.shadow.geometry.element(report.address)
-            finding.linear = report.shadow.geometry.linear(report.address)
-            return finding
-        finding.linear = report.geometry.linear(report.address)
-        finding.between = report.geometry.is_between(report.address)
-        finding.reached = report.kind == "out-of-bounds-load"
-        for shadow in self.shadows.values():
-            if shadow is not report.shadow and shadow.base <= report.address < shadow.base + shadow.size:
-                finding.neighbour = self.name_of(shadow)
-        return finding
+        return self.reports.findings(self.shadows.values())
 
     def traffic(self) -> list[Traffic]:
         totals: dict[str, Traffic] = {}
         for shadow in self.shadows.values():
             if shadow.parameter or shadow.bytes_read or shadow.bytes_written:
                 geometry = shadow.geometry
-                total = totals.setdefault(self.name_of(shadow), Traffic(self.name_of(shadow)))
+                total = totals.setdefault(shadow.label, Traffic(shadow.label))
                 total.read += shadow.bytes_read
                 total.written += shadow.bytes_written
                 total.size = max(total.size, geometry.distinct * geometry.item)
         return list(totals.values())[:MOST_REPORTS]
-
-
-def item_size(pointers) -> int:
-    return max(1, pointers.get_element_ty().primitive_bitwidth // 8)
-
-
-def is_increasing(addresses: np.ndarray) -> bool:
-    return bool((addresses[1:] > addresses[:-1]).all())
-
-
-def distinct(addresses: np.ndarray) -> int:
-    return addresses.size if is_increasing(addresses) else int(np.unique(addresses).size)

@@ -7,10 +7,12 @@ fine where it copies nothing. A refusal is recorded as well as raised, so that n
 
 from __future__ import annotations
 
+import dis
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import torch
 import triton
@@ -22,11 +24,7 @@ FILLED = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "
 FILLS = {"fill_", "zero_"}
 READS = {"numpy", "tolist", "__array__", "__dlpack__"}  # the values leave torch, and the dispatcher does not see it
 PRINTS = {"__repr__", "__format__"}  # `print(x)` computes, but only a text
-OPERATORS = {
-    "add": "+", "sub": "-", "rsub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
-    "matmul": "@", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&", "or": "|",
-    "xor": "^", "invert": "~", "neg": "-", "getitem": "[...]", "setitem": "[...] =",
-}  # fmt: skip
+SUBSCRIPTS = {"__getitem__": "[...]", "__setitem__": "[...] ="}
 MOST_RECORDS = 64
 TRITON_FOLDER = os.path.dirname(os.path.abspath(triton.__file__)) + os.sep
 
@@ -42,24 +40,23 @@ class Refusals:
         self.learner_file = learner_file
         self.allocated, self.filled = allocated, filled
         self.records: list[dict] = []
-        self.functions: list[str] = []  # the torch functions being called, the learner's own first
+        self.functions: list[Callable] = []  # the torch functions being called, the learner's own first
 
-    def refuse(self, operation: str, line: int) -> None:
-        record = {"operation": operation, "line": line}
+    def refuse(self, operation: str, frame: FrameType) -> None:
+        operation = _operator_in(frame) or operation
+        record = {"operation": operation, "line": frame.f_lineno}
         if record not in self.records and len(self.records) < MOST_RECORDS:
             self.records.append(record)
         raise TorchRefused(f"{operation} is refused here: torch may allocate, fill and view; the kernel has to compute")
 
-    def line_of_caller(self) -> int:
-        """The learner's line that asked for the operation, 0 if Triton itself did."""
+    def caller(self) -> FrameType | None:
+        """The learner's code that asked for the operation, None if Triton itself did."""
         frame = sys._getframe(1)
-        while frame is not None:
+        while frame is not None and not frame.f_code.co_filename.startswith(TRITON_FOLDER):
             if frame.f_code.co_filename == self.learner_file:
-                return frame.f_lineno
-            if frame.f_code.co_filename.startswith(TRITON_FOLDER):
-                return 0
+                return frame
             frame = frame.f_back
-        return 0
+        return None
 
     @contextmanager
     def on(self) -> Iterator[None]:
@@ -77,9 +74,9 @@ class _Functions(TorchFunctionMode):
         if name in PRINTS:
             with _NoModes():
                 return function(*args, **(kwargs or {}))
-        if name in READS and (line := self.refusals.line_of_caller()):
-            self.refusals.refuse(_as_written(function), line)
-        self.refusals.functions.append(_as_written(function))
+        if name in READS and (frame := self.refusals.caller()):
+            self.refusals.refuse(_as_written(function), frame)
+        self.refusals.functions.append(function)
         try:
             return function(*args, **(kwargs or {}))
         finally:
@@ -93,18 +90,23 @@ class _Operations(TorchDispatchMode):
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         name = operation._schema.name.removeprefix("aten::")
-        kwargs = kwargs or {}
-        result_or_view = name in EMPTY or name in FILLED or getattr(operation, "is_view", False)
-        is_fill = name in FILLS and not any(isinstance(value, torch.Tensor) for value in args[1:])
-        if not (result_or_view or is_fill or name == "set_") and (line := self.refusals.line_of_caller()):
+        if not self._is_allowed(operation, name, args) and (frame := self.refusals.caller()):
             functions = self.refusals.functions
-            self.refusals.refuse(functions[0] if functions else f"aten.{name}", line)
-        result = operation(*args, **kwargs)
+            self.refusals.refuse(_as_written(functions[0]) if functions else f"aten.{name}", frame)
+        result = operation(*args, **(kwargs or {}))
         if name in EMPTY or name in FILLED:
             self.refusals.allocated(result, initialised=name in FILLED)
-        elif is_fill:
+        elif name in FILLS:
             self.refusals.filled(args[0])
         return result
+
+    @staticmethod
+    def _is_allowed(operation, name: str, args: tuple) -> bool:
+        if name in EMPTY or name in FILLED:
+            return operation._overloadname != "out"
+        if name in FILLS:
+            return not any(isinstance(value, torch.Tensor) for value in args[1:])
+        return name == "set_" or getattr(operation, "is_view", False)
 
 
 class _NoModes(torch._C._DisableTorchDispatch):
@@ -112,17 +114,23 @@ class _NoModes(torch._C._DisableTorchDispatch):
 
 
 def _as_written(function) -> str:
-    """A torch function as a learner writes it: torch.softmax, .contiguous(), x @ y."""
+    """A torch function as a learner writes it: torch.softmax, .contiguous(), .grad"""
     name = getattr(function, "__name__", "?")
     if name == "__get__":  # a property
         return f".{getattr(function.__self__, '__name__', '?')}"
-    bare = name.strip("_")
-    if name.startswith("__"):
-        for operator in (bare, bare[1:]):  # __radd__, __iadd__
-            if operator in OPERATORS:
-                return f"the operator {OPERATORS[operator]}"
-    owner = getattr(function, "__objclass__", None) or getattr(function, "__qualname__", name).partition(".")[0]
-    if owner in ("Tensor", "TensorBase", "_TensorBase") or isinstance(owner, type):
+    if name in SUBSCRIPTS:
+        return SUBSCRIPTS[name]
+    if hasattr(function, "__objclass__") or getattr(function, "__qualname__", "").startswith("Tensor."):
         return f".{name}()"
     module = getattr(function, "__module__", None) or "torch"
-    return f"{'torch' if module.startswith('torch._') else module}.{name}"
+    if module.startswith("torch._"):
+        module = module.replace("_ops", "ops") if module.startswith("torch._ops.") else "torch"
+    return f"{module}.{name}"
+
+
+def _operator_in(frame: FrameType) -> str:
+    """The operator whose evaluation the frame is in: torch calls `x + y` and `x.add(y)` by one name."""
+    for instruction in dis.get_instructions(frame.f_code):
+        if instruction.offset == frame.f_lasti and instruction.opname in ("BINARY_OP", "COMPARE_OP"):
+            return f"the operator {instruction.argrepr}"
+    return ""

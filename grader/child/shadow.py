@@ -16,7 +16,7 @@ import torch
 from grader.child.geometry import Geometry
 
 NOBODY, SEVERAL = -1, -2  # instead of a program number
-ATOMIC = -3  # a unit that program p last changed atomically holds ATOMIC - p
+ATOMIC = -3  # a unit that only atomics have changed holds ATOMIC - p, p the last of their programs
 MOST_LOCKS = 16  # lanes of an atomic that may be meant to order programs (a lock, a counter); more are data
 OLD_CONTENT = -2  # in a map of writers: not written by a kernel, but initialised all the same
 
@@ -56,6 +56,14 @@ class Shadow:
     @property
     def units(self) -> int:
         return -(-self.size // self.unit)
+
+    @property
+    def label(self) -> str:
+        """The name of the entry's argument or result; for memory that only kernels see, their parameter's name."""
+        return self.name or self.parameter
+
+    def holds(self, address: int) -> bool:
+        return self.base <= address < self.base + self.size
 
     # ---- units ------------------------------------------------------------------------------------------
 
@@ -111,14 +119,14 @@ class Shadow:
 
     def note_atomic(self, units: np.ndarray, program: int, ordered: set[int]) -> Iterator[Sight]:
         """Atomics of several programs are fine; an atomic after another program's plain store is not."""
-        if units.size <= MOST_LOCKS:
-            for unit in units.tolist():  # whoever does an atomic is ordered after those who did one there before
-                ordered |= self.released.setdefault(unit, set())
-                self.released[unit] |= ordered | {program}
         writer = self.writer[units]
         yield from _races("race-atomic-after-write", (writer >= 0) & (writer != program), writer, ordered)
-        self.writer[units] = ATOMIC - program
+        self.writer[units] = np.where(writer >= 0, writer, np.int32(ATOMIC - program))  # a plain store stays in sight
         self.written = True
+        if units.size <= MOST_LOCKS:
+            for unit in units.tolist():  # from here on it is ordered after those who did one there before
+                ordered |= self.released.setdefault(unit, set())
+                self.released[unit] |= ordered | {program}
 
     def count_fresh(self, units: np.ndarray, group: int) -> int:
         """How many different units no program of this group has read before."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from grader.child.geometry import span_of
 from grader.protocol import DTYPE_BYTES, TensorSpec
 
 MOST_ELEMENTS = 1 << 26
@@ -39,10 +40,11 @@ def poison(tensor: torch.Tensor) -> None:
 
 
 def is_plain(tensor: object) -> bool:
-    """Can it be sent: an ordinary tensor in CPU memory?"""
-    return type(tensor) is torch.Tensor and tensor.device.type == "cpu" and dtype_name(tensor) in DTYPE_BYTES \
-        and tensor.layout == torch.strided and all(s >= 0 for s in tensor.stride()) and tensor.dim() <= 8 \
-        and tensor.numel() <= MOST_ELEMENTS  # fmt: skip
+    """Can it be sent: an ordinary tensor in CPU memory, of a dtype that the frames know?"""
+    if type(tensor) is not torch.Tensor or tensor.device.type != "cpu" or tensor.layout != torch.strided:
+        return False
+    fits = tensor.dim() <= 8 and tensor.numel() <= MOST_ELEMENTS and all(s >= 0 for s in tensor.stride())
+    return fits and dtype_name(tensor) in DTYPE_BYTES
 
 
 def dtype_name(tensor: torch.Tensor) -> str:
@@ -53,7 +55,7 @@ def to_spec(name: str, tensor: torch.Tensor, start: int) -> tuple[TensorSpec, by
     """The tensor's description and the bytes that belong at `start` of the blob."""
     data, offset = storage_bytes(tensor), tensor.storage_offset()
     item, shape, strides = tensor.element_size(), tuple(tensor.shape), tuple(tensor.stride())
-    span = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if tensor.numel() else 0
+    span = span_of(shape, strides)
     if data.size > WASTE * span * item:
         data, offset = data[offset * item : (offset + span) * item], 0
     return TensorSpec(name, dtype_name(tensor), shape, strides, offset, start, data.size), data.tobytes()

@@ -40,7 +40,7 @@ class Evidence:
         return self.reply.output if name == self.returns else None
 
     def source_line(self, number: int) -> str:
-        """"Line 21:  x = tl.load(...)", or "" when the line is unknown."""
+        """ "Line 21:  x = tl.load(...)", or "" when the line is unknown."""
         text = self.submission.line(number)
         return f"Line {number}:  {text}" if text else ""
 

@@ -20,15 +20,15 @@ FILE_SENTENCES = {
     "syntax": "Line {line} of {name} is not valid Python: {message}.",
     "import": "{name} cannot be imported: {message} (line {line}).",
     "exit": "{name} ends the program in line {line} ({type}) instead of defining {entry}.",
-    "memory": "Importing {name} asks for more memory than the 4 GiB it may use (line {line}).",
+    "memory": "Importing {name} asks for more memory than the 2 GiB it may use (line {line}).",
     "load": "Importing {name} raises {type} in line {line}: {message}",
 }
 CALL_SENTENCES = {
     "no-entry": "{name} defines no function {entry}: the grader calls {entry}({arguments}).",
     "arity": "{entry} cannot be called as {entry}({arguments}): {message}.",
     "exit": "{entry} ends the program in line {line} ({type}) instead of returning {returns}.",
-    "memory": "{entry} asks for more memory than the 4 GiB it may use (line {line}).",
-    "device": "There is no GPU in this run: allocate on the device of the input, as in torch.empty_like(x) (line {line}).",
+    "memory": "{entry} asks for more memory than the 2 GiB it may use (line {line}).",
+    "device": "There is no GPU in this run: allocate on the input's device, as torch.empty_like(x) does (line {line}).",
     "kernel": "Your kernel raises {type} in line {line}: {message}",
     "host": "{entry} raises {type} in line {line}: {message}",
 }
@@ -47,42 +47,47 @@ def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -
 
 
 def _failure(failure: Failure, sentence: str, submission: Submission, exercise: Exercise, kind: str) -> Verdict:
-    text = sentence.format(
-        name=submission.path.name,
-        entry=exercise.entry,
-        arguments=", ".join(exercise.arguments),
-        returns=exercise.returns,
-        line=failure.line or "?",
-        type=failure.type,
-        message=" ".join(failure.message.split()).rstrip(".") or failure.type,
-    ).replace(" (line ?)", "").replace(" in line ?", "").replace("Line ? of ", "")
+    text = (
+        sentence.format(
+            name=submission.path.name,
+            entry=exercise.entry,
+            arguments=", ".join(exercise.arguments),
+            returns=exercise.returns,
+            line=failure.line or "?",
+            type=failure.type,
+            message=" ".join(failure.message.split()).rstrip(".") or failure.type,
+        )
+        .replace(" (line ?)", "")
+        .replace(" in line ?", "")
+        .replace("Line ? of ", "")
+    )
     code = submission.line(failure.line)
     place = f"Line {failure.line}:  {code}" if code and failure.kind != "encoding" else ""
     return failed(failure.kind, _ended(text), place, kind=kind, line=failure.line)
 
 
-def ended(how: ChildEnded, exercise: Exercise) -> Verdict:
-    """The child died, hung or sent nonsense during a call."""
-    entry = exercise.entry
+def ended(how: ChildEnded, imported: str, exercise: Exercise) -> Verdict:
+    """The child died, hung or sent nonsense, during a call or while it imported the file `imported`."""
+    what, kind = (f"Importing {imported}", "file") if imported else (exercise.entry, "ended")
     if how.how == "time":
-        sentence = f"{entry} did not finish within {how.detail} s: does every loop reach its end?"
-        return failed("time-limit", sentence, kind="ended")
+        sentence = f"{what} did not finish within {how.detail} s: does every loop reach its end?"
+        return failed("time-limit", sentence, kind=kind)
     if how.how == "signal":
-        return failed("crash", _crash_sentence(entry, int(how.detail)), kind="ended")
+        return failed("crash", _crash_sentence(what, int(how.detail)), kind=kind)
     if how.how == "exit":
-        sentence = f"{entry} ended its process (exit status {how.detail}) instead of returning {exercise.returns}."
-        return failed("process-exit", sentence, "Remove the call that ends it, such as os._exit.", kind="ended")
-    sentence = f"The process that ran {entry} no longer answers as it should ({how.detail})."
-    return failed("garbled", sentence, "Your file must leave file descriptors and the grader alone.", kind="ended")
+        sentence = f"{what} ended its process (exit status {how.detail}) instead of coming to its end."
+        return failed("process-exit", sentence, "Remove the call that ends it, such as os._exit.", kind=kind)
+    sentence = f"{what} left its process unable to answer ({how.detail})."
+    return failed("garbled", sentence, "Your file must leave file descriptors and the grader alone.", kind=kind)
 
 
-def _crash_sentence(entry: str, number: int) -> str:
+def _crash_sentence(what: str, number: int) -> str:
     if number == signal.SIGSEGV:
-        return f"{entry} crashed its process (segmentation fault): memory outside of any tensor was touched."
+        return f"{what} crashed its process (segmentation fault): memory outside of any tensor was touched."
     if number == signal.SIGKILL:
-        return f"{entry} was killed (signal 9): by a call in your file, or by the system because memory ran out."
-    name = signal.Signals(number).name if number in signal.Signals._value2member_map_ else f"signal {number}"
-    return f"{entry} crashed its process ({name})."
+        return f"{what} was killed (signal 9): by a call in your file, or by the system because memory ran out."
+    known = {item.value: item.name for item in signal.Signals}
+    return f"{what} crashed its process ({known.get(number, f'signal {number}')})."
 
 
 def refusal(reply: Reply, submission: Submission, exercise: Exercise) -> Verdict:
@@ -114,7 +119,9 @@ def wrong_container(reply: Reply, trial: Trial, shape: tuple[int, ...], exercise
         what = "nothing (None)" if result.type == "NoneType" else f"an object of type {result.type}"
         return _wrong(f"{exercise.entry} returns {what}, not {wanted}.", "Does it end with `return`?")
     if out is None or result.device not in ("", "cpu"):
-        return _wrong(f"{exercise.entry} returns a tensor on {result.device or 'another device'}: use the input's device.")
+        return _wrong(
+            f"{exercise.entry} returns a tensor on {result.device or 'another device'}: use the input's device."
+        )
     if exercise.fills_argument and result.same_as != name:
         given = result.same_as or result.shares_with
         what = given if given else "a new tensor"

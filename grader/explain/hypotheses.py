@@ -57,10 +57,13 @@ def _strides(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothe
             continue
         rows, columns = tensor.shape
         readings = {
-            "stride-ignored": ((columns, 1), f"The strides of {name} are not used: it is read as if it were contiguous."),
+            "stride-ignored": (
+                (columns, 1),
+                f"The strides of {name} are not used: it is read as if it were contiguous.",
+            ),
             "strides-swapped": (
                 (tensor.stride(1), tensor.stride(0)),
-                f"The strides of {name} are exchanged: rows advance by the column stride and columns by the row stride.",
+                f"The strides of {name} are exchanged: rows advance by the column stride, columns by the row stride.",
             ),
         }
         for id, (strides, sentence) in readings.items():
@@ -155,14 +158,14 @@ def _gemm(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis
                          "and its last step is missing.", a[:, :whole] @ b[:whole])  # fmt: skip
     yield Hypothesis("first-step", "Only the first BLOCK_K terms of each sum are there: the loop makes one step.",
                      a[:, :step] @ b[:step])  # fmt: skip
-    yield Hypothesis("last-step", "Only the last step along K is left: each step replaces the sum instead of adding to it.",
+    yield Hypothesis("last-step", "Only the last step along K is left: each step replaces the sum, none adds to it.",
                      a[:, last:] @ b[last:])  # fmt: skip
     sizes = {start: min(step, K - start) for start in starts}
-    yield Hypothesis("no-advance", "Every step along K reads the first blocks of a and b again: their pointers do not advance.",
+    yield Hypothesis("no-advance", "Every step along K reads the same blocks of a and b: no pointer advances.",
                      sum(a[:, :n] @ b[:n] for n in sizes.values()))  # fmt: skip
-    yield Hypothesis("no-advance", "Every step along K reads the first block of a again: its pointers do not advance.",
+    yield Hypothesis("no-advance", "Every step along K reads the same block of a: its pointers do not advance.",
                      sum(a[:, :n] @ b[k : k + n] for k, n in sizes.items()))  # fmt: skip
-    yield Hypothesis("no-advance", "Every step along K reads the first block of b again: its pointers do not advance.",
+    yield Hypothesis("no-advance", "Every step along K reads the same block of b: its pointers do not advance.",
                      sum(a[:, k : k + n] @ b[:n] for k, n in sizes.items()))  # fmt: skip
 
 

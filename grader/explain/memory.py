@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from grader.explain.evidence import Evidence, count_text, index_text, program_text
-from grader.protocol import Finding
+from grader.protocol import FINDING_KINDS, Finding
 from grader.verdict import Verdict, failed
 
-# The likeliest cause first: a write outside destroys what later findings look at.
-ORDER = (
-    "input-written", "out-of-bounds-store", "out-of-bounds-atomic", "race-write-write", "out-of-bounds-load",
-    "wild-pointer", "lane-conflict", "race-read-after-write", "race-write-after-read", "race-atomic-after-write",
-    "uninitialised-read", "unwritten",
-)  # fmt: skip
 RACES = {
     "race-read-after-write": "{me} reads {element}, which {other} writes in the same launch",
     "race-write-after-read": "{me} writes {element}, which {other} reads in the same launch",
@@ -21,7 +15,7 @@ RACES = {
 
 def memory_verdict(evidence: Evidence) -> Verdict | None:
     """The most telling finding, or None when the checker found nothing."""
-    findings = sorted(evidence.reply.findings, key=lambda finding: ORDER.index(finding.kind))
+    findings = sorted(evidence.reply.findings, key=lambda finding: FINDING_KINDS.index(finding.kind))
     if not findings:
         return None
     first = findings[0]
@@ -39,7 +33,6 @@ def _memory(evidence: Evidence, finding: Finding, id: str, *lines: str) -> Verdi
 
 
 def _outside(evidence: Evidence, finding: Finding) -> Verdict:
-    name = finding.argument
     verb = {"load": "reads", "store": "writes"}.get(finding.kind.rpartition("-")[2], "updates")
     id = "oob-load" if verb == "reads" else "oob-store"
     if finding.kind == "wild-pointer":
@@ -100,7 +93,9 @@ def _cause_written_twice(evidence: Evidence, finding: Finding) -> str:
         axes = " and ".join(f"tl.program_id({axis})" for axis in unused)
         return f"Programs overlap: the kernel never uses {axes}, so programs do each other's work."
     if evidence.lacks_mask(finding.line, "store"):
-        return f"Programs overlap: the tl.store in line {finding.line} has no mask and runs into the next program's part."
+        return (
+            f"Programs overlap: the tl.store in line {finding.line} has no mask and runs into the next program's part."
+        )
     return "Programs overlap: two programs write the same elements, and whichever comes last wins."
 
 

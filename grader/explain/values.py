@@ -53,7 +53,9 @@ def _boolean_masks(evidence: Evidence) -> Verdict | None:
     lines = evidence.kernel_text.boolean_lines
     if not lines:
         return None
-    sentence = f"Line {lines[0]} joins conditions with `and`, `or` or a chain: for tiles of lanes that drops one of them."
+    sentence = (
+        f"Line {lines[0]} joins conditions with `and`, `or` or a chain: for tiles of lanes that drops one of them."
+    )
     return failed(
         "python-and", sentence, "Join masks with & and |, each side in parentheses.",
         evidence.source_line(lines[0]), kind="cause", line=lines[0],

@@ -1,0 +1,1 @@
+"""The author's side: deriving stubs from solutions, and proving that an exercise is sound."""

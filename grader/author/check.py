@@ -1,0 +1,109 @@
+"""`course check`: the author's proof that the exercises are sound, side by side on all cores."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+from grader.author import proof
+from grader.exercise import Folder, marked_regions
+
+MOST_STUB_LINES = 60
+LEAST_MUTANTS, LEAST_ACCEPTED = 10, 4
+ANNOUNCED = re.compile(r"(?:about )?(\d+) lines?\.")
+
+
+def check(folders: list[Folder], workers: int, say: Callable[[str], None]) -> int:
+    """Says one line per exercise and one per complaint; the number of complaints."""
+    context = get_context("spawn")  # fork would copy threads and locks of torch
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=proof.prepare) as pool:
+        running = {folder: [pool.submit(proof.run, item) for item in proof.proofs_of(folder)] for folder in folders}
+        constants = {folder: pool.submit(_constants, folder) for folder in folders}
+        total = 0
+        for folder, jobs in running.items():
+            complaints = list(_static_complaints(folder)) + constants[folder].result()
+            outcomes = [job.result() for job in jobs]
+            complaints += [f"{_shown(o.proof.submission, folder)}: {o.complaint}" for o in outcomes if o.complaint]
+            say(f"{folder.id}: {_summary(outcomes)}; {len(complaints) or 'no'} complaint{'s' * (len(complaints) != 1)}")
+            for complaint in complaints:
+                say(f"  {complaint}")
+            total += len(complaints)
+    return total
+
+
+def _constants(folder: Folder) -> list[str]:
+    from grader.author.constants import accepted_constants
+
+    return accepted_constants(folder)
+
+
+def _summary(outcomes: list[proof.Outcome]) -> str:
+    def fine(kind: str) -> str:
+        chosen = [o for o in outcomes if o.proof.submission.parent.parent.name == kind]
+        return f"{sum(not o.complaint for o in chosen)} of {len(chosen)}"
+
+    return (
+        f"stub not attempted {fine('exercises')}, solution passes {fine('solutions')}, "
+        f"accepted {fine('accepted')}, mutants rejected with their sentence {fine('mutants')}"
+    )
+
+
+def _shown(path: Path, folder: Folder) -> str:
+    return str(path.relative_to(folder.root))
+
+
+def _static_complaints(folder: Folder) -> Iterator[str]:
+    """What reading the files is enough for."""
+    yield from _stub_complaints(folder)
+    for kind, least in (("mutants", LEAST_MUTANTS), ("accepted", LEAST_ACCEPTED)):
+        count = len(list((folder.root / "tests" / kind / folder.id).glob("*.py")))
+        if count < least:
+            yield f"tests/{kind}/{folder.id} has {count} kernels; {least} are the least"
+    yield from _hint_complaints(folder)
+    yield from _lesson_complaints(folder)
+
+
+def _stub_complaints(folder: Folder) -> Iterator[str]:
+    from grader.author.stubs import derived_stub
+
+    stub, solution = folder.learner_file.read_text(encoding="utf-8"), folder.solution_file.read_text(encoding="utf-8")
+    if stub != derived_stub(folder):
+        yield f"{_shown(folder.learner_file, folder)} is not the stub of its solution: course stub {folder.number}"
+    ast.parse(stub)
+    if len(stub.splitlines()) > MOST_STUB_LINES:
+        yield f"the stub has {len(stub.splitlines())} lines; {MOST_STUB_LINES} are the most"
+    lines = solution.splitlines()
+    for first, last in marked_regions(solution):
+        announced = ANNOUNCED.search(lines[first - 2])
+        written = sum(1 for line in lines[first : last - 1] if line.strip() and not line.strip().startswith("#"))
+        if not announced:
+            yield f"the comment above line {first} of the solution does not say how many lines are missing"
+        elif not 0.5 * written <= int(announced[1]) <= 1.5 * written:
+            yield f"the solution announces {announced[1]} lines above line {first} and has {written}"
+
+
+def _hint_complaints(folder: Folder) -> Iterator[str]:
+    text = folder.hints_file.read_text(encoding="utf-8") if folder.hints_file.exists() else ""
+    parts = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    titles = [part.splitlines()[0].strip() for part in parts]
+    if titles != ["Hint 1", "Hint 2", "Hint 3", "Explanation"]:
+        yield f"hints/{folder.id}.md must hold Hint 1, Hint 2, Hint 3 and Explanation, and holds {titles}"
+    elif not len(parts[0]) < len(parts[1]) < len(parts[2]):
+        yield f"the hints of hints/{folder.id}.md do not grow"
+
+
+def _lesson_complaints(folder: Folder) -> Iterator[str]:
+    lesson = folder.path / "README.md"
+    text = lesson.read_text(encoding="utf-8") if lesson.exists() else ""
+    signatures = re.findall(r"^def (\w+\([^)]*\)):", folder.solution_file.read_text(encoding="utf-8"), re.MULTILINE)
+    entries = [s for s in signatures if not s.partition("(")[0].endswith("_kernel")]
+    for signature in entries:
+        if signature not in text:
+            yield f"{_shown(lesson, folder)} does not state the signature {signature}"
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        if not (folder.path / target).exists():
+            yield f"{_shown(lesson, folder)} links to {target}, which is not there"

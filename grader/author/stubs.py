@@ -1,0 +1,27 @@
+"""The learner's stub, derived from the solution by nbgrader's own ClearSolutions: one definition of "stub"."""
+
+from __future__ import annotations
+
+import nbformat
+from nbgrader.preprocessors import ClearSolutions
+from traitlets.config import Config
+
+from grader.exercise import Folder
+
+STUB = "# YOUR CODE HERE\npass"  # `raise` does not compile inside a kernel; `pass` leaves the output unwritten
+CELL = {"schema_version": 3, "grade_id": "submission", "solution": True, "grade": False, "locked": False, "task": False}
+
+
+def stub_of(solution: str) -> str:
+    """The solution file with every marked region replaced, everything else byte for byte."""
+    config = Config()
+    config.ClearSolutions.code_stub = {"python": STUB}
+    cell = nbformat.v4.new_code_cell(solution, metadata={"nbgrader": dict(CELL)})
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel})
+    cleared, _ = ClearSolutions(config=config).preprocess(notebook, {})
+    return cleared.cells[0].source.rstrip("\n") + "\n"
+
+
+def derived_stub(folder: Folder) -> str:
+    return stub_of(folder.solution_file.read_text(encoding="utf-8"))

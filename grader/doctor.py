@@ -1,0 +1,123 @@
+"""`course doctor`: what is installed, what can be judged here, and a kernel that runs to prove it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+
+SUPPORTED = {"torch": (2, 6), "triton": (3, 6), "numpy": (1, 26), "pytest": (8, 2)}
+NEWEST_TESTED = {"triton": (3, 9)}
+PYTHONS = ((3, 11), (3, 13))
+
+PROBE = """\
+import torch, triton
+import triton.language as tl
+
+
+@triton.jit
+def probe_kernel(x_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    total = tl.zeros((BLOCK_N,), dtype=tl.float32)
+    for start in range(0, N, BLOCK_N):
+        offsets = start + tl.arange(0, BLOCK_N)
+        total += tl.load(x_ptr + offsets, mask=offsets < N, other=0.0)
+    tl.store(z_ptr, tl.sum(total, 0))
+
+
+def probe(x):
+    z = torch.empty((1,), dtype=x.dtype)
+    probe_kernel[(1,)](x, z, x.numel(), BLOCK_N=64)
+    return z
+"""
+
+
+def examine(say: Callable[[str], None]) -> bool:
+    """Says what it finds, line by line; True when exercises can be judged on this machine."""
+    fine = _versions(say)
+    fine &= _platform(say)
+    fine = fine and _self_test(say)
+    say(f"GPU            {_gpu() or 'none found: not needed; speed is not judged in this version'}")
+    say("")
+    if fine:
+        say("Judged here: values (fp32, fp16), memory safety, races, traffic. Not judged here: speed, bf16.")
+        say("Next: pytest exercises/01_masked_add")
+    else:
+        say("Exercises cannot be judged here until the lines marked with ! are mended.")
+        say('Next: python -m pip install -c constraints.txt -e ".[author]"')
+    return fine
+
+
+def _versions(say: Callable[[str], None]) -> bool:
+    version = sys.version_info[:2]
+    fine = PYTHONS[0] <= version
+    note = "" if version <= PYTHONS[1] else f"  newer than {'.'.join(map(str, PYTHONS[1]))}, the newest tested"
+    say(_line("Python", platform.python_version(), fine, note or _least(PYTHONS[0], fine)))
+    for name, least in SUPPORTED.items():
+        try:
+            found = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            say(_line(name, "missing", False, ""))
+            fine = False
+            continue
+        numbers = tuple(int(part) for part in found.split("+")[0].split(".")[:2] if part.isdigit())
+        enough = numbers >= least
+        newer = name in NEWEST_TESTED and numbers > NEWEST_TESTED[name]
+        say(_line(name, found, enough, "  newer than the newest tested" if newer else _least(least, enough)))
+        fine &= enough
+    return fine
+
+
+def _least(version: tuple[int, ...], fine: bool) -> str:
+    return "" if fine else f"  at least {'.'.join(map(str, version))} is needed"
+
+
+def _line(name: str, version: str, fine: bool, note: str) -> str:
+    return f"{name:<15}{version}{'' if fine else '  !'}{note}"
+
+
+def _platform(say: Callable[[str], None]) -> bool:
+    fine = sys.platform == "linux"
+    note = "" if fine else "  !  Triton is published for Linux: use Linux, WSL or a container"
+    say(f"{'system':<15}{platform.system()} {platform.machine()}{note}")
+    return fine
+
+
+def _gpu() -> str:
+    command = shutil.which("nvidia-smi")
+    if not command:
+        return ""
+    query = [command, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    try:
+        return subprocess.run(query, capture_output=True, text=True, timeout=10).stdout.strip().splitlines()[0]
+    except (OSError, subprocess.TimeoutExpired, IndexError):
+        return ""
+
+
+def _self_test(say: Callable[[str], None]) -> bool:
+    """Starts a child, runs a kernel with a loop of runtime length, and looks at its numbers."""
+    import torch
+
+    from grader.child_process import ChildEnded, ChildProcess, MachineFault
+    from grader.protocol import ProtocolError, RunRequest
+    from grader.reply import read_reply, spec_and_bytes
+
+    x = torch.arange(1, 201, dtype=torch.float32)
+    spec, blob = spec_and_bytes("x", x, 0)
+    child = None
+    try:
+        child = ChildProcess()
+        child.ask({"kind": "load", "filename": "probe.py"}, PROBE.encode(), 30)
+        reply = read_reply(*child.ask(RunRequest("probe", [spec]).to_json(), blob, 30))
+        total = float(reply.output) if reply.output is not None else None
+        said = f"sum of 1 to 200 is {total:g}" if total is not None else str(reply.error)
+        fine = total == 20100 and not reply.findings
+    except (ChildEnded, MachineFault, ProtocolError) as error:
+        fine, said = False, f"{type(error).__name__}: {error}"
+    finally:
+        if child is not None:
+            child.end()
+    say(_line("self-test", f"a kernel in Triton's interpreter: {said}", fine, ""))
+    return fine

@@ -1,0 +1,51 @@
+"""Helpers of the grader's own tests: judging a source text."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def exercise_of(id: str):
+    """The Exercise object of exercises/ID."""
+    path = ROOT / "exercises" / id / f"test_{id[3:]}.py"
+    spec = importlib.util.spec_from_file_location(f"exercise_{id}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.exercise
+
+
+class Bench:
+    """One submission, given as text, and the judge that judges it."""
+
+    def __init__(self, source: str | bytes, id: str, folder: Path, seed: int = 1) -> None:
+        from grader.exercise import Folder
+        from grader.judge import Judge
+        from grader.run import Run
+
+        path = folder / f"{id[3:]}.py"
+        path.write_bytes(source if isinstance(source, bytes) else source.encode())
+        self.path = path
+        self.run = Run(Folder(ROOT / "exercises" / id), str(path), seed)
+        self.judge = Judge(exercise_of(id), self.run)
+
+    def check(self, *data, **options):
+        return self.judge.check("test_a_case", data, **options)
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """bench(source, id="01_masked_add"): a Bench; its child is ended after the test."""
+    made: list[Bench] = []
+
+    def bench(source: str | bytes, id: str = "01_masked_add", seed: int = 1) -> Bench:
+        made.append(Bench(source, id, tmp_path, seed))
+        return made[-1]
+
+    yield bench
+    for one in made:
+        one.run.end()

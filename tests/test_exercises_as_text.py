@@ -1,0 +1,108 @@
+"""What is known of a submission without running it: regions, syntax, where files lie."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from grader.exercise import Folder, all_folders, empty_regions, marked_regions
+from grader.submission import access_at, has_mask, kernel_text, read_submission
+
+ROOT = Path(__file__).resolve().parent.parent
+IDS = [folder.id for folder in all_folders(ROOT)]
+ADD = Folder(ROOT / "exercises" / "01_masked_add")
+
+
+def solution_text() -> str:
+    return ADD.solution_file.read_text(encoding="utf-8")
+
+
+def test_the_exercises_are_found_in_order():
+    assert IDS[:5] == ["01_masked_add", "02_strided_blocks", "03_softmax", "04_transpose", "05_grouped_matmul"]
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_a_solution_has_regions_and_no_empty_one(id):
+    text = Folder(ROOT / "exercises" / id).solution_file.read_text(encoding="utf-8")
+    empty, total = empty_regions(text, ast.parse(text))
+    assert len(marked_regions(text)) >= 1 and total >= 1 and empty == []
+
+
+def stub_text() -> str:
+    from grader.author.stubs import stub_of
+
+    return stub_of(solution_text())
+
+
+CHANGES = {
+    "nothing": (lambda text: text, ["masked_add_kernel", "masked_add"]),
+    "comments and blank lines": (
+        lambda text: text.replace("pass", "# what now?\n\n    pass"),
+        ["masked_add_kernel", "masked_add"],
+    ),
+    "a docstring": (
+        lambda text: text.replace("    pass", '    """Adds."""\n    pass', 1),
+        ["masked_add_kernel", "masked_add"],
+    ),
+    "no pass": (
+        lambda text: text.replace("    # YOUR CODE HERE\n    pass\n    masked", "    masked"),
+        ["masked_add_kernel", "masked_add"],
+    ),
+    "the grid": (
+        lambda text: text.replace("    pass\n    masked", "    grid = (1,)\n    masked"),
+        ["masked_add_kernel"],
+    ),
+    "the kernel": (lambda text: text.replace("    pass\n\n", "    tl.store(z_ptr, 0.0)\n\n", 1), ["masked_add"]),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_which_regions_are_still_empty(name):
+    change, expected = CHANGES[name]
+    assert empty_regions(solution_text(), ast.parse(change(stub_text())))[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"x = (", "syntax"),
+        (b"\xff\xfe", "encoding"),
+        (b"x" * (2 << 20), "too-long"),
+        (b"a\0b", "syntax"),
+        (b"x = " + b"-" * 100_000 + b"1", "syntax"),
+        (b"x = " + b"(" * 5000 + b")" * 5000, "syntax"),
+    ],
+)
+def test_a_file_that_is_no_python_text(tmp_path, content, kind):
+    path = tmp_path / "softmax.py"
+    path.write_bytes(content)
+    assert read_submission(path).failure.kind == kind
+
+
+def test_a_folder_in_place_of_the_file(tmp_path):
+    assert read_submission(tmp_path).failure.kind == "unreadable"
+
+
+def test_a_byte_order_mark_does_no_harm(tmp_path):
+    path = tmp_path / "softmax.py"
+    path.write_bytes(b"\xef\xbb\xbfx = 1\n")
+    assert read_submission(path).failure is None
+
+
+def test_where_a_submission_is_looked_for(tmp_path):
+    assert ADD.submission_file(None) == ADD.learner_file
+    assert ADD.submission_file("solutions") == ADD.solution_file
+    (tmp_path / "01_masked_add").mkdir()
+    assert ADD.submission_file(str(tmp_path)) == tmp_path / "01_masked_add" / "masked_add.py"
+    assert ADD.submission_file(str(tmp_path / "some.py")) == tmp_path / "some.py"
+
+
+def test_what_the_text_of_a_kernel_tells():
+    tree = ast.parse(solution_text())
+    text = kernel_text(tree)
+    assert text.names == ["masked_add_kernel"] and text.axes == {0} and text.boolean_lines == []
+    line = next(n for n, code in enumerate(solution_text().splitlines(), 1) if "tl.store" in code)
+    assert has_mask(access_at(tree, line, "store"))
+    assert access_at(tree, line, "load") is None

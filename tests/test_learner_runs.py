@@ -1,0 +1,193 @@
+"""pytest as a learner types it: every line that is printed, exit status, JSON, options."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOFTMAX = "solutions/03_softmax/softmax.py"
+
+
+@dataclass
+class Finished:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.strip().splitlines()
+
+
+def run(*arguments: str | Path, cwd: Path = ROOT, **environment: str) -> Finished:
+    command = [sys.executable, "-m", "pytest", *map(str, arguments)]
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COLUMNS"))}
+    done = subprocess.run(
+        command, cwd=cwd, env={**inherited, **environment}, capture_output=True, text=True, timeout=300
+    )
+    return Finished(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def course(tmp_path) -> Path:
+    """A copy of the course's exercises, with the stubs as they are in the repository."""
+    for name in ("exercises", "solutions", "hints"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def write(course: Path, id: str, text: str) -> Path:
+    path = course / "exercises" / id / f"{id[3:]}.py"
+    path.write_text(text)
+    return path
+
+
+def test_a_stub_is_not_attempted_in_one_line(course):
+    done = run("exercises/03_softmax", cwd=course)
+    assert done.status == 1 and done.err == ""
+    assert done.lines == [
+        "03 softmax   not attempted: the marked region of softmax.py is empty.  "
+        "Next: open exercises/03_softmax/README.md"
+    ]
+
+
+def test_a_right_kernel_passes_from_any_folder(course):
+    write(course, "01_masked_add", (ROOT / "solutions/01_masked_add/masked_add.py").read_text())
+    done = run(".", cwd=course / "exercises" / "01_masked_add")
+    assert done.status == 0 and done.err == ""
+    assert len([line for line in done.lines if line.startswith("  pass  ")]) == 10
+    assert "Passed in" in done.out
+    assert done.lines[-1] == "  Next: 02_strided_blocks. Open ../02_strided_blocks/README.md"
+
+
+def test_a_wrong_kernel_is_diagnosed_and_the_seed_repeats_it(course):
+    text = (ROOT / SOFTMAX).read_text().replace('other=-float("inf")', "other=0.0")
+    path = write(course, "03_softmax", text)
+    done = run("exercises/03_softmax", cwd=course)
+    assert done.status == 1 and done.err == ""
+    assert "past the end of each row take part in the sum" in done.out
+    assert "First wrong element: z[" in done.out and "expected" in done.out
+    assert re.search(r"^  -     each element is read and written once +waits for right values$", done.out, re.M)
+    assert done.lines[-1].startswith(
+        f"  Next: edit {path.relative_to(course)} and run it again. Stuck? hints/03_softmax.md"
+    )
+    assert max(map(len, done.lines)) <= 120
+    seed = re.search(r"--seed (\d+)", done.out)[1]
+    again = [run("exercises/03_softmax", "--seed", seed, cwd=course).out for _ in range(2)]
+    assert again[0] == again[1] == done.out
+
+
+def test_a_partly_filled_stub_says_which_region_is_empty(course):
+    stub = (ROOT / "exercises/01_masked_add/masked_add.py").read_text()
+    write(
+        course,
+        "01_masked_add",
+        stub.replace("    pass\n    masked", "    grid = (triton.cdiv(N, BLOCK_N),)\n    masked"),
+    )
+    done = run("exercises/01_masked_add", cwd=course)
+    assert "The marked region in masked_add_kernel is still empty." in done.out
+
+
+def test_one_test_alone_can_be_chosen(course):
+    write(course, "03_softmax", (ROOT / SOFTMAX).read_text())
+    done = run("exercises/03_softmax", "-k", "one_column", cwd=course)
+    assert done.status == 0 and len([line for line in done.lines if line.startswith("  pass  ")]) == 2
+
+
+def test_several_exercises_end_with_a_summary(course):
+    write(course, "04_transpose", (ROOT / "solutions/04_transpose/transpose.py").read_text())
+    done = run("exercises", cwd=course)
+    assert done.lines[-2:] == [
+        "5 exercises: 1 passed, 4 not attempted.",
+        "Next: open exercises/01_masked_add/README.md",
+    ]
+
+
+def test_the_result_is_complete_json(course, tmp_path):
+    done = run("exercises/04_transpose", "--submission", "solutions", "--result", "out.json", "--seed", "5", cwd=course)
+    assert done.status == 0
+    result = json.loads((course / "out.json").read_text())
+    assert result["exercise"] == "04_transpose" and result["outcome"] == "pass" and result["fault"] is None
+    assert result["seed"] == 5 and result["device"] == "cpu" and result["points"] == result["possible"] == 10
+    assert {"python", "torch", "triton", "numpy"} <= result["versions"].keys()
+    assert {"name", "item", "hidden", "outcome", "points", "message"} <= result["tests"][0].keys()
+    assert [path.name for path in course.iterdir() if "out" in path.name] == ["out.json"]
+
+
+def test_points_come_from_the_marker(course):
+    path = course / "exercises/04_transpose/test_transpose.py"
+    text = path.read_text().replace("def test_one_row", "@pytest.mark.points(2.5)\ndef test_one_row")
+    path.write_text(text.replace("from grader", "import pytest\n\nfrom grader", 1))
+    run("exercises/04_transpose", "--submission", "solutions", "--result", "out.json", cwd=course)
+    assert json.loads((course / "out.json").read_text())["points"] == 11.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--submission", "nowhere.py"], "--submission nowhere.py: there is no such file or folder."),
+        (["--device", "cuda"], "--device cuda: this version judges"),
+        (["--seed", "-3"], "--seed: a whole number from 0 to 2**63 - 1 was expected."),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(arguments, sentence):
+    done = run("exercises/01_masked_add", *arguments)
+    assert done.status == 4 and sentence in done.out + done.err and "Traceback" not in done.out + done.err
+
+
+def test_a_missing_file_in_a_folder_of_submissions(course):
+    (course / "handed_in").mkdir()
+    done = run("exercises/03_softmax", "--submission", "handed_in", cwd=course)
+    assert done.status == 1
+    assert "There is no file softmax.py" in done.out
+
+
+def test_a_syntax_error_shows_the_line_once(course):
+    write(course, "03_softmax", (ROOT / SOFTMAX).read_text().replace("mask = cols < N", "mask = cols <", 1))
+    done = run("exercises/03_softmax", cwd=course)
+    assert "of softmax.py is not valid Python: invalid syntax." in done.out
+    assert "Line 17:  mask = cols <" in done.out
+    assert done.lines[-1].startswith("  Next: edit line 17 of exercises/03_softmax/softmax.py")
+    assert "FAIL" not in done.out and "Traceback" not in done.out
+
+
+def test_files_beside_the_submission_do_not_run(course):
+    """A conftest, a pytest.ini plugin or a module named torch beside the learner's file must not reach the grader."""
+    folder = course / "exercises/01_masked_add"
+    for name in ("conftest.py", "torch.py", "numpy.py", "sitecustomize.py", "triton.py"):
+        (folder / name).write_text(f"import os\nopen({str(course / 'ran')!r}, 'a').write({name!r})\nos._exit(0)\n")
+    for cwd, argument in ((course, "exercises/01_masked_add"), (folder, ".")):
+        done = run(argument, "--submission", ROOT / "solutions/01_masked_add/masked_add.py", cwd=cwd)
+        assert not (course / "ran").exists(), (course / "ran").read_text()
+        assert "Passed in" in done.out
+
+
+def test_what_the_file_prints_is_shown_and_shortened(course):
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    write(course, "01_masked_add", text + "\nfor i in range(10000):\n    print('line', i, '\\x1b[31m')\n")
+    done = run("exercises/01_masked_add", cwd=course)
+    assert done.status == 0
+    shown = done.out.partition("Your file printed:")[2]
+    assert "line 0" in shown and "line 7" not in shown and "\x1b" not in done.out
+    assert "characters in all; the rest is not shown." in shown
+
+
+def test_colour_is_off_where_nobody_sees_it(course):
+    assert "\x1b" not in run("exercises/01_masked_add", cwd=course).out
+
+
+def test_a_fault_of_the_grader_is_not_a_failure_of_the_learner(course):
+    path = course / "exercises/04_transpose/test_transpose.py"
+    path.write_text(path.read_text().replace("lambda x: x.t()", "lambda x: x.no_such_method()"))
+    done = run("exercises/04_transpose", "--submission", "solutions", "--result", "out.json", cwd=course)
+    assert done.status == 1 and "This is not a mistake of yours." in done.out
+    assert "AttributeError" in json.loads((course / "out.json").read_text())["fault"]

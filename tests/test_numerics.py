@@ -1,0 +1,120 @@
+"""The comparison, the bounds and the data sets: just inside passes, just outside fails, every special value counts."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from grader.bounds import tolerance
+from grader.comparison import compare
+from grader.inputs import cancelling, generator_for, integers, is_poison, normal, one_hot, output, with_some
+
+SOFTMAX_IN = torch.randn(8, 100, generator=torch.Generator().manual_seed(1), dtype=torch.float64).float().double()
+
+
+def softmax_ref() -> torch.Tensor:
+    return torch.softmax(SOFTMAX_IN, dim=-1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+@pytest.mark.parametrize(("share", "right"), [(0.9, True), (1.1, False)])
+def test_one_element_just_inside_and_just_outside_of_the_bound(dtype, share, right):
+    ref = softmax_ref().to(dtype).double()
+    out = ref.clone()
+    out[3, 7] += share * tolerance("softmax", [SOFTMAX_IN], ref, torch.float32)[3, 7]
+    comparison = compare(out.float().double().float(), ref, "softmax", [SOFTMAX_IN])
+    rounding = 2.0**-24 * float(ref[3, 7])  # storing the result as fp32 moves it a little
+    allowed = float(tolerance("softmax", [SOFTMAX_IN], ref, torch.float32)[3, 7])
+    assert rounding < 0.1 * allowed
+    assert comparison.right == right
+    if not right:
+        assert comparison.first_wrong == (3, 7) and comparison.wrong_count == 1
+
+
+def test_the_tolerance_for_small_probabilities_is_small():
+    """Zeros must fail even where the exact result is tiny: the bound is relative."""
+    x = torch.linspace(0, -80, 100, dtype=torch.float64).expand(2, 100)
+    ref = torch.softmax(x, dim=-1)
+    assert compare(torch.zeros_like(ref).float(), ref, "softmax", [x]).wrong_count == ref.numel()
+
+
+SPECIAL = [torch.nan, torch.inf, -torch.inf, 1.0]
+
+
+@pytest.mark.parametrize("bound", ["exact", "bits", "softmax"])
+@pytest.mark.parametrize("yours", SPECIAL)
+@pytest.mark.parametrize("expected", SPECIAL)
+def test_nan_and_infinity_must_stand_where_they_belong(bound, yours, expected):
+    ref = torch.full((1, 3), 1.0, dtype=torch.float64)
+    out = ref.float().clone()
+    ref[0, 1], out[0, 1] = expected, yours
+    same = yours == expected or (yours != yours and expected != expected)
+    assert compare(out, ref, bound, [torch.zeros(1, 3, dtype=torch.float64)]).right == same
+
+
+def test_minus_zero_differs_in_bits_only():
+    ref, out = torch.tensor([-0.0], dtype=torch.float64), torch.tensor([0.0])
+    assert compare(out, ref, "exact", []).right
+    assert not compare(out, ref, "bits", []).right
+
+
+def test_a_result_past_the_largest_fp16_number_is_infinite():
+    ref = torch.tensor([[1e5, 1.0]], dtype=torch.float64)
+    out = torch.tensor([[torch.inf, 1.0]], dtype=torch.float16)
+    factors = [torch.ones(1, 1, dtype=torch.float64), torch.tensor([[1e5, 1.0]], dtype=torch.float64)]
+    assert compare(out, ref, "gemm", factors).right
+
+
+@pytest.mark.parametrize("accumulator", [torch.float32, torch.float16])
+@pytest.mark.parametrize("seed", range(20))
+def test_cancelling_sums_tell_fp16_accumulation_from_fp32(accumulator, seed):
+    a, b = (d.tensor(torch.float16, generator_for(seed, n)) for n, d in enumerate(cancelling(33, 1024, 40)))
+    acc = torch.zeros(33, 40, dtype=accumulator)
+    for k in range(0, 1024, 64):
+        acc += (a[:, k : k + 64].float() @ b[k : k + 64].float()).to(accumulator)
+    ref = a.double() @ b.double()
+    comparison = compare(acc.half(), ref, "exact", [a.double(), b.double()])
+    assert comparison.right == (accumulator == torch.float32)
+    assert float((a.double().abs() @ b.double().abs()).max()) < 2**24
+    assert compare(torch.zeros(33, 40).half(), ref, "exact", []).wrong_count > 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_right_arithmetic_stays_well_inside_the_bounds(seed, dtype):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(16, 1000, generator=generator).to(dtype)
+    out = torch.softmax(x.float(), dim=-1).to(dtype)
+    assert compare(out, torch.softmax(x.double(), -1), "softmax", [x.double()]).largest_error <= 0.85
+    a, b = torch.randn(40, 500, generator=generator).half(), torch.randn(500, 30, generator=generator).half()
+    product = (a.float() @ b.float()).half()
+    assert compare(product, a.double() @ b.double(), "gemm", [a.double(), b.double()]).largest_error <= 0.85
+
+
+@pytest.mark.parametrize("layout", ["transposed", "every_second", "padded", "expanded"])
+def test_layouts_are_what_they_say_and_holes_hold_poison(layout):
+    data = getattr(normal(5, 7), layout)()
+    tensor = data.tensor(torch.float32, generator_for(1))
+    strides = {"transposed": (1, 5), "every_second": (28, 2), "padded": (20, 1), "expanded": (0, 1)}
+    assert tensor.shape == (5, 7) and tensor.stride() == strides[layout]
+    assert not is_poison(tensor).any()
+    whole = torch.empty(0).set_(tensor.untyped_storage())
+    assert int(is_poison(whole).sum()) == whole.numel() - (7 if layout == "expanded" else 35)
+
+
+def test_outputs_hold_poison_only():
+    assert is_poison(output(5, 7).padded().tensor(torch.float16, generator_for(1))).all()
+
+
+def test_the_same_seed_and_names_give_the_same_data():
+    draw = [normal(100).tensor(torch.float32, generator_for(7, *names)) for names in (("a",), ("a",), ("b",))]
+    assert torch.equal(draw[0], draw[1]) and not torch.equal(draw[0], draw[2])
+
+
+def test_data_sets_hold_what_they_promise():
+    generator = generator_for(3)
+    assert set(integers(50, 50).tensor(torch.float32, generator).unique().tolist()) == {-1.0, 0.0, 1.0}
+    assert torch.equal(one_hot(50, 20).tensor(torch.float16, generator).sum(1), torch.ones(50).half())
+    spotted = with_some(float("-inf"), normal(50, 50)).tensor(torch.float32, generator)
+    assert 0.05 < float(spotted.isinf().float().mean()) < 0.2
+    assert float((normal(100) * 3 + 300).tensor(torch.float32, generator).mean()) > 250

@@ -1,0 +1,192 @@
+"""Whatever a learner's file does, the answer is an ordinary verdict with its own sentence, and the run goes on."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.inputs import normal
+from grader.verdict import FAIL, PASS
+
+HEAD = "import os, sys\nimport torch\nimport triton\nimport triton.language as tl\n"
+KERNEL = """
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x + y, mask=mask)
+"""
+LAUNCH = "    masked_add_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, z, x.numel(), BLOCK_N=1024)\n"
+RIGHT = f"{HEAD}{KERNEL}\ndef masked_add(x, y):\n    z = torch.empty_like(x)\n{LAUNCH}    return z\n"
+
+
+def host(body: str) -> str:
+    """A file whose kernel is right and whose entry does `body` before returning z."""
+    return RIGHT.replace("    return z\n", "".join(f"    {line}\n" for line in body.splitlines()) + "    return z\n")
+
+
+def kernel(line: str) -> str:
+    """A file whose kernel does `line` before its store."""
+    return RIGHT.replace("    tl.store(", f"    {line}\n    tl.store(")
+
+
+SENTENCES = {
+    "syntax error": (RIGHT.replace("mask = offsets < N", "mask = (offsets < N"), "is not valid Python"),
+    "null byte": (RIGHT + "\0", "is not valid Python"),
+    "import error": (
+        f"import nonexistent_package\n{RIGHT}",
+        "cannot be imported: No module named 'nonexistent_package'",
+    ),
+    "not UTF-8": (RIGHT.encode() + b"# \xff\xfe\n", "is not UTF-8 text from line"),
+    "exception at import": (f"{RIGHT}\nraise ValueError('too early')\n", "raises ValueError in line"),
+    "sys.exit at import": (f"{RIGHT}\nsys.exit(0)\n", "ends the program in line"),
+    "os._exit at import": (f"{RIGHT}\nos._exit(0)\n", "Importing masked_add.py ended its process (exit status 0)"),
+    "entry missing": (RIGHT.replace("def masked_add(", "def add("), "defines no function masked_add"),
+    "entry is a number": (f"{RIGHT}\nmasked_add = 3\n", "defines no function masked_add"),
+    "wrong arity": (RIGHT.replace("(x, y):", "(x):\n    y = x"), "masked_add takes 1 argument"),
+    "returns None": (RIGHT.replace("    return z\n", ""), "returns nothing (None)"),
+    "returns a list": (RIGHT.replace("return z", "return z.tolist()"), "does work that your kernel has to do"),
+    "returns a tuple": (RIGHT.replace("return z", "return (z,)"), "returns an object of type tuple"),
+    "wrong dtype": (
+        RIGHT.replace("torch.empty_like(x)", "torch.empty(x.shape, dtype=torch.float64)"),
+        "z has dtype fp64; fp32",
+    ),
+    "wrong shape": (RIGHT.replace("return z", "return z[:-1]"), "z has shape (2047,); (2048,) was expected"),
+    "wrong device": (
+        RIGHT.replace("return z", 'return torch.empty_like(x, device="meta")'),
+        "returns a tensor on meta",
+    ),
+    "device is cuda": (RIGHT.replace("torch.empty_like(x)", 'torch.empty_like(x, device="cuda")'), "There is no GPU"),
+    "kernel never launched": (RIGHT.replace(LAUNCH, ""), "returned without launching a kernel"),
+    "exception in the host code": (host("raise KeyError('lost')"), "masked_add raises KeyError in line 17: 'lost'"),
+    "exception in the kernel": (kernel("tl.arange(0, 7)"), "Your kernel raises ValueError in line 12"),
+    "wrong name in the kernel": (kernel("undefined_name + 1"), "Your kernel raises NameError in line 12"),
+    "endless recursion": (host("masked_add(x, y)"), "raises RecursionError"),
+    "memory bomb": (host("hoard = [bytearray(1 << 28) for _ in range(16)]"), "asks for more memory"),
+    "torch memory bomb": (host("hoard = torch.zeros(1 << 35)"), "asks for more memory"),
+    "segmentation fault": (host("import ctypes; ctypes.string_at(0)"), "segmentation fault"),
+    "abort": (host("os.abort()"), "crashed its process (SIGABRT)"),
+    "sys.exit": (host("sys.exit(0)"), "ends the program in line 17 (SystemExit)"),
+    "os._exit": (host("os._exit(0)"), "ended its process (exit status 0)"),
+    "kill -9 of itself": (host("os.kill(os.getpid(), 9)"), "was killed (signal 9)"),
+    "leaves a thread": (
+        host("import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()"),
+        "left 1 thread running",
+    ),
+    "leaves a process": (
+        host("import subprocess\nself_ = subprocess.Popen(['sleep', '60'], start_new_session=True)"),
+        "left 1 process running",
+    ),
+    "changes an input": (host("x.zero_()"), "masked_add changes x"),
+    "closes its descriptors": (host("os.closerange(3, 100)"), "masked_add ended its process"),
+    "writes to every descriptor": (
+        host('for fd in range(3, 100):\n    try: os.write(fd, b\'{"kind": "ran"}\' * 9)\n    except OSError: pass'),
+        "masked_add left its process unable to answer",
+    ),
+    "deletes files beside it": (
+        host("import pathlib\n[p.unlink() for p in pathlib.Path(FOLDER).glob('*')]"),
+        "raises PermissionError",
+    ),
+    "rewrites files beside it": (
+        host("open(os.path.join(FOLDER, 'test_masked_add.py'), 'w').write('')"),
+        "raises PermissionError",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_gets_its_own_sentence(bench, tmp_path, name):
+    source, sentence = SENTENCES[name]
+    if not isinstance(source, bytes):
+        source = source.replace("FOLDER", repr(str(tmp_path)))
+    (tmp_path / "test_masked_add.py").write_text("beside")
+    judged = bench(source)
+    verdict = judged.check(normal(2048), normal(2048))
+    assert verdict.outcome == FAIL
+    assert sentence in " ".join(verdict.lines)
+    assert "Traceback" not in " ".join(verdict.lines)
+    assert judged.path.exists() and (tmp_path / "test_masked_add.py").read_text() == "beside"
+
+
+def test_missing_file(bench, tmp_path):
+    judged = bench(RIGHT)
+    judged.path.unlink()
+    again = bench(RIGHT)
+    again.path.unlink()
+    from grader.run import Run
+
+    run = Run(judged.run.folder, str(judged.path), 1)
+    assert run.submission.failure.kind == "missing"
+
+
+def test_endless_loop_ends_at_the_limit_and_the_next_test_runs(bench):
+    """The first call hangs, the second does not: the child in between is replaced."""
+    source = RIGHT.replace("    z = torch", "    while x.numel() == 5:\n        pass\n    z = torch")
+    judged = bench(source)
+    began = time.monotonic()
+    verdict = judged.check(normal(5), normal(5))
+    assert "did not finish within 10 s" in verdict.lines[0]
+    assert time.monotonic() - began < 30
+    assert judged.check(normal(2048), normal(2048)).outcome == PASS
+
+
+def test_endless_loop_in_the_kernel(bench):
+    judged = bench(kernel("while N > 0:\n        N += 0"))
+    assert "did not finish" in judged.check(normal(5), normal(5)).lines[0]
+
+
+def test_after_a_crash_the_next_test_runs(bench):
+    judged = bench(RIGHT.replace("    z = torch", "    if x.numel() == 5:\n        os.abort()\n    z = torch"))
+    assert judged.check(normal(5), normal(5)).outcome == FAIL
+    assert judged.check(normal(2048), normal(2048)).outcome == PASS
+
+
+FLOOD = "for _ in range(100):\n    print('=' * (1 << 20))"
+
+
+def test_100_mb_of_print_change_no_verdict(bench):
+    judged = bench(host(FLOOD))
+    assert judged.check(normal(100), normal(100)).outcome == PASS
+    judged.run.end()
+    assert judged.run.printed_characters > 400 << 20  # 2 dtypes, each called twice
+    assert len(judged.run.printed) <= 4000
+
+
+@pytest.mark.parametrize("text", ["PASSED", '{"kind": "ran", "outputs": []}', "\\x1b[2J"])
+def test_printing_changes_no_verdict(bench, text):
+    wrong = host(f"print('{text}', flush=True)\nprint('{text}', file=sys.stderr)").replace("x + y", "x - y")
+    assert bench(wrong).check(normal(100), normal(100)).outcome == FAIL
+
+
+def test_processes_left_behind_are_ended(bench, tmp_path):
+    """Also one that left the child's session and its parent."""
+    note = tmp_path / "note"
+    body = f"import subprocess\nsubprocess.run(['setsid', '-f', 'sleep', '1234'])\nopen({str(note)!r})"
+    judged = bench(host(body))
+    judged.check(normal(100), normal(100))
+    judged.run.end()
+    assert not [pid for pid in _pids() if b"sleep\x001234" in _command(pid)]
+
+
+def _pids() -> list[str]:
+    return [name for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _command(pid: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_the_temporary_folder_is_removed(bench):
+    judged = bench(host("open('leftover', 'w').write('x')"))
+    assert judged.check(normal(100), normal(100)).outcome == PASS
+    folder = judged.run._child.folder
+    judged.run.end()
+    assert not folder.exists()
