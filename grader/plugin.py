@@ -25,12 +25,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--result", metavar="FILE", help="write the result as JSON")
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest's own wrapper, which reads noconftest
-def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]):
-    if _folders([arg for arg in args if not arg.startswith("-")]):
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    named = early_config.known_args_namespace.file_or_dir or [str(early_config.invocation_params.dir)]
+    if _folders(named):
         early_config.known_args_namespace.noconftest = True
         sys.path[:] = [entry for entry in sys.path if entry and Folder.containing(Path(entry)) is None]
-    return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -155,8 +155,8 @@ def test_a_syntax_error_shows_the_line_once(course):
     write(course, "03_softmax", (ROOT / SOFTMAX).read_text().replace("mask = cols < N", "mask = cols <", 1))
     done = run("exercises/03_softmax", cwd=course)
     assert "of softmax.py is not valid Python: invalid syntax." in done.out
-    assert "Line 17:  mask = cols <" in done.out
-    assert done.lines[-1].startswith("  Next: edit line 17 of exercises/03_softmax/softmax.py")
+    assert "Line 14:  mask = cols <" in done.out
+    assert done.lines[-1].startswith("  Next: edit line 14 of exercises/03_softmax/softmax.py")
     assert "FAIL" not in done.out and "Traceback" not in done.out
 
 

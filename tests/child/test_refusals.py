@@ -1,0 +1,100 @@
+"""Torch may allocate, fill and view. What else it is asked for is refused, and the refusal is on record."""
+
+import pytest
+import torch
+
+X = torch.randn(4, 8)
+
+ALLOWED = """
+def entry(x):
+    z = torch.empty_like(x)
+    for t in (torch.empty(3), torch.zeros(2, 2), torch.ones(2), torch.full((2,), 7.0), torch.zeros_like(x),
+              torch.empty_strided((2, 2), (2, 1)), x.new_empty(3), x.new_zeros(3), x.new_full((2,), 1.0)):
+        t.fill_(2.0)
+        t.zero_()
+    x.view(-1), x.reshape(8, 4), x.t(), x.T, x.transpose(0, 1), x.permute(1, 0), x.as_strided((2,), (3,))
+    x[0], x[:, 1:3], x[..., None], x.unsqueeze(0).squeeze(0), x[:1].expand(5, 8), x.flatten(), x.detach(), x.unbind(0)
+    x.contiguous(), x.to(x.dtype), x.numel(), x.stride(), x.size(0), x.data_ptr(), x.dtype, x.device, x.is_cuda
+    x.is_contiguous(), x.untyped_storage().nbytes(), x.element_size(), x.dim(), len(x), x.shape
+    print(x, f"{x}")
+    z[0].fill_(float("-inf"))
+    return z
+"""
+
+
+def test_allocation_fill_and_view_are_fine(child):
+    child.load(ALLOWED)
+    reply = child.run("entry", x=X)
+    assert reply.error is None and reply.refusals == []
+    assert reply.writer[0].tolist() == [-2] * 8 and reply.writer[1].tolist() == [-1] * 8
+
+
+REFUSED = {
+    "torch.softmax(x, -1)": "torch.softmax",
+    "torch.nn.functional.softmax(x, dim=-1)": "torch.nn.functional.softmax",
+    "x.t().contiguous()": ".contiguous()",
+    "x.t().reshape(-1)": ".reshape()",
+    "x.clone()": ".clone()",
+    "x.half()": ".half()",
+    "x.to(torch.float16)": ".to()",
+    "x.sum().item()": ".sum()",
+    "x[0, 0].item()": ".item()",
+    "float(x[0, 0])": ".__float__()",
+    "x.max()": ".max()",
+    "x + x": "the operator +",
+    "1 - x": "the operator -",
+    "x @ x.t()": "the operator @",
+    "torch.matmul(x, x.t())": "torch.matmul",
+    "x[x > 0]": "the operator >",
+    "x.copy_(x.t().t())": ".copy_()",
+    "torch.empty_like(x).copy_(x)": ".copy_()",
+    "torch.add(x, 1, out=x)": "torch.add",
+    "x.numpy()": ".numpy()",
+    "x.tolist()": ".tolist()",
+    "__import__('numpy').asarray(x)": ".__array__()",
+    "torch.empty(4).fill_(x[0, 0])": ".fill_()",
+    "torch.rand(3)": "torch.rand",
+    "torch.ops.aten.exp(x)": "torch.ops.aten.exp",
+}
+
+
+def test_work_is_refused_by_name_and_line(child):
+    entries = "".join(f"def entry_{i}(x):\n    return {code}\n\n" for i, code in enumerate(REFUSED))
+    child.load(entries)
+    for i, (code, operation) in enumerate(REFUSED.items()):
+        reply = child.run(f"entry_{i}", x=X)
+        assert reply.refusals == [{"operation": operation, "line": 5 + 3 * i}], code
+        assert reply.error["type"] == "TorchRefused" and reply.error["kind"] == "host"
+
+
+@pytest.mark.parametrize("catch", ["Exception", "BaseException"])
+def test_except_does_not_hide_a_refusal(child, catch):
+    child.load(f"""
+        def entry(x):
+            z = torch.empty_like(x)
+            try:
+                z = torch.exp(x)
+            except {catch}:
+                pass
+            return z
+    """)
+    reply = child.run("entry", x=X)
+    assert reply.error is None and reply.refusals == [{"operation": "torch.exp", "line": child.line("torch.exp")}]
+
+
+def test_torch_inside_a_kernel_is_refused(child):
+    child.load("""
+        KEPT = {}
+
+        @triton.jit
+        def kernel(z_ptr):
+            KEPT["z"] = torch.exp(KEPT["x"])
+
+        def entry(x):
+            KEPT["x"] = x
+            kernel[(1,)](x)
+            return x
+    """)
+    reply = child.run("entry", x=X)
+    assert [r["operation"] for r in reply.refusals] == ["torch.exp"] and reply.error["kind"] == "kernel"
+    assert reply.refusals[0]["line"] == child.line("torch.exp")

@@ -1,0 +1,29 @@
+"""Wrong: one buffer serves all calls, and each call adds to what the last one left.
+
+Rejected with: R
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+buffers = {}
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    z = tl.load(z_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, z + x + y, mask=mask)
+
+
+def masked_add(x, y):
+    N = x.numel()
+    z = buffers.setdefault((N, x.dtype), torch.zeros_like(x))
+    grid = (triton.cdiv(N, BLOCK_N),)
+    masked_add_kernel[grid](x, y, z, N, BLOCK_N=BLOCK_N)
+    return z

@@ -1,0 +1,26 @@
+"""Wrong: no access has a mask: the last block runs past the end.
+
+Rejected with: R
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    x = tl.load(x_ptr + offsets)
+    y = tl.load(y_ptr + offsets)
+    tl.store(z_ptr + offsets, x + y)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    N = x.numel()
+    grid = (triton.cdiv(N, BLOCK_N),)
+    masked_add_kernel[grid](x, y, z, N, BLOCK_N=BLOCK_N)
+    return z

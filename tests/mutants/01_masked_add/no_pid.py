@@ -1,0 +1,27 @@
+"""Wrong: the offsets do not depend on the program id: every program adds block 0.
+
+Rejected with: R
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x + y, mask=mask)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    N = x.numel()
+    grid = (triton.cdiv(N, BLOCK_N),)
+    masked_add_kernel[grid](x, y, z, N, BLOCK_N=BLOCK_N)
+    return z

@@ -1,0 +1,27 @@
+"""Wrong: torch.add writes the result, and the kernel is not launched.
+
+Rejected with: R
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x + y, mask=mask)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    N = x.numel()
+    grid = (triton.cdiv(N, BLOCK_N),)
+    torch.add(x, y, out=z)
+    return z
