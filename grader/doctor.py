@@ -100,7 +100,8 @@ def _self_test(say: Callable[[str], None]) -> bool:
     """Starts a child, runs a kernel with a loop of runtime length, and looks at its numbers."""
     import torch
 
-    from grader.child_process import ChildEnded, ChildProcess, MachineFault
+    from grader.child_process import ChildEnded, ChildProcess
+    from grader.nursery import MachineFault
     from grader.protocol import ProtocolError, RunRequest
     from grader.reply import read_reply, spec_and_bytes
 

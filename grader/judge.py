@@ -18,7 +18,7 @@ from grader.explain import cost, failures
 from grader.explain.evidence import Evidence, count_text
 from grader.explain.memory import memory_verdict
 from grader.explain.tiles import tile_map
-from grader.explain.values import first_wrong_text, value_verdict
+from grader.explain.values import boolean_masks, first_wrong_text, value_verdict
 from grader.inputs import Data
 from grader.reply import DTYPES, Reply
 from grader.run import Run, Trial
@@ -121,6 +121,8 @@ class Judge:
         memory = memory_verdict(evidence)
         if memory is None and comparison.right and not _unwritten(reply):
             return _passed(comparison)
+        if joined := boolean_masks(evidence):
+            return joined
         if memory is None or not comparison.right:
             return self._explained(evidence, memory)
         return memory
@@ -129,11 +131,11 @@ class Judge:
         """Wrong values, or values right by luck: the most direct of the possible explanations."""
         trial, inputs, reply = evidence.trial, evidence.inputs, evidence.reply
         verdict = value_verdict(evidence)
-        if memory is not None and verdict.id not in ("python-and", "stride-ignored", "strides-swapped"):
+        if memory is not None and verdict.id not in ("stride-ignored", "strides-swapped"):
             memory.tiles = tile_map(evidence.comparison.wrong, reply.writers)
             return memory
         lines = [line for launch in reply.launches for line in launch.unmasked_fills]
-        if lines and verdict.id != "python-and":
+        if lines:
             zeros = self.run.call(self.exercise, trial, inputs, fill="zero")
             if zeros.output is None or not _same_bits(reply.output, zeros.output):
                 return self._no_other(evidence, lines[0])

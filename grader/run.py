@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import torch
 
-from grader.child_process import ChildEnded, ChildProcess, MachineFault
+from grader.child_process import ChildEnded, ChildProcess
 from grader.exercise import Exercise, Folder, empty_regions
 from grader.inputs import Data, generator_for
+from grader.nursery import MachineFault
 from grader.protocol import Failure, ProtocolError, RunRequest
 from grader.reply import Reply, failure_of, read_reply, spec_and_bytes
 from grader.submission import Submission, read_submission
@@ -69,10 +70,10 @@ class Run:
     def not_attempted(self) -> bool:
         return self.regions > 0 and len(self.empty) == self.regions
 
-    def start(self) -> None:
-        """Starts a child early, so that it imports torch and triton while pytest collects."""
-        if self._child is None and self.submission.failure is None and not self.not_attempted:
-            self._child = ChildProcess()
+    @property
+    def needs_child(self) -> bool:
+        """Whether there is anything to run."""
+        return self.submission.failure is None and not self.not_attempted
 
     def inputs(self, trial: Trial) -> list[torch.Tensor]:
         """The arguments of a trial: the same for the same seed, whatever ran before."""
@@ -108,7 +109,7 @@ class Run:
             raise self.load_ended
         if self._child is not None and self._child.loaded:
             return
-        self.start()
+        self._child = self._child or ChildProcess()
         header = {"kind": "load", "filename": f"{self.folder.name}.py"}
         try:
             answer, _ = self._answer(header, self.submission.source, LOAD_LIMIT)

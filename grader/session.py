@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from grader import report, result
-from grader.child_process import MachineFault
 from grader.exercise import Folder
 from grader.judge import Judge
+from grader.nursery import MachineFault, shared_nursery
 from grader.run import Run
 from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, Verdict, failed
 
@@ -75,17 +76,13 @@ class Session:
         option = config.option
         self.gradings = {folder.id: Grading(folder, Run(folder, option.submission, option.seed)) for folder in folders}
         self._verdicts: dict[str, Verdict] = {}
-        self._start_next(None)
+        if any(grading.run.needs_child for grading in self.gradings.values()):
+            self._warm_up()
 
-    def _start_next(self, current: Grading | None) -> None:
-        """Starts the child of the exercise after `current`: its imports overlap with what goes on now."""
-        waiting = list(self.gradings.values())
-        number = waiting.index(current) + 1 if current is not None else 0
-        if number < len(waiting):
-            try:
-                waiting[number].run.start()
-            except MachineFault as fault:
-                waiting[number].fault = str(fault)
+    def _warm_up(self) -> None:
+        """Starts the process that runs submissions: it imports torch and triton while pytest collects."""
+        with contextlib.suppress(MachineFault):  # the first call tells
+            shared_nursery()
 
     def _grading(self, item: pytest.Item) -> Grading:
         grading = self.gradings[Folder.containing(item.path).id]
@@ -122,7 +119,6 @@ class Session:
         if not grading.started:
             grading.started = time.monotonic()
             report.begin(self._writer, grading)
-            self._start_next(grading)
         done = yield
         if nextitem is None or Folder.containing(nextitem.path) != grading.folder:
             grading.run.end()

@@ -21,7 +21,7 @@ MOST_POISONED = 256 << 20  # bytes
 
 
 class Call:
-    def __init__(self, file: LearnerFile, request: RunRequest, blob: bytes):
+    def __init__(self, file: LearnerFile, request: RunRequest, blob: bytes, earlier: Any = None):
         self.file, self.request, self.blob = file, request, blob
         self.checker = MemoryChecker(
             file.path, order=request.order, fill=request.fill, count_traffic=request.count_traffic,
@@ -33,6 +33,7 @@ class Call:
             self.checker.shadow_of(tensor, name=name, read_only=name not in request.writable)
         self.error: Failure | None = None
         self.result: Any = None
+        self.earlier = earlier  # what the call before this one returned
 
     def run(self) -> tuple[dict, bytes]:
         """The fields of the reply and its blob."""
@@ -97,8 +98,10 @@ class Call:
         described["device"] = result.device.type
         if not tensors.is_plain(result):
             return described
+        if tensors.is_plain(self.earlier) and _same_storage(self.earlier, result):
+            described["shares_with"] = "the result of an earlier call"
         for name, tensor in self.arguments.items():
-            if tensor.untyped_storage().data_ptr() == result.untyped_storage().data_ptr():
+            if _same_storage(tensor, result):
                 described["shares_with"] = name
                 described["same_as"] = name if _same_view(tensor, result) else ""
         return described
@@ -106,6 +109,10 @@ class Call:
     def _changed(self) -> list[str]:
         read_only = [spec for spec in self.request.arguments if spec.name not in self.request.writable]
         return [spec.name for spec in read_only if tensors.changed(self.arguments[spec.name], spec, self.blob)]
+
+
+def _same_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() != 0
 
 
 def _same_view(a: torch.Tensor, b: torch.Tensor) -> bool:

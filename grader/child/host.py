@@ -26,7 +26,7 @@ from grader.child.interpreter import apply_fixes
 from grader.child.learner import LearnerFile
 from grader.protocol import LENGTHS, RunRequest, TensorSpec, pack, unpack_header, unpack_lengths
 
-MORE_MEMORY = 4 << 30  # address space for the learner's data, beyond what the libraries have mapped
+MORE_MEMORY = 2 << 30  # address space for the learner's data, beyond what the libraries have mapped
 MOST_FILE_BYTES = 64 << 20
 
 
@@ -69,6 +69,7 @@ class Host:
         self.file: LearnerFile | None = None
         self.threads_before = _threads()
         self.output = sys.stdout
+        self.earlier: object = None
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         try:
@@ -93,22 +94,28 @@ class Host:
         names = RunRequest.__dataclass_fields__.keys() & header.keys()
         fields = {name: header[name] for name in names}
         fields["arguments"] = [TensorSpec.from_json(spec, len(blob)) for spec in header["arguments"]]
-        reply, reply_blob = Call(self.file, RunRequest(**fields), blob).run()
+        call = Call(self.file, RunRequest(**fields), blob, self.earlier)
+        reply, reply_blob = call.run()
+        self.earlier = call.result  # kept alive, so that a new result cannot get its memory by chance
         return {"kind": "ran", **reply}, reply_blob
 
 
-def main(request_fd: int, reply_fd: int) -> None:
-    pipe = Pipe(request_fd, reply_fd)
-    leave = os._exit  # without the learner's atexit functions and destructors
+def prepare() -> dict:
+    """Everything that can be done before a submission is known; what there is to say about it."""
     torch.set_num_threads(1)
     sys.dont_write_bytecode = True
     missing = apply_fixes() + missing_hooks()
-    _limit_resources()
-    fenced = fence.close(Path.cwd(), Path(os.devnull))
-    host = Host()
     versions = {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__}
-    versions["numpy"] = np.__version__
-    pipe.send({"kind": "ready", "versions": versions, "missing": missing, "fenced": fenced})
+    return {"kind": "ready", "versions": {**versions, "numpy": np.__version__}, "missing": missing}
+
+
+def serve(request_fd: int, reply_fd: int) -> None:
+    """Answers the requests of one run, fenced in; never returns."""
+    pipe = Pipe(request_fd, reply_fd)
+    leave = os._exit  # without the learner's atexit functions and destructors
+    _limit_resources()
+    pipe.send({"kind": "ready", "fenced": fence.close(Path.cwd(), Path(os.devnull))})
+    host = Host()
     try:
         while (request := pipe.receive()) is not None:
             pipe.send(*host.handle(*request))

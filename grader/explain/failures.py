@@ -127,7 +127,9 @@ def wrong_container(reply: Reply, trial: Trial, shape: tuple[int, ...], exercise
         what = given if given else "a new tensor"
         return _wrong(f"{exercise.entry} returns {what}: it has to fill and return the {name} it was given.")
     if result.shares_with and not exercise.fills_argument:
-        return _wrong(f"{name} is a view of {result.shares_with}: it needs memory of its own, as from torch.empty.")
+        return _wrong(
+            f"{name} shares its memory with {result.shares_with}: it needs memory of its own, as from torch.empty."
+        )
     if tuple(out.shape) != shape:
         return _wrong(f"{name} has shape {tuple(out.shape)}; {shape} was expected.")
     if out.dtype != trial.dtype:

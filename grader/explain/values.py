@@ -16,12 +16,12 @@ def value_verdict(evidence: Evidence) -> Verdict:
     """For a comparison that is not right; always finds words."""
     comparison, writers = evidence.comparison, evidence.reply.writers
     verdict = (
-        _boolean_masks(evidence)
-        or _unwritten(evidence)
+        _unwritten(evidence)
         or _known_mistake(evidence)
         or _misplaced(evidence)
         or _layout(evidence)
         or _low_precision(evidence)
+        or _constant(evidence)
         or failed("wrong-values", _where_wrong(evidence))
     )
     if verdict.id != "unwritten":
@@ -49,7 +49,8 @@ def _writer_text(evidence: Evidence, index: tuple[int, ...]) -> str:
     return f" of {program_text(program_index(int(writers.programs[index]), writers.grid))}"
 
 
-def _boolean_masks(evidence: Evidence) -> Verdict | None:
+def boolean_masks(evidence: Evidence) -> Verdict | None:
+    """For a kernel that is wrong somehow: `and` on tiles is the likeliest cause where it is used at all."""
     lines = evidence.kernel_text.boolean_lines
     if not lines:
         return None
@@ -170,7 +171,8 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
     """Small errors, of the size of fp16 rounding: somewhere on the way digits were dropped."""
     comparison = evidence.comparison
     wrong = comparison.wrong & comparison.ref.isfinite() & comparison.out.isfinite()
-    if evidence.trial.bound in EXACT or int(wrong.sum()) < comparison.wrong_count:
+    rounded_early = evidence.trial.bound == "exact" and evidence.trial.dtype == torch.float32
+    if (evidence.trial.bound in EXACT and not rounded_early) or int(wrong.sum()) < comparison.wrong_count:
         return None
     scale = comparison.ref.abs()
     if evidence.trial.bound == "gemm":
@@ -179,13 +181,33 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
     relative = ((comparison.out.double() - comparison.ref).abs() / scale)[wrong].max()
     if float(relative) > 32 * UNIT_ROUNDOFF[torch.float16]:
         return None
+    size = f"{comparison.largest_error:.3g} times what fp32 arithmetic explains, " if not rounded_early else ""
     return failed(
         "low-precision",
-        f"Digits are lost on the way: errors reach {comparison.largest_error:.3g} times what fp32 arithmetic explains, "
-        "about the rounding of fp16.",
+        f"Digits are lost on the way: errors are {size}about the rounding of fp16.",
         "Convert to fp32 before computing, and keep sums in fp32.",
         kind="cause",
     )
+
+
+def _constant(evidence: Evidence) -> Verdict | None:
+    """One value everywhere, or one value per program, where the elements should differ."""
+    out, expected, name = evidence.comparison.out, evidence.comparison.expected, evidence.returns
+    if out.numel() < 2 or bool((expected == expected.flatten()[0]).all()):
+        return None
+    if bool(out.isnan().all()):
+        return failed("constant", f"{name} is NaN everywhere.")
+    if bool((out == out.flatten()[0]).all()):
+        return failed("constant", f"{name} is {out.flatten()[0].item():.6g} everywhere.")
+    writers = evidence.reply.writers
+    if writers is None:
+        return None
+    first = int(writers.programs.flatten()[0])
+    mine = out[writers.programs == first]
+    if mine.numel() > 1 and bool((mine == mine[0]).all()):
+        shown = f"All {mine.numel()} elements that {program_text(program_index(first, writers.grid))} writes are equal"
+        return failed("constant", f"{shown}: its lanes should differ. Do the pointers of its loads?", kind="cause")
+    return None
 
 
 def _where_wrong(evidence: Evidence) -> str:
