@@ -11,8 +11,8 @@ def failed(reply):
 
 
 def test_ready_says_the_versions(fresh_child):
-    assert set(fresh_child.ready["versions"]) == {"python", "torch", "triton", "numpy"}
-    assert fresh_child.ready["missing"] == []
+    assert set(fresh_child.nursery.versions) == {"python", "torch", "triton", "numpy"}
+    assert fresh_child.nursery.missing == []
 
 
 def test_files_that_do_not_load(child):
@@ -187,7 +187,7 @@ def test_print_does_not_disturb_the_frames(fresh_child):
     """)
     assert fresh_child.run("entry", x=X).error is None
     assert fresh_child.run("entry", x=X).error["type"] != ""  # stdout is closed: the learner's problem
-    assert len(fresh_child.printed()) > 1_000_000
+    assert fresh_child.process.printed_characters > 1_000_000
 
 
 def test_files_are_limited(child):
