@@ -28,7 +28,7 @@ def _softmax(inputs: Sequence[torch.Tensor], ref: torch.Tensor) -> torch.Tensor:
     """exp of a rounded difference errs by |x - max| u; division, exp and the blocked sum add about 20 u."""
     (x,) = inputs
     distance = (x - x.amax(dim=-1, keepdim=True)).abs()
-    return ref * (20 + 2 * distance.nan_to_num(posinf=0.0)) * U32
+    return ref.abs() * (20 + 2 * distance.nan_to_num(posinf=0.0)) * U32
 
 
 def _gemm(inputs: Sequence[torch.Tensor], ref: torch.Tensor) -> torch.Tensor:

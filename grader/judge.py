@@ -34,6 +34,7 @@ class Judge:
     exercise: Exercise
     run: Run
     right_when_contiguous: bool = False
+    wrong_when_contiguous: bool = False
     right_before: set[str] = field(default_factory=set)
 
     def check(self, name: str, data: tuple[Data, ...], bound: str | None = None, **constants: int) -> Verdict:
@@ -103,10 +104,15 @@ class Judge:
         if verdict.outcome == PASS:
             second = self.run.call(self.exercise, trial, inputs, order="reverse", fill="zero")
             verdict = self._second_call(trial, inputs, first, second) or verdict
+        if verdict.outcome == PASS and first.autotuned:
+            other = self._first_call(trial, inputs, self.run.call(self.exercise, trial, inputs, last_config=True))
+            verdict = verdict if other.outcome == PASS else other
         if verdict.outcome == PASS:
             self.right_before.add(trial.bound)
             self.right_when_contiguous |= all(tensor.is_contiguous() for tensor in inputs)
-        elif self.run.empty:
+        elif all(tensor.is_contiguous() for tensor in inputs):
+            self.wrong_when_contiguous = True
+        if verdict.outcome != PASS and self.run.empty:
             still = " and ".join(self.run.empty)
             verdict.lines.insert(0, f"The marked region in {still} is still empty.")
             verdict.kind = "region"
@@ -160,8 +166,9 @@ class Judge:
         if reply.refusals:
             return failures.refusal(reply, submission, exercise)
         if reply.error is not None:
-            memory = memory_verdict(self._evidence(trial, inputs, reply)) if reply.findings else None
-            return memory or failures.call_failure(reply.error, submission, exercise)
+            evidence = self._evidence(trial, inputs, reply)
+            joined = boolean_masks(evidence) if reply.error.kind == "kernel" else None
+            return joined or memory_verdict(evidence) or failures.call_failure(reply.error, submission, exercise)
         shape = tuple(self._reference(inputs).shape)
         wrong = failures.wrong_container(reply, trial, shape, exercise) or failures.left_behind(reply, exercise)
         if wrong is not None:
@@ -177,7 +184,10 @@ class Judge:
         """The same inputs again, programs in reverse and masked lanes at 0: None when nothing changed."""
         early = self._before_values(trial, inputs, second)
         if early is not None:
-            early.lines.append("The first call with the same inputs was in order, the second was not.")
+            if early.id == "no-launch":
+                early.lines[0] = f"The second call launched no kernel: {self.exercise.entry} returns a result it kept."
+            else:
+                early.lines.append("So it is in a second call with the same inputs; the first was in order.")
             return early
         if _same_bits(first.output, second.output) and not second.findings:
             return None
@@ -218,7 +228,7 @@ class Judge:
         constants = {**self.run.constants, **trial.constants}
         return Evidence(
             self.exercise, self.run.submission, trial, inputs, reply, constants, comparison,
-            self.right_when_contiguous, self.right_before,
+            self.right_when_contiguous and not self.wrong_when_contiguous, self.right_before,
         )  # fmt: skip
 
 

@@ -108,6 +108,7 @@ class RunRequest:
     constants: dict[str, int] = field(default_factory=dict)  # module constants to replace, where the file has them
     order: str | int = "forward"  # "forward", "reverse", or the seed of a random order of programs
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
+    last_config: bool = False  # which configuration of an autotuned kernel runs: the first or the last
     count_traffic: bool = False  # distinct elements per load, summed over groups of `at_once` programs
     at_once: int = 1
 

@@ -50,6 +50,7 @@ class Reply:
     launches: list[Launch] = field(default_factory=list)
     traffic: list[Traffic] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    autotuned: bool = False  # a kernel with several configurations ran
     threads: int = 0
     processes: int = 0
 
@@ -70,6 +71,7 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         launches=_items(header, "launches", _launch),
         traffic=_items(header, "traffic", lambda data: _build(Traffic, data)),
         changed=_items(header, "changed", lambda data: _checked(data, "str", "changed")),
+        autotuned=_checked(header.get("autotuned", False), "bool", "autotuned"),
         threads=_checked(header.get("threads", 0), "int", "threads"),
         processes=_checked(header.get("processes", 0), "int", "processes"),
     )

@@ -154,7 +154,9 @@ def _shown(path: Path) -> str:
 def _paragraph(writer, text: str) -> None:
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - 2
     lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
-    if text.startswith(("Line ", "Again with")):
-        lines = [text]  # code and commands stay in one piece
+    if text.startswith("Line "):
+        lines = [text if len(text) <= WIDEST - 2 else f"{text[: WIDEST - 6]} ..."]
+    elif text.startswith(("Again with", "Next:")):
+        lines = [text]  # commands and paths stay in one piece
     for line in lines:
         writer.write_line(f"  {line}")

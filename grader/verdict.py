@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 PASS, FAIL, NOT_ATTEMPTED, SKIPPED = "pass", "fail", "not attempted", "skipped"
 
 # Of several failures in one run the one with the most direct cause is explained: the first kind in this list.
-DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", "memory", "values", "cost")
+DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", "memory", "guess", "values", "cost")
 
 
 @dataclass

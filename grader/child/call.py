@@ -47,7 +47,7 @@ class Call:
 
     @contextmanager
     def _watched(self):
-        AutotuneChoice.last = self.request.order == "reverse"  # so that both orders try different configurations
+        AutotuneChoice.last, AutotuneChoice.met = self.request.last_config, False
         with ExitStack() as stack:
             stack.enter_context(self.file.with_constants(self.request.constants))
             stack.enter_context(checked_memory(self.checker))
@@ -79,6 +79,7 @@ class Call:
             "launches": [asdict(launch) for launch in self.checker.launches],
             "traffic": [asdict(traffic) for traffic in self.checker.traffic()],
             "changed": self._changed(),
+            "autotuned": AutotuneChoice.met,
         }
         return reply, blob
 

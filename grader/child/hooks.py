@@ -140,7 +140,8 @@ def _compare_and_swap(checker, original):
 
 def _as_handle(mask):
     """Triton 3.6 passes the masks of descriptors as bare arrays."""
-    return make_handle(mask, tl.int1) if isinstance(mask, np.ndarray) else mask
+    data = mask if isinstance(mask, np.ndarray) else getattr(mask, "data", None)
+    return mask if data is None else make_handle(data.astype(bool, copy=False), tl.int1)
 
 
 HOOKS: list[tuple[object, str, Callable]] = [

@@ -14,6 +14,7 @@ class AutotuneChoice:
     """Nothing is timed here, so which configuration an autotuned kernel gets is a choice: the first or the last."""
 
     last = False
+    met = False  # whether a kernel with several configurations ran since this was reset
 
 
 def apply_fixes() -> list[str]:
@@ -81,6 +82,7 @@ def pick_autotune_config() -> None:
     original_run = Autotuner.run
 
     def bench(autotuner, *args, config, **meta):
+        AutotuneChoice.met = True
         position = next(i for i, candidate in enumerate(autotuner.configs) if candidate is config)
         return [float(-position if AutotuneChoice.last else position)] * 3
 

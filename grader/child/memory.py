@@ -78,7 +78,9 @@ class MemoryChecker:
         if len(self.launches) < MOST_REPORTS:
             self.launches.append(self.launch)
         programs = grid[0] * grid[1] * grid[2]
-        if self.order == "reverse":
+        if self.count_traffic:  # in the order of a GPU
+            self.permutation = np.arange(programs).reshape(grid).transpose(2, 1, 0).ravel()
+        elif self.order == "reverse":
             self.permutation = np.arange(programs)[::-1]
         elif self.order != "forward":
             self.permutation = np.random.default_rng(self.order).permutation(programs)
@@ -180,8 +182,13 @@ class MemoryChecker:
         if not self.count_traffic:
             return item * active.size
         if self.at_once > 1:
-            return shadow.unit * shadow.count_fresh(units, self.program // self.at_once)
+            return shadow.unit * shadow.count_fresh(units, self._launch_number() // self.at_once)
         return item * distinct(active)
+
+    def _launch_number(self) -> int:
+        """The program's place in a GPU's order, in which the first axis counts fastest."""
+        x, y, z = self.index_of(self.program)
+        return x + self.grid[0] * (y + self.grid[1] * z)
 
     def note_masked_fill(self) -> None:
         """A load without `other` had lanes masked off by its own mask."""

@@ -60,7 +60,7 @@ class Shadow:
     @property
     def label(self) -> str:
         """The name of the entry's argument or result; for memory that only kernels see, their parameter's name."""
-        return self.name or self.parameter
+        return self.name or (f"scratch {self.parameter}" if self.parameter else "")
 
     def holds(self, address: int) -> bool:
         return self.base <= address < self.base + self.size

@@ -94,7 +94,8 @@ def refusal(reply: Reply, submission: Submission, exercise: Exercise) -> Verdict
     """A torch operation did work that belongs in the kernel."""
     first = reply.refusals[0]
     where = f" in line {first.line}" if first.line else ""
-    sentence = f"{first.operation}{where} does work that your kernel has to do."
+    operation = first.operation[:1].upper() + first.operation[1:] if " " in first.operation else first.operation
+    sentence = f"{operation}{where} does work that your kernel has to do."
     allowed = "The host function may allocate, fill, take views and launch; it may not compute."
     code = submission.line(first.line)
     place = f"Line {first.line}:  {code}" if code else ""

@@ -20,34 +20,57 @@ class Hypothesis:
     id: str
     sentence: str
     result: torch.Tensor | None  # float64; None: decided already, by other evidence
+    may_be_constant: bool = False  # NaN everywhere fits many formulas: only where other evidence supports this one
 
 
 def matching_hypothesis(evidence: Evidence) -> Hypothesis | None:
     """The first mistake that explains the result, or None."""
     inputs = [tensor.double() for tensor in evidence.inputs]
-    for make in (_strides, _operands, BY_BOUND.get(evidence.exercise.bound, _none)):
+    for make in (_whole_inputs, _strides, _operands, BY_BOUND.get(evidence.exercise.bound, _none)):
         for hypothesis in make(evidence, inputs):
-            if hypothesis.result is None or _matches(evidence, hypothesis.result, inputs):
+            if hypothesis.result is None or _matches(evidence, hypothesis, inputs):
                 return hypothesis
     return None
 
 
-def _matches(evidence: Evidence, result: torch.Tensor, inputs: list[torch.Tensor]) -> bool:
-    out = evidence.comparison.out
+def _matches(evidence: Evidence, hypothesis: Hypothesis, inputs: list[torch.Tensor]) -> bool:
+    out, result = evidence.comparison.out, hypothesis.result
     if result.shape != out.shape or torch.equal(result.to(out.dtype), evidence.comparison.expected):
+        return False
+    if not hypothesis.may_be_constant and _is_constant(out):
         return False
     rounded = result.to(out.dtype)
     same = (out == rounded) | (out.isnan() & rounded.isnan())
     if evidence.trial.bound in EXACT:
         return bool(same.all())
     finite = out.isfinite() & rounded.isfinite()
-    allowed = 4 * tolerance(evidence.trial.bound, inputs, result, out.dtype).nan_to_num(nan=0.0)
-    near = (out.double() - result).abs() <= allowed
-    return bool((same | (finite & near)).all())
+    allowed = 2 * tolerance(evidence.trial.bound, inputs, result, out.dtype).nan_to_num(nan=0.0)
+    distance = (out.double() - result).abs()
+    if not bool((same | (finite & (distance <= allowed))).all()):
+        return False
+    # A formula close to the right one would match anything that is nearly right: it has to explain the errors.
+    error = (out.double() - evidence.comparison.ref).abs()
+    explained = same | (distance < 0.5 * error) | ~finite
+    return bool(explained[evidence.comparison.wrong].all())
+
+
+def _is_constant(out: torch.Tensor) -> bool:
+    return out.numel() > 1 and bool(out.isnan().all() or (out == out.flatten()[0]).all())
 
 
 def _none(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
     yield from ()
+
+
+def _whole_inputs(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+    """An input handed on as it is, or the right result with rows and columns exchanged."""
+    for name, tensor in zip(evidence.exercise.arguments, inputs):
+        if name != evidence.returns:
+            yield Hypothesis("input-passed-through", f"{evidence.returns} holds {name} itself.", tensor)
+    ref = evidence.comparison.ref
+    if ref.dim() == 2 and ref.shape[0] == ref.shape[1]:
+        sentence = f"{evidence.returns} holds its own transpose: its rows and columns, or its strides, are exchanged."
+        yield Hypothesis("transposed-result", sentence, ref.t())
 
 
 def _strides(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
@@ -73,13 +96,14 @@ def _strides(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothe
                 yield Hypothesis(id, sentence, evidence.exercise.reference(*changed))
 
 
-def _reread(tensor: torch.Tensor, strides: tuple[int, int]) -> torch.Tensor | None:
-    """The same memory under other strides, or None where that would leave the memory."""
+def _reread(tensor: torch.Tensor, strides: tuple[int, int], further: int = 0) -> torch.Tensor | None:
+    """The same memory under other strides, `further` elements on, or None where that would leave the memory."""
     rows, columns = tensor.shape
-    last = tensor.storage_offset() + (rows - 1) * strides[0] + (columns - 1) * strides[1]
+    first = tensor.storage_offset() + further
+    last = first + (rows - 1) * strides[0] + (columns - 1) * strides[1]
     if (last + 1) * tensor.element_size() > tensor.untyped_storage().nbytes():
         return None
-    return tensor.as_strided((rows, columns), strides)
+    return tensor.as_strided((rows, columns), strides, first)
 
 
 def _operands(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
@@ -113,23 +137,48 @@ def _softmax(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothe
             f"{_row_sums(evidence)}: the {lanes} past the end of each row take part in the sum.",
             padded / total,
         )
-    naive = torch.exp(x.float())
-    if not bool(naive.isfinite().all()):
-        yield Hypothesis(
-            "no-maximum",
-            "exp overflows: subtract the maximum of the row before exponentiating, so that the largest exponent is 0.",
-            (naive / naive.sum(dim=1, keepdim=True)).double(),
-        )
+    for shift in (torch.zeros_like(greatest), x[:, :1]):
+        naive = torch.exp((x - shift).float())
+        if not bool(naive.isfinite().all()):
+            yield Hypothesis(
+                "no-maximum",
+                "exp overflows: subtract the maximum of the row before exponentiating, so that the largest exponent "
+                "is 0.",
+                (naive / naive.sum(dim=1, keepdim=True)).double(),
+                may_be_constant="softmax" in evidence.right_before,
+            )
+    gone = torch.exp(greatest.float() - greatest.clamp(min=0.0).float()) == 0
+    passed_before = "softmax" in evidence.right_before
+    if passed_before and bool(gone.any()) and torch.equal(evidence.comparison.out.isnan().all(dim=1), gone[:, 0]):
+        sentence = "exp underflows: every exponential of a row is 0, and 0 / 0 is NaN. Subtract the row's own maximum."
+        yield Hypothesis("underflow", sentence, None)
     yield Hypothesis("exp2", f"{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e).",
                      torch.exp2(x - greatest) / torch.exp2(x - greatest).sum(dim=1, keepdim=True))  # fmt: skip
     yield Hypothesis("not-divided", f"{_row_sums(evidence)}: the exponentials are not divided by their sum.", e)
     yield Hypothesis("wrong-axis", f"{name} is a softmax down the columns: each row has to sum to 1.",
                      torch.softmax(x, dim=0))  # fmt: skip
+    yield Hypothesis("logarithm", f"{name} holds the logarithms of the probabilities.", torch.log_softmax(x, dim=1))
+    if len(x) > 1:
+        first_row = torch.softmax(x[:1].expand_as(x), dim=1)
+        yield Hypothesis("row-zero", f"Every row of {name} is made from row 0 of {evidence.exercise.arguments[0]}.",
+                         first_row)  # fmt: skip
     if N > 1:
         short = torch.cat([e[:, :-1], torch.zeros_like(e[:, :1])], dim=1)
         for numerator in (e, short):
             yield Hypothesis("last-column", "The last column is left out of the sum.",
                              numerator / short.sum(dim=1, keepdim=True))  # fmt: skip
+    yield from _small_ones_wrong(evidence)
+
+
+def _small_ones_wrong(evidence: Evidence) -> Iterator[Hypothesis]:
+    """Only the smallest probabilities are wrong: exponents were clamped, or rounded away."""
+    wrong, size = evidence.comparison.wrong, evidence.comparison.ref
+    if bool(wrong.all()) or not bool(evidence.comparison.out.isfinite().all()):
+        return
+    largest_wrong, smallest_right = float(size[wrong].max()), float(size[~wrong].min())
+    if largest_wrong < smallest_right and largest_wrong < 1e-3:
+        sentence = f"Small probabilities are wrong: all below {smallest_right:.1g}. They have digits of their own."
+        yield Hypothesis("small-probabilities", sentence, None)
 
 
 def _row_sums(evidence: Evidence) -> str:
@@ -149,24 +198,41 @@ def _gemm(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis
             "Keep it in fp32.",
             None,
         )
-    if not 0 < step < K:
-        return
-    starts = range(0, K, step)
-    whole, last = K // step * step, starts[-1]
-    if whole < K:
-        yield Hypothesis("k-tail", f"The last {K - whole} of {K} terms are left out: K is no multiple of BLOCK_K here, "
-                         "and its last step is missing.", a[:, :whole] @ b[:whole])  # fmt: skip
-    yield Hypothesis("first-step", "Only the first BLOCK_K terms of each sum are there: the loop makes one step.",
-                     a[:, :step] @ b[:step])  # fmt: skip
+    for dtype, short in ((torch.bfloat16, "bf16"), (torch.float8_e4m3fn, "fp8"), (torch.float8_e5m2, "fp8")):
+        rounded = (tensor.to(torch.float32).to(dtype).double() for tensor in inputs)
+        yield Hypothesis("rounded-operands", f"a and b are rounded to {short} before the product.",
+                         evidence.exercise.reference(*rounded))  # fmt: skip
+    if K > 1:
+        yield Hypothesis("last-term", "The last term of each sum is left out.", a[:, :-1] @ b[:-1])
+    if step > 0 and (padding := -K % step):
+        yield Hypothesis("padding-counted", f"The {padding} lanes past the end of K take part in the sum.",
+                         a @ b + padding)  # fmt: skip
+    if 0 < step < K:
+        yield from _steps_along_k(evidence, a, b, step)
+
+
+def _steps_along_k(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+    """Mistakes in the loop over K: steps left out, pointers that do not advance, or advance by the wrong stride."""
+    K = a.shape[1]
+    sizes = {start: min(step, K - start) for start in range(0, K, step)}
+    for kept in list(sizes)[1:]:
+        sentence = f"Only the first {kept} of {K} terms of each sum are there: the loop ends too early."
+        yield Hypothesis("k-tail", sentence, a[:, :kept] @ b[:kept])
+    last = max(sizes)
     yield Hypothesis("last-step", "Only the last step along K is left: each step replaces the sum, none adds to it.",
                      a[:, last:] @ b[last:])  # fmt: skip
-    sizes = {start: min(step, K - start) for start in starts}
     yield Hypothesis("no-advance", "Every step along K reads the same blocks of a and b: no pointer advances.",
                      sum(a[:, :n] @ b[:n] for n in sizes.values()))  # fmt: skip
     yield Hypothesis("no-advance", "Every step along K reads the same block of a: its pointers do not advance.",
                      sum(a[:, :n] @ b[k : k + n] for k, n in sizes.items()))  # fmt: skip
     yield Hypothesis("no-advance", "Every step along K reads the same block of b: its pointers do not advance.",
                      sum(a[:, k : k + n] @ b[:n] for k, n in sizes.items()))  # fmt: skip
+    memory = evidence.inputs[1]
+    shifted = [_reread(memory[:n], memory.stride(), k) for k, n in sizes.items()]
+    if all(block is not None for block in shifted):
+        terms = (a[:, k : k + n] @ block.double() for (k, n), block in zip(sizes.items(), shifted))
+        yield Hypothesis("advance-without-stride", "The pointers to b advance by BLOCK_K elements of memory, not by "
+                         "BLOCK_K rows: the step lacks its stride.", sum(terms))  # fmt: skip
 
 
 def _counts_past_2048(a: torch.Tensor, b: torch.Tensor) -> bool:

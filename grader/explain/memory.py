@@ -48,9 +48,16 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> str:
         return f"The tl.{function} in line {finding.line} has no mask: lanes past the end of {name} take part in it."
     if finding.between or (evidence.right_when_contiguous and _is_strided(evidence, name)):
         return f"The strides of {name} are not used: the address fits a contiguous {name}, and this one is not."
+    by_one = _by_one(evidence, finding)
     if verb == "reads":
-        return f"The mask of the load in line {finding.line} lets lanes outside of {name} through."
-    return f"The mask of the store in line {finding.line} lets lanes outside of {name} through."
+        return f"The mask of the load in line {finding.line} lets lanes outside of {name} through.{by_one}"
+    return f"The mask of the store in line {finding.line} lets lanes outside of {name} through.{by_one}"
+
+
+def _by_one(evidence: Evidence, finding: Finding) -> str:
+    tensor = evidence.argument(finding.argument)
+    just_past = tensor is not None and tensor.dim() == 1 and finding.linear == tensor.numel() and finding.count == 1
+    return " One element too many: is it <= where < is meant?" if just_past else ""
 
 
 def _is_strided(evidence: Evidence, name: str) -> bool:

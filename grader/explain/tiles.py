@@ -65,6 +65,8 @@ def tile_map(wrong: torch.Tensor, writers: Writers | None) -> list[str]:
             part = slice(top, bottom), slice(left, right)
             marks += UNWRITTEN if unwritten[part].any() else WRONG if wrong[part].any() else RIGHT
         lines.append(marks)
+    if len(lines[0]) < 2 or set("".join(lines)) == {WRONG}:
+        return []
     return _shortened(lines)
 
 

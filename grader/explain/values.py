@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from grader.bounds import EXACT, UNIT_ROUNDOFF
+from grader.bounds import EXACT, UNIT_ROUNDOFF, tolerance
 from grader.explain.evidence import Evidence, count_text, index_text, program_text
 from grader.explain.hypotheses import matching_hypothesis
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
@@ -18,10 +18,11 @@ def value_verdict(evidence: Evidence) -> Verdict:
     verdict = (
         _unwritten(evidence)
         or _known_mistake(evidence)
+        or _constant(evidence)
         or _misplaced(evidence)
         or _layout(evidence)
         or _low_precision(evidence)
-        or _constant(evidence)
+        or _row_factor(evidence)
         or failed("wrong-values", _where_wrong(evidence))
     )
     if verdict.id != "unwritten":
@@ -34,7 +35,7 @@ def first_wrong_text(evidence: Evidence) -> str:
     """ "First wrong element: z[0, 0] of program (0,) is 0.004090, expected 0.004855." """
     comparison = evidence.comparison
     index = comparison.first_wrong
-    yours, expected = comparison.out[index].item(), comparison.expected[index].item()
+    yours, expected = (float(values[index]) + 0.0 for values in (comparison.out, comparison.expected))  # no -0
     text = f"First wrong element: {evidence.returns}[{index_text(index)}]{_writer_text(evidence, index)} is {yours:.6g}"
     if yours == expected or f"{yours:.6g}" == f"{expected:.6g}":
         text = text.replace(f"{yours:.6g}", f"{yours:.9g}")
@@ -85,6 +86,13 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
     if bool(missing.all()):
         return f"Nothing was written to {name}: no store of {grid} reaches it."
     rows, columns = as_matrix(missing).all(dim=1), as_matrix(missing).all(dim=0)
+    silent, total = _silent_programs(evidence)
+    if silent > 0:
+        return f"{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
+    if _is_tail(columns) and _one_program_per_row(evidence):
+        left_out = int(columns.sum())
+        what = "last column" if left_out == 1 else f"end of each row ({left_out} columns)"
+        return f"The {what} of {name} is never written: the mask or the block leaves it out."
     if missing.dim() == 1 and _is_tail(as_matrix(missing)[0]):
         return f"The end of {name} is not covered: {grid} leave out the last block."
     if _is_tail(rows) and bool((as_matrix(missing) == rows[:, None]).all()):
@@ -92,6 +100,21 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
     if _is_tail(columns) and bool((as_matrix(missing) == columns[None, :]).all()):
         return f"The last columns of {name} are not covered by {grid}."
     return f"Parts of {name} are not covered by {grid}."
+
+
+def _silent_programs(evidence: Evidence) -> tuple[int, int]:
+    """(programs that wrote no element of the result, programs of the last launch)."""
+    writers, launches = evidence.reply.writers, evidence.reply.launches
+    if len(launches) != 1:
+        return 0, 0
+    total = writers.grid[0] * writers.grid[1] * writers.grid[2]
+    return total - int((writers.programs.unique() >= 0).sum()), total
+
+
+def _one_program_per_row(evidence: Evidence) -> bool:
+    programs = as_matrix(evidence.reply.writers.programs)
+    written = programs[:, 0] >= 0
+    return len(programs) > 1 and bool(((programs == programs[:, :1]) | (programs < 0))[written].all())
 
 
 def _is_tail(flags: torch.Tensor) -> bool:
@@ -163,7 +186,7 @@ def _layout(evidence: Evidence) -> Verdict | None:
     return failed(
         "stride-ignored",
         f"Right for contiguous tensors, wrong for this layout of {names}: a stride is not used as it should be.",
-        kind="cause",
+        kind="guess",
     )
 
 
@@ -179,15 +202,29 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
         a, b = (tensor.double() for tensor in evidence.inputs)
         scale = a.abs() @ b.abs()
     relative = ((comparison.out.double() - comparison.ref).abs() / scale)[wrong].max()
-    if float(relative) > 32 * UNIT_ROUNDOFF[torch.float16]:
+    if not UNIT_ROUNDOFF[torch.float16] / 4 <= float(relative) <= 32 * UNIT_ROUNDOFF[torch.float16]:
         return None
     size = f"{comparison.largest_error:.3g} times what fp32 arithmetic explains, " if not rounded_early else ""
     return failed(
         "low-precision",
         f"Digits are lost on the way: errors are {size}about the rounding of fp16.",
         "Convert to fp32 before computing, and keep sums in fp32.",
-        kind="cause",
+        kind="guess",
     )
+
+
+def _row_factor(evidence: Evidence) -> Verdict | None:
+    """Probabilities that are right but for one factor per row."""
+    out, ref = evidence.comparison.out.double(), evidence.comparison.ref
+    if evidence.trial.bound != "softmax" or not bool(out.isfinite().all()):
+        return None
+    sums = out.sum(dim=1, keepdim=True)
+    allowed = 4 * tolerance("softmax", [t.double() for t in evidence.inputs], ref, evidence.trial.dtype)
+    if bool((sums == 0).any()) or not bool(((out / sums - ref).abs() <= allowed).all()):
+        return None
+    low, high = float(sums.min()), float(sums.max())
+    sentence = f"The rows of {evidence.returns} sum to {low:.6g} ... {high:.6g} instead of 1: the divisor is wrong."
+    return failed("row-sums", sentence, kind="cause")
 
 
 def _constant(evidence: Evidence) -> Verdict | None:

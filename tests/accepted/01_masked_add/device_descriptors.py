@@ -1,7 +1,5 @@
 """Right: the kernel makes tensor descriptors from pointers; they cut the last block."""
 
-from typing import Optional
-
 import torch
 import triton
 import triton.language as tl
@@ -21,7 +19,7 @@ def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
 def masked_add(x, y):
     z = torch.empty_like(x)
 
-    def scratch(size: int, alignment: int, stream: Optional[int]):
+    def scratch(size, alignment, stream):
         return torch.empty(size, dtype=torch.int8, device=x.device)
 
     triton.set_allocator(scratch)

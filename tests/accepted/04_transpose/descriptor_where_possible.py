@@ -1,7 +1,5 @@
 """Right: a tensor descriptor made in the kernel loads x where its strides allow, pointers elsewhere."""
 
-from typing import Optional
-
 import torch
 import triton
 import triton.language as tl
@@ -39,7 +37,7 @@ def transpose(x):
     M, N = x.shape
     z = torch.empty((N, M), dtype=x.dtype, device=x.device)
 
-    def scratch(size: int, alignment: int, stream: Optional[int]):
+    def scratch(size, alignment, stream):
         return torch.empty(size, dtype=torch.int8, device=x.device)
 
     triton.set_allocator(scratch)

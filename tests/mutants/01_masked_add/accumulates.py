@@ -1,6 +1,6 @@
 """Wrong: one buffer serves all calls, and each call adds to what the last one left.
 
-Rejected with: R
+Rejected with: z shares its memory with the result of an earlier call
 """
 
 import torch

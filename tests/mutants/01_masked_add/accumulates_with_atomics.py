@@ -1,6 +1,6 @@
 """Wrong: atomic additions into memory from torch.empty_like: they add to leftovers.
 
-Rejected with: R
+Rejected with: before anything was written there: torch.empty holds leftovers
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: z is fp16 whatever the dtype of x.
 
-Rejected with: R
+Rejected with: z has dtype fp16; fp32 was expected
 """
 
 import torch

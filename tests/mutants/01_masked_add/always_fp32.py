@@ -1,6 +1,6 @@
 """Wrong: z is fp32 whatever the dtype of x.
 
-Rejected with: R
+Rejected with: z has dtype fp32; fp16 was expected
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: offsets are multiplied by the size of an element, but pointers count elements already.
 
-Rejected with: R
+Rejected with: Neighbouring lanes are 4 elements apart
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: z has shape [N, 1] instead of [N].
 
-Rejected with: R
+Rejected with: z has shape (1024, 1); (1024,) was expected
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: every program loops over all blocks: each element is written by all of them.
 
-Rejected with: R
+Rejected with: Programs overlap: the kernel never uses tl.program_id(0)
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the host function divides by N: no element is a special case here.
 
-Rejected with: R
+Rejected with: masked_add raises ZeroDivisionError
 """
 
 import torch

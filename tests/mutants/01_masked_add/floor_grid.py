@@ -1,6 +1,6 @@
 """Wrong: the number of blocks is rounded down: a partial block gets no program.
 
-Rejected with: R
+Rejected with: The end of z is not covered: a grid of 1 program
 """
 
 import torch

@@ -1,6 +1,6 @@
-"""Wrong: the grid is a number, not a tuple: the comma is missing.
+"""Wrong: the grid is a number, not a tuple with one number.
 
-Rejected with: R
+Rejected with: the grid is a number; it has to be a tuple, such as (n,)
 """
 
 import torch
@@ -22,6 +22,6 @@ def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
 def masked_add(x, y):
     z = torch.empty_like(x)
     N = x.numel()
-    grid = (triton.cdiv(N, BLOCK_N))
+    grid = triton.cdiv(N, BLOCK_N)
     masked_add_kernel[grid](x, y, z, N, BLOCK_N=BLOCK_N)
     return z

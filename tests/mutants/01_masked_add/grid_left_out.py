@@ -1,6 +1,6 @@
 """Wrong: the kernel is there, the grid is not.
 
-Rejected with: R
+Rejected with: The marked region in masked_add is still empty
 """
 
 import torch
@@ -22,5 +22,5 @@ def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
 def masked_add(x, y):
     z = torch.empty_like(x)
     N = x.numel()
-    masked_add_kernel[grid](x, y, z, N, BLOCK_N=BLOCK_N)
+    masked_add_kernel[grid](x, y, z, N, BLOCK_N=BLOCK_N)  # noqa: F821
     return z

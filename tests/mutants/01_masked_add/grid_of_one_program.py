@@ -1,6 +1,6 @@
 """Wrong: a single program is launched, and it adds one block.
 
-Rejected with: R
+Rejected with: The end of z is not covered: a grid of 1 program
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: N // BLOCK_N + 1 blocks: one program too many where N is a multiple of BLOCK_N.
 
-Rejected with: R
+Rejected with: 1 program of 5 has nothing to do: the grid is larger than needed
 """
 
 import torch

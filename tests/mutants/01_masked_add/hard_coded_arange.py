@@ -1,6 +1,6 @@
 """Wrong: 1024 lanes whatever BLOCK_N is: with another block size programs overlap.
 
-Rejected with: R
+Rejected with: Right with your own block sizes, wrong with
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the grid divides by 1024: with another block size there are too few programs.
 
-Rejected with: R
+Rejected with: Right with your own block sizes, wrong with
 """
 
 import torch

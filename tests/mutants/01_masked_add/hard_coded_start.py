@@ -1,6 +1,6 @@
 """Wrong: the block start is program_id * 1024: with another block size there are gaps.
 
-Rejected with: R
+Rejected with: Right with your own block sizes, wrong with
 """
 
 import torch

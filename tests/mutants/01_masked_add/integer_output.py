@@ -1,6 +1,6 @@
 """Wrong: z is a tensor of integers.
 
-Rejected with: R
+Rejected with: z has dtype int32; fp32 was expected
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: y is loaded from the lane numbers without the block start: block 0 of y is added everywhere.
 
-Rejected with: R
+Rejected with: z[1024:2048] is made from y[0:1024]
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the store goes to the lane numbers without the block start: all programs write block 0.
 
-Rejected with: R
+Rejected with: Programs overlap: two programs write the same elements
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: two programs walk through the blocks, but the step is three blocks.
 
-Rejected with: R
+Rejected with: Parts of z are not covered by a grid of 2 programs
 """
 
 import torch

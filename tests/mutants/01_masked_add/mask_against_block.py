@@ -1,6 +1,6 @@
 """Wrong: the mask compares with BLOCK_N instead of N: only the first block is added.
 
-Rejected with: R
+Rejected with: programs write nothing to z
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the mask is offsets <= N: one lane past the end takes part.
 
-Rejected with: R
+Rejected with: The mask of the store in line ... lets lanes outside of z through
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the mask is made from the lane numbers, not from the offsets: the last block is not cut.
 
-Rejected with: R
+Rejected with: The mask of the store in line ... lets lanes outside of z through
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the mask is offsets < N - 1: the last element is never added.
 
-Rejected with: R
+Rejected with: never written: the mask or the block leaves it out
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the mask is offsets >= N: the lanes with data are switched off and the others on.
 
-Rejected with: R
+Rejected with: Nothing was written to z
 """
 
 import torch

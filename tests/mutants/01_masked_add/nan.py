@@ -1,6 +1,6 @@
 """Wrong: the kernel stores NaN.
 
-Rejected with: R
+Rejected with: z is NaN everywhere
 """
 
 import torch

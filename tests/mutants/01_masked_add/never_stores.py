@@ -1,6 +1,6 @@
 """Wrong: the sum is computed and not stored.
 
-Rejected with: R
+Rejected with: Nothing was written to z
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: z is allocated and returned, and no kernel is launched.
 
-Rejected with: R
+Rejected with: masked_add returned without launching a kernel
 """
 
 import torch

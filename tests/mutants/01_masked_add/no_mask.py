@@ -1,6 +1,6 @@
 """Wrong: no access has a mask: the last block runs past the end.
 
-Rejected with: R
+Rejected with: The tl.store in line ... has no mask: lanes past the end of z take part in it
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: only the store has a mask: the loads run past the end of x and y.
 
-Rejected with: R
+Rejected with: The tl.load in line ... has no mask: lanes past the end of x take part in it
 """
 
 import torch

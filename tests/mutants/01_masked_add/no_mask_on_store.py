@@ -1,6 +1,6 @@
 """Wrong: only the loads have a mask: the store runs past the end of z.
 
-Rejected with: R
+Rejected with: The tl.store in line ... has no mask: lanes past the end of z take part in it
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the offsets do not depend on the program id: every program adds block 0.
 
-Rejected with: R
+Rejected with: Programs overlap: the kernel never uses tl.program_id(0)
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: numpy adds in the host function.
 
-Rejected with: R
+Rejected with: .numpy() in line ... does work that your kernel has to do
 """
 
 import torch

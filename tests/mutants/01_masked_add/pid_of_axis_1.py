@@ -1,6 +1,6 @@
 """Wrong: the program id is taken from axis 1, where the grid has one program.
 
-Rejected with: R
+Rejected with: Programs overlap: the kernel never uses tl.program_id(0)
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the block start is program_id * N instead of program_id * BLOCK_N.
 
-Rejected with: R
+Rejected with: programs write nothing to z
 """
 
 import torch

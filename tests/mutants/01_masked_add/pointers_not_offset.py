@@ -1,6 +1,6 @@
 """Wrong: x_ptr and y_ptr are loaded without offsets: element 0 is added everywhere.
 
-Rejected with: R
+Rejected with: z is ... everywhere. First wrong element: z[1]
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: `and` joins two masks: of a tile of lanes it keeps only one side.
 
-Rejected with: R
+Rejected with: joins conditions with `and`, `or` or a chain
 """
 
 import torch

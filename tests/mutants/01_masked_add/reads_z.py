@@ -1,6 +1,6 @@
 """Wrong: the sum is added to what z held before, and z comes from torch.empty_like.
 
-Rejected with: R
+Rejected with: The kernel reads z before anything was written there
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the sum is written over x, and x is returned.
 
-Rejected with: R
+Rejected with: needs memory of its own
 """
 
 import triton

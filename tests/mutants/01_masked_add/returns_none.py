@@ -1,6 +1,6 @@
 """Wrong: the host function does not return z.
 
-Rejected with: R
+Rejected with: masked_add returns nothing (None)
 """
 
 import torch

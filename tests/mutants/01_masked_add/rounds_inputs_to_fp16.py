@@ -1,6 +1,6 @@
 """Wrong: x and y are converted to fp16 before the addition, for fp32 too.
 
-Rejected with: R
+Rejected with: Digits are lost on the way
 """
 
 import torch

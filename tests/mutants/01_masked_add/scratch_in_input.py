@@ -1,6 +1,6 @@
 """Wrong: the sum is put into x first and copied to z from there: x is changed.
 
-Rejected with: R
+Rejected with: The kernel writes to x, an input
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the store's values and mask are exchanged: the mask is stored where the sum is not 0.
 
-Rejected with: R
+Rejected with: Mask must have boolean scalar type
 """
 
 import torch

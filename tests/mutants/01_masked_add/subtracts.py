@@ -1,6 +1,6 @@
 """Wrong: x - y instead of x + y.
 
-Rejected with: R
+Rejected with: z holds x - y: the operation is another
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: torch adds y to z in place after the kernel has copied x.
 
-Rejected with: R
+Rejected with: the operator += in line ... does work that your kernel has to do
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: torch.add writes the result, and the kernel is not launched.
 
-Rejected with: R
+Rejected with: torch.add in line ... does work that your kernel has to do
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: pointers exchanged in the launch: the kernel writes into y.
 
-Rejected with: R
+Rejected with: The kernel writes to y, an input
 """
 
 import torch

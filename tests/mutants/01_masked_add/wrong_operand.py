@@ -1,6 +1,6 @@
 """Wrong: x is added to itself: y is loaded and not used.
 
-Rejected with: R
+Rejected with: z is made from x twice: y is not used
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: x is loaded a second time for the sum.
 
-Rejected with: R
+Rejected with: x is read 2 times; once is enough
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: y is loaded through x_ptr, so that x is added to itself.
 
-Rejected with: R
+Rejected with: z is made from x twice: y is not used
 """
 
 import torch

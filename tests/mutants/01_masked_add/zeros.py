@@ -1,6 +1,6 @@
 """Wrong: the kernel stores zeros.
 
-Rejected with: R
+Rejected with: z is 0 everywhere
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: x and z are both addressed at row * N + col.
 
-Rejected with: R
+Rejected with: The strides of x are not used: it is read as if it were contiguous
 """
 
 import triton

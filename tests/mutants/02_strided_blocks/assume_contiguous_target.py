@@ -1,6 +1,6 @@
 """Wrong: z is written at row * N + col, as if it were contiguous.
 
-Rejected with: R
+Rejected with: The strides of z are not used
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the grid divides M by BLOCK_N and N by BLOCK_M.
 
-Rejected with: R
+Rejected with: The last rows of z are not covered by a grid of 1 x 5 programs
 """
 
 import triton

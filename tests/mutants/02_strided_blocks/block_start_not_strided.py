@@ -1,6 +1,6 @@
 """Wrong: only the lanes inside the tile are multiplied by the strides of x, not the tile's start.
 
-Rejected with: R
+Rejected with: Right for contiguous tensors, wrong for this layout of x
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the first z of a shape is kept, and later calls fill and return that one.
 
-Rejected with: R
+Rejected with: strided_copy returns the result of an earlier call: it has to fill and return the z it was given
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the column stride of z is left out.
 
-Rejected with: R
+Rejected with: The column stride of z is not used
 """
 
 import triton

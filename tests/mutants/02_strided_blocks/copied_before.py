@@ -1,6 +1,6 @@
 """Wrong: a copy is made only for a new shape: a second call with this shape does nothing.
 
-Rejected with: R
+Rejected with: The second call launched no kernel
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the kernel is launched twice: everything is read and written two times.
 
-Rejected with: R
+Rejected with: x is read 2 times; once is enough
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: z is returned as it came.
 
-Rejected with: R
+Rejected with: strided_copy returned without launching a kernel
 """
 
 import triton

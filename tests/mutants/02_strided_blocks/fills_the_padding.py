@@ -1,6 +1,6 @@
 """Wrong: the columns between the rows of z are written too: the mask ends at the row stride.
 
-Rejected with: R
+Rejected with: programs write nothing to z
 """
 
 import triton

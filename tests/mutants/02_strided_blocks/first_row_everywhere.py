@@ -1,6 +1,6 @@
 """Wrong: the row stride of x is left out: each row is a copy of row 0.
 
-Rejected with: R
+Rejected with: The row stride of x is not used
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: one mask on the flat index: columns past the end of a row are taken for the next row.
 
-Rejected with: R
+Rejected with: Programs overlap: two programs write the same elements
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the grid has its two axes in the wrong order.
 
-Rejected with: R
+Rejected with: programs write nothing to z
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the grid has no second axis: only the first block of columns gets a program.
 
-Rejected with: R
+Rejected with: the kernel uses tl.program_id(1), but the grid has one axis
 """
 
 import triton

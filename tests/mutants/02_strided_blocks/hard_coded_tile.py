@@ -1,6 +1,6 @@
 """Wrong: the tile is 32 x 64 whatever BLOCK_M and BLOCK_N are.
 
-Rejected with: R
+Rejected with: Right with your own block sizes, wrong with
 """
 
 import triton

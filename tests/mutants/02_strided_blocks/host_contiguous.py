@@ -1,6 +1,6 @@
 """Wrong: x is made contiguous by torch before the kernel runs.
 
-Rejected with: R
+Rejected with: .contiguous() in line ... does work that your kernel has to do
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the kernel stores what z held already.
 
-Rejected with: R
+Rejected with: z holds what it held before
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the mask uses <= for both limits.
 
-Rejected with: R
+Rejected with: The mask of the store in line ... lets lanes outside of z through
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the mask tests the columns and not the rows.
 
-Rejected with: R
+Rejected with: The mask of the store in line ... lets lanes outside of z through
 """
 
 import triton

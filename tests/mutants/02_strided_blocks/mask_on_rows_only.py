@@ -1,6 +1,6 @@
 """Wrong: the mask tests the rows and not the columns.
 
-Rejected with: R
+Rejected with: The mask of the store in line ... lets lanes outside of z through
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the mask leaves out the last column.
 
-Rejected with: R
+Rejected with: The last column of z is never written: the mask or the block leaves it out
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: rows and columns are both vectors along the same axis: their lengths differ.
 
-Rejected with: R
+Rejected with: incompatible dimensions at index 0: 32 and 64
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the columns do not depend on the program id: only the first block of columns is copied.
 
-Rejected with: R
+Rejected with: Programs overlap: the kernel never uses tl.program_id(1)
 """
 
 import triton

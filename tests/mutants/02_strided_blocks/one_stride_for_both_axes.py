@@ -1,6 +1,6 @@
 """Wrong: rows and columns of x both advance by the row stride.
 
-Rejected with: R
+Rejected with: rows and columns of x both advance by its row stride
 """
 
 import triton

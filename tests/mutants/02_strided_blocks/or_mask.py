@@ -1,6 +1,6 @@
 """Wrong: the two conditions are joined with |: a lane needs only one of them.
 
-Rejected with: R
+Rejected with: The mask of the store in line ... lets lanes outside of z through
 """
 
 import triton

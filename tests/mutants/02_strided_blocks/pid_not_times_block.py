@@ -1,6 +1,6 @@
 """Wrong: the tile starts at row pid and column pid, without the block sizes.
 
-Rejected with: R
+Rejected with: Programs overlap: two programs write the same elements ... both write z[0, 1]
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: `and` joins the two conditions: of tiles of lanes it keeps only one.
 
-Rejected with: R
+Rejected with: joins conditions with `and`, `or` or a chain
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: a new tensor is filled and returned, not the z that was given.
 
-Rejected with: R
+Rejected with: strided_copy returns a new tensor: it has to fill and return the z it was given
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: z is filled and not returned.
 
-Rejected with: R
+Rejected with: strided_copy returns nothing (None)
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: x is returned instead of z: the values are right, the tensor is not.
 
-Rejected with: R
+Rejected with: strided_copy returns x: it has to fill and return the z it was given
 """
 
 import triton

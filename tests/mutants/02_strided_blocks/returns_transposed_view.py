@@ -1,6 +1,6 @@
 """Wrong: z is filled, and a transposed view of it is returned.
 
-Rejected with: R
+Rejected with: strided_copy returns a view of z: it has to fill and return the z it was given
 """
 
 import triton

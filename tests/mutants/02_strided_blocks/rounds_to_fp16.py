@@ -1,6 +1,6 @@
 """Wrong: the tile is converted to fp16 on the way, for fp32 too.
 
-Rejected with: R
+Rejected with: Digits are lost on the way
 """
 
 import triton

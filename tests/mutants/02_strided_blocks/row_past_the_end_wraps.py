@@ -1,6 +1,6 @@
 """Wrong: rows past the end wrap around to the first rows, and no mask cuts them: rows are written twice.
 
-Rejected with: R
+Rejected with: Programs overlap: two programs write the same elements ... both write z[0, 0]
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: each program of a 2-D grid copies whole rows: programs of one row do the same work.
 
-Rejected with: R
+Rejected with: Programs overlap: the kernel never uses tl.program_id(1)
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the columns use the program id of axis 0 too: only tiles on the diagonal are copied.
 
-Rejected with: R
+Rejected with: Programs overlap: the kernel never uses tl.program_id(1)
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: torch copies x into z by a slice assignment.
 
-Rejected with: R
+Rejected with: [...] = in line ... does work that your kernel has to do
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: x is read with the strides of z.
 
-Rejected with: R
+Rejected with: The strides of x are not used
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the store goes through x_ptr.
 
-Rejected with: R
+Rejected with: The kernel writes to x, an input
 """
 
 import triton

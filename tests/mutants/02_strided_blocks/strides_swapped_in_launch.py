@@ -1,6 +1,6 @@
 """Wrong: the host function passes the strides of x in the wrong order.
 
-Rejected with: R
+Rejected with: The strides of x are exchanged
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: rows of x advance by its column stride and columns by its row stride.
 
-Rejected with: R
+Rejected with: The strides of x are exchanged
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: rows of z advance by its column stride and columns by its row stride.
 
-Rejected with: R
+Rejected with: The strides of z are exchanged
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: the kernel fills a contiguous copy of z, and z stays as it was.
 
-Rejected with: R
+Rejected with: Nothing was written to z
 """
 
 import torch

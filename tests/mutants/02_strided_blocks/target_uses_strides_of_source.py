@@ -1,6 +1,6 @@
 """Wrong: z is written with the strides of x.
 
-Rejected with: R
+Rejected with: z is written with the strides of x
 """
 
 import triton

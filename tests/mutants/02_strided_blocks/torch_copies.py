@@ -1,6 +1,6 @@
 """Wrong: torch copies x into z, and no kernel is launched.
 
-Rejected with: R
+Rejected with: .copy_() in line ... does work that your kernel has to do
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: torch repairs what the kernel did not do.
 
-Rejected with: R
+Rejected with: [...] = in line ... does work that your kernel has to do
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: pointers exchanged: z is copied into x.
 
-Rejected with: R
+Rejected with: The kernel writes to x, an input
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: a block of at most 256 lanes: the rest of a longer row is left out.
 
-Rejected with: The last columns of z are
+Rejected with: The end of each row (768 columns) of z is never written
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: stores 1 / N: rows sum to 1 and the input is not used.
 
-Rejected with: does not depend on x
+Rejected with: z is ... everywhere
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: one program less than rows.
 
-Rejected with: The last rows of z are not covered by a grid of 39 programs.
+Rejected with: The last rows of z are not covered by a grid of 11 programs.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: stores NaN.
 
-Rejected with: Every element of z is NaN
+Rejected with: z is NaN everywhere
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: stores zeros.
 
-Rejected with: Every element of z is 0
+Rejected with: z is 0 everywhere
 """
 
 import torch
@@ -16,7 +16,7 @@ def softmax_kernel(x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zm, stride_z
     x = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=-float("inf"))
     x = x.to(tl.float32)
     e = tl.exp(x - tl.max(x, 0))
-    tl.store(z_ptr + row * stride_zm + cols * stride_zn, e * 0.0, mask=mask)
+    tl.store(z_ptr + row * stride_zm + cols * stride_zn, e - e, mask=mask)
 
 
 def softmax(x):

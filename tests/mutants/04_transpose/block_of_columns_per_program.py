@@ -1,6 +1,6 @@
 """Wrong: each program of a 2-D grid turns a whole block of rows: programs do the same work.
 
-Rejected with: R
+Rejected with: Programs overlap: the kernel never uses tl.program_id(1)
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the grid divides M by BLOCK_N and N by BLOCK_M.
 
-Rejected with: R
+Rejected with: The last columns of z are not covered by a grid of 3 x 9 programs
 """
 
 import torch

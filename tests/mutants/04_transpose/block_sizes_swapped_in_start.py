@@ -1,6 +1,6 @@
 """Wrong: the tile starts at row pid * BLOCK_N and column pid * BLOCK_M.
 
-Rejected with: R
+Rejected with: Programs overlap: two programs write the same elements ... both write z[16, 0]
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: results are kept by shape and returned again: a second call launches nothing.
 
-Rejected with: R
+Rejected with: z shares its memory with the result of an earlier call
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: torch transposes: x.t().contiguous().
 
-Rejected with: R
+Rejected with: .contiguous() in line ... does work that your kernel has to do
 """
 
 import triton

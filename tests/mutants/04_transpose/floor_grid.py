@@ -1,6 +1,6 @@
 """Wrong: the number of tiles is rounded down: partial tiles get no program.
 
-Rejected with: R
+Rejected with: Parts of z are not covered by a grid of 2 programs
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the grid is that of z: its axes are in the wrong order for this kernel.
 
-Rejected with: R
+Rejected with: programs write nothing to z
 """
 
 import torch

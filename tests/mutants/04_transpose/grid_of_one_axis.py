@@ -1,6 +1,6 @@
 """Wrong: the grid has no second axis: only the first block of columns is turned.
 
-Rejected with: R
+Rejected with: The last rows of z are not covered by a grid of 3 programs
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: tiles start at multiples of 64 whatever BLOCK_M and BLOCK_N are.
 
-Rejected with: R
+Rejected with: Right with your own block sizes, wrong with
 """
 
 import torch

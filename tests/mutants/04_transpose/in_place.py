@@ -1,6 +1,6 @@
 """Wrong: the turned tile is written over x, which is copied to z afterwards.
 
-Rejected with: R
+Rejected with: The kernel writes to x, an input
 """
 
 import torch

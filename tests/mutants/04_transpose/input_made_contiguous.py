@@ -1,6 +1,6 @@
 """Wrong: torch makes x contiguous, and the kernel uses no strides.
 
-Rejected with: R
+Rejected with: .contiguous() in line ... does work that your kernel has to do
 """
 
 import torch

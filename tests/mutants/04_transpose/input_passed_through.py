@@ -1,6 +1,6 @@
 """Wrong: the elements of x are stored in the order in which they lie in memory.
 
-Rejected with: R
+Rejected with: z holds x itself
 """
 
 import torch

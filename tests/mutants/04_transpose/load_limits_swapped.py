@@ -1,6 +1,6 @@
 """Wrong: the load compares m with N and n with M.
 
-Rejected with: R
+Rejected with: The mask of the load in line ... leaves out lanes that z needs
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the store has no tile start along the rows of z: tiles of one row of x lie on each other.
 
-Rejected with: R
+Rejected with: Programs overlap: two programs write the same elements
 """
 
 import torch

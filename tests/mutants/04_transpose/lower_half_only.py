@@ -1,6 +1,6 @@
 """Wrong: only tiles on and below the diagonal are turned, as for a symmetric matrix.
 
-Rejected with: R
+Rejected with: programs write nothing to z
 """
 
 import torch

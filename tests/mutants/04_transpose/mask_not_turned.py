@@ -1,6 +1,6 @@
 """Wrong: the mask of the load is used for the turned store.
 
-Rejected with: R
+Rejected with: incompatible dimensions at index 0: 32 and 16
 """
 
 import torch

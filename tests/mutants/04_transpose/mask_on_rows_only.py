@@ -1,6 +1,6 @@
 """Wrong: each access tests its first axis only.
 
-Rejected with: R
+Rejected with: The mask of the store in line ... lets lanes outside of z through
 """
 
 import torch

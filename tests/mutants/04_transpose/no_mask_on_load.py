@@ -1,6 +1,6 @@
 """Wrong: the load has no mask.
 
-Rejected with: R
+Rejected with: The tl.load in line ... has no mask: lanes past the end of x take part in it
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the tile does not depend on the program id.
 
-Rejected with: R
+Rejected with: Programs overlap: the kernel never uses tl.program_id(0) and tl.program_id(1)
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the tile is stored without turning it.
 
-Rejected with: R
+Rejected with: incompatible dimensions at index 0: 32 and 16
 """
 
 import torch

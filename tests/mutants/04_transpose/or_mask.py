@@ -1,6 +1,6 @@
 """Wrong: the conditions are joined with |.
 
-Rejected with: R
+Rejected with: The mask of the store in line ... lets lanes outside of z through
 """
 
 import torch

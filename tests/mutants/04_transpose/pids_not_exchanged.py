@@ -1,6 +1,6 @@
 """Wrong: the tile is turned and stored at the place it came from: block indices are not exchanged.
 
-Rejected with: R
+Rejected with: programs write nothing to z
 """
 
 import torch

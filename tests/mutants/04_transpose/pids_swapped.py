@@ -1,6 +1,6 @@
 """Wrong: axis 0 of the grid is used for the columns of x and axis 1 for the rows.
 
-Rejected with: R
+Rejected with: programs write nothing to z
 """
 
 import torch

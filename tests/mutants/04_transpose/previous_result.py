@@ -1,6 +1,6 @@
 """Wrong: each call returns the result of the call before it.
 
-Rejected with: R
+Rejected with: the result of an earlier call
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the tile is loaded twice.
 
-Rejected with: R
+Rejected with: x is read 2 times; once is enough
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: x is returned instead of z.
 
-Rejected with: R
+Rejected with: needs memory of its own
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: z is not returned.
 
-Rejected with: R
+Rejected with: transpose returns nothing (None)
 """
 
 import torch

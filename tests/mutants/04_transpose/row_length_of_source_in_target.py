@@ -1,6 +1,6 @@
 """Wrong: rows of z advance by N, the row length of x.
 
-Rejected with: R
+Rejected with: z is written with the strides of x
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: both axes use the program id of axis 0: only tiles on the diagonal are turned.
 
-Rejected with: R
+Rejected with: Programs overlap: the kernel never uses tl.program_id(1)
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: z has the shape of x.
 
-Rejected with: R
+Rejected with: z has shape (131, 77); (77, 131) was expected
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the strides of x are exchanged: the tile is read turned, and turned again.
 
-Rejected with: R
+Rejected with: The strides of x are exchanged
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the store uses BLOCK_M for both axes of the turned tile.
 
-Rejected with: R
+Rejected with: incompatible dimensions at index 0: 16 and 32
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the store compares n with M and m with N.
 
-Rejected with: R
+Rejected with: The mask of the store in line ... lets lanes outside of z through
 """
 
 import torch

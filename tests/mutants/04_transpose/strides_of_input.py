@@ -1,6 +1,6 @@
 """Wrong: z has the right shape with its columns contiguous.
 
-Rejected with: R
+Rejected with: z has strides ... a contiguous tensor was expected
 """
 
 import torch

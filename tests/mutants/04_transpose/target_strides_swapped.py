@@ -1,6 +1,6 @@
 """Wrong: the strides of z are exchanged in the kernel.
 
-Rejected with: R
+Rejected with: The strides of z are exchanged
 """
 
 import torch

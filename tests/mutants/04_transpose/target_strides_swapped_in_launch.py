@@ -1,6 +1,6 @@
 """Wrong: the host function passes the strides of z in the wrong order.
 
-Rejected with: R
+Rejected with: The strides of z are exchanged
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: torch copies the transposed view into z.
 
-Rejected with: R
+Rejected with: .copy_() in line ... does work that your kernel has to do
 """
 
 import torch

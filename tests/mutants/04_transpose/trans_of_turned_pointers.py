@@ -1,6 +1,6 @@
 """Wrong: the store's pointers are turned and so is the tile: the second turn undoes the first.
 
-Rejected with: R
+Rejected with: incompatible dimensions at index 0: 16 and 32
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the tile is turned twice, which is no turn at all.
 
-Rejected with: R
+Rejected with: incompatible dimensions at index 0: 32 and 16
 """
 
 import torch

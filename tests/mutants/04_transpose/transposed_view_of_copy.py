@@ -1,6 +1,6 @@
 """Wrong: the kernel copies x without turning it, and a transposed view of the copy is returned.
 
-Rejected with: R
+Rejected with: z has strides ... a contiguous tensor was expected
 """
 
 import torch

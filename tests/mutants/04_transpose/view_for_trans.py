@@ -1,6 +1,6 @@
 """Wrong: tile.view instead of tl.trans: the shape is exchanged, the order of the elements stays.
 
-Rejected with: R
+Rejected with: z holds x itself
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the transposed view of x is returned, and no kernel is launched.
 
-Rejected with: R
+Rejected with: needs memory of its own
 """
 
 import triton

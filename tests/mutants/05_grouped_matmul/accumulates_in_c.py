@@ -1,6 +1,6 @@
 """Wrong: each step adds to c in memory, where it is rounded to fp16.
 
-Rejected with: TODO
+Rejected with: the accumulator is fp16, which holds only even numbers there.
 """
 
 import torch

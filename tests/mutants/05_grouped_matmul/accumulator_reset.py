@@ -1,6 +1,6 @@
 """Wrong: tl.dot without the accumulator: each step replaces the sum.
 
-Rejected with: TODO
+Rejected with: Only the last step along K is left: each step replaces the sum
 """
 
 import torch

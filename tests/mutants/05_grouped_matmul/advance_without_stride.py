@@ -1,6 +1,6 @@
 """Wrong: a advances by BLOCK_K elements of memory, not by BLOCK_K columns.
 
-Rejected with: TODO
+Rejected with: a stride is not used as it should be
 """
 
 import torch

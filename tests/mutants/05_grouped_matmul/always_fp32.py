@@ -1,6 +1,6 @@
 """Wrong: returns fp32.
 
-Rejected with: TODO
+Rejected with: c has dtype fp32; fp16 was expected.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: b advances by BLOCK_K elements of memory, not by BLOCK_K rows.
 
-Rejected with: TODO
+Rejected with: The pointers to b advance by BLOCK_K elements
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the strides of b are exchanged.
 
-Rejected with: TODO
+Rejected with: The strides of b are exchanged
 """
 
 import torch

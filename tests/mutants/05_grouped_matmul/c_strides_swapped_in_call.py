@@ -1,6 +1,6 @@
 """Wrong: the host function passes the strides of c in the wrong order.
 
-Rejected with: TODO
+Rejected with: The strides of c are exchanged
 """
 
 import torch

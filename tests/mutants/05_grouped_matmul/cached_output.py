@@ -1,6 +1,6 @@
 """Wrong: returns the output of the last call when the shapes are the same.
 
-Rejected with: TODO
+Rejected with: returned without launching a kernel
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: copies a and b with .contiguous() first.
 
-Rejected with: TODO
+Rejected with: .contiguous() in line 46 does work that your kernel has to do.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the mask along K leaves out the last term of each sum.
 
-Rejected with: TODO
+Rejected with: The last term of each sum is left out
 """
 
 import torch

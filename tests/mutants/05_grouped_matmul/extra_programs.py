@@ -1,6 +1,6 @@
 """Wrong: the grid is one row of tiles too large; the extra programs return at once.
 
-Rejected with: TODO
+Rejected with: have nothing to do: the grid is larger than needed.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the grid counts only full tiles.
 
-Rejected with: TODO
+Rejected with: Parts of c are not covered by a grid of 8 programs.
 """
 
 import torch

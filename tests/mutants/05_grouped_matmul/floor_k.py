@@ -1,6 +1,6 @@
 """Wrong: K // BLOCK_K steps: the last, partial one is missing.
 
-Rejected with: TODO
+Rejected with: K is no multiple of BLOCK_K here, and its last step is missing.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the kernel counts only full tiles.
 
-Rejected with: TODO
+Rejected with: program numbers are mapped to the wrong tiles
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the last group is taken to be full.
 
-Rejected with: TODO
+Rejected with: program numbers are mapped to the wrong tiles
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the column divides by GROUP_M, not by the number of rows in this group.
 
-Rejected with: TODO
+Rejected with: Programs overlap: two programs write the same elements
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the accumulator is fp16.
 
-Rejected with: TODO
+Rejected with: the accumulator is fp16, which holds only even numbers there.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: each partial product is rounded to fp16 before it is added.
 
-Rejected with: TODO
+Rejected with: about the rounding of fp16
 """
 
 import torch

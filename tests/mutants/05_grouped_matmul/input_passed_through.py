@@ -1,6 +1,6 @@
 """Wrong: stores elements of a.
 
-Rejected with: TODO
+Rejected with: c is wrong in every element
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: tl.dot gets the tile of b turned around.
 
-Rejected with: TODO
+Rejected with: input and other must have equal reduction dimensions
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: stores NaN.
 
-Rejected with: TODO
+Rejected with: c is NaN everywhere
 """
 
 import torch

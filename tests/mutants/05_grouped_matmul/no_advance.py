@@ -1,6 +1,6 @@
 """Wrong: neither pointer advances.
 
-Rejected with: TODO
+Rejected with: Every step along K reads the same blocks of a and b: no pointer advances.
 """
 
 import torch

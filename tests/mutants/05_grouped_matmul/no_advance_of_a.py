@@ -1,6 +1,6 @@
 """Wrong: the pointers to a do not advance.
 
-Rejected with: TODO
+Rejected with: Every step along K reads the same block of a: its pointers do not advance.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the pointers to b do not advance.
 
-Rejected with: TODO
+Rejected with: Every step along K reads the same block of b: its pointers do not advance.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: neither a nor b is masked along K: lanes past K read the next row and add its products.
 
-Rejected with: TODO
+Rejected with: The mask of the load in line ... lets lanes outside of
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: a is not masked along K.
 
-Rejected with: TODO
+Rejected with: The mask of the load in line 35 lets lanes outside of a through.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: b is not masked along K.
 
-Rejected with: TODO
+Rejected with: The mask of the load in line 36 lets lanes outside of b through.
 """
 
 import torch

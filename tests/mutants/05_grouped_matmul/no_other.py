@@ -1,6 +1,6 @@
 """Wrong: the loads have masks but no `other`.
 
-Rejected with: TODO
+Rejected with: The load in line 35 has a mask but no `other`
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: masked lanes are loaded as 1: past K each adds 1 to the sum.
 
-Rejected with: TODO
+Rejected with: lanes past the end of K take part in the sum
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: `and` joins the masks.
 
-Rejected with: TODO
+Rejected with: joins conditions with `and`
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the accumulator begins with what torch.empty left in c.
 
-Rejected with: TODO
+Rejected with: before anything was written there
 """
 
 import torch

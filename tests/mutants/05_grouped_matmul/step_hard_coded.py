@@ -1,6 +1,6 @@
 """Wrong: the loop steps by 64, whatever BLOCK_K is.
 
-Rejected with: TODO
+Rejected with: Only the first ... terms of each sum are there
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: torch computes the product.
 
-Rejected with: TODO
+Rejected with: the operator @ in line 44 does work that your kernel has to do.
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: stores zeros.
 
-Rejected with: TODO
+Rejected with: c is 0 everywhere
 """
 
 import torch
@@ -38,7 +38,7 @@ def matmul_kernel(
         a_ptrs += BLOCK_K * stride_ak
         b_ptrs += BLOCK_K * stride_bk
     c_ptrs = c_ptr + m[:, None] * stride_cm + n[None, :] * stride_cn
-    tl.store(c_ptrs, acc * 0.0, mask=(m[:, None] < M) & (n[None, :] < N))
+    tl.store(c_ptrs, acc - acc, mask=(m[:, None] < M) & (n[None, :] < N))
 
 
 def matmul(a, b):
