@@ -202,13 +202,13 @@ def _gemm(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis
         rounded = (tensor.to(torch.float32).to(dtype).double() for tensor in inputs)
         yield Hypothesis("rounded-operands", f"a and b are rounded to {short} before the product.",
                          evidence.exercise.reference(*rounded))  # fmt: skip
-    if K > 1:
-        yield Hypothesis("last-term", "The last term of each sum is left out.", a[:, :-1] @ b[:-1])
     if step > 0 and (padding := -K % step):
         yield Hypothesis("padding-counted", f"The {padding} lanes past the end of K take part in the sum.",
                          a @ b + padding)  # fmt: skip
     if 0 < step < K:
         yield from _steps_along_k(evidence, a, b, step)
+    if K > 1:
+        yield Hypothesis("last-term", "The last term of each sum is left out.", a[:, :-1] @ b[:-1])
 
 
 def _steps_along_k(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:

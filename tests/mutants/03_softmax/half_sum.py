@@ -1,6 +1,6 @@
 """Wrong: the exponentials are summed in fp16.
 
-Rejected with: about the rounding of fp16
+Rejected with: The rows of z sum to ... instead of 1: the divisor is wrong.
 """
 
 import torch

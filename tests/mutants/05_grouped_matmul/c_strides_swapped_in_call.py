@@ -1,6 +1,6 @@
 """Wrong: the host function passes the strides of c in the wrong order.
 
-Rejected with: The strides of c are exchanged
+Rejected with: c holds its own transpose: its rows and columns, or its strides, are exchanged.
 """
 
 import torch

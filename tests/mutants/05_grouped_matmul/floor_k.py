@@ -1,6 +1,6 @@
 """Wrong: K // BLOCK_K steps: the last, partial one is missing.
 
-Rejected with: K is no multiple of BLOCK_K here, and its last step is missing.
+Rejected with: terms of each sum are there: the loop ends too early.
 """
 
 import torch

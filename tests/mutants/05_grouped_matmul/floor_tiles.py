@@ -1,6 +1,6 @@
 """Wrong: the kernel counts only full tiles.
 
-Rejected with: program numbers are mapped to the wrong tiles
+Rejected with: programs write nothing to c: program numbers lead to the wrong places.
 """
 
 import torch

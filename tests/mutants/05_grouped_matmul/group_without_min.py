@@ -1,6 +1,6 @@
 """Wrong: the last group is taken to be full.
 
-Rejected with: program numbers are mapped to the wrong tiles
+Rejected with: programs write nothing to c: program numbers lead to the wrong places.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: stores elements of a.
 
-Rejected with: c is wrong in every element
+Rejected with: c holds a itself.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: no loop: only the first BLOCK_K terms are there.
 
-Rejected with: Only the first BLOCK_K terms of each sum are there: the loop makes one step.
+Rejected with: terms of each sum are there: the loop ends too early.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: torch computes the product.
 
-Rejected with: the operator @ in line 44 does work that your kernel has to do.
+Rejected with: The operator @ in line 44 does work that your kernel has to do.
 """
 
 import triton
