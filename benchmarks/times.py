@@ -42,7 +42,8 @@ def main() -> None:
     anchor = statistics.median(samples["import torch, triton (anchor)"][1:])
     for name, values in samples.items():
         median = statistics.median(values[1:])
-        print(f"{name:<32}{median:6.2f} s  {median / anchor:5.2f} x anchor  ({min(values[1:]):.2f} to {max(values[1:]):.2f})")
+        spread = f"({min(values[1:]):.2f} to {max(values[1:]):.2f})"
+        print(f"{name:<32}{median:6.2f} s  {median / anchor:5.2f} x anchor  {spread}")
 
 
 if __name__ == "__main__":

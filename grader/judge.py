@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from grader.bounds import EXACT
 from grader.child_process import ChildEnded
 from grader.comparison import Comparison, compare
 from grader.exercise import Exercise
@@ -25,6 +26,8 @@ from grader.run import Run, Trial
 from grader.verdict import NOT_ATTEMPTED, PASS, Verdict, failed
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
+ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
+STRIDE_MISTAKES = ("stride-ignored", "strides-swapped")  # a better explanation than the bad access they lead to
 
 
 @dataclass
@@ -35,6 +38,8 @@ class Judge:
     run: Run
     right_when_contiguous: bool = False
     wrong_when_contiguous: bool = False
+    right_with_own_blocks: int = 0  # calls with the module's own block sizes
+    wrong_with_own_blocks: bool = False
     right_before: set[str] = field(default_factory=set)
 
     def check(self, name: str, data: tuple[Data, ...], bound: str | None = None, **constants: int) -> Verdict:
@@ -110,13 +115,24 @@ class Judge:
         if verdict.outcome == PASS:
             self.right_before.add(trial.bound)
             self.right_when_contiguous |= all(tensor.is_contiguous() for tensor in inputs)
-        elif all(tensor.is_contiguous() for tensor in inputs):
-            self.wrong_when_contiguous = True
+            self.right_with_own_blocks += not trial.constants
+        else:
+            self.wrong_when_contiguous |= all(tensor.is_contiguous() for tensor in inputs)
+            self.wrong_with_own_blocks |= not trial.constants
+            self._blame_a_number(trial, verdict)
         if verdict.outcome != PASS and self.run.empty:
             still = " and ".join(self.run.empty)
             verdict.lines.insert(0, f"The marked region in {still} is still empty.")
             verdict.kind = "region"
         return verdict
+
+    def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:
+        """Right so far, wrong as soon as the block sizes change: they stand in the code as numbers."""
+        if trial.constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
+            changed = ", ".join(f"{name} = {value}" for name, value in trial.constants.items())
+            sentence = f"Right with your own block sizes, wrong with {changed}: a number stands where the name should."
+            verdict.lines.insert(0, sentence)
+            verdict.kind = "cause"
 
     def _first_call(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Verdict:
         early = self._before_values(trial, inputs, reply)
@@ -137,15 +153,27 @@ class Judge:
         """Wrong values, or values right by luck: the most direct of the possible explanations."""
         trial, inputs, reply = evidence.trial, evidence.inputs, evidence.reply
         verdict = value_verdict(evidence)
-        if memory is not None and verdict.id not in ("stride-ignored", "strides-swapped"):
+        if memory is not None and verdict.id not in STRIDE_MISTAKES:
             memory.tiles = tile_map(evidence.comparison.wrong, reply.writers)
             return memory
         lines = [line for launch in reply.launches for line in launch.unmasked_fills]
         if lines:
             zeros = self.run.call(self.exercise, trial, inputs, fill="zero")
-            if zeros.output is None or not _same_bits(reply.output, zeros.output):
+            if self._masked_lanes_matter(evidence, zeros):
                 return self._no_other(evidence, lines[0])
         return verdict
+
+    def _masked_lanes_matter(self, evidence: Evidence, zeros: Reply) -> bool:
+        """Whether what masked lanes hold changes the result; `zeros` is the call with 0 in them.
+
+        A copy that is wrong in the same elements either way reads the wrong place: `other` would not help.
+        """
+        if zeros.output is None or _same_bits(evidence.reply.output, zeros.output):
+            return zeros.output is None
+        if evidence.trial.bound not in EXACT:
+            return True
+        wrong = self._compare(evidence.trial, evidence.inputs, zeros).wrong
+        return not torch.equal(wrong, evidence.comparison.wrong)
 
     def _no_other(self, evidence: Evidence, line: int) -> Verdict:
         verdict = failed(
@@ -238,7 +266,7 @@ def _unwritten(reply: Reply) -> bool:
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.contiguous().view(torch.uint8) if tensor.dim() else tensor.reshape(1).view(torch.uint8)
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:

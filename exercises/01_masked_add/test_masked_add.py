@@ -44,8 +44,8 @@ def test_another_block_size_gives_the_same_result(check):
 
 
 def test_each_element_is_read_and_written_once(traffic):
-    traffic(normal(5000), normal(5000), reads=1, writes=1)
+    traffic(normal(2411), normal(2411), reads=1, writes=1)
 
 
 def test_no_program_is_idle(traffic):
-    traffic(normal(5000), normal(5000), idle=0)
+    traffic(normal(2048), normal(2048), idle=0, BLOCK_N=512)

@@ -69,4 +69,4 @@ def test_another_tile_gives_the_same_result(check):
 
 
 def test_each_element_is_read_and_written_once(traffic):
-    traffic(normal(100, 200), output(100, 200), reads=1, writes=1)
+    traffic(normal(100, 200), output(100, 200), reads=1, writes=1, idle=0)

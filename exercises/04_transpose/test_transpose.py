@@ -49,4 +49,4 @@ def test_a_tile_need_not_be_square(check):
 
 
 def test_each_element_is_read_and_written_once(traffic):
-    traffic(normal(200, 150), reads=1, writes=1)
+    traffic(normal(200, 150), reads=1, writes=1, idle=0)

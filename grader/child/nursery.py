@@ -6,6 +6,7 @@ half. The nursery itself never sees a submission.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
@@ -18,6 +19,8 @@ def main(control_fd: int) -> None:
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
     ready = host.prepare()
+    gc.freeze()  # what is imported stays, and stays shared between the children
+    gc.enable()
     control.send(json.dumps(ready).encode())
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 3)

@@ -53,7 +53,8 @@ def _too_many_programs(reply: Reply, idle: int) -> tuple[str, ...]:
     grid = reply.launches[0].grid
     total = grid[0] * (grid[1] if len(grid) > 1 else 1) * (grid[2] if len(grid) > 2 else 1)
     return (
-        f"{count_text(idle, 'program')} of {total} have nothing to do: the grid is larger than needed.",
+        f"{count_text(idle, 'program')} of {total} {'has' if idle == 1 else 'have'} nothing to do: the grid is larger "
+        "than needed.",
         f"Launched: {tuple(grid)}. One program per block is enough, rounded up.",
     )
 

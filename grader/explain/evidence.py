@@ -61,4 +61,4 @@ def program_text(program: list[int] | tuple[int, ...]) -> str:
 
 def count_text(count: int, noun: str) -> str:
     plural = noun if noun.endswith("s") else f"{noun}s"
-    return f"{count:,}".replace(",", " ") + f" {noun if count == 1 else plural}"
+    return f"{count} {noun if count == 1 else plural}"

@@ -43,6 +43,8 @@ def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -
 def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The entry was called and did not return."""
     sentence = CALL_SENTENCES.get(failure.kind, CALL_SENTENCES["host"])
+    if failure.message == "object of type 'int' has no len()":
+        sentence = "The grid in line {line} is a number; it has to be a tuple, such as (n,)."
     return _failure(failure, sentence, submission, exercise, "error")
 
 
@@ -94,12 +96,18 @@ def refusal(reply: Reply, submission: Submission, exercise: Exercise) -> Verdict
     """A torch operation did work that belongs in the kernel."""
     first = reply.refusals[0]
     where = f" in line {first.line}" if first.line else ""
-    operation = first.operation[:1].upper() + first.operation[1:] if " " in first.operation else first.operation
+    operation = _operation_text(first.operation)
     sentence = f"{operation}{where} does work that your kernel has to do."
     allowed = "The host function may allocate, fill, take views and launch; it may not compute."
     code = submission.line(first.line)
     place = f"Line {first.line}:  {code}" if code else ""
     return failed("torch-did-it", sentence, allowed, place, kind="refused", line=first.line)
+
+
+def _operation_text(operation: str) -> str:
+    if operation.startswith("["):
+        return "The assignment to elements of a tensor"
+    return operation[:1].upper() + operation[1:] if " " in operation else operation
 
 
 def left_behind(reply: Reply, exercise: Exercise) -> Verdict | None:
@@ -124,8 +132,8 @@ def wrong_container(reply: Reply, trial: Trial, shape: tuple[int, ...], exercise
             f"{exercise.entry} returns a tensor on {result.device or 'another device'}: use the input's device."
         )
     if exercise.fills_argument and result.same_as != name:
-        given = result.same_as or result.shares_with
-        what = given if given else "a new tensor"
+        view = f"a view of {result.shares_with}" if result.shares_with else "a new tensor"
+        what = result.same_as or view
         return _wrong(f"{exercise.entry} returns {what}: it has to fill and return the {name} it was given.")
     if result.shares_with and not exercise.fills_argument:
         return _wrong(

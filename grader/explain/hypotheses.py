@@ -26,7 +26,7 @@ class Hypothesis:
 def matching_hypothesis(evidence: Evidence) -> Hypothesis | None:
     """The first mistake that explains the result, or None."""
     inputs = [tensor.double() for tensor in evidence.inputs]
-    for make in (_whole_inputs, _strides, _operands, BY_BOUND.get(evidence.exercise.bound, _none)):
+    for make in (*ANY_OPERATION, BY_BOUND.get(evidence.exercise.bound, _none)):
         for hypothesis in make(evidence, inputs):
             if hypothesis.result is None or _matches(evidence, hypothesis, inputs):
                 return hypothesis
@@ -66,7 +66,7 @@ def _whole_inputs(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hy
     """An input handed on as it is, or the right result with rows and columns exchanged."""
     for name, tensor in zip(evidence.exercise.arguments, inputs):
         if name != evidence.returns:
-            yield Hypothesis("input-passed-through", f"{evidence.returns} holds {name} itself.", tensor)
+            yield Hypothesis("input-passed-through", f"{evidence.returns} holds {name} itself, unchanged.", tensor)
     ref = evidence.comparison.ref
     if ref.dim() == 2 and ref.shape[0] == ref.shape[1]:
         sentence = f"{evidence.returns} holds its own transpose: its rows and columns, or its strides, are exchanged."
@@ -79,21 +79,57 @@ def _strides(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothe
         if tensor.dim() != 2 or name == evidence.returns:
             continue
         rows, columns = tensor.shape
-        readings = {
-            "stride-ignored": (
+        row, column = tensor.stride()
+        readings = (
+            (
+                "stride-ignored",
                 (columns, 1),
-                f"The strides of {name} are not used: it is read as if it were contiguous.",
+                f"The strides of {name} are not used: it is read as if contiguous.",
             ),
-            "strides-swapped": (
-                (tensor.stride(1), tensor.stride(0)),
-                f"The strides of {name} are exchanged: rows advance by the column stride, columns by the row stride.",
-            ),
-        }
-        for id, (strides, sentence) in readings.items():
+            ("stride-ignored", (row, 1), f"The column stride of {name} is not used."),
+            ("stride-ignored", (columns, column), f"The row stride of {name} is not used."),
+            ("strides-swapped", (column, row), f"The strides of {name} are exchanged."),
+        )
+        for id, strides, sentence in readings:
             misread = _reread(tensor, strides)
-            if misread is not None and strides != tuple(tensor.stride()):
+            if evidence.exercise.fills_argument and strides == evidence.reply.output.stride():
+                sentence = f"{name} and {evidence.returns} are addressed with the same strides: each has its own."
+            if misread is not None and strides != (row, column):
                 changed = [*inputs[:number], misread.double(), *inputs[number + 1 :]]
                 yield Hypothesis(id, sentence, evidence.exercise.reference(*changed))
+
+
+def _target_strides(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+    """The result written with other strides than its own: then each value stands where those strides put it."""
+    out, expected, name = evidence.comparison.out, evidence.comparison.expected, evidence.returns
+    if out.dim() != 2 or evidence.trial.bound not in EXACT:
+        return
+    row, column = out.stride()
+    readings = [
+        ("stride-ignored", (out.shape[1], 1), f"The strides of {name} are not used: it is written as if contiguous."),
+        ("strides-swapped", (column, row), f"The strides of {name} are exchanged."),
+    ]
+    for source, tensor in zip(evidence.exercise.arguments, evidence.inputs):
+        if tensor.dim() == 2 and source != name:
+            readings.append(
+                ("stride-ignored", tuple(tensor.stride()), f"{name} is written with the strides of {source}.")
+            )
+    for id, strides, sentence in readings:
+        if strides != (row, column) and _stands_there(out, expected, strides):
+            yield Hypothesis(id, sentence, None)
+
+
+def _stands_there(out: torch.Tensor, expected: torch.Tensor, strides: tuple[int, int]) -> bool:
+    """Whether `out`'s memory, looked at under other strides, holds `expected` wherever that is one of its elements."""
+    m, n = torch.meshgrid(*(torch.arange(size) for size in out.shape), indexing="ij")
+    own = (out.storage_offset() + m * out.stride(0) + n * out.stride(1)).flatten()
+    theirs = (out.storage_offset() + m * strides[0] + n * strides[1]).flatten()
+    places, counts = theirs.unique(return_counts=True)
+    once = torch.isin(theirs, places[counts == 1]) & torch.isin(theirs, own)
+    if int(once.sum()) < 0.25 * out.numel():
+        return False
+    memory = torch.empty(0, dtype=out.dtype).set_(out.untyped_storage())
+    return torch.equal(memory[theirs[once]], expected.flatten()[once])
 
 
 def _reread(tensor: torch.Tensor, strides: tuple[int, int], further: int = 0) -> torch.Tensor | None:
@@ -119,6 +155,20 @@ def _operands(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypoth
         yield Hypothesis("wrong-operand", f"{z} holds {x_name} alone: {y_name} is not used.", x)
         yield Hypothesis("wrong-operation", f"{z} holds {x_name} - {y_name}: the operation is another.", x - y)
         yield Hypothesis("wrong-operation", f"{z} holds {x_name} * {y_name}: the operation is another.", x * y)
+
+
+def _first_blocks(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+    """Vectors of which every program loads the first block."""
+    block, N = evidence.constants.get("BLOCK_N", 0), inputs[0].numel()
+    if not 0 < block < N or any(tensor.dim() != 1 for tensor in inputs):
+        return
+    repeated = [tensor[torch.arange(N) % block] for tensor in inputs]
+    for number, name in enumerate(evidence.exercise.arguments):
+        changed = [*inputs[:number], repeated[number], *inputs[number + 1 :]]
+        sentence = f"Every program loads the first block of {name}: that load does not move with the program."
+        yield Hypothesis("local-load", sentence, evidence.exercise.reference(*changed))
+    sentence = "Every program loads the first blocks: the loads do not move with the program."
+    yield Hypothesis("local-load", sentence, evidence.exercise.reference(*repeated))
 
 
 def _softmax(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
@@ -243,6 +293,7 @@ def _counts_past_2048(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool(running.max() > 2048)
 
 
+ANY_OPERATION = (_whole_inputs, _strides, _target_strides, _operands, _first_blocks)
 BY_BOUND: dict[str, Callable[[Evidence, list[torch.Tensor]], Iterator[Hypothesis]]] = {
     "softmax": _softmax,
     "gemm": _gemm,

@@ -90,12 +90,13 @@ def _others(finding: Finding) -> str:
 def _written_twice(evidence: Evidence, finding: Finding) -> Verdict:
     who = f"{_others(finding)} and {program_text(finding.program)}"
     shown = f"{who.capitalize()} both write {_element(finding)}, and {count_text(finding.count, 'element')} in all."
-    return _memory(evidence, finding, "double-write", _cause_written_twice(evidence, finding), shown)
+    verdict = _memory(evidence, finding, "double-write", _cause_written_twice(evidence, finding), shown)
+    verdict.kind = "cause" if _unused_axes(evidence) else verdict.kind
+    return verdict
 
 
 def _cause_written_twice(evidence: Evidence, finding: Finding) -> str:
-    used, grid = evidence.kernel_text.axes, evidence.reply.launches[0].grid if evidence.reply.launches else [1]
-    unused = [axis for axis, size in enumerate(grid) if size > 1 and axis not in used]
+    unused = _unused_axes(evidence)
     if unused:
         axes = " and ".join(f"tl.program_id({axis})" for axis in unused)
         return f"Programs overlap: the kernel never uses {axes}, so programs do each other's work."
@@ -104,6 +105,12 @@ def _cause_written_twice(evidence: Evidence, finding: Finding) -> str:
             f"Programs overlap: the tl.store in line {finding.line} has no mask and runs into the next program's part."
         )
     return "Programs overlap: two programs write the same elements, and whichever comes last wins."
+
+
+def _unused_axes(evidence: Evidence) -> list[int]:
+    """Axes of the grid with several programs that the kernel never asks for."""
+    grid = evidence.reply.launches[0].grid if evidence.reply.launches else [1]
+    return [axis for axis, size in enumerate(grid) if size > 1 and axis not in evidence.kernel_text.axes]
 
 
 def _race(evidence: Evidence, finding: Finding) -> Verdict:

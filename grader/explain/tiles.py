@@ -24,11 +24,11 @@ class Tiles:
         return len(self.rows) - 1, len(self.columns) - 1
 
 
-def program_index(number: int, grid: list[int]) -> tuple[int, ...]:
-    """A linear program number as the grid's own index, one number per axis in use."""
+def program_index(number: int, grid: list[int], axes: int) -> tuple[int, ...]:
+    """A linear program number as the index of a program in a grid that was given with so many axes."""
     x, y, z = (list(grid) + [1, 1, 1])[:3]
     index = (number // (y * z), number // z % y, number % z)
-    return index[: 3 if z > 1 else 2 if y > 1 else 1]
+    return index[:axes]
 
 
 def as_matrix(tensor: torch.Tensor) -> torch.Tensor:

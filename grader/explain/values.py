@@ -8,6 +8,7 @@ from grader.bounds import EXACT, UNIT_ROUNDOFF, tolerance
 from grader.explain.evidence import Evidence, count_text, index_text, program_text
 from grader.explain.hypotheses import matching_hypothesis
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
+from grader.inputs import is_poison
 from grader.run import short_dtype
 from grader.verdict import Verdict, failed
 
@@ -47,7 +48,13 @@ def _writer_text(evidence: Evidence, index: tuple[int, ...]) -> str:
     writers = evidence.reply.writers
     if writers is None or int(writers.programs[index]) < 0:
         return ""
-    return f" of {program_text(program_index(int(writers.programs[index]), writers.grid))}"
+    return f" of {_program_at(evidence, int(writers.programs[index]))}"
+
+
+def _program_at(evidence: Evidence, number: int) -> str:
+    """A linear program number in the dimensions that the launch gave."""
+    launches, grid = evidence.reply.launches, evidence.reply.writers.grid
+    return program_text(program_index(number, grid, len(launches[-1].grid) if launches else 1))
 
 
 def boolean_masks(evidence: Evidence) -> Verdict | None:
@@ -77,8 +84,9 @@ def _unwritten(evidence: Evidence) -> Verdict | None:
     name, total = evidence.returns, missing.numel()
     position = int(missing.flatten().to(torch.uint8).argmax())
     first = index_text([int(i) for i in torch.unravel_index(torch.tensor(position), missing.shape)])
-    shown = f"{count} of {total} elements of {name} were never written; the first is {name}[{first}]."
-    return failed("unwritten", _cause_unwritten(evidence, missing), shown, kind="cause")
+    were = "was" if count == 1 else "were"
+    shown = f"{count} of {total} elements of {name} {were} never written; the first is {name}[{first}]."
+    return failed("unwritten", _cause_unwritten(evidence, missing), shown, kind="memory")
 
 
 def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
@@ -94,7 +102,7 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
         what = "last column" if left_out == 1 else f"end of each row ({left_out} columns)"
         return f"The {what} of {name} is never written: the mask or the block leaves it out."
     if missing.dim() == 1 and _is_tail(as_matrix(missing)[0]):
-        return f"The end of {name} is not covered: {grid} leave out the last block."
+        return f"The end of {name} is not covered by {grid}: has the last, partial block a program of its own?"
     if _is_tail(rows) and bool((as_matrix(missing) == rows[:, None]).all()):
         return f"The last rows of {name} are not covered by {grid}."
     if _is_tail(columns) and bool((as_matrix(missing) == columns[None, :]).all()):
@@ -194,7 +202,7 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
     """Small errors, of the size of fp16 rounding: somewhere on the way digits were dropped."""
     comparison = evidence.comparison
     wrong = comparison.wrong & comparison.ref.isfinite() & comparison.out.isfinite()
-    rounded_early = evidence.trial.bound == "exact" and evidence.trial.dtype == torch.float32
+    rounded_early = evidence.trial.bound in EXACT and evidence.trial.dtype == torch.float32
     if (evidence.trial.bound in EXACT and not rounded_early) or int(wrong.sum()) < comparison.wrong_count:
         return None
     scale = comparison.ref.abs()
@@ -232,6 +240,8 @@ def _constant(evidence: Evidence) -> Verdict | None:
     out, expected, name = evidence.comparison.out, evidence.comparison.expected, evidence.returns
     if out.numel() < 2 or bool((expected == expected.flatten()[0]).all()):
         return None
+    if evidence.exercise.fills_argument and bool(is_poison(out).all()):
+        return failed("unchanged", f"{name} still holds what it held before: nothing of the input reached it.")
     if bool(out.isnan().all()):
         return failed("constant", f"{name} is NaN everywhere.")
     if bool((out == out.flatten()[0]).all()):
@@ -242,7 +252,7 @@ def _constant(evidence: Evidence) -> Verdict | None:
     first = int(writers.programs.flatten()[0])
     mine = out[writers.programs == first]
     if mine.numel() > 1 and bool((mine == mine[0]).all()):
-        shown = f"All {mine.numel()} elements that {program_text(program_index(first, writers.grid))} writes are equal"
+        shown = f"All {mine.numel()} elements that {_program_at(evidence, first)} writes are equal"
         return failed("constant", f"{shown}: its lanes should differ. Do the pointers of its loads?", kind="cause")
     return None
 
@@ -257,6 +267,8 @@ def _where_wrong(evidence: Evidence) -> str:
 
 def _pattern(wrong: torch.Tensor) -> str:
     matrix = as_matrix(wrong)
+    if wrong.dim() == 1 and _is_tail(wrong):
+        return f", all from element {int(wrong.to(torch.uint8).argmax())} on"
     rows, columns = matrix.any(dim=1), matrix.any(dim=0)
     if matrix.shape[1] > 1 and _is_tail(columns):
         return f", all in columns {int(columns.to(torch.uint8).argmax())} and up"

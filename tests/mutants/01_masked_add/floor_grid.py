@@ -1,6 +1,6 @@
 """Wrong: the number of blocks is rounded down: a partial block gets no program.
 
-Rejected with: The end of z is not covered: a grid of 1 program
+Rejected with: The end of z is not covered by a grid of 1 program: has the last, partial block a program of its own?
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: a single program is launched, and it adds one block.
 
-Rejected with: The end of z is not covered: a grid of 1 program
+Rejected with: The end of z is not covered by a grid of 1 program
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the kernel stores x as it is: y is never added.
 
-Rejected with: z holds x alone: y is not used
+Rejected with: z holds x
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the loads come from the lane numbers without the block start: all programs add block 0.
 
-Rejected with: z[1024:2048] is made from x[0:1024] and y[0:1024]
+Rejected with: Every program loads the first blocks: the loads do not move with the program.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: torch adds in the host function, and the kernel copies the sum.
 
-Rejected with: the operator + in line ... does work that your kernel has to do
+Rejected with: operator + in line ... does work that your kernel has to do
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the kernel stores what z held already.
 
-Rejected with: z holds what it held before
+Rejected with: z still holds what it held before
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: rows are compared with N and columns with M.
 
-Rejected with: The last 32 columns of z are never written: the mask or the block leaves
+Rejected with: 32 columns ... never written: the mask or the block leaves
 """
 
 import triton

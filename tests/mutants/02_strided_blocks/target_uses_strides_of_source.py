@@ -1,6 +1,6 @@
 """Wrong: z is written with the strides of x.
 
-Rejected with: z is written with the strides of x
+Rejected with: x and z are addressed with the same strides: each has its own.
 """
 
 import triton

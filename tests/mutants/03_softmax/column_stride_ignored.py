@@ -1,6 +1,6 @@
 """Wrong: the column stride of x is left out.
 
-Rejected with: a stride is not used
+Rejected with: The column stride of x is not used.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: x is copied tile by tile, and z only has the other shape.
 
-Rejected with: z holds x itself
+Rejected with: z holds x itself, unchanged.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the tile is turned and stored at the place it came from: block indices are not exchanged.
 
-Rejected with: programs write nothing to z
+Rejected with: Tiles of z are in the wrong place: z[0:32, 16:32] holds what belongs into z[32:64, 0:16].
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: tl.reshape instead of tl.trans: the shape is exchanged, the order of the elements stays.
 
-Rejected with: z holds x itself
+Rejected with: z holds x itself, unchanged.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the strides of x are exchanged: the tile is read turned, and turned again.
 
-Rejected with: The strides of x are exchanged
+Rejected with: z holds x itself, unchanged.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the strides of z are exchanged in the kernel.
 
-Rejected with: The strides of z are exchanged
+Rejected with: z holds x itself, unchanged.
 """
 
 import torch

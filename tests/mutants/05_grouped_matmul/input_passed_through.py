@@ -1,6 +1,6 @@
 """Wrong: stores elements of a.
 
-Rejected with: c holds a itself.
+Rejected with: c holds a itself
 """
 
 import torch
