@@ -1,6 +1,6 @@
 """Wrong: x is read at row * N + col, as if it were contiguous.
 
-Rejected with: The strides of x are not used: it is read as if it were contiguous
+Rejected with: The strides of x are not used: it is read as if contiguous
 """
 
 import torch
