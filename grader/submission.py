@@ -92,6 +92,18 @@ def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
     return None
 
 
+def first_load_with_other(tree: ast.Module) -> int:
+    """The line of the first tl.load that names `other`; 0 if there is none."""
+    lines = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "attr", "") == "load"
+        and (len(node.args) > 2 or any(keyword.arg == "other" for keyword in node.keywords))
+    ]
+    return min(lines, default=0)
+
+
 def has_mask(call: ast.Call) -> bool:
     """Whether a tl.load or tl.store has a mask; it is the second argument of load and the third of store."""
     place = 1 if call.func.attr == "load" else 2

@@ -22,6 +22,7 @@ class Case:
     name: str
     data: tuple[Data, ...]
     bound: str
+    constants: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -32,8 +33,9 @@ class Recorder:
     cases: list[Case] = field(default_factory=list)
     test: str = ""
 
-    def __call__(self, *data: Data, bound: str | None = None, **_) -> None:
-        self.cases.append(Case(self.test, data, bound or self.exercise.bound))
+    def __call__(self, *data: Data, bound: str | None = None, **options) -> None:
+        constants = {name: value for name, value in options.items() if name.isupper()}
+        self.cases.append(Case(self.test, data, bound or self.exercise.bound, constants))
 
 
 def load_exercise(folder: Folder):

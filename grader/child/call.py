@@ -39,14 +39,15 @@ class Call:
         """The fields of the reply and its blob."""
         try:
             entry = self.file.entry(self.request.entry, len(self.arguments))
-            with self._watched():
+            with self.watched():
                 self.result = entry(*self.arguments.values())
         except BaseException as error:  # SystemExit and KeyboardInterrupt are the learner's too
             self.error = self.file.failure(error, "host", self.checker.kernel)
         return self._reply()
 
     @contextmanager
-    def _watched(self):
+    def watched(self):
+        """With the memory checker and the refusals on, and the request's constants in place."""
         AutotuneChoice.last, AutotuneChoice.met = self.request.last_config, False
         with ExitStack() as stack:
             stack.enter_context(self.file.with_constants(self.request.constants))

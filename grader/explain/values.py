@@ -10,6 +10,7 @@ from grader.explain.hypotheses import matching_hypothesis
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.inputs import is_poison
 from grader.run import short_dtype
+from grader.submission import first_load_with_other
 from grader.verdict import Verdict, failed
 
 
@@ -147,7 +148,8 @@ def _known_mistake(evidence: Evidence) -> Verdict | None:
     found = matching_hypothesis(evidence)
     if found is None:
         return None
-    return failed(found.id, found.sentence, kind="cause")
+    line = first_load_with_other(evidence.submission.tree) if found.id == "padding-counted" else 0
+    return failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
 
 
 def _misplaced(evidence: Evidence) -> Verdict | None:

@@ -160,7 +160,7 @@ def test_read_of_what_nothing_filled(child, allocation):
     """.replace("ALLOCATION", allocation)
     )
     finding = child.run("entry", x=X[:16].clone()).finding
-    assert (finding.kind, finding.argument, finding.element) == ("uninitialised-read", "s", [5])
+    assert (finding.kind, finding.argument, finding.element) == ("uninitialised-read", "scratch s", [5])
     assert (finding.count, finding.program, finding.line) == (11, [0], child.line("s = tl.load"))
 
 

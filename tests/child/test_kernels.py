@@ -36,7 +36,7 @@ def test_two_launches_share_scratch(child):
     assert [launch["kernel"] for launch in reply.launches] == ["partial_kernel", "total_kernel"]
     assert [launch["grid"] for launch in reply.launches] == [[8], [1]]
     assert reply.launches[1]["line"] == child.line("total_kernel[(1,)]")
-    assert {t["argument"] for t in reply.traffic} == {"x", "part", "z"}
+    assert {t["argument"] for t in reply.traffic} == {"x", "scratch part", "z"}
 
 
 def test_the_last_program_to_arrive_reads_what_the_others_wrote(child):
