@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import fnmatch
+import gc
 import io
 import json
 import os
@@ -99,8 +100,11 @@ def _literal(text: str) -> str:
 
 
 def prepare() -> None:
-    """Done once in each worker: what pytest would otherwise import for every submission."""
+    """Done once in each worker: what pytest would otherwise import, and collect as garbage, for every submission."""
     import torch
+
+    import grader.session  # noqa: F401
 
     torch.set_num_threads(1)
     os.environ["NO_COLOR"] = "1"
+    gc.freeze()

@@ -249,8 +249,7 @@ def _gemm(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis
             "Keep it in fp32.",
             None,
         )
-    for dtype, short in ((torch.bfloat16, "bf16"), (torch.float8_e4m3fn, "fp8"), (torch.float8_e5m2, "fp8")):
-        rounded = (tensor.to(torch.float32).to(dtype).double() for tensor in inputs)
+    for short, rounded in _rounded_operands(inputs):
         yield Hypothesis("rounded-operands", f"a and b are rounded to {short} before the product.",
                          evidence.exercise.reference(*rounded))  # fmt: skip
     if step > 0 and (padding := -K % step):
@@ -260,6 +259,13 @@ def _gemm(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis
         yield from _steps_along_k(evidence, a, b, step)
     if K > 1:
         yield Hypothesis("last-term", "The last term of each sum is left out.", a[:, :-1] @ b[:-1])
+
+
+def _rounded_operands(inputs: list[torch.Tensor]) -> Iterator[tuple[str, list[torch.Tensor]]]:
+    """The operands in dtypes with fewer digits; the interpreter cuts a float off to bf16, a GPU rounds it."""
+    for short, dtype in (("bf16", torch.bfloat16), ("fp8", torch.float8_e4m3fn), ("fp8", torch.float8_e5m2)):
+        yield short, [tensor.float().to(dtype).double() for tensor in inputs]
+    yield "bf16", [(tensor.float().view(torch.int32) & ~0xFFFF).view(torch.float32).double() for tensor in inputs]
 
 
 def _steps_along_k(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:

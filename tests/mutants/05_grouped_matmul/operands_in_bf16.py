@@ -1,6 +1,6 @@
 """Wrong: a and b are rounded to bf16 before the product.
 
-Rejected with: Digits are lost on the way
+Rejected with: a and b are rounded to bf16 before the product.
 """
 
 import torch
