@@ -3,7 +3,19 @@
 from importlib import import_module
 
 _HOME = {"Exercise": "grader.exercise"} | dict.fromkeys(
-    ("cancelling", "falling", "integers", "normal", "one_hot", "output", "uniform", "with_some"), "grader.inputs"
+    (
+        "cancelling",
+        "falling",
+        "integers",
+        "leading",
+        "normal",
+        "one_hot",
+        "output",
+        "special",
+        "uniform",
+        "with_some",
+    ),
+    "grader.inputs",
 )
 __all__ = list(_HOME)
 

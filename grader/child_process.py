@@ -44,6 +44,8 @@ class ChildProcess:
             self._pid = nursery.child(self.folder, requests, replies, output)
         except MachineFault:
             shutil.rmtree(self.folder, ignore_errors=True)
+            for descriptor in (self._request, self._reply, self._output):
+                os.close(descriptor)
             raise
         finally:
             for descriptor in (requests, replies, output):
@@ -159,11 +161,10 @@ class ChildProcess:
 def _kill_orphans_of(folder: Path) -> None:
     """Ends processes that a submission left behind in a session of their own: orphans handed to this process.
 
-    They are known by the HOME of their environment. One that changed its environment too is not found here; that takes
-    a sandbox around the child.
+    One that changed its folder and its environment too is not found here; that takes a sandbox around the child.
     """
     for _ in range(20):
-        orphans = [pid for pid in _children() if _has_home(pid, folder)]
+        orphans = [pid for pid in _children() if _belongs_to(pid, folder)]
         if not orphans:
             return
         for pid in orphans:
@@ -180,8 +181,11 @@ def _children() -> list[int]:
     return found
 
 
-def _has_home(pid: int, folder: Path) -> bool:
+def _belongs_to(pid: int, folder: Path) -> bool:
+    """By the working folder, which a fork inherits, or the HOME, which a program started anew inherits."""
     try:
+        if Path(os.readlink(f"/proc/{pid}/cwd")) == folder:
+            return True
         return f"HOME={folder}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
         return False

@@ -149,6 +149,24 @@ def with_some(value: float, data: Data) -> Data:
     return replace(data, draw=draw)
 
 
+def leading(value: float, data: Data) -> Data:
+    """`data` with the first half of each row replaced by `value`."""
+
+    def draw(size, generator):
+        values = data.draw(size, generator).clone()
+        values[..., : size[-1] // 2] = value
+        return values
+
+    return replace(data, draw=draw)
+
+
+def special(data: Data) -> Data:
+    """`data` with infinities, NaN and -0.0 strewn in: values that arithmetic changes and a copy must not."""
+    for value in (float("inf"), float("-inf"), float("nan"), -0.0):
+        data = with_some(value, data)
+    return data
+
+
 def cancelling(M: int, K: int, N: int) -> tuple[Data, Data]:
     """a [M, K] and b [K, N] of small integers whose running sums pass 2048 and cancel to at most 8.
 

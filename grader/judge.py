@@ -7,7 +7,7 @@ and zeros there. A right kernel gives the same bits both times; which of the two
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -27,6 +27,7 @@ from grader.verdict import NOT_ATTEMPTED, PASS, Verdict, failed
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
+MOST_CONFIGURATIONS = 16  # of an autotuned kernel that are run
 STRIDE_MISTAKES = ("stride-ignored", "strides-swapped")  # a better explanation than the bad access they lead to
 
 
@@ -46,7 +47,7 @@ class Judge:
         """Values and memory safety, in every dtype of the exercise."""
         verdicts = []
         for dtype in self.exercise.dtypes:
-            trial = Trial(name, data, DTYPES[dtype], bound or self.exercise.bound, constants)
+            trial = self._trial(name, data, dtype, bound, constants)
             verdicts.append(self._judged(trial, self._values))
             if verdicts[-1].outcome != PASS:
                 return verdicts[-1]
@@ -56,7 +57,7 @@ class Judge:
         self, name: str, data: tuple[Data, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
     ) -> Verdict:
         """Bytes moved per argument, in the first dtype of the exercise; the values have to be right too."""
-        trial = Trial(name, data, DTYPES[self.exercise.dtypes[0]], self.exercise.bound, constants)
+        trial = self._trial(name, data, self.exercise.dtypes[0], None, constants)
 
         def moved(trial: Trial) -> Verdict:
             verdict = self._values(trial)
@@ -65,18 +66,31 @@ class Judge:
             reply = self.run.call(
                 self.exercise, trial, self.run.inputs(trial), fill="zero", count_traffic=True, at_once=at_once
             )
-            return cost.traffic_verdict(reply, limits, self.exercise, at_once)
+            early = self._before_values(trial, self.run.inputs(trial), reply)
+            if early is None and not self._compare(trial, self.run.inputs(trial), reply).right:
+                early = failed("stateful", "Another call with the same inputs gives another result.", kind="memory")
+            return early or cost.traffic_verdict(reply, limits, self.exercise, at_once)
 
         return self._judged(trial, moved)
 
-    def limits(self, reads: float | dict[str, float], writes: float, idle: int | None) -> cost.TrafficLimits:
+    def _trial(
+        self, name: str, data: tuple[Data, ...], dtype: str, bound: str | None, constants: dict[str, int]
+    ) -> Trial:
+        bound = bound or self.exercise.bound
+        return Trial(name, data, DTYPES[dtype], bound, constants, arguments=self.exercise.arguments)
+
+    def limits(
+        self, reads: float | dict[str, float], writes: float, idle: int | None, programs: int | None
+    ) -> cost.TrafficLimits:
         """The traffic limits of a test; one number for `reads` stands for every input."""
         inputs = [name for name in self.exercise.arguments if name != self.exercise.returns]
-        return cost.TrafficLimits(reads if isinstance(reads, dict) else dict.fromkeys(inputs, reads), writes, idle)
+        reads = reads if isinstance(reads, dict) else dict.fromkeys(inputs, reads)
+        return cost.TrafficLimits(reads, writes, idle, programs)
 
     def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
         verdict = self._before_any_call() or self._guarded(trial, judge)
-        verdict.note = verdict.note if verdict.outcome == PASS else trial.label
+        if verdict.outcome != PASS:
+            verdict.note, verdict.case = trial.data_label, trial.label
         return verdict
 
     def _guarded(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
@@ -85,7 +99,7 @@ class Judge:
         except ChildEnded as how:
             at_import = how is self.run.load_ended
             verdict = failures.ended(how, self.run.submission.path.name if at_import else "", self.exercise)
-        changed = self.run.files_changed_beside()
+        changed = [] if self.run.fenced else self.run.files_changed_beside()
         if changed and verdict.outcome == PASS:
             files = ", ".join(changed)
             return failed("files-changed", f"{self.exercise.entry} changed files beside it: {files}.", kind="error")
@@ -109,9 +123,11 @@ class Judge:
         if verdict.outcome == PASS:
             second = self.run.call(self.exercise, trial, inputs, order="reverse", fill="zero")
             verdict = self._second_call(trial, inputs, first, second) or verdict
-        if verdict.outcome == PASS and first.autotuned:
-            other = self._first_call(trial, inputs, self.run.call(self.exercise, trial, inputs, last_config=True))
-            verdict = verdict if other.outcome == PASS else other
+        for config in range(1, min(first.configurations, MOST_CONFIGURATIONS)):
+            if verdict.outcome == PASS:
+                trial = replace(trial, config=config)
+                other = self._first_call(trial, inputs, self.run.call(self.exercise, trial, inputs))
+                verdict = verdict if other.outcome == PASS else other
         if verdict.outcome == PASS:
             self.right_before.add(trial.bound)
             self.right_when_contiguous |= all(tensor.is_contiguous() for tensor in inputs)
@@ -128,6 +144,8 @@ class Judge:
 
     def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:
         """Right so far, wrong as soon as the block sizes change: they stand in the code as numbers."""
+        if verdict.kind in ("file", "ended", "error"):
+            return
         if trial.constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
             changed = ", ".join(f"{name} = {value}" for name, value in trial.constants.items())
             sentence = f"Right with your own block sizes, wrong with {changed}: a number stands where the name should."
@@ -168,8 +186,10 @@ class Judge:
 
         A copy that is wrong in the same elements either way reads the wrong place: `other` would not help.
         """
-        if zeros.output is None or _same_bits(evidence.reply.output, zeros.output):
-            return zeros.output is None
+        if not _alike(evidence.reply.output, zeros.output):
+            return True
+        if _same_bits(evidence.reply.output, zeros.output):
+            return False
         if evidence.trial.bound not in EXACT:
             return True
         wrong = self._compare(evidence.trial, evidence.inputs, zeros).wrong
@@ -195,7 +215,7 @@ class Judge:
             return failures.refusal(reply, submission, exercise)
         if reply.error is not None:
             evidence = self._evidence(trial, inputs, reply)
-            joined = boolean_masks(evidence) if reply.error.kind == "kernel" else None
+            joined = boolean_masks(evidence, reply.error.line) if reply.error.kind == "kernel" else None
             return joined or memory_verdict(evidence) or failures.call_failure(reply.error, submission, exercise)
         shape = tuple(self._reference(inputs).shape)
         wrong = failures.wrong_container(reply, trial, shape, exercise) or failures.left_behind(reply, exercise)
@@ -267,6 +287,10 @@ def _unwritten(reply: Reply) -> bool:
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+
+def _alike(one: torch.Tensor, other: torch.Tensor | None) -> bool:
+    return other is not None and one.shape == other.shape and one.dtype == other.dtype
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -79,6 +79,9 @@ class Nursery:
                 f"torch and triton could not be imported: {''.join(said)[:300] or 'no answer'}"
             ) from None
         self.versions, self.missing = ready["versions"], ready["missing"]
+        if self.missing:
+            lacking = ", ".join(self.missing)
+            raise MachineFault(f"Triton {self.versions.get('triton')} lacks what the memory checker needs: {lacking}")
 
     def end(self) -> None:
         self._control.close()  # the nursery's signal to leave

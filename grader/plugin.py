@@ -41,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not folders:
         return
     _check_options(config)
+    config.args = [_test_file(arg) for arg in config.args]
     config.option.importmode = "importlib"
     if config.option.verbose == 0:
         config.option.verbose = -2
@@ -48,8 +49,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.tbstyle = "no"
         config.option.reportchars = "N"
     gc.disable()
-    from grader.session import Session  # imports torch: only when there is something to grade
-
+    try:
+        from grader.session import Session  # imports torch: only when there is something to grade
+    except ImportError as error:
+        raise pytest.UsageError(f"{error}. Next: course doctor") from None
     gc.freeze()  # torch's million objects will stay: collecting them costs 0.4 s, here and at the end
     gc.enable()
     session = Session(config, folders)
@@ -70,10 +73,19 @@ def _folders(args: list[str]) -> list[Folder]:
     return list(found.values())
 
 
+def _test_file(arg: str) -> str:
+    """The test file in place of the learner's file: naming the file one edits means grading it."""
+    folder = Folder.containing(Path(arg))
+    return str(folder.test_file) if folder and Path(arg).resolve() == folder.learner_file else arg
+
+
 def _check_options(config: pytest.Config) -> None:
     submission = config.option.submission
     if submission and submission != "solutions" and not Path(submission).exists():
         raise pytest.UsageError(f"--submission {submission}: there is no such file or folder.")
+    folder = Path(config.option.result).resolve().parent if config.option.result else Path.cwd()
+    if not folder.is_dir():
+        raise pytest.UsageError(f"--result {config.option.result}: there is no folder {folder}.")
     if config.option.device == "cuda":
         raise pytest.UsageError(
             "--device cuda: this version judges values, memory and traffic in Triton's interpreter, on the CPU. "
@@ -96,20 +108,20 @@ def check(request: pytest.FixtureRequest):
 
 @pytest.fixture
 def traffic(request: pytest.FixtureRequest):
-    """traffic(*data, reads=1, writes=1, idle=None, at_once=1, **constants): bytes moved against the least possible.
+    """traffic(*data, reads=1, writes=1, idle=None, programs=None, at_once=1, **constants): bytes moved, programs used.
 
     reads: how often each input may be read, in multiples of its size; a number, or one per argument. writes: the same
-    for the result. idle: how many programs may have nothing to do. at_once: how many neighbouring programs share what
-    they read, as in a cache.
+    for the result. idle: how many programs may have nothing to do. programs: how many there may be. at_once: how many
+    neighbouring programs share what they read, as in a cache.
     """
     session = request.config.pluginmanager.get_plugin("course-session")
 
-    def traffic(*data, reads=1, writes=1, idle=None, at_once=1, **constants):
+    def traffic(*data, reads=1, writes=1, idle=None, programs=None, at_once=1, **constants):
         session.wait_for_right_values(request.node)
         session.settle(
             request.node,
             lambda judge, name: judge.traffic(
-                name, data, judge.limits(reads, writes, idle), at_once=at_once, **constants
+                name, data, judge.limits(reads, writes, idle, programs), at_once=at_once, **constants
             ),
         )
 

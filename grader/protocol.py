@@ -15,12 +15,14 @@ Both sides import this module and nothing else of each other's.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from dataclasses import asdict, dataclass, field
 
 LENGTHS = struct.Struct("<II")  # header bytes, blob bytes
 MOST_HEADER_BYTES = 8 << 20
 MOST_BLOB_BYTES = 1 << 30
+MOST_ELEMENTS = 1 << 27  # of one tensor; with strides of 0 they need no bytes
 
 DTYPE_BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
@@ -76,11 +78,13 @@ class TensorSpec:
     @staticmethod
     def from_json(data: object, blob_bytes: int) -> TensorSpec:
         """Raises ProtocolError unless every element of the view lies in the storage and the storage in the blob."""
-        if not isinstance(data, dict) or not isinstance(data.get("name"), str) or data.get("dtype") not in DTYPE_BYTES:
+        texts = isinstance(data, dict) and isinstance(data.get("name"), str) and isinstance(data.get("dtype"), str)
+        if not texts or data["dtype"] not in DTYPE_BYTES:
             raise ProtocolError("a tensor without a name or with an unknown dtype")
         shape, strides = _whole_numbers(data.get("shape")), _whole_numbers(data.get("strides"))
         offset, start, size = _whole_numbers([data.get("offset"), data.get("start"), data.get("size")])
-        if len(shape) != len(strides) or len(shape) > 8 or start + size > blob_bytes:
+        too_many = math.prod(shape) > MOST_ELEMENTS
+        if len(shape) != len(strides) or len(shape) > 8 or too_many or start + size > blob_bytes:
             raise ProtocolError("a tensor's shape, strides and bytes do not fit together")
         last = offset + sum((n - 1) * s for n, s in zip(shape, strides))
         if all(shape) and (last + 1) * DTYPE_BYTES[data["dtype"]] > size:
@@ -108,7 +112,7 @@ class RunRequest:
     constants: dict[str, int] = field(default_factory=dict)  # module constants to replace, where the file has them
     order: str | int = "forward"  # "forward", "reverse", or the seed of a random order of programs
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
-    last_config: bool = False  # which configuration of an autotuned kernel runs: the first or the last
+    config: int = 0  # which configuration of an autotuned kernel runs, modulo their number
     count_traffic: bool = False  # distinct elements per load, summed over groups of `at_once` programs
     at_once: int = 1
 

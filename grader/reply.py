@@ -50,7 +50,7 @@ class Reply:
     launches: list[Launch] = field(default_factory=list)
     traffic: list[Traffic] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
-    autotuned: bool = False  # a kernel with several configurations ran
+    configurations: int = 1  # of the autotuned kernel with most of them
     threads: int = 0
     processes: int = 0
 
@@ -71,7 +71,7 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         launches=_items(header, "launches", _launch),
         traffic=_items(header, "traffic", lambda data: _build(Traffic, data)),
         changed=_items(header, "changed", lambda data: _checked(data, "str", "changed")),
-        autotuned=_checked(header.get("autotuned", False), "bool", "autotuned"),
+        configurations=_checked(header.get("configurations", 1), "int", "configurations"),
         threads=_checked(header.get("threads", 0), "int", "threads"),
         processes=_checked(header.get("processes", 0), "int", "processes"),
     )
@@ -104,7 +104,7 @@ def _writers(header: dict, blob: bytes, output: torch.Tensor | None) -> Writers 
         return None
     start, size = (_checked(maps[0].get(key), "int", key) for key in ("start", "size"))
     grid = [max(1, size) for size in _grid(maps[0].get("grid"))]
-    if size != 4 * output.numel() or start + size > len(blob):
+    if start < 0 or len(grid) != 3 or size != 4 * output.numel() or start + size > len(blob):
         raise ProtocolError("the map of writers does not fit the output")
     flat = torch.frombuffer(bytearray(blob[start : start + size]), dtype=torch.int32) if size else torch.empty(0)
     return Writers(flat.to(torch.int32).reshape(output.shape), grid)

@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
+from grader.verdict import FAIL, INCOMPLETE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
 
 if TYPE_CHECKING:
     from grader.session import Grading, TestResult
@@ -52,6 +52,8 @@ def end(writer, grading: Grading, alone: bool) -> None:
         _paragraph(writer, "This is not a mistake of yours.")
     elif grading.outcome == FAIL:
         _diagnosis(writer, grading)
+    elif grading.outcome == INCOMPLETE:
+        _paragraph(writer, f"Right so far: {len(grading.results)} of {grading.tests} tests were run.")
     else:
         _passed(writer, grading)
     _printed(writer, grading)
@@ -62,8 +64,8 @@ def end(writer, grading: Grading, alone: bool) -> None:
 def summary(writer, gradings: list[Grading]) -> None:
     """After several exercises: how many of each outcome, and the first that needs work."""
     writer.write_line("")
-    counts = {outcome: sum(g.outcome == outcome for g in gradings) for outcome in (PASS, FAIL, NOT_ATTEMPTED)}
-    words = {PASS: "passed", FAIL: "failed", NOT_ATTEMPTED: "not attempted"}
+    words = {PASS: "passed", FAIL: "failed", NOT_ATTEMPTED: "not attempted", INCOMPLETE: "not run completely"}
+    counts = {outcome: sum(g.outcome == outcome for g in gradings) for outcome in words}
     shown = ", ".join(f"{count} {words[outcome]}" for outcome, count in counts.items() if count)
     writer.write_line(f"{len(gradings)} exercises: {shown}.")
     open_ones = [grading for grading in gradings if grading.outcome != PASS]
@@ -75,13 +77,12 @@ def _diagnosis(writer, grading: Grading) -> None:
     for line in worst.verdict.lines:
         _paragraph(writer, line)
     if worst.verdict.kind != "file":
-        _paragraph(writer, f"Seen in: {worst.title} ({worst.verdict.note}).")
+        _paragraph(writer, f"Seen in: {worst.title} ({worst.verdict.case or worst.verdict.note}).")
     _tiles(writer, worst.verdict)
-    others = len({test.name for test in grading.failures} - {worst.name})
+    failed = len(grading.failures)
     reached, possible = grading.points
-    more = (
-        f" {others} more failed; one cause often explains several." if others and worst.verdict.kind != "file" else ""
-    )
+    several = failed > 1 and worst.verdict.kind != "file"
+    more = f" {failed} tests failed; one cause often explains several." if several else ""
     writer.write_line("")
     _paragraph(writer, f"{reached:g} of {possible:g} points.{more}")
     if worst.verdict.kind != "file":
@@ -129,6 +130,8 @@ def _next(grading: Grading) -> str:
         path = _shown(grading.run.submission.path)
         hints = f" Stuck? {_shown(folder.hints_file)}" if folder.hints_file.exists() else ""
         return f"Next: edit {where}{path} and run it again.{hints}"
+    if grading.outcome == INCOMPLETE:
+        return f"Next: {_command(grading)} runs all tests."
     following = folder.next()
     if following is None:
         return "Next: this was the last exercise. course.md says where to go from here."
@@ -155,7 +158,7 @@ def _paragraph(writer, text: str) -> None:
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - 2
     lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
     if text.startswith("Line "):
-        lines = [text if len(text) <= WIDEST - 2 else f"{text[: WIDEST - 6]} ..."]
+        lines = [text if len(text) <= WIDEST - 2 else f"{text[: WIDEST // 2]} ... {text[8 - WIDEST // 2 :]}"]
     elif text.startswith(("Again with", "Next:")):
         lines = [text]  # commands and paths stay in one piece
     for line in lines:

@@ -28,13 +28,21 @@ class Trial:
     dtype: torch.dtype
     bound: str
     constants: dict[str, int] = field(default_factory=dict)
+    config: int = 0  # of an autotuned kernel
+    arguments: list[str] = field(default_factory=list)  # their names, for the label
+
+    @property
+    def data_label(self) -> str:
+        """Shapes, layouts and dtype: "61 x 781 fp32"."""
+        labels = [data.label for data in self.data]
+        if len(set(labels)) > 1 and self.arguments:
+            labels = [f"{name} {label}" for name, label in zip(self.arguments, labels)]
+        return f"{', '.join(dict.fromkeys(labels))} {short_dtype(self.dtype)}"
 
     @property
     def label(self) -> str:
-        """Shapes, layouts, dtype and block sizes: "61 x 781 fp32, BLOCK_N = 256"."""
-        shapes = ", ".join(dict.fromkeys(data.label for data in self.data))
-        blocks = "".join(f", {name} = {value}" for name, value in self.constants.items())
-        return f"{shapes} {short_dtype(self.dtype)}{blocks}"
+        """The data and the block sizes: "61 x 781 fp32, BLOCK_N = 256"."""
+        return self.data_label + "".join(f", {name} = {value}" for name, value in self.constants.items())
 
 
 def short_dtype(dtype: torch.dtype) -> str:
@@ -91,7 +99,9 @@ class Run:
             specs.append(spec)
             blob += data
         writable = [exercise.returns] if exercise.fills_argument else []
-        request = RunRequest(exercise.entry, specs, writable, exercise.returns, trial.constants, **options)
+        request = RunRequest(
+            exercise.entry, specs, writable, exercise.returns, trial.constants, config=trial.config, **options
+        )
         limit = min(exercise.time_limit, LIMIT_AFTER_TIMEOUT) if self._timed_out else exercise.time_limit
         try:
             self._load()
@@ -126,9 +136,15 @@ class Run:
     def _answer(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
         answer, answer_blob = self._child.ask(header, blob, limit)
         if answer["kind"] == "fault":
+            self._forget_child()
             last = str(answer.get("message", "")).strip().splitlines()[-1:]
             raise MachineFault(f"the process that runs a submission failed in our own code: {''.join(last)[:200]}")
         return answer, answer_blob
+
+    @property
+    def fenced(self) -> bool:
+        """Whether the kernel keeps the child from writing outside of its folder."""
+        return self._child is None or self._child.fenced
 
     def _forget_child(self) -> None:
         if self._child is not None:
@@ -140,14 +156,14 @@ class Run:
     def files_changed_beside(self) -> list[str]:
         """Names of the exercise's files that were rewritten or deleted since the run began; deleted ones are put back.
 
-        Only where the child has no fence. The learner's own file is left out: an editor may have saved it meanwhile.
+        For children without a fence. The learner's own file is left alone: an editor may be saving it.
         """
         changed = [p for p, content in self._beside.items() if not p.exists() or p.read_bytes() != content]
         for path in changed:
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(self._beside[path])
-        return [path.name for path in changed if path != self.folder.learner_file]
+        return [path.name for path in changed]
 
     def end(self) -> None:
         self._forget_child()
@@ -155,4 +171,5 @@ class Run:
 
 def _files_of(folder: Folder) -> dict:
     """The exercise's own files and their bytes; they are few and small."""
-    return {path: path.read_bytes() for path in folder.path.glob("*") if path.is_file()}
+    files = (path for path in folder.path.glob("*") if path.is_file() and path != folder.learner_file)
+    return {path: path.read_bytes() for path in files}

@@ -15,7 +15,7 @@ from grader.exercise import Folder
 from grader.judge import Judge
 from grader.nursery import MachineFault, shared_nursery
 from grader.run import Run
-from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, Verdict, failed
+from grader.verdict import FAIL, INCOMPLETE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict, failed
 
 ITEMS = {"check": "right", "traffic": "traffic"}  # rubric item by fixture
 WAITS = "waits for right values"
@@ -41,6 +41,8 @@ class Grading:
     run: Run
     judge: Judge | None = None
     results: list[TestResult] = field(default_factory=list)
+    tests: int = 0  # in the test file, chosen or not
+    ended: bool = False
     fault: str | None = None  # a sentence about the machine or the grader; never the learner's
     started: float = 0.0
     seconds: float = 0.0
@@ -50,7 +52,9 @@ class Grading:
         outcomes = {test.verdict.outcome for test in self.results}
         if self.fault or FAIL in outcomes:
             return FAIL
-        return NOT_ATTEMPTED if NOT_ATTEMPTED in outcomes else PASS
+        if NOT_ATTEMPTED in outcomes:
+            return NOT_ATTEMPTED
+        return PASS if self.results and len(self.results) == self.tests else INCOMPLETE
 
     @property
     def failures(self) -> list[TestResult]:
@@ -105,6 +109,9 @@ class Session:
 
     # ---- pytest's hooks ---------------------------------------------------------------------------------------------
 
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        self.gradings[Folder.containing(item.path).id].tests += 1
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport):
         """No dots: the report has a line per test."""
@@ -121,10 +128,14 @@ class Session:
             report.begin(self._writer, grading)
         done = yield
         if nextitem is None or Folder.containing(nextitem.path) != grading.folder:
-            grading.run.end()
-            grading.seconds = time.monotonic() - grading.started
-            report.end(self._writer, grading, alone=len(self.gradings) == 1)
+            self._end(grading)
         return done
+
+    def _end(self, grading: Grading) -> None:
+        grading.ended = True
+        grading.run.end()
+        grading.seconds = time.monotonic() - grading.started
+        report.end(self._writer, grading, alone=len(self.gradings) == 1)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo):
@@ -156,6 +167,9 @@ class Session:
 
     def pytest_terminal_summary(self, terminalreporter) -> None:
         graded = [grading for grading in self.gradings.values() if grading.results]
+        for grading in graded:
+            if not grading.ended:  # pytest stopped early, as with -x
+                self._end(grading)
         if len(self.gradings) > 1 and graded:
             report.summary(self._writer, graded)
 

@@ -68,14 +68,26 @@ class KernelText:
 def kernel_text(tree: ast.Module) -> KernelText:
     text = KernelText([], set(), [])
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and any("jit" in ast.dump(d) for d in node.decorator_list):
+        if _is_kernel(node):
             text.names.append(node.name)
             _read_kernel(node, text)
     return text
 
 
+def is_in_kernel(tree: ast.Module, line: int) -> bool:
+    return any(node.lineno <= line <= node.end_lineno for node in ast.walk(tree) if _is_kernel(node))
+
+
+def _is_kernel(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and any("jit" in ast.dump(d) for d in node.decorator_list)
+
+
 def _read_kernel(kernel: ast.FunctionDef, text: KernelText) -> None:
+    tests = (node.test for node in ast.walk(kernel) if isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)))
+    scalar = {id(inner) for test in tests for inner in ast.walk(test)}  # conditions of the control flow are scalars
     for node in ast.walk(kernel):
+        if id(node) in scalar:
+            continue
         if isinstance(node, ast.BoolOp) or (isinstance(node, ast.Compare) and len(node.ops) > 1):
             text.boolean_lines.append(node.lineno)
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "program_id":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 PASS, FAIL, NOT_ATTEMPTED, SKIPPED = "pass", "fail", "not attempted", "skipped"
+INCOMPLETE = "incomplete"  # of an exercise: nothing failed, but not every test was run
 
 # Of several failures in one run the one with the most direct cause is explained: the first kind in this list.
 DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", "memory", "guess", "values", "cost")
@@ -20,6 +21,7 @@ class Verdict:
     kind: str = "values"  # of DIRECTNESS
     line: int = 0  # in the learner's file: where to look next
     note: str = ""  # beside the test's name: what was judged, or how well it went
+    case: str = ""  # a failed call in full: shapes, layouts, dtype, block sizes
     tiles: list[str] = field(default_factory=list)  # a map of right and wrong tiles
     figures: dict[str, float] = field(default_factory=dict)  # what was measured, by name
 

@@ -64,7 +64,7 @@ def test_a_right_kernel_passes_from_any_folder(course):
     write(course, "01_masked_add", (ROOT / "solutions/01_masked_add/masked_add.py").read_text())
     done = run(".", cwd=course / "exercises" / "01_masked_add")
     assert done.status == 0 and done.err == ""
-    assert len([line for line in done.lines if line.startswith("  pass  ")]) == 10
+    assert len([line for line in done.lines if line.startswith("  pass  ")]) == 11
     assert "Passed in" in done.out
     assert done.lines[-1] == "  Next: 02_strided_blocks. Open ../02_strided_blocks/README.md"
 
@@ -77,9 +77,8 @@ def test_a_wrong_kernel_is_diagnosed_and_the_seed_repeats_it(course):
     assert "past the end of each row take part in the sum" in done.out
     assert "First wrong element: z[" in done.out and "expected" in done.out
     assert re.search(r"^  -     each element is read and written once +waits for right values$", done.out, re.M)
-    assert done.lines[-1].startswith(
-        f"  Next: edit {path.relative_to(course)} and run it again. Stuck? hints/03_softmax.md"
-    )
+    next_step = f"  Next: edit line 16 of {path.relative_to(course)} and run it again. Stuck? hints/03_softmax.md"
+    assert done.lines[-1] == next_step
     assert max(map(len, done.lines)) <= 120
     seed = re.search(r"--seed (\d+)", done.out)[1]
     again = [run("exercises/03_softmax", "--seed", seed, cwd=course).out for _ in range(2)]
@@ -97,10 +96,25 @@ def test_a_partly_filled_stub_says_which_region_is_empty(course):
     assert "The marked region in masked_add_kernel is still empty." in done.out
 
 
-def test_one_test_alone_can_be_chosen(course):
+def test_a_part_of_the_tests_is_no_pass(course):
     write(course, "03_softmax", (ROOT / SOFTMAX).read_text())
-    done = run("exercises/03_softmax", "-k", "one_column", cwd=course)
+    done = run("exercises/03_softmax", "-k", "one_column", "--result", "out.json", cwd=course)
     assert done.status == 0 and len([line for line in done.lines if line.startswith("  pass  ")]) == 2
+    assert "Right so far: 2 of 17 tests were run." in done.out and "Passed" not in done.out
+    assert json.loads((course / "out.json").read_text())["outcome"] == "incomplete"
+    run("exercises/03_softmax", "-k", "no_such_test", "--result", "out.json", cwd=course)
+    assert json.loads((course / "out.json").read_text())["outcome"] == "incomplete"
+
+
+def test_stopping_at_the_first_failure_still_diagnoses(course):
+    write(course, "03_softmax", (ROOT / SOFTMAX).read_text().replace("mask=mask)", "mask=cols <= N)"))
+    done = run("exercises/03_softmax", "-x", cwd=course)
+    assert "lets lanes outside of z through" in done.out and "--seed" in done.out
+
+
+def test_naming_the_learners_file_grades_it(course):
+    path = write(course, "04_transpose", (ROOT / "solutions/04_transpose/transpose.py").read_text())
+    assert "Passed in" in run(path, cwd=course).out
 
 
 def test_several_exercises_end_with_a_summary(course):
@@ -117,7 +131,7 @@ def test_the_result_is_complete_json(course, tmp_path):
     assert done.status == 0
     result = json.loads((course / "out.json").read_text())
     assert result["exercise"] == "04_transpose" and result["outcome"] == "pass" and result["fault"] is None
-    assert result["seed"] == 5 and result["device"] == "cpu" and result["points"] == result["possible"] == 10
+    assert result["seed"] == 5 and result["device"] == "cpu" and result["points"] == result["possible"] == 12
     assert {"python", "torch", "triton", "numpy"} <= result["versions"].keys()
     assert {"name", "item", "hidden", "outcome", "points", "message"} <= result["tests"][0].keys()
     assert [path.name for path in course.iterdir() if "out" in path.name] == ["out.json"]
@@ -128,7 +142,7 @@ def test_points_come_from_the_marker(course):
     text = path.read_text().replace("def test_one_row", "@pytest.mark.points(2.5)\ndef test_one_row")
     path.write_text(text.replace("from grader", "import pytest\n\nfrom grader", 1))
     run("exercises/04_transpose", "--submission", "solutions", "--result", "out.json", cwd=course)
-    assert json.loads((course / "out.json").read_text())["points"] == 11.5
+    assert json.loads((course / "out.json").read_text())["points"] == 13.5
 
 
 @pytest.mark.parametrize(
@@ -136,6 +150,7 @@ def test_points_come_from_the_marker(course):
     [
         (["--submission", "nowhere.py"], "--submission nowhere.py: there is no such file or folder."),
         (["--device", "cuda"], "--device cuda: this version judges"),
+        (["--result", "no/such/folder/out.json"], "there is no folder"),
         (["--seed", "-3"], "--seed: a whole number from 0 to 2**63 - 1 was expected."),
     ],
 )

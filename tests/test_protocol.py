@@ -66,6 +66,8 @@ def test_a_tensor_of_any_layout_comes_back(tensor):
         {"shape": [1 << 60, 0]},
         {"offset": 0.0},
         {"size": None},
+        {"shape": [1 << 47, 1 << 47], "strides": [0, 0]},
+        {"dtype": ["float32"]},
         {"shape": "23"},
     ],
 )
@@ -94,6 +96,7 @@ def reply(**fields) -> dict:
         {"writers": [{"start": 0, "size": 4, "grid": []}]},
         {"writers": [{"start": 0, "size": 24, "grid": "1"}]},
         {"writers": [{"start": 0, "size": 24, "grid": []}]},
+        {"writers": [{"start": -4, "size": 24, "grid": [1, 1, 1]}]},
         {"traffic": [{"argument": "x", "read": 1e9}]},
         {"error": []},
         {"findings": [{"kind": "unwritten", "argument": "x"}]},

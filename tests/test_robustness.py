@@ -64,6 +64,15 @@ SENTENCES = {
     "device is cuda": (RIGHT.replace("torch.empty_like(x)", 'torch.empty_like(x, device="cuda")'), "There is no GPU"),
     "kernel never launched": (RIGHT.replace(LAUNCH, ""), "returned without launching a kernel"),
     "exception in the host code": (host("raise KeyError('lost')"), "masked_add raises KeyError in line 17: 'lost'"),
+    "grid is a number": (
+        RIGHT.replace("(triton.cdiv(x.numel(), 1024),)", "triton.cdiv(x.numel(), 1024)"),
+        "the grid must be a tuple, such as (n,)",
+    ),
+    "grid is a float": (
+        RIGHT.replace("triton.cdiv(x.numel(), 1024)", "x.numel() / 1024"),
+        "the grid must hold whole numbers: triton.cdiv rounds up",
+    ),
+    "torch in the kernel": (kernel("torch.arange(4)"), "torch is called in the kernel in line 12"),
     "exception in the kernel": (kernel("tl.arange(0, 7)"), "Your kernel raises ValueError in line 12"),
     "wrong name in the kernel": (kernel("undefined_name + 1"), "Your kernel raises NameError in line 12"),
     "endless recursion": (host("masked_add(x, y)"), "raises RecursionError"),
@@ -182,6 +191,26 @@ def _command(pid: str) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def test_a_forked_process_is_ended_too(bench, tmp_path):
+    """A fork shares its parent's environment as it was when that was started; its folder gives it away."""
+    body = (
+        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        import time\n        time.sleep(4321)\n"
+    )
+    body += "    os._exit(0)"
+    judged = bench(host(body))
+    judged.check(normal(100), normal(100))
+    folder = judged.run._child.folder
+    judged.run.end()
+    assert not [pid for pid in _pids() if _folder_of(pid) == str(folder)]
+
+
+def _folder_of(pid: str) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        return ""
 
 
 def test_the_temporary_folder_is_removed(bench):

@@ -41,10 +41,15 @@ def test_no_element(check):
 
 def test_another_block_size_gives_the_same_result(check):
     check(normal(1009), normal(1009), BLOCK_N=256)
+    check(normal(3001), normal(3001), BLOCK_N=2048)
 
 
 def test_each_element_is_read_and_written_once(traffic):
     traffic(normal(2411), normal(2411), reads=1, writes=1)
+
+
+def test_a_program_adds_a_block_and_not_one_element(traffic):
+    traffic(normal(2048), normal(2048), programs=128)
 
 
 def test_no_program_is_idle(traffic):

@@ -1,6 +1,6 @@
 """02 · Strided blocks: what a right kernel must do."""
 
-from grader import Exercise, normal, output
+from grader import Exercise, normal, output, special
 
 exercise = Exercise(
     entry="strided_copy",
@@ -64,8 +64,13 @@ def test_the_source_is_one_row_seen_many_times(check):
     check(normal(37, 153).expanded(), output(37, 153))
 
 
+def test_infinities_nan_and_minus_zero_are_copied_too(check):
+    check(special(normal(37, 153)), output(37, 153))
+
+
 def test_another_tile_gives_the_same_result(check):
     check(normal(37, 53), output(37, 53), BLOCK_M=16, BLOCK_N=8)
+    check(normal(137, 153), output(137, 153), BLOCK_M=64, BLOCK_N=128)
 
 
 def test_each_element_is_read_and_written_once(traffic):

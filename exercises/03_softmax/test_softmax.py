@@ -2,7 +2,7 @@
 
 import torch
 
-from grader import Exercise, falling, normal, with_some
+from grader import Exercise, falling, leading, normal, with_some
 
 exercise = Exercise(
     entry="softmax",
@@ -30,6 +30,10 @@ def test_one_column_past_a_power_of_two(check):
     check(normal(12, 257))
 
 
+def test_a_row_of_two_thousand_columns(check):
+    check(normal(3, 2000))
+
+
 def test_one_column(check):
     check(normal(12, 1))
 
@@ -42,6 +46,10 @@ def test_large_values_stay_finite(check):
     check(normal(12, 200) * 3 + 300)
 
 
+def test_values_far_below_zero_are_like_any_others(check):
+    check(normal(12, 200) * 100 - 50000)
+
+
 def test_small_probabilities_keep_their_digits(check):
     check(falling(8, 200))
 
@@ -52,6 +60,10 @@ def test_the_largest_value_may_stand_anywhere(check):
 
 def test_minus_infinity_has_probability_zero(check):
     check(with_some(float("-inf"), normal(12, 200)))
+
+
+def test_a_row_may_begin_with_minus_infinity(check):
+    check(leading(float("-inf"), normal(8, 300)))
 
 
 def test_the_input_is_a_transposed_view(check):

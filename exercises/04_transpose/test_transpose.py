@@ -1,6 +1,6 @@
 """04 · Tiled transpose: what a right kernel must do."""
 
-from grader import Exercise, normal
+from grader import Exercise, normal, special
 
 exercise = Exercise(
     entry="transpose",
@@ -44,8 +44,16 @@ def test_rows_of_the_input_are_padded(check):
     check(normal(77, 131).padded())
 
 
+def test_infinities_nan_and_minus_zero_are_turned_too(check):
+    check(special(normal(77, 131)))
+
+
 def test_a_tile_need_not_be_square(check):
     check(normal(77, 131), BLOCK_M=16, BLOCK_N=32)
+
+
+def test_larger_tiles_give_the_same_result(check):
+    check(normal(137, 150), BLOCK_M=128, BLOCK_N=128)
 
 
 def test_each_element_is_read_and_written_once(traffic):

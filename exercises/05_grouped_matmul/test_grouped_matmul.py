@@ -24,7 +24,7 @@ def test_no_size_is_a_multiple_of_its_block(check):
 
 
 def test_the_last_group_has_fewer_rows_of_tiles(check):
-    check(normal(97, 131), normal(131, 67), **SMALL)
+    check(normal(131, 97), normal(97, 67), **SMALL)  # 5 rows of tiles: two groups of 2, one of 1
 
 
 def test_one_step_past_a_full_block_of_k(check):

@@ -21,8 +21,8 @@ def check(folders: list[Folder], workers: int, say: Callable[[str], None]) -> in
     """Says one line per exercise and one per complaint; the number of complaints."""
     context = get_context("spawn")  # fork would copy threads and locks of torch
     with ProcessPoolExecutor(workers, mp_context=context, initializer=proof.prepare) as pool:
-        running = {folder: [pool.submit(proof.run, item) for item in proof.proofs_of(folder)] for folder in folders}
         constants = {folder: pool.submit(_constants, folder) for folder in folders}
+        running = {folder: [pool.submit(proof.run, item) for item in proof.proofs_of(folder)] for folder in folders}
         total = 0
         for folder, jobs in running.items():
             complaints = list(_static_complaints(folder)) + constants[folder].result()

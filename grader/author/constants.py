@@ -91,5 +91,6 @@ def _candidates(
         yield "the previous result", before.to(fresh.dtype)
     for name, tensor in zip(exercise.arguments, inputs):
         # An input that is the right result (a copy, a softmax of one column of ones) proves nothing by passing.
-        if tensor.shape == ref.shape and not torch.equal(tensor.double(), ref):
+        same = tensor.shape == ref.shape and torch.equal(tensor.double().nan_to_num(), ref.nan_to_num())
+        if tensor.shape == ref.shape and not same:
             yield f"{name} itself", tensor.contiguous()

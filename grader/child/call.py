@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -21,7 +22,7 @@ MOST_POISONED = 256 << 20  # bytes
 
 
 class Call:
-    def __init__(self, file: LearnerFile, request: RunRequest, blob: bytes, earlier: Any = None):
+    def __init__(self, file: LearnerFile, request: RunRequest, blob: bytes, earlier: Iterable[Any] = ()):
         self.file, self.request, self.blob = file, request, blob
         self.checker = MemoryChecker(
             file.path, order=request.order, fill=request.fill, count_traffic=request.count_traffic,
@@ -33,7 +34,7 @@ class Call:
             self.checker.shadow_of(tensor, name=name, read_only=name not in request.writable)
         self.error: Failure | None = None
         self.result: Any = None
-        self.earlier = earlier  # what the call before this one returned
+        self.earlier = earlier  # what the calls before this one returned
 
     def run(self) -> tuple[dict, bytes]:
         """The fields of the reply and its blob."""
@@ -48,7 +49,7 @@ class Call:
     @contextmanager
     def watched(self):
         """With the memory checker and the refusals on, and the request's constants in place."""
-        AutotuneChoice.last, AutotuneChoice.met = self.request.last_config, False
+        AutotuneChoice.index, AutotuneChoice.most = self.request.config, 1
         with ExitStack() as stack:
             stack.enter_context(self.file.with_constants(self.request.constants))
             stack.enter_context(checked_memory(self.checker))
@@ -80,7 +81,7 @@ class Call:
             "launches": [asdict(launch) for launch in self.checker.launches],
             "traffic": [asdict(traffic) for traffic in self.checker.traffic()],
             "changed": self._changed(),
-            "autotuned": AutotuneChoice.met,
+            "configurations": AutotuneChoice.most,
         }
         return reply, blob
 
@@ -100,7 +101,7 @@ class Call:
         described["device"] = result.device.type
         if not tensors.is_plain(result):
             return described
-        if tensors.is_plain(self.earlier) and _same_storage(self.earlier, result):
+        if any(tensors.is_plain(other) and _same_storage(other, result) for other in self.earlier):
             described["shares_with"] = "the result of an earlier call"
         for name, tensor in self.arguments.items():
             if _same_storage(tensor, result):

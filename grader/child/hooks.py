@@ -36,7 +36,7 @@ def _launch(checker, original):
         grid = executor.grid
 
         def noted_grid(meta):  # asked for after the arguments are registered
-            given = grid(meta) if callable(grid) else grid
+            given = _whole(grid(meta) if callable(grid) else grid)
             checker.grid_given(given)
             return given
 
@@ -49,6 +49,14 @@ def _launch(checker, original):
             checker.end_launch()
 
     return launch
+
+
+def _whole(grid):
+    if not isinstance(grid, (tuple, list)):
+        raise TypeError("the grid must be a tuple, such as (n,)")
+    if not all(hasattr(size, "__index__") for size in grid):
+        raise TypeError("the grid must hold whole numbers: triton.cdiv rounds up")
+    return tuple(int(size) for size in grid)
 
 
 def _register_arguments(checker, original):
@@ -123,6 +131,7 @@ def _store(checker, original):
 def _atomic(checker, original):
     def read_modify_write(builder, operation, pointers, values, mask, *rest, **named):
         checker.launch.atomics = True
+        checker.note_semantics(rest[0] if rest else None)
         access = checker.access(pointers, _as_handle(mask), "atomic")
         return original(builder, operation, access.pointers, values, access.mask, *rest, **named)
 
@@ -132,6 +141,7 @@ def _atomic(checker, original):
 def _compare_and_swap(checker, original):
     def compare_and_swap(builder, pointers, expected, values, *rest, **named):
         checker.launch.atomics = True
+        checker.note_semantics(rest[0] if rest else None)
         access = checker.access(pointers, None, "atomic")
         if access.mask is not None and not access.mask.data.all():  # it takes no mask: all lanes, or none
             return make_handle(np.array(expected.data), expected.dtype)

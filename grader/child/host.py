@@ -12,6 +12,7 @@ import resource
 import signal
 import sys
 import traceback
+from collections import deque
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,10 +25,11 @@ from grader.child.call import Call
 from grader.child.hooks import missing_hooks
 from grader.child.interpreter import apply_fixes
 from grader.child.learner import LearnerFile
-from grader.protocol import LENGTHS, RunRequest, TensorSpec, pack, unpack_header, unpack_lengths
+from grader.protocol import LENGTHS, Failure, RunRequest, TensorSpec, pack, unpack_header, unpack_lengths
 
 MORE_MEMORY = 2 << 30  # address space for the learner's data, beyond what the libraries have mapped
 MOST_FILE_BYTES = 64 << 20
+MOST_CPU_SECONDS = 600  # of a whole run; the parent's own limits are far below, but a parent may be killed
 
 
 class Pipe:
@@ -69,12 +71,14 @@ class Host:
         self.file: LearnerFile | None = None
         self.threads_before = _threads()
         self.output = sys.stdout
-        self.earlier: object = None
+        self.earlier = deque(maxlen=8)  # kept alive, so that a new result cannot get their memory by chance
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         try:
             handler = {"load": self.load, "run": self.run}[header["kind"]]
             reply, reply_blob = handler(header, blob)
+        except MemoryError:  # what the learner keeps leaves no room for an answer
+            return {"kind": "ran", "error": asdict(Failure("memory", "MemoryError"))}, b""
         except BaseException:  # a mistake of ours, or of the parent's; never the learner's
             return {"kind": "fault", "message": traceback.format_exc()[-4000:]}, b""
         with contextlib.suppress(Exception):  # what the learner printed, if their file left us an output
@@ -96,7 +100,7 @@ class Host:
         fields["arguments"] = [TensorSpec.from_json(spec, len(blob)) for spec in header["arguments"]]
         call = Call(self.file, RunRequest(**fields), blob, self.earlier)
         reply, reply_blob = call.run()
-        self.earlier = call.result  # kept alive, so that a new result cannot get its memory by chance
+        self.earlier.append(call.result)
         return {"kind": "ran", **reply}, reply_blob
 
 
@@ -132,6 +136,7 @@ def _limit_resources() -> None:
         (resource.RLIMIT_AS, mapped + MORE_MEMORY),
         (resource.RLIMIT_FSIZE, MOST_FILE_BYTES),
         (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CPU, MOST_CPU_SECONDS),
     ):
         _, most = resource.getrlimit(limit)
         value = value if most == resource.RLIM_INFINITY else min(value, most)

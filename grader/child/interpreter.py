@@ -11,10 +11,10 @@ from triton.runtime.autotuner import Autotuner
 
 
 class AutotuneChoice:
-    """Nothing is timed here, so which configuration an autotuned kernel gets is a choice: the first or the last."""
+    """Nothing is timed here, so which configuration an autotuned kernel gets is a choice."""
 
-    last = False
-    met = False  # whether a kernel with several configurations ran since this was reset
+    index = 0  # modulo the number of configurations
+    most = 1  # configurations of any kernel that ran since this was reset
 
 
 def apply_fixes() -> list[str]:
@@ -82,9 +82,9 @@ def pick_autotune_config() -> None:
     original_run = Autotuner.run
 
     def bench(autotuner, *args, config, **meta):
-        AutotuneChoice.met = True
-        position = next(i for i, candidate in enumerate(autotuner.configs) if candidate is config)
-        return [float(-position if AutotuneChoice.last else position)] * 3
+        AutotuneChoice.most = max(AutotuneChoice.most, len(autotuner.configs))
+        chosen = autotuner.configs[AutotuneChoice.index % len(autotuner.configs)]
+        return [0.0 if config is chosen else 1.0] * 3
 
     def run(autotuner, *args, **kwargs):
         autotuner.cache.clear()  # the choice may differ from that of the call before

@@ -13,6 +13,7 @@ from types import ModuleType
 
 from triton.runtime.errors import InterpreterError
 
+from grader.child.refusals import PoisonedAllocations
 from grader.protocol import Failure
 
 MOST_MESSAGE, MOST_NAMES = 500, 64
@@ -48,7 +49,8 @@ class LearnerFile:
             spec = importlib.util.spec_from_file_location(self.stem, self.path)
             module = importlib.util.module_from_spec(spec)
             sys.modules[self.stem] = module  # where inspect, and so Triton, looks for the source
-            spec.loader.exec_module(module)
+            with PoisonedAllocations():
+                spec.loader.exec_module(module)
         except BaseException as error:  # a learner's file may raise anything, SystemExit too
             sys.modules.pop(self.stem, None)
             return self.failure(error, "load")

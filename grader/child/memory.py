@@ -15,7 +15,7 @@ from triton.runtime import interpreter
 from grader.child.geometry import Geometry
 from grader.child.pointers import ADDRESS_MASK, TAG_SHIFT, Access, View, distinct, is_increasing, item_size, make_handle
 from grader.child.reports import MOST_REPORTS, Report, Reports
-from grader.child.shadow import ATOMIC, NOBODY, Shadow
+from grader.child.shadow import ATOMIC, NOBODY, Order, Shadow
 from grader.protocol import Finding, Launch, Traffic
 
 
@@ -46,7 +46,7 @@ class MemoryChecker:
         self.grid, self.dimensions = (1, 1, 1), 3
         self.program, self.permutation = 0, None
         self.idle = False  # the running program has not touched memory yet
-        self.ordered: set[int] = set()  # programs that an atomic has ordered before this one
+        self.after = Order()  # what atomics have ordered before this program
 
     def begin_launch(self, kernel: str, arguments: list[tuple[str, object]]) -> None:
         self._forget_launch()
@@ -93,7 +93,7 @@ class MemoryChecker:
         self.program = (x * size_y + y) * size_z + z
         if self.permutation is not None:
             self.program = int(self.permutation[self.program])
-        self.ordered = set()
+        self.after.begin_program()
         return self.index_of(self.program)
 
     def _end_program(self) -> None:
@@ -166,11 +166,11 @@ class MemoryChecker:
         shadow = view.shadow
         units = shadow.units_of(active - view.base, item)
         if kind == "load":
-            sights = shadow.note_load(units, self.program, self.ordered)
+            sights = shadow.note_load(units, self.program, self.after)
             shadow.bytes_read += self._bytes_read(shadow, units, active, item)
         else:
             note = shadow.note_store if kind == "store" else shadow.note_atomic
-            sights = note(units, self.program, self.ordered)
+            sights = note(units, self.program, self.after)
             shadow.bytes_written += item * (distinct(active) if self.count_traffic else active.size)
             if shadow.read_only:
                 self.report("input-written", view, int(active[0]), active.size)
@@ -189,6 +189,12 @@ class MemoryChecker:
         """The program's place in a GPU's order, in which the first axis counts fastest."""
         x, y, z = self.index_of(self.program)
         return x + self.grid[0] * (y + self.grid[1] * z)
+
+    def note_semantics(self, semantics: object) -> None:
+        """Of the atomic under way: relaxed orders nothing, acquire and release order one side each."""
+        name = getattr(semantics, "name", "ACQUIRE_RELEASE")
+        self.after.joins = name in ("ACQUIRE", "ACQUIRE_RELEASE")
+        self.after.publishes = name in ("RELEASE", "ACQUIRE_RELEASE")
 
     def note_masked_fill(self) -> None:
         """A load without `other` had lanes masked off by its own mask."""

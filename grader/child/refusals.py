@@ -19,6 +19,8 @@ import triton
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from grader.child.tensors import poison
+
 EMPTY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 FILLED = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"}
 FILLS = {"fill_", "zero_"}
@@ -105,12 +107,29 @@ class _Operations(TorchDispatchMode):
         if name in EMPTY or name in FILLED:
             return operation._overloadname != "out"
         if name in FILLS:
-            return not any(isinstance(value, torch.Tensor) for value in args[1:])
+            return all(_is_number(value) for value in args[1:])
         return name == "set_" or getattr(operation, "is_view", False)
+
+
+class PoisonedAllocations(TorchDispatchMode):
+    """While a file is imported: what torch.empty makes there holds poison, not zeros by chance."""
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        result = operation(*args, **(kwargs or {}))
+        if operation._schema.name.removeprefix("aten::") in EMPTY and result.device.type == "cpu":
+            poison(result)
+        return result
 
 
 class _NoModes(torch._C._DisableTorchDispatch):
     """Operations inside are not looked at."""
+
+
+def _is_number(value: object) -> bool:
+    """A number, or the tensor that torch makes of one in `z[:] = 0`: alone in its memory."""
+    if not isinstance(value, torch.Tensor):
+        return True
+    return value.dim() == 0 and value.untyped_storage().nbytes() == value.element_size()
 
 
 def _as_written(function) -> str:

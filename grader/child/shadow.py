@@ -31,6 +31,31 @@ class Sight:
     other: int = NOBODY  # the other program
 
 
+class Order:
+    """What this program is ordered after: for each other program, everything it did until that time.
+
+    The clock ticks at every atomic that may be a lock or a ticket. What a program did before its atomic is seen by
+    those who meet it there later; what it does afterwards is not.
+    """
+
+    def __init__(self) -> None:
+        self.clock = 0
+        self.after: dict[int, int] = {}
+        self.joins = self.publishes = True  # by the memory semantics of the atomic under way
+
+    def begin_program(self) -> None:
+        self.after = {}
+
+    def meet(self, released: dict[int, int], program: int) -> None:
+        """An atomic on a unit where `released` programs did theirs."""
+        if self.joins:
+            for other, until in released.items():
+                self.after[other] = max(until, self.after.get(other, -1))
+        if self.publishes:
+            for other, until in (self.after | {program: self.clock}).items():
+                released[other] = max(until, released.get(other, -1))
+
+
 class Shadow:
     def __init__(self, tensor: torch.Tensor, *, name: str = "", initialised: bool = True, read_only: bool = False):
         storage = tensor.untyped_storage()
@@ -51,7 +76,9 @@ class Shadow:
         self.reader: np.ndarray | None = None
         self.group: np.ndarray | None = None  # the group of programs that read each unit last
         self.written = False
-        self.released: dict[int, set[int]] = {}  # unit -> programs ordered before whoever does the next atomic on it
+        self.written_at: np.ndarray | None = None  # when, by the clock that atomics tick
+        self.read_at: np.ndarray | None = None
+        self.released: dict[int, dict[int, int]] = {}  # unit -> what the next atomic there is ordered after
 
     @property
     def units(self) -> int:
@@ -80,7 +107,7 @@ class Shadow:
 
     def _refine(self, unit: int) -> None:
         factor, self.unit = self.unit // unit, unit
-        for name in ("initialised", "last_writer", "writer", "reader", "group"):
+        for name in ("initialised", "last_writer", "writer", "reader", "group", "written_at", "read_at"):
             table = getattr(self, name)
             if table is not None:
                 setattr(self, name, np.repeat(table, factor)[: self.units])
@@ -101,32 +128,45 @@ class Shadow:
 
     # ---- accesses ---------------------------------------------------------------------------------------
 
-    def note_load(self, units: np.ndarray, program: int, ordered: set[int]) -> Iterator[Sight]:
+    def note_load(self, units: np.ndarray, program: int, order: Order) -> Iterator[Sight]:
         if self.written or self.initialised is not None:
             writer = self.writer[units]
             if self.initialised is not None:
                 yield from _sights("uninitialised-read", (writer == NOBODY) & ~self.initialised[units])
-            yield from _races("race-read-after-write", (writer >= 0) & (writer != program), writer, ordered)
+            foreign = (writer >= 0) & (writer != program)
+            yield from _races("race-read-after-write", foreign, writer, order, self.written_at, units)
         reader = self.reader[units]
+        if order.clock:
+            self.read_at = self._noted(self.read_at, units, order.clock)
         self.reader[units] = np.where((reader == NOBODY) | (reader == program), np.int32(program), np.int32(SEVERAL))
 
-    def note_store(self, units: np.ndarray, program: int, ordered: set[int]) -> Iterator[Sight]:
+    def note_store(self, units: np.ndarray, program: int, order: Order) -> Iterator[Sight]:
         writer, reader = self.writer[units], self.reader[units]
-        yield from _races("race-write-write", (writer >= 0) & (writer != program), writer, ordered)
-        yield from _races("race-write-after-read", (reader != NOBODY) & (reader != program), reader, ordered)
+        foreign = (writer >= 0) & (writer != program)
+        yield from _races("race-write-write", foreign, writer, order, self.written_at, units)
+        foreign = (reader != NOBODY) & (reader != program)
+        yield from _races("race-write-after-read", foreign, reader, order, self.read_at, units)
         self.writer[units] = program
+        if order.clock:
+            self.written_at = self._noted(self.written_at, units, order.clock)
         self.written = True
 
-    def note_atomic(self, units: np.ndarray, program: int, ordered: set[int]) -> Iterator[Sight]:
+    def _noted(self, times: np.ndarray | None, units: np.ndarray, clock: int) -> np.ndarray:
+        times = np.zeros(self.units, np.int32) if times is None else times
+        times[units] = clock
+        return times
+
+    def note_atomic(self, units: np.ndarray, program: int, order: Order) -> Iterator[Sight]:
         """Atomics of several programs are fine; an atomic after another program's plain store is not."""
         writer = self.writer[units]
-        yield from _races("race-atomic-after-write", (writer >= 0) & (writer != program), writer, ordered)
+        foreign = (writer >= 0) & (writer != program)
+        yield from _races("race-atomic-after-write", foreign, writer, order, self.written_at, units)
         self.writer[units] = np.where(writer >= 0, writer, np.int32(ATOMIC - program))  # a plain store stays in sight
         self.written = True
         if units.size <= MOST_LOCKS:
-            for unit in units.tolist():  # from here on it is ordered after those who did one there before
-                ordered |= self.released.setdefault(unit, set())
-                self.released[unit] |= ordered | {program}
+            for unit in units.tolist():
+                order.meet(self.released.setdefault(unit, {}), program)
+            order.clock += 1
 
     def count_fresh(self, units: np.ndarray, group: int) -> int:
         """How many different units no program of this group has read before."""
@@ -168,7 +208,13 @@ def _sights(kind: str, bad: np.ndarray, others: np.ndarray | None = None) -> Ite
         yield Sight(kind, position, int(bad.sum()), NOBODY if others is None else int(others[position]))
 
 
-def _races(kind: str, bad: np.ndarray, others: np.ndarray, ordered: set[int]) -> Iterator[Sight]:
-    if ordered and bad.any():  # an atomic has ordered this program after some; of SEVERAL it cannot be told
-        bad = bad & ~np.isin(others, [*ordered, SEVERAL])
+def _races(
+    kind: str, bad: np.ndarray, others: np.ndarray, order: Order, times: np.ndarray | None, units: np.ndarray
+) -> Iterator[Sight]:
+    if order.after and bad.any():  # an atomic has ordered this program after some; of SEVERAL it cannot be told
+        seen = np.full(others.shape, -1, np.int32)
+        for other, until in order.after.items():
+            seen[others == other] = until
+        when = 0 if times is None else times[units]
+        bad = bad & (when > seen) & (others != SEVERAL)
     yield from _sights(kind, bad, others)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from grader.exercise import Exercise
 from grader.explain.evidence import count_text
+from grader.protocol import Launch
 from grader.reply import Reply
 from grader.verdict import PASS, Verdict, failed
 
@@ -19,6 +21,7 @@ class TrafficLimits:
     reads: dict[str, float] = field(default_factory=dict)
     writes: float = 1
     idle: int | None = None  # programs that may touch no memory; None: not asked
+    programs: int | None = None  # programs of all launches; None: not asked
 
 
 def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
@@ -35,14 +38,23 @@ def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_
     idle = sum(launch.idle for launch in reply.launches)
     if limits.idle is not None and idle > limits.idle:
         return failed("too-many-programs", *_too_many_programs(reply, idle), kind="cost")
-    shown = [f"{name} {times_read[name]:.3g}" for name in limits.reads if name in times_read]
-    return Verdict(PASS, note=", ".join([*shown, f"{exercise.returns} {written:.3g}"]))
+    launched = sum(_programs(launch) for launch in reply.launches)
+    if limits.programs is not None and launched > limits.programs:
+        sentence = f"{launched} programs are launched; {limits.programs} are more than enough: give each a block."
+        return failed("too-many-programs", sentence, kind="cost")
+    if limits.idle is not None or limits.programs is not None:
+        return Verdict(PASS, note=f"{count_text(launched, 'program')}, {idle or 'none'} idle")
+    shown = [f"{name} read {_times(times_read[name])}" for name in limits.reads if name in times_read]
+    return Verdict(PASS, note=", ".join([*shown, f"{exercise.returns} written {_times(written)}"]))
 
 
 def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple[str, ...]:
     enough = f"{_times(most)} {'is' if most == 1 else 'are'} enough."
     if at_once == 1:
-        return f"{name} is read {_times(times)}; {enough}", "Each read of a byte takes the same time as the first."
+        return (
+            f"{name} is read {_times(times)}; {enough}",
+            "What was read once can stay with the program: load it once.",
+        )
     return (
         f"{name} is read {_times(times)} when {at_once} neighbouring programs share what they read; {enough}",
         "Programs that run at the same time should work on tiles that need the same rows and columns.",
@@ -50,13 +62,16 @@ def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple
 
 
 def _too_many_programs(reply: Reply, idle: int) -> tuple[str, ...]:
-    grid = reply.launches[0].grid
-    total = grid[0] * (grid[1] if len(grid) > 1 else 1) * (grid[2] if len(grid) > 2 else 1)
+    total = sum(_programs(launch) for launch in reply.launches)
     return (
         f"{count_text(idle, 'program')} of {total} {'has' if idle == 1 else 'have'} nothing to do: the grid is larger "
         "than needed.",
-        f"Launched: {tuple(grid)}. One program per block is enough, rounded up.",
+        f"The grid is {tuple(reply.launches[0].grid)}. One program per block is enough, rounded up.",
     )
+
+
+def _programs(launch: Launch) -> int:
+    return math.prod(launch.grid)
 
 
 def _times(number: float) -> str:

@@ -33,6 +33,14 @@ class Evidence:
     def kernel_text(self) -> KernelText:
         return kernel_text(self.submission.tree)
 
+    @property
+    def missing_axis_text(self) -> str:
+        """ "the kernel uses tl.program_id(1), but the grid has 1 axis", or "" """
+        axes = max((len(launch.grid) for launch in self.reply.launches), default=3)
+        missing = [axis for axis in sorted(self.kernel_text.axes) if isinstance(axis, int) and axis >= axes]
+        plural = "axis" if axes == 1 else "axes"
+        return f"the kernel uses tl.program_id({missing[0]}), but the grid has {axes} {plural}" if missing else ""
+
     def argument(self, name: str) -> torch.Tensor | None:
         """An argument of the entry, or the output where `name` is the result's."""
         if name in self.exercise.arguments:

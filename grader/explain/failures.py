@@ -9,7 +9,7 @@ from grader.exercise import Exercise
 from grader.protocol import Failure
 from grader.reply import Reply
 from grader.run import Trial, short_dtype
-from grader.submission import Submission
+from grader.submission import Submission, is_in_kernel
 from grader.verdict import Verdict, failed
 
 FILE_SENTENCES = {
@@ -33,6 +33,20 @@ CALL_SENTENCES = {
     "host": "{entry} raises {type} in line {line}: {message}",
 }
 
+# What Triton and torch say of common mistakes, and what it means.
+PLAIN_WORDS = {
+    "'int' object is not iterable": "Line {line} indexes a pointer or loops over a tile as Python does: elements are "
+    "loaded with tl.load(pointer + offsets).",
+    "Unsupported ptr type": "tl.load and tl.store take pointers, such as x_ptr + offsets (line {line}): {message}.",
+    "must be of type tl.constexpr": "tl.arange needs sizes known at compile time: a tl.constexpr such as BLOCK_N "
+    "(line {line}).",
+    "incompatible dimensions": "Tiles of different shapes meet in line {line}: pointers, mask and values of one load "
+    "or store need one shape ({message}).",
+    "must be Tensor, not tensor": "A torch function is called in the kernel (line {line}): use tl there, as in tl.exp.",
+    "Expected dtype ['fp32', 'fp64'] but got fp16": "In line {line} a function gets fp16 that computes in fp32 only: "
+    "convert before, with .to(tl.float32).",
+}
+
 
 def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The file as a whole: nothing of it could be called."""
@@ -43,8 +57,9 @@ def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -
 def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The entry was called and did not return."""
     sentence = CALL_SENTENCES.get(failure.kind, CALL_SENTENCES["host"])
-    if failure.message == "object of type 'int' has no len()":
-        sentence = "The grid in line {line} is a number; it has to be a tuple, such as (n,)."
+    for part, plain in PLAIN_WORDS.items():
+        if part in failure.message:
+            sentence = plain
     return _failure(failure, sentence, submission, exercise, "error")
 
 
@@ -96,9 +111,11 @@ def refusal(reply: Reply, submission: Submission, exercise: Exercise) -> Verdict
     """A torch operation did work that belongs in the kernel."""
     first = reply.refusals[0]
     where = f" in line {first.line}" if first.line else ""
-    operation = _operation_text(first.operation)
-    sentence = f"{operation}{where} does work that your kernel has to do."
+    sentence = f"{_operation_text(first.operation)}{where} does work that your kernel has to do."
     allowed = "The host function may allocate, fill, take views and launch; it may not compute."
+    if is_in_kernel(submission.tree, first.line):
+        sentence = f"torch is called in the kernel{where} ({first.operation})."
+        allowed = "In a kernel only tl works, as in tl.arange or tl.exp: a GPU knows no torch."
     code = submission.line(first.line)
     place = f"Line {first.line}:  {code}" if code else ""
     return failed("torch-did-it", sentence, allowed, place, kind="refused", line=first.line)

@@ -35,12 +35,12 @@ def matching_hypothesis(evidence: Evidence) -> Hypothesis | None:
 
 def _matches(evidence: Evidence, hypothesis: Hypothesis, inputs: list[torch.Tensor]) -> bool:
     out, result = evidence.comparison.out, hypothesis.result
-    if result.shape != out.shape or torch.equal(result.to(out.dtype), evidence.comparison.expected):
+    if result.shape != out.shape or bool(_equal(result.to(out.dtype), evidence.comparison.expected).all()):
         return False
     if not hypothesis.may_be_constant and _is_constant(out):
         return False
     rounded = result.to(out.dtype)
-    same = (out == rounded) | (out.isnan() & rounded.isnan())
+    same = _equal(out, rounded)
     if evidence.trial.bound in EXACT:
         return bool(same.all())
     finite = out.isfinite() & rounded.isfinite()
@@ -52,6 +52,10 @@ def _matches(evidence: Evidence, hypothesis: Hypothesis, inputs: list[torch.Tens
     error = (out.double() - evidence.comparison.ref).abs()
     explained = same | (distance < 0.5 * error) | ~finite
     return bool(explained[evidence.comparison.wrong].all())
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    return (one == other) | (one.isnan() & other.isnan())
 
 
 def _is_constant(out: torch.Tensor) -> bool:
@@ -189,6 +193,8 @@ def _softmax(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothe
             padded / total,
         )
     for shift in (torch.zeros_like(greatest), x[:, :1]):
+        if not bool(shift.isfinite().all()):
+            continue
         naive = torch.exp((x - shift).float())
         if not bool(naive.isfinite().all()):
             yield Hypothesis(
@@ -198,10 +204,17 @@ def _softmax(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothe
                 (naive / naive.sum(dim=1, keepdim=True)).double(),
                 may_be_constant="softmax" in evidence.right_before,
             )
+    nan_rows, with_inf = evidence.comparison.out.isnan().any(dim=1), (x == -torch.inf).any(dim=1)
+    if bool(nan_rows.any()) and bool(with_inf[nan_rows].all()) and "softmax" in evidence.right_before:
+        sentence = f"{name} is NaN in rows that hold -inf: somewhere (-inf) - (-inf) is computed, and that is NaN."
+        yield Hypothesis("inf-minus-inf", sentence, None)
     gone = torch.exp(greatest.float() - greatest.clamp(min=0.0).float()) == 0
     passed_before = "softmax" in evidence.right_before
     if passed_before and bool(gone.any()) and torch.equal(evidence.comparison.out.isnan().all(dim=1), gone[:, 0]):
-        sentence = "exp underflows: every exponential of a row is 0, and 0 / 0 is NaN. Subtract the row's own maximum."
+        sentence = (
+            "exp underflows: every exponential of a row is 0, and 0 / 0 is NaN. Subtract the row's own maximum, "
+            "that of its own lanes only."
+        )
         yield Hypothesis("underflow", sentence, None)
     yield Hypothesis("exp2", f"{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e).",
                      torch.exp2(x - greatest) / torch.exp2(x - greatest).sum(dim=1, keepdim=True))  # fmt: skip
@@ -273,7 +286,7 @@ def _steps_along_k(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: i
     K = a.shape[1]
     sizes = {start: min(step, K - start) for start in range(0, K, step)}
     for kept in list(sizes)[1:]:
-        sentence = f"Only the first {kept} of {K} terms of each sum are there: the loop ends too early."
+        sentence = f"Only the first {kept} of {K} terms of each sum are there: the loop, or its mask, ends too early."
         yield Hypothesis("k-tail", sentence, a[:, :kept] @ b[:kept])
     last = max(sizes)
     yield Hypothesis("last-step", "Only the last step along K is left: each step replaces the sum, none adds to it.",

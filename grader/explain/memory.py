@@ -45,9 +45,14 @@ def _outside(evidence: Evidence, finding: Finding) -> Verdict:
 def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> str:
     name, function = finding.argument, "load" if verb == "reads" else "store"
     if evidence.lacks_mask(finding.line, function):
-        return f"The tl.{function} in line {finding.line} has no mask: lanes past the end of {name} take part in it."
+        past = f"past the end of {name}" if _dimensions(evidence, name) < 2 else f"outside of {name}'s rows and columns"
+        return f"The tl.{function} in line {finding.line} has no mask: lanes {past} take part in it."
+    if finding.linear < 0 and not finding.between:
+        return f"The address lies before {name}: an offset is negative, or program numbers lead to the wrong tile."
     if finding.between or (evidence.right_when_contiguous and _is_strided(evidence, name)):
         return f"The strides of {name} are not used: the address fits a contiguous {name}, and this one is not."
+    if evidence.right_when_contiguous and any(not tensor.is_contiguous() for tensor in evidence.inputs):
+        return f"The address in {name} is right only where all tensors are contiguous: each has strides of its own."
     by_one = _by_one(evidence, finding)
     if verb == "reads":
         return f"The mask of the load in line {finding.line} lets lanes outside of {name} through.{by_one}"
@@ -58,6 +63,11 @@ def _by_one(evidence: Evidence, finding: Finding) -> str:
     tensor = evidence.argument(finding.argument)
     just_past = tensor is not None and tensor.dim() == 1 and finding.linear == tensor.numel() and finding.count == 1
     return " One element too many: is it <= where < is meant?" if just_past else ""
+
+
+def _dimensions(evidence: Evidence, name: str) -> int:
+    tensor = evidence.argument(name)
+    return 0 if tensor is None else tensor.dim()
 
 
 def _is_strided(evidence: Evidence, name: str) -> bool:
@@ -91,11 +101,14 @@ def _written_twice(evidence: Evidence, finding: Finding) -> Verdict:
     who = f"{_others(finding)} and {program_text(finding.program)}"
     shown = f"{who.capitalize()} both write {_element(finding)}, and {count_text(finding.count, 'element')} in all."
     verdict = _memory(evidence, finding, "double-write", _cause_written_twice(evidence, finding), shown)
-    verdict.kind = "cause" if _unused_axes(evidence) else verdict.kind
+    if _unused_axes(evidence):  # then the store is not to blame
+        verdict.kind, verdict.line = "cause", 0
     return verdict
 
 
 def _cause_written_twice(evidence: Evidence, finding: Finding) -> str:
+    if evidence.missing_axis_text:
+        return f"Programs overlap: {evidence.missing_axis_text}."
     unused = _unused_axes(evidence)
     if unused:
         axes = " and ".join(f"tl.program_id({axis})" for axis in unused)

@@ -55,9 +55,14 @@ def _cuts(changes: torch.Tensor) -> list[int]:
 def tile_map(wrong: torch.Tensor, writers: Writers | None) -> list[str]:
     """One character per tile: right, wrong or unwritten. Empty when a map would say nothing."""
     tiles = tiles_of(writers) if writers is not None else None
-    if tiles is None or tiles.shape == (1, 1):
+    if tiles is None or min(tiles.shape) < 2:
         return []
-    wrong, unwritten = as_matrix(wrong), as_matrix(writers.programs) == -1
+    written = int((writers.programs.unique() >= 0).sum())
+    if tiles.shape[0] * tiles.shape[1] < written or not _one_program_each(tiles, writers, written):
+        return []
+    programs = as_matrix(writers.programs)
+    wrong = as_matrix(wrong)
+    unwritten = (programs == -1) | ((programs < 0) & wrong)  # a given output is initialised, with poison
     lines = []
     for top, bottom in zip(tiles.rows, tiles.rows[1:]):
         marks = ""
@@ -65,9 +70,17 @@ def tile_map(wrong: torch.Tensor, writers: Writers | None) -> list[str]:
             part = slice(top, bottom), slice(left, right)
             marks += UNWRITTEN if unwritten[part].any() else WRONG if wrong[part].any() else RIGHT
         lines.append(marks)
-    if len(lines[0]) < 2 or set("".join(lines)) == {WRONG}:
+    if set("".join(lines)) == {WRONG}:
         return []
     return _shortened(lines)
+
+
+def _one_program_each(tiles: Tiles, writers: Writers, written: int) -> bool:
+    """Whether the cuts are the programs' own tiles: as many written tiles as programs."""
+    who = as_matrix(writers.programs)
+    corners = [int(who[top, left]) for top in tiles.rows[:-1] for left in tiles.columns[:-1]]
+    owners = [owner for owner in corners if owner >= 0]
+    return len(owners) == len(set(owners)) == written
 
 
 def _shortened(lines: list[str]) -> list[str]:

@@ -23,8 +23,8 @@ def value_verdict(evidence: Evidence) -> Verdict:
         or _constant(evidence)
         or _misplaced(evidence)
         or _layout(evidence)
-        or _low_precision(evidence)
         or _row_factor(evidence)
+        or _low_precision(evidence)
         or failed("wrong-values", _where_wrong(evidence))
     )
     if verdict.id != "unwritten":
@@ -37,7 +37,9 @@ def first_wrong_text(evidence: Evidence) -> str:
     """ "First wrong element: z[0, 0] of program (0,) is 0.004090, expected 0.004855." """
     comparison = evidence.comparison
     index = comparison.first_wrong
-    yours, expected = (float(values[index]) + 0.0 for values in (comparison.out, comparison.expected))  # no -0
+    yours, expected = float(comparison.out[index]), float(comparison.expected[index])
+    if evidence.trial.bound != "bits":
+        yours, expected = yours + 0.0, expected + 0.0  # -0 is 0
     text = f"First wrong element: {evidence.returns}[{index_text(index)}]{_writer_text(evidence, index)} is {yours:.6g}"
     if yours == expected or f"{yours:.6g}" == f"{expected:.6g}":
         text = text.replace(f"{yours:.6g}", f"{yours:.9g}")
@@ -58,16 +60,16 @@ def _program_at(evidence: Evidence, number: int) -> str:
     return program_text(program_index(number, grid, len(launches[-1].grid) if launches else 1))
 
 
-def boolean_masks(evidence: Evidence) -> Verdict | None:
-    """For a kernel that is wrong somehow: `and` on tiles is the likeliest cause where it is used at all."""
-    lines = evidence.kernel_text.boolean_lines
+def boolean_masks(evidence: Evidence, raised_in: int = 0) -> Verdict | None:
+    """For a kernel that is wrong somehow, or raises in a line: `and` on tiles is the likeliest cause."""
+    lines = [line for line in evidence.kernel_text.boolean_lines if raised_in in (0, line)]
     if not lines:
         return None
     sentence = (
         f"Line {lines[0]} joins conditions with `and`, `or` or a chain: for tiles of lanes that drops one of them."
     )
     return failed(
-        "python-and", sentence, "Join masks with & and |, each side in parentheses.",
+        "python-and", sentence, "Join masks with & and |, each side in parentheses: & binds tighter than <.",
         evidence.source_line(lines[0]), kind="cause", line=lines[0],
     )  # fmt: skip
 
@@ -96,6 +98,8 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
         return f"Nothing was written to {name}: no store of {grid} reaches it."
     rows, columns = as_matrix(missing).all(dim=1), as_matrix(missing).all(dim=0)
     silent, total = _silent_programs(evidence)
+    if silent > 0 and evidence.missing_axis_text:
+        return f"{silent} of {total} programs write nothing to {name}: {evidence.missing_axis_text}."
     if silent > 0:
         return f"{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
     if _is_tail(columns) and _one_program_per_row(evidence):
@@ -261,6 +265,11 @@ def _constant(evidence: Evidence) -> Verdict | None:
 
 def _where_wrong(evidence: Evidence) -> str:
     """How many elements are wrong, and what they have in common."""
+    expected = evidence.comparison.expected
+    if not bool((evidence.comparison.wrong & expected.isfinite() & (expected != 0)).any()):
+        return (
+            f"{evidence.returns} is wrong only where inf, NaN or 0 is expected: special values are changed on the way."
+        )
     wrong, name = evidence.comparison.wrong, evidence.returns
     count, total = evidence.comparison.wrong_count, wrong.numel()
     share = "every element" if count == total else f"{count_text(count, 'element')} of {total}"

@@ -108,8 +108,8 @@ def double(x):
 
 def test_autotuned_kernel_takes_the_first_or_the_last_configuration(child):
     child.load(AUTOTUNED)
-    for last, programs in [(False, 16), (True, 4), (False, 16)]:
-        reply = clean(child.run("double", dict(last_config=last), x=X))
+    for config, programs in [(0, 16), (1, 4), (2, 16)]:
+        reply = clean(child.run("double", dict(config=config), x=X))
         assert torch.equal(reply.output, 2 * X)
         assert reply.launches[0]["grid"] == [programs] and len(reply.launches) == 1
 

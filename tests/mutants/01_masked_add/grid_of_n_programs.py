@@ -1,6 +1,6 @@
 """Wrong: one program per element instead of one per block: most of them have nothing to do.
 
-Rejected with: 2044 programs of 2048 have nothing to do: the grid is larger than needed.
+Rejected with: 2048 programs are launched; 128 are more than enough: give each a block.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the store has no mask.
 
-Rejected with: The tl.store in line ... has no mask: lanes past the end of z take part in it
+Rejected with: The tl.store in line ... has no mask: lanes outside of z's rows and columns take part in it.
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Wrong: exp of the raw values: it overflows above 88.
 
-Rejected with: Subtract the row's own maximum.
+Rejected with: Subtract the row's own maximum
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: the load has no mask.
 
-Rejected with: The tl.load in line ... has no mask: lanes past the end of x take part in it
+Rejected with: The tl.load in line ... has no mask: lanes outside of x's rows and columns take part in it.
 """
 
 import torch

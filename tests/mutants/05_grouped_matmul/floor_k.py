@@ -1,6 +1,6 @@
 """Wrong: K // BLOCK_K steps: the last, partial one is missing.
 
-Rejected with: terms of each sum are there: the loop ends too early.
+Rejected with: terms of each sum are there: the loop, or its mask, ends too early.
 """
 
 import torch

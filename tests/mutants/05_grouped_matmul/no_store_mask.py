@@ -1,6 +1,6 @@
 """Wrong: the store has no mask.
 
-Rejected with: The tl.store in line 41 has no mask: lanes past the end of c take part in it.
+Rejected with: The tl.store in line 41 has no mask: lanes outside of c's rows and columns take part in it.
 """
 
 import torch

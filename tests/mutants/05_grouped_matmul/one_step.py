@@ -1,6 +1,6 @@
 """Wrong: no loop: only the first BLOCK_K terms are there.
 
-Rejected with: terms of each sum are there: the loop ends too early.
+Rejected with: terms of each sum are there: the loop, or its mask, ends too early.
 """
 
 import torch
