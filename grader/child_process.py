@@ -32,7 +32,7 @@ class ChildProcess:
 
     def __init__(self) -> None:
         self.printed = ""
-        self.printed_characters = 0
+        self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
         self.folder = Path(tempfile.mkdtemp(prefix="course-"))
         self._status: int | None = None
@@ -152,7 +152,7 @@ class ChildProcess:
         kept = bytearray()
         with open(self._output, "rb", buffering=0) as output:
             while data := output.read(1 << 16):
-                self.printed_characters += len(data)
+                self.printed_bytes += len(data)
                 if len(kept) < MOST_TEXT:
                     kept += data[: MOST_TEXT - len(kept)]
                     self.printed = kept.decode("utf-8", "replace")

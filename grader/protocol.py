@@ -157,7 +157,6 @@ class Finding:
     neighbour: str = ""  # the argument whose memory the address really lies in
     count: int = 1  # elements
     programs: int = 1
-    reached: bool = False  # for loads: lanes were masked off by the checker after this
 
 
 @dataclass

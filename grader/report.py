@@ -112,10 +112,8 @@ def _printed(writer, grading: Grading) -> None:
     _paragraph(writer, "Your file printed:")
     for line in lines[:MOST_PRINTED_LINES]:
         writer.write_line(f"    {line}")
-    if len(lines) > MOST_PRINTED_LINES or run.printed_characters > len(run.printed):
-        _paragraph(
-            writer, f"... {run.printed_characters:,} characters in all; the rest is not shown.".replace(",", " ")
-        )
+    if len(lines) > MOST_PRINTED_LINES or run.printed_bytes > len(run.printed):
+        _paragraph(writer, f"... {run.printed_bytes:,} bytes in all; the rest is not shown.".replace(",", " "))
 
 
 def _next(grading: Grading) -> str:

@@ -63,7 +63,7 @@ class Run:
         self.load_ended: ChildEnded | None = None  # the child died or hung while it imported the submission
         self.constants: dict[str, int] = {}  # the module's own block sizes
         self.printed = ""
-        self.printed_characters = 0
+        self.printed_bytes = 0
         self.versions: dict[str, str] = {}
         self._child: ChildProcess | None = None
         self._timed_out = False
@@ -150,7 +150,7 @@ class Run:
         if self._child is not None:
             self._child.end()
             self.printed = self.printed or self._child.printed
-            self.printed_characters += self._child.printed_characters
+            self.printed_bytes += self._child.printed_bytes
             self._child = None
 
     def files_changed_beside(self) -> list[str]:

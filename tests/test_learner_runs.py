@@ -193,7 +193,7 @@ def test_what_the_file_prints_is_shown_and_shortened(course):
     assert done.status == 0
     shown = done.out.partition("Your file printed:")[2]
     assert "line 0" in shown and "line 7" not in shown and "\x1b" not in done.out
-    assert "characters in all; the rest is not shown." in shown
+    assert "bytes in all; the rest is not shown." in shown
 
 
 def test_colour_is_off_where_nobody_sees_it(course):

@@ -91,8 +91,7 @@ class Host:
         self.file = LearnerFile(header["filename"], blob)
         error = self.file.load()
         reply = {"kind": "loaded", "error": None if error is None else asdict(error)}
-        reply |= {"constants": self.file.constants(), "entries": self.file.entries()}
-        return reply, b""
+        return reply | {"constants": self.file.constants()}, b""
 
     def run(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         names = RunRequest.__dataclass_fields__.keys() & header.keys()

@@ -63,12 +63,6 @@ class LearnerFile:
         found = {name: value for name, value in names if name.isupper() and type(value) is int}
         return {name: value for name, value in list(found.items())[:MOST_NAMES] if abs(value) < 1 << 48}
 
-    def entries(self) -> list[str]:
-        """Functions that the file defines; kernels are not called by the grader."""
-        names = vars(self.module).items() if self.module else ()
-        own = [name for name, value in names if callable(value) and getattr(value, "__module__", "") == self.stem]
-        return own[:MOST_NAMES]
-
     def entry(self, name: str, arguments: int):
         """The entry function, if it takes that many arguments."""
         entry = getattr(self.module, name, None)

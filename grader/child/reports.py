@@ -32,7 +32,6 @@ class Report:
         finding.programs = len(self.programs)
         if self.kind.startswith("out-of-bounds"):
             finding.linear, finding.between = self.view.linear(self.address), self.view.is_between(self.address)
-            finding.reached = self.kind == "out-of-bounds-load"
             neighbours = (s.label for s in shadows if s is not self.shadow and s.holds(self.address))
             finding.neighbour = next(neighbours, "")
         elif self.shadow:  # an element of the argument, whichever view of it the kernel was given

@@ -187,7 +187,7 @@ def test_print_does_not_disturb_the_frames(fresh_child):
     """)
     assert fresh_child.run("entry", x=X).error is None
     assert fresh_child.run("entry", x=X).error["type"] != ""  # stdout is closed: the learner's problem
-    assert fresh_child.process.printed_characters > 1_000_000
+    assert fresh_child.process.printed_bytes > 1_000_000
 
 
 def test_files_are_limited(child):
