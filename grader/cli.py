@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def main() -> None:
     """A course in writing GPU kernels with Triton. Exercises are graded by pytest: pytest exercises/01_masked_add"""
 
 
-@main.command()
+@main.command(short_help="versions, what can be judged here, a self-test")
 def doctor() -> None:
     """Versions, what can be judged here, and a kernel that runs to prove it.
 
@@ -56,7 +57,7 @@ def doctor() -> None:
     raise SystemExit(0 if examine(click.echo) else 1)
 
 
-@main.command()
+@main.command(short_help="the author's proof that exercises are sound")
 @click.argument("exercises", nargs=-1, metavar="[NN]...")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="submissions judged side by side")
 def check(exercises: tuple[str, ...], jobs: int) -> None:
@@ -73,7 +74,7 @@ def check(exercises: tuple[str, ...], jobs: int) -> None:
     raise SystemExit(1 if complaints else 0)
 
 
-@main.command()
+@main.command(short_help="writes a stub anew from its solution")
 @click.argument("exercises", nargs=-1, required=True, metavar="NN...")
 def stub(exercises: tuple[str, ...]) -> None:
     """Writes an exercise's stub anew from its solution; the file that was there is kept beside it.
@@ -90,7 +91,7 @@ def stub(exercises: tuple[str, ...]) -> None:
             click.echo(f"{path}: in step")
             continue
         if path.exists():
-            kept = path.with_suffix(".py.kept")
+            kept = next(p for n in itertools.count(1) if not (p := path.with_suffix(f".py.kept{n}")).exists())
             path.replace(kept)
             click.echo(f"{path}: the old file is kept as {kept.name}")
         path.write_text(text, encoding="utf-8")
