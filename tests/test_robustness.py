@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from grader.inputs import normal
 from grader.verdict import FAIL, PASS
 
+ROOT = Path(__file__).resolve().parent.parent
 HEAD = "import os, sys\nimport torch\nimport triton\nimport triton.language as tl\n"
 KERNEL = """
 @triton.jit
@@ -219,3 +222,21 @@ def test_the_temporary_folder_is_removed(bench):
     folder = judged.run._child.folder
     judged.run.end()
     assert not folder.exists()
+
+
+def test_a_killed_parent_leaves_nothing_running(tmp_path):
+    """SIGKILL of pytest in the middle of an endless loop: the children notice, or run into their limit of CPU time."""
+    script = (
+        "import sys; from grader.child_process import ChildProcess; from grader.nursery import shared_nursery\n"
+        "child = ChildProcess(); print(child.folder, shared_nursery().folder, flush=True); sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", script]
+    parent = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    folders = [Path(name) for name in parent.stdout.readline().split()]
+    assert len(folders) == 2 and all(folder.exists() for folder in folders)
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 10
+    while any(folder.exists() for folder in folders) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(folder.exists() for folder in folders)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
 import socket
 
 from grader.child import host
@@ -22,11 +23,15 @@ def main(control_fd: int) -> None:
     gc.freeze()  # what is imported stays, and stays shared between the children
     gc.enable()
     control.send(json.dumps(ready).encode())
+    folders = [os.getcwd()]
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 3)
-        if not message:
+        if not message:  # the parent is done, or was killed before it could clear up
+            for folder in folders:
+                shutil.rmtree(folder, ignore_errors=True)
             os._exit(0)
-        pid = _fork(control, json.loads(message)["folder"], *descriptors)
+        folders.append(json.loads(message)["folder"])
+        pid = _fork(control, folders[-1], *descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         control.send(json.dumps({"pid": pid}).encode())
