@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import inspect
 import linecache
@@ -84,13 +85,32 @@ class LearnerFile:
 
     @contextmanager
     def with_constants(self, constants: dict[str, int]) -> Iterator[None]:
+        """With these module constants, where the file has them, and with all that it derives from them at import."""
         names = vars(self.module)
-        before = {name: names[name] for name in constants if name in names}
-        names.update({name: constants[name] for name in before})
+        changed = constants.keys() & names.keys()
+        derived = list(self._derived(changed))
+        before = {name: names[name] for name in changed if name in names}  # no other: a file may keep state
+        names.update({name: constants[name] for name in constants.keys() & names.keys()})
         try:
+            for statement in derived:
+                exec(compile(ast.Module([statement], []), self.path, "exec"), names)
             yield
         finally:
             names.update(before)
+
+    def _derived(self, changed: set[str]) -> Iterator[ast.stmt]:
+        """The file's own assignments that use one of the changed names, in order, such as HALF = BLOCK_N // 2.
+
+        What they assign joins `changed`.
+        """
+        for statement in ast.parse(self.source).body if changed else ():
+            used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value and used & changed:
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                stored = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+                if not stored & changed:
+                    changed |= stored
+                    yield statement
 
     # ---- failures ---------------------------------------------------------------------------------------
 
