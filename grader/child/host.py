@@ -25,6 +25,7 @@ from grader.child.call import Call
 from grader.child.hooks import missing_hooks
 from grader.child.interpreter import apply_fixes
 from grader.child.learner import LearnerFile
+from grader.child.refusals import Refusals
 from grader.protocol import LENGTHS, Failure, RunRequest, TensorSpec, pack, unpack_header, unpack_lengths
 
 MORE_MEMORY = 2 << 30  # address space for the learner's data, beyond what the libraries have mapped
@@ -108,6 +109,8 @@ def prepare() -> dict:
     torch.set_num_threads(1)
     sys.dont_write_bytecode = True
     missing = apply_fixes() + missing_hooks()
+    with Refusals("").on():
+        torch.empty(1)  # the first operation under torch's modes imports 800 modules: once, not in every child
     versions = {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__}
     return {"kind": "ready", "versions": {**versions, "numpy": np.__version__}, "missing": missing}
 

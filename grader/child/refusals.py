@@ -38,7 +38,9 @@ class TorchRefused(RuntimeError):
 class Refusals:
     """What was refused in one call of the entry function. `allocated` and `filled` are told of the memory made."""
 
-    def __init__(self, learner_file: str, allocated: Callable = lambda *_: None, filled: Callable = lambda *_: None):
+    def __init__(
+        self, learner_file: str, allocated: Callable = lambda *_, **__: None, filled: Callable = lambda *_: None
+    ):
         self.learner_file = learner_file
         self.allocated, self.filled = allocated, filled
         self.records: list[dict] = []
