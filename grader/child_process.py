@@ -15,6 +15,7 @@ from pathlib import Path
 
 from grader import protocol
 from grader.nursery import START_LIMIT, MachineFault, shared_nursery
+from grader.protocol import GpuModel
 
 MOST_TEXT = 4000  # characters kept of what the learner's file prints
 
@@ -28,9 +29,9 @@ class ChildEnded(Exception):
 
 
 class ChildProcess:
-    """One child: load a file, call its entry any number of times."""
+    """One child: load a file, call its entry any number of times. It interprets, or compiles for `model`."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: GpuModel | None = None) -> None:
         self.printed = ""
         self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
@@ -40,7 +41,7 @@ class ChildProcess:
         self._reply, replies = os.pipe()
         self._output, output = os.pipe()
         try:
-            nursery = shared_nursery()
+            nursery = shared_nursery(model)
             self._pid = nursery.child(self.folder, requests, replies, output)
         except MachineFault:
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -11,14 +11,16 @@ import socket
 import subprocess
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
 from grader.exercise import Folder
+from grader.protocol import GpuModel
 
 START_LIMIT = 120.0  # seconds to import torch and triton; past it the machine is at fault, not the learner
 BOOT = (
     "import gc, sys, json; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "
-    "from grader.child.nursery import main; main(int(sys.argv[2]))"
+    "from grader.child.nursery import main; main(int(sys.argv[2]), json.loads(sys.argv[3]))"
 )
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -28,9 +30,12 @@ class MachineFault(Exception):
 
 
 class Nursery:
-    """A warm process that forks children. Starting it returns at once; the first child waits for its imports."""
+    """A warm process that forks children. Starting it returns at once; the first child waits for its imports.
 
-    def __init__(self) -> None:
+    Its children interpret; those of one with a `model` compile for that GPU.
+    """
+
+    def __init__(self, model: GpuModel | None = None) -> None:
         self.folder = tempfile.mkdtemp(prefix="course-")
         self.versions: dict[str, str] | None = None
         self.missing: list[str] = []  # private names of Triton that this release lacks
@@ -39,13 +44,13 @@ class Nursery:
         self._control.settimeout(START_LIMIT)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", BOOT, json.dumps(_trusted_path()), str(theirs.fileno())],
+                [sys.executable, "-I", "-c", BOOT, json.dumps(_trusted_path()), str(theirs.fileno()), _json_of(model)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 pass_fds=(theirs.fileno(),),
                 cwd=self.folder,
-                env=_environment(self.folder),
+                env=_environment(self.folder, interpreted=model is None),
                 start_new_session=True,
             )
         except OSError as error:
@@ -91,16 +96,19 @@ class Nursery:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-_shared: Nursery | None = None
+_shared: dict[GpuModel | None, Nursery] = {}
 
 
-def shared_nursery() -> Nursery:
-    """This process's nursery, started if there is none."""
-    global _shared
-    if _shared is None or not _shared.alive:
-        _shared = Nursery()
-        atexit.register(_shared.end)
-    return _shared
+def shared_nursery(model: GpuModel | None = None) -> Nursery:
+    """This process's nursery for interpreting, or for compiling for `model`, started if there is none."""
+    if model not in _shared or not _shared[model].alive:
+        _shared[model] = Nursery(model)
+        atexit.register(_shared[model].end)
+    return _shared[model]
+
+
+def _json_of(model: GpuModel | None) -> str:
+    return json.dumps(None if model is None else asdict(model))
 
 
 def _trusted_path() -> list[str]:
@@ -111,7 +119,7 @@ def _trusted_path() -> list[str]:
     return [str(entry) for entry in (own, *kept)]
 
 
-def _environment(folder: str) -> dict[str, str]:
+def _environment(folder: str, interpreted: bool) -> dict[str, str]:
     """Nothing of ours but the paths: a submission learns no secret from its environment."""
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     return {
@@ -120,7 +128,7 @@ def _environment(folder: str) -> dict[str, str]:
         "HOME": folder,
         "TMPDIR": folder,
         "TRITON_HOME": folder,
-        "TRITON_INTERPRET": "1",
+        **({"TRITON_INTERPRET": "1"} if interpreted else {}),
         "TRITON_DEFAULT_FP_FUSION": "1",
         "CUDA_VISIBLE_DEVICES": "",  # the child never touches a GPU
         "PYTHONDONTWRITEBYTECODE": "1",

@@ -4,10 +4,14 @@ A message is a frame on a pipe: 8 bytes of lengths, a JSON header, then raw byte
 pickled, so reading a frame runs no code. What a child sends is untrusted: the parent checks every field it uses.
 
     parent -> child    load   {source, filename}                       the learner's file
-                       run    {arguments, entry, constants, ...}       one call of the entry function
+                       run    {arguments, entry, constants, ...}       one call of the entry function, interpreted
+                       record {arguments, entry, constants, ...}       one call without values, each launch compiled
     child -> parent    ready  {versions}                               imports are done, nothing of the learner's ran
                        loaded {error, constants}
                        ran    {error, refusals, outputs, findings, launches, traffic, ...}
+                       recorded {error, refusals, buffers, kernels, steps, result}
+
+A child either runs or records: Triton decides at its import whether it interprets or compiles.
 
 Both sides import this module and nothing else of each other's.
 """
@@ -99,6 +103,36 @@ def _whole_numbers(values: object) -> tuple[int, ...]:
         if type(value) is not int or not 0 <= value < 1 << 48:
             raise ProtocolError("a whole number from 0 to 2**48 was expected")
     return tuple(values)
+
+
+@dataclass(frozen=True)
+class GpuModel:
+    """The GPU that kernels are compiled for, as far as Triton or a host function may ask."""
+
+    name: str
+    arch: int  # 90 is sm_90, compute capability 9.0
+    multiprocessors: int
+    shared_per_block: int  # bytes that one block may use
+    shared_per_multiprocessor: int  # bytes
+    l2_bytes: int
+    memory_bytes: int
+
+    @property
+    def target(self) -> str:
+        return f"sm_{self.arch}"
+
+
+@dataclass
+class RecordRequest:
+    """One call of the entry function without values. Arguments have no bytes: their `start` means nothing."""
+
+    entry: str
+    arguments: list[TensorSpec]
+    constants: dict[str, int] = field(default_factory=dict)  # as in RunRequest
+    texts: list[str] = field(default_factory=list)  # what to send of each kernel: ttir, ttgir, llir, ptx
+
+    def to_json(self) -> dict:
+        return {"kind": "record", **asdict(self)}
 
 
 @dataclass

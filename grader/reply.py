@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
+from grader.fields import build, checked, items
 from grader.protocol import DTYPE_BYTES, FINDING_KINDS, Failure, Finding, Launch, ProtocolError, TensorSpec, Traffic
 
 DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}
-MOST_ITEMS = 256
-MOST_TEXT = 2000
 
 
 @dataclass
@@ -59,26 +58,26 @@ def read_reply(header: dict, blob: bytes) -> Reply:
     """Raises ProtocolError for anything that a sound child would not have sent."""
     if header.get("kind") != "ran":
         raise ProtocolError("an answer of the wrong kind")
-    outputs = _items(header, "outputs", lambda data: TensorSpec.from_json(data, len(blob)))
+    outputs = items(header, "outputs", lambda data: TensorSpec.from_json(data, len(blob)))
     output = tensor_of(outputs[0], blob) if outputs else None
     return Reply(
         error=failure_of(header.get("error")),
-        refusals=_items(header, "refusals", lambda data: _build(Refusal, data)),
-        result=_build(Result, header.get("result") or {}),
+        refusals=items(header, "refusals", lambda data: build(Refusal, data)),
+        result=build(Result, header.get("result") or {}),
         output=output,
         writers=_writers(header, blob, output),
-        findings=_items(header, "findings", _finding),
-        launches=_items(header, "launches", _launch),
-        traffic=_items(header, "traffic", lambda data: _build(Traffic, data)),
-        changed=_items(header, "changed", lambda data: _checked(data, "str", "changed")),
-        configurations=_checked(header.get("configurations", 1), "int", "configurations"),
-        threads=_checked(header.get("threads", 0), "int", "threads"),
-        processes=_checked(header.get("processes", 0), "int", "processes"),
+        findings=items(header, "findings", _finding),
+        launches=items(header, "launches", _launch),
+        traffic=items(header, "traffic", lambda data: build(Traffic, data)),
+        changed=items(header, "changed", lambda data: checked(data, "str", "changed")),
+        configurations=checked(header.get("configurations", 1), "int", "configurations"),
+        threads=checked(header.get("threads", 0), "int", "threads"),
+        processes=checked(header.get("processes", 0), "int", "processes"),
     )
 
 
 def failure_of(data: object) -> Failure | None:
-    return None if data is None else _build(Failure, data)
+    return None if data is None else build(Failure, data)
 
 
 def tensor_of(spec: TensorSpec, blob: bytes) -> torch.Tensor:
@@ -102,7 +101,7 @@ def _writers(header: dict, blob: bytes, output: torch.Tensor | None) -> Writers 
     maps = header.get("writers") or []
     if output is None or not isinstance(maps, list) or not maps or not isinstance(maps[0], dict):
         return None
-    start, size = (_checked(maps[0].get(key), "int", key) for key in ("start", "size"))
+    start, size = (checked(maps[0].get(key), "int", key) for key in ("start", "size"))
     grid = [max(1, size) for size in _grid(maps[0].get("grid"))]
     if start < 0 or len(grid) != 3 or size != 4 * output.numel() or start + size > len(blob):
         raise ProtocolError("the map of writers does not fit the output")
@@ -110,52 +109,20 @@ def _writers(header: dict, blob: bytes, output: torch.Tensor | None) -> Writers 
     return Writers(flat.to(torch.int32).reshape(output.shape), grid)
 
 
-def _items(header: dict, key: str, build) -> list:
-    data = header.get(key) or []
-    if not isinstance(data, list) or len(data) > MOST_ITEMS:
-        raise ProtocolError(f"{key} is not a short list")
-    return [build(item) for item in data]
-
-
-def _build(kind: type, data: object):
-    if not isinstance(data, dict):
-        raise ProtocolError(f"{kind.__name__} is not an object")
-    known = {f.name: f.type for f in fields(kind)}
-    values = {name: _checked(value, known[name], name) for name, value in data.items() if name in known}
-    try:
-        return kind(**values)
-    except TypeError:
-        raise ProtocolError(f"{kind.__name__} lacks a field") from None
-
-
 def _finding(data: object) -> Finding:
-    finding = _build(Finding, data)
+    finding = build(Finding, data)
     if finding.kind not in FINDING_KINDS:
         raise ProtocolError("a finding of an unknown kind")
     return finding
 
 
 def _launch(data: object) -> Launch:
-    launch = _build(Launch, data)
+    launch = build(Launch, data)
     return replace(launch, grid=_grid(launch.grid))
 
 
 def _grid(data: object) -> list[int]:
-    grid = _checked(data, "list[int]", "grid")
+    grid = checked(data, "list[int]", "grid")
     if not 1 <= len(grid) <= 3 or min(grid) < 0:
         raise ProtocolError("a grid has 1 to 3 sizes")
     return grid
-
-
-def _checked(value: object, kind: str, name: str):
-    if kind.endswith("| None"):
-        return None if value is None else _checked(value, kind.removesuffix("| None").strip(), name)
-    if kind == "list[int]" and isinstance(value, list) and len(value) <= MOST_ITEMS:
-        return [_checked(item, "int", name) for item in value]
-    if kind == "int" and type(value) is int and abs(value) < 1 << 62:
-        return value
-    if kind == "bool" and type(value) is bool:
-        return value
-    if kind == "str" and type(value) is str:
-        return "".join(c if c.isprintable() or c == "\n" else "?" for c in value[:MOST_TEXT])
-    raise ProtocolError(f"{name} is not {kind}")

@@ -28,7 +28,7 @@ class Call:
             file.path, order=request.order, fill=request.fill, count_traffic=request.count_traffic,
             at_once=request.at_once,
         )  # fmt: skip
-        self.refusals = Refusals(file.path, self._allocated, lambda tensor: self.checker.shadow_of(tensor).fill(tensor))
+        self.refusals = Refusals(file.path, self._allocated, self._filled)
         self.arguments = {spec.name: tensors.from_spec(spec, blob) for spec in request.arguments}
         for name, tensor in self.arguments.items():
             self.checker.shadow_of(tensor, name=name, read_only=name not in request.writable)
@@ -56,11 +56,14 @@ class Call:
             stack.enter_context(self.refusals.on())
             yield
 
-    def _allocated(self, tensor: torch.Tensor, initialised: bool) -> None:
+    def _allocated(self, tensor: torch.Tensor, value: object) -> None:
         if tensor.device.type == "cpu" and tensor.untyped_storage().nbytes():
-            self.checker.shadow_of(tensor, initialised=initialised)
-            if not initialised and tensor.untyped_storage().nbytes() <= MOST_POISONED:
+            self.checker.shadow_of(tensor, initialised=value is not None)
+            if value is None and tensor.untyped_storage().nbytes() <= MOST_POISONED:
                 tensors.poison(tensor)
+
+    def _filled(self, tensor: torch.Tensor, value: object) -> None:
+        self.checker.shadow_of(tensor).fill(tensor)
 
     # ---- the reply --------------------------------------------------------------------------------------
 

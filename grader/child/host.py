@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("TRITON_INTERPRET", "1")  # before the first import of triton
-
 import contextlib
+import os
 import platform
 import resource
 import signal
 import sys
 import traceback
-from collections import deque
+from abc import ABC, abstractmethod
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,12 +18,9 @@ import torch
 import triton
 
 from grader.child import fence
-from grader.child.call import Call
-from grader.child.hooks import missing_hooks
-from grader.child.interpreter import apply_fixes
 from grader.child.learner import LearnerFile
 from grader.child.refusals import Refusals
-from grader.protocol import LENGTHS, Failure, RunRequest, TensorSpec, pack, unpack_header, unpack_lengths
+from grader.protocol import LENGTHS, Failure, pack, unpack_header, unpack_lengths
 
 MORE_MEMORY = 2 << 30  # address space for the learner's data, beyond what the libraries have mapped
 MOST_FILE_BYTES = 64 << 20
@@ -67,19 +61,23 @@ class Pipe:
             frame = frame[self._write(self.reply_fd, frame) :]
 
 
-class Host:
+class Host(ABC):
+    """Answers a parent's requests about one learner's file. What a call of its entry means is the subclass's."""
+
+    answer = ""  # the kind of a reply to a call
+    request = ""  # the kind of a request for one
+
     def __init__(self):
         self.file: LearnerFile | None = None
         self.threads_before = _threads()
         self.output = sys.stdout
-        self.earlier = deque(maxlen=8)  # kept alive, so that a new result cannot get their memory by chance
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         try:
-            handler = {"load": self.load, "run": self.run}[header["kind"]]
+            handler = {"load": self.load, self.request: self.call}[header["kind"]]
             reply, reply_blob = handler(header, blob)
         except MemoryError:  # what the learner keeps leaves no room for an answer
-            return {"kind": "ran", "error": asdict(Failure("memory", "MemoryError"))}, b""
+            return {"kind": self.answer, "error": asdict(Failure("memory", "MemoryError"))}, b""
         except BaseException:  # a mistake of ours, or of the parent's; never the learner's
             return {"kind": "fault", "message": traceback.format_exc()[-4000:]}, b""
         with contextlib.suppress(Exception):  # what the learner printed, if their file left us an output
@@ -90,38 +88,34 @@ class Host:
 
     def load(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         self.file = LearnerFile(header["filename"], blob)
-        error = self.file.load()
+        with self.watched_import():
+            error = self.file.load()
         reply = {"kind": "loaded", "error": None if error is None else asdict(error)}
         return reply | {"constants": self.file.constants()}, b""
 
-    def run(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
-        names = RunRequest.__dataclass_fields__.keys() & header.keys()
-        fields = {name: header[name] for name in names}
-        fields["arguments"] = [TensorSpec.from_json(spec, len(blob)) for spec in header["arguments"]]
-        call = Call(self.file, RunRequest(**fields), blob, self.earlier)
-        reply, reply_blob = call.run()
-        self.earlier.append(call.result)
-        return {"kind": "ran", **reply}, reply_blob
+    @abstractmethod
+    def watched_import(self) -> contextlib.AbstractContextManager: ...
+
+    @abstractmethod
+    def call(self, header: dict, blob: bytes) -> tuple[dict, bytes]: ...
 
 
-def prepare() -> dict:
-    """Everything that can be done before a submission is known; what there is to say about it."""
+def ready(missing: list[str]) -> dict:
+    """What is said once everything that needs no submission is done. `missing`: private names that Triton lacks."""
     torch.set_num_threads(1)
     sys.dont_write_bytecode = True
-    missing = apply_fixes() + missing_hooks()
     with Refusals("").on():
         torch.empty(1)  # the first operation under torch's modes imports 800 modules: once, not in every child
     versions = {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__}
     return {"kind": "ready", "versions": {**versions, "numpy": np.__version__}, "missing": missing}
 
 
-def serve(request_fd: int, reply_fd: int) -> None:
+def serve(host: Host, request_fd: int, reply_fd: int) -> None:
     """Answers the requests of one run, fenced in; never returns."""
     pipe = Pipe(request_fd, reply_fd)
     leave = os._exit  # without the learner's atexit functions and destructors
     _limit_resources()
     pipe.send({"kind": "ready", "fenced": fence.close(Path.cwd(), Path(os.devnull))})
-    host = Host()
     try:
         while (request := pipe.receive()) is not None:
             pipe.send(*host.handle(*request))

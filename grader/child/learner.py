@@ -7,17 +7,19 @@ import importlib.util
 import inspect
 import linecache
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-from triton.runtime.errors import InterpreterError
+from triton.compiler.errors import CompilationError
+from triton.runtime.errors import InterpreterError, OutOfResources
 
-from grader.child.refusals import PoisonedAllocations
 from grader.protocol import Failure
 
 MOST_MESSAGE, MOST_NAMES = 500, 64
+DEFINITION = re.compile(r"^def (\w+)", re.MULTILINE)
 NO_DEVICE = ("Torch not compiled with CUDA", "no NVIDIA driver", "No CUDA GPUs", "active drivers", "CUDA driver")
 NO_MEMORY = ("can't allocate memory", "out of memory", "not enough memory")
 
@@ -50,8 +52,7 @@ class LearnerFile:
             spec = importlib.util.spec_from_file_location(self.stem, self.path)
             module = importlib.util.module_from_spec(spec)
             sys.modules[self.stem] = module  # where inspect, and so Triton, looks for the source
-            with PoisonedAllocations():
-                spec.loader.exec_module(module)
+            spec.loader.exec_module(module)
         except BaseException as error:  # a learner's file may raise anything, SystemExit too
             sys.modules.pop(self.stem, None)
             return self.failure(error, "load")
@@ -124,11 +125,37 @@ class LearnerFile:
         lines = (self._last_line(link) for link in reversed(chain))
         line = next((line for line in lines if line), 0)
         message = _text_of(cause)
+        if isinstance(error, CompilationError):
+            return self._compilation_failure(error)
         kind = _special_kind(cause, message) or ("kernel" if in_kernel else stage)
         if isinstance(cause, SyntaxError) and cause.filename == self.path:
             kind, message = ("syntax" if stage == "load" else kind), str(cause.msg)
             line = cause.lineno or line
         return Failure(kind, type(cause).__name__, message[:MOST_MESSAGE], line, kernel if in_kernel else "")
+
+    def _compilation_failure(self, error: CompilationError) -> Failure:
+        """What the compiler refuses, at the innermost place that it names in the learner's file."""
+        chain = [error]
+        while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and len(chain) < 16:
+            chain.append(cause)
+        refusals = [link for link in chain if isinstance(link, CompilationError)]
+        last = chain[-1]
+        message = refusals[-1].error_message or (_text_of(last) if last is not refusals[-1] else "")
+        places = [(self._line_of_node(link), self._kernel_of(link)) for link in refusals]
+        line, kernel = next(((line, kernel) for line, kernel in reversed(places) if line), (0, ""))
+        return Failure("compile", type(last).__name__, message[:MOST_MESSAGE], line, kernel)
+
+    def _kernel_of(self, error: CompilationError) -> str:
+        found = DEFINITION.search(error.src or "")
+        return found[1] if found else ""
+
+    def _line_of_node(self, error: CompilationError) -> int:
+        """The error counts lines from the `def` of a function; 0 if that is not one of this file's."""
+        name, node = self._kernel_of(error), getattr(error, "node", None)
+        for function in ast.walk(ast.parse(self.source)):
+            if isinstance(function, ast.FunctionDef) and function.name == name and hasattr(node, "lineno"):
+                return function.lineno + node.lineno - 1
+        return 0
 
     def _last_line(self, error: BaseException) -> int:
         line, trace = 0, error.__traceback__
@@ -140,6 +167,8 @@ class LearnerFile:
 
 
 def _special_kind(error: BaseException, message: str) -> str:
+    if isinstance(error, OutOfResources):
+        return "resources"
     if isinstance(error, Rejected):
         return error.kind
     if isinstance(error, SystemExit):

@@ -24,6 +24,7 @@ from grader.child.tensors import poison
 EMPTY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 FILLED = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"}
 FILLS = {"fill_", "zero_"}
+FILL_VALUE_AT = {"full": 1, "full_like": 1, "new_full": 2, "fill_": 1}  # its position in the arguments
 READS = {"numpy", "tolist", "__array__", "__dlpack__"}  # the values leave torch, and the dispatcher does not see it
 PRINTS = {"__repr__", "__format__"}  # `print(x)` computes, but only a text
 SUBSCRIPTS = {"__getitem__": "[...]", "__setitem__": "[...] ="}
@@ -36,11 +37,12 @@ class TorchRefused(RuntimeError):
 
 
 class Refusals:
-    """What was refused in one call of the entry function. `allocated` and `filled` are told of the memory made."""
+    """What was refused in one call of the entry function.
 
-    def __init__(
-        self, learner_file: str, allocated: Callable = lambda *_, **__: None, filled: Callable = lambda *_: None
-    ):
+    `allocated` and `filled` are told of memory made or filled, and what fills it: a number, or None for nothing.
+    """
+
+    def __init__(self, learner_file: str, allocated: Callable = lambda *_: None, filled: Callable = lambda *_: None):
         self.learner_file = learner_file
         self.allocated, self.filled = allocated, filled
         self.records: list[dict] = []
@@ -61,6 +63,13 @@ class Refusals:
                 return frame
             frame = frame.f_back
         return None
+
+    def line(self) -> int:
+        """The learner's line that is being run, 0 if none is."""
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename != self.learner_file:
+            frame = frame.f_back
+        return frame.f_lineno if frame else 0
 
     @contextmanager
     def on(self) -> Iterator[None]:
@@ -99,9 +108,9 @@ class _Operations(TorchDispatchMode):
             self.refusals.refuse(_as_written(functions[0]) if functions else f"aten.{name}", frame)
         result = operation(*args, **(kwargs or {}))
         if name in EMPTY or name in FILLED:
-            self.refusals.allocated(result, initialised=name in FILLED)
+            self.refusals.allocated(result, _fill_value(name, args))
         elif name in FILLS:
-            self.refusals.filled(args[0])
+            self.refusals.filled(args[0], _fill_value(name, args))
         return result
 
     @staticmethod
@@ -111,6 +120,15 @@ class _Operations(TorchDispatchMode):
         if name in FILLS:
             return all(_is_number(value) for value in args[1:])
         return name == "set_" or getattr(operation, "is_view", False)
+
+
+def _fill_value(name: str, args: tuple) -> object:
+    """What an allocation or a fill leaves in memory; None: whatever was there."""
+    if name in EMPTY:
+        return None
+    if "full" in name or name == "fill_":
+        return args[FILL_VALUE_AT[name]]
+    return 1 if "ones" in name else 0
 
 
 class PoisonedAllocations(TorchDispatchMode):

@@ -1,0 +1,250 @@
+"""What a host function would do on a GPU, as a launch plan: buffers, fills, and launches of compiled kernels.
+
+    buffers   arguments and what the function allocates: a role, a size in bytes, never an address
+    kernels   machine code and what a launch of it needs: warps, clusters, shared memory
+    steps     fills and launches in their order; an autotuned launch is a choice between lists of steps
+
+A launch binds each of the kernel's parameters to a number, or to a buffer and an offset in bytes. The plan knows no
+values of tensors. What torch computes is refused by the same modes that refuse it in the interpreter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import NoReturn
+
+import torch
+from triton.compiler.errors import CompileTimeAssertionFailure
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.errors import OutOfResources, PTXASError
+
+from grader.child.refusals import Refusals
+from grader.child.stand_in import CompiledLaunch, PretendCuda, StandIn
+from grader.child.tensors import dtype_name
+from grader.protocol import Failure, TensorSpec
+
+FIRST_ADDRESS = 1 << 44
+ALIGNMENT = 512  # bytes; what CUDA's allocator promises
+MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS = 64, 64, 64
+NUMBER = re.compile(r"[iu]\d+|fp\d+|f32|bf16")
+# TMA data types as kernels number them -> as the CUDA driver numbers them.
+TMA_DATA_TYPES = {**{i: i for i in range(16)}, 8: 10, 9: 8, 10: 9}
+TMA_TF32 = 11
+
+
+class NotRecordable(RuntimeError):
+    """The host function did something that a launch plan cannot hold."""
+
+
+class Recorder:
+    """`with recorder.on(): entry(...)` fills `buffers`, `binaries` and `steps`."""
+
+    def __init__(self, stand_in: StandIn, refusals: Refusals):
+        self.stand_in, self.refusals = stand_in, refusals
+        refusals.allocated, refusals.filled = self._allocated, self._filled
+        self.buffers: list[dict] = []
+        self.kernels: list[dict] = []
+        self.steps: list[dict] = []
+        self.refusal: Failure | None = None
+        self._addresses: dict[int, tuple[int, int]] = {}  # storage -> (address, number of its buffer)
+        self._alive: list[torch.Tensor] = []  # so that no storage gets another's number
+        self._next_address = FIRST_ADDRESS
+        self._numbers: dict[bytes, int] = {}  # cubin -> number of its kernel
+        self._launches = 0
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        """With torch's operations watched, tensors that say they are on a GPU, and launches recorded."""
+        self.stand_in.on_launch = self._launched
+        original = Autotuner.run
+        Autotuner.run = lambda autotuner, *args, **kwargs: self._autotuned(autotuner, args, kwargs)
+        try:
+            with ExitStack() as stack:
+                stack.enter_context(self.refusals.on())
+                stack.enter_context(PretendCuda(self.address_of))
+                yield
+        finally:
+            Autotuner.run = original
+
+    def _refuse(self, message: str) -> NoReturn:
+        """Kept as well as raised, so that no `except` can hide it."""
+        self.refusal = self.refusal or Failure("not-recordable", message=message, line=self.refusals.line())
+        raise NotRecordable(message)
+
+    # ---- buffers ----------------------------------------------------------------------------------------
+
+    def argument(self, spec: TensorSpec) -> torch.Tensor:
+        """A tensor without memory, and its buffer."""
+        storage = torch.empty(max(spec.size, 1), dtype=torch.uint8, device="meta")
+        tensor = torch.empty(0, dtype=getattr(torch, spec.dtype), device="meta")
+        tensor.set_(storage.untyped_storage(), spec.offset, spec.shape, spec.strides)
+        self._add_buffer(tensor, {"name": spec.name, "argument": True, "bytes": spec.size, "line": 0})
+        return tensor
+
+    def _add_buffer(self, tensor: torch.Tensor, buffer: dict) -> None:
+        if len(self.buffers) == MOST_BUFFERS:
+            self._refuse(f"more than {MOST_BUFFERS} tensors are allocated in one call")
+        self._addresses[tensor.untyped_storage()._cdata] = (self._next_address, len(self.buffers))
+        self._next_address += (buffer["bytes"] // ALIGNMENT + 2) * ALIGNMENT  # the gap belongs to nobody
+        self._alive.append(tensor)
+        self.buffers.append(buffer)
+
+    def _allocated(self, tensor: torch.Tensor, value: object) -> None:
+        """`value` is what the memory holds, None if nothing in particular."""
+        if not tensor.is_meta:
+            return
+        size = tensor.untyped_storage().nbytes()
+        name = f"allocation{len(self.buffers)}"
+        self._add_buffer(tensor, {"name": name, "argument": False, "bytes": size, "line": self.refusals.line()})
+        if value is not None:
+            self._filled(tensor, value)
+
+    def _filled(self, tensor: torch.Tensor, value: object) -> None:
+        if tensor.is_meta:
+            value = value.item() if isinstance(value, torch.Tensor) else value
+            number = float(value) if isinstance(value, float) else int(value)
+            step = {"op": "fill", "view": self.view(tensor), "value": repr(number), "line": self.refusals.line()}
+            self.steps.append(step)
+
+    def address_of(self, tensor: torch.Tensor) -> int:
+        """A made-up address, aligned as the real one would be."""
+        address, _ = self._addresses.get(tensor.untyped_storage()._cdata, (0, 0))
+        return address + tensor.storage_offset() * tensor.element_size() if address and tensor.numel() else 0
+
+    def _place(self, tensor: torch.Tensor, what: str) -> dict:
+        """The buffer a tensor lies in and its offset there, in bytes."""
+        if not tensor.is_meta:
+            self._refuse(f"{what} lies in the CPU's memory, where a GPU's kernel cannot reach it: allocate it "
+                                "on the input's device, with device=x.device")  # fmt: skip
+        found = self._addresses.get(tensor.untyped_storage()._cdata)
+        if found is None:
+            self._refuse(f"{what} is memory that this call neither got nor allocated")
+        return {"buffer": found[1], "offset": tensor.storage_offset() * tensor.element_size()}
+
+    def view(self, tensor: torch.Tensor, what: str = "a tensor") -> dict:
+        return {
+            **self._place(tensor, what),
+            "dtype": dtype_name(tensor),
+            "shape": list(tensor.shape),
+            "strides": list(tensor.stride()),
+        }
+
+    # ---- launches ---------------------------------------------------------------------------------------
+
+    def _launched(self, launch: CompiledLaunch) -> None:
+        if min(launch.grid) == 0:
+            return  # Triton launches nothing either
+        if launch.grid[0] >= 1 << 31 or max(launch.grid[1:]) >= 1 << 16 or min(launch.grid) < 0:
+            self._refuse(f"the grid {launch.grid} is not possible: at most 2147483647 x 65535 x 65535 programs")
+        function = launch.source.fn
+        path, name = function.fn.__code__.co_filename, function.fn.__name__
+        if path != self.refusals.learner_file:
+            self._refuse(f"the kernel {name} is launched, which does not stand in the submission")
+        self._launches += 1
+        if self._launches > MOST_LAUNCHES:
+            self._refuse(f"more than {MOST_LAUNCHES} launches in one call")
+        parameters: list[dict] = []
+        descriptors = iter(getattr(launch.metadata, "tensordesc_meta", None) or [])
+        for (name, kind), value in zip(launch.source.signature.items(), launch.arguments):
+            self._bind(parameters, name, kind, value, descriptors)
+        self._bind(parameters, "global scratch", "*i8", launch.global_scratch, descriptors)
+        self._bind(parameters, "profile scratch", "*i8", None, descriptors)
+        step = {"op": "launch", "kernel": self._number_of(launch), "grid": list(launch.grid)}
+        self.steps.append({**step, "parameters": parameters, "line": self.refusals.line()})
+
+    def _number_of(self, launch: CompiledLaunch) -> int:
+        cubin, metadata = launch.binary.cubin, launch.metadata
+        if cubin not in self._numbers:
+            self._numbers[cubin] = len(self.kernels)
+            kernel = {
+                "name": metadata.name,
+                "shared": metadata.shared,
+                "warps": metadata.num_warps,
+                "stages": metadata.num_stages,
+                "ctas": metadata.num_ctas,
+                "cooperative": bool(metadata.launch_cooperative_grid),
+                "dependent": bool(metadata.launch_pdl),
+            }
+            self.kernels.append({**kernel, "binary": launch.binary})
+        return self._numbers[cubin]
+
+    def _bind(self, parameters: list[dict], name: str, kind: object, value: object, descriptors: Iterator) -> None:
+        """Appends what one Python argument becomes in the kernel's parameter list: nothing, one, or several."""
+        if kind == "constexpr":
+            return
+        if isinstance(kind, tuple):
+            for number, (inner, part) in enumerate(zip(kind, value)):
+                self._bind(parameters, f"{name}.{number}", inner, part, descriptors)
+        elif kind.startswith("*"):
+            place = {"buffer": -1, "offset": 0} if value is None else self._pointer(value, f"the argument {name}")
+            parameters.append({"name": name, "type": "pointer", **place})
+        elif kind.startswith("tensordesc"):
+            self._bind_descriptor(parameters, name, value, next(descriptors, None))
+        elif NUMBER.fullmatch(kind):
+            is_address = isinstance(value, int) and FIRST_ADDRESS <= value < self._next_address
+            if is_address:
+                self._refuse(f"the argument {name} is a tensor's address, passed as a number: pass the tensor")
+            number = float(value) if "f" in kind else int(value)
+            parameters.append({"name": name, "type": kind, "value": repr(number)})
+        else:
+            self._refuse(f"the argument {name} has a type that is not known here: {kind}")
+
+    def _pointer(self, value: object, what: str) -> dict:
+        if isinstance(value, torch.Tensor):
+            return self._place(value, what)
+        if hasattr(value, "base") and isinstance(value.base, torch.Tensor):  # triton.reinterpret
+            return self._place(value.base, what)
+        self._refuse(f"{what} is an address, passed as a {type(value).__name__}: pass the tensor")
+
+    def _bind_descriptor(self, parameters: list[dict], name: str, descriptor, meta: dict | None) -> None:
+        """A tensor descriptor made by the host becomes a tensor map of 128 bytes, its shape and its strides."""
+        if meta is None or meta.get("is_im2col"):
+            self._refuse(f"the argument {name} is a descriptor without a tiled tensor map")
+        shape, strides = [int(n) for n in descriptor.shape], [int(n) for n in descriptor.strides]
+        tf32 = getattr(descriptor, "round_f32_to_tf32", False)
+        parameters.append({
+            "name": name, "type": "tensormap", **self._place(descriptor.base, f"the argument {name}"),
+            "data_type": TMA_TF32 if tf32 else TMA_DATA_TYPES[meta["elem_type"]], "element_bytes": meta["elem_size"],
+            "swizzle": meta["swizzle"], "box": list(meta["block_size"]),
+            "shape": shape[:-1] + [shape[-1] * (2 if meta["fp4_padded"] else 1)], "strides": strides,
+            "nan_padding": descriptor.padding == "nan",
+        })  # fmt: skip
+        parameters.extend({"name": f"{name}.shape", "type": "i32", "value": repr(size)} for size in shape)
+        parameters.extend({"name": f"{name}.strides", "type": "i64", "value": repr(stride)} for stride in strides)
+
+    # ---- autotuning -------------------------------------------------------------------------------------
+
+    def _autotuned(self, autotuner: Autotuner, args: tuple, kwargs: dict) -> None:
+        """Every configuration, as an alternative; which is fastest is seen where there is a GPU."""
+        autotuner.nargs = dict(zip(autotuner.arg_names, args))
+        configs = autotuner.prune_configs(kwargs) if len(autotuner.configs) > 1 else autotuner.configs
+        if len(configs) > MOST_CONFIGS:
+            self._refuse(f"more than {MOST_CONFIGS} configurations to choose from")
+        line = self.refusals.line()
+        alternatives = [self._alternative(autotuner, config, args, kwargs) for config in configs]
+        self.steps.append({"op": "choose", "alternatives": alternatives, "line": line})
+        autotuner.best_config = configs[0]
+        autotuner.nargs = None
+
+    def _alternative(self, autotuner: Autotuner, config, args: tuple, kwargs: dict) -> dict:
+        named = {**autotuner.nargs, **kwargs, **config.all_kwargs()}
+
+        def launch() -> None:
+            if config.pre_hook is not None:
+                config.pre_hook(named)
+            autotuner.fn.run(*args, **kwargs, **config.all_kwargs())
+
+        try:
+            return {"config": str(config), "error": "", "steps": self._steps_of(launch)}
+        except (OutOfResources, CompileTimeAssertionFailure, PTXASError) as error:  # Triton skips such a configuration
+            return {"config": str(config), "error": str(error)[:500], "steps": []}
+
+    def _steps_of(self, work: Callable[[], None]) -> list[dict]:
+        outer, self.steps = self.steps, []
+        try:
+            work()
+            return self.steps
+        finally:
+            self.steps = outer

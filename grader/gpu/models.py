@@ -1,0 +1,14 @@
+"""The GPUs that a submission can be compiled for where none is present."""
+
+from __future__ import annotations
+
+from grader.protocol import GpuModel
+
+# Limits: CUDA C++ Programming Guide, table of technical specifications per compute capability. Multiprocessors, L2 and
+# memory: the vendor's datasheets.
+MODELS = {
+    "sm_80": GpuModel("NVIDIA A100", 80, 108, 166912, 167936, 40 << 20, 80 << 30),
+    "sm_90": GpuModel("NVIDIA H200", 90, 132, 232448, 233472, 60 << 20, 141 << 30),
+    "sm_100": GpuModel("NVIDIA B200", 100, 148, 232448, 233472, 126 << 20, 180 << 30),
+}
+DEFAULT_TARGET = "sm_90"
