@@ -76,6 +76,10 @@ class Data:
             target.copy_(values[: len(target)])
         return view
 
+    def shape_on(self, device: str, dtype: torch.dtype) -> torch.Tensor:
+        """The argument without its values, as for the device "meta", which has no memory."""
+        return _empty_view(self.shape, self.layout, dtype, device)
+
 
 def poison_(tensor: torch.Tensor) -> torch.Tensor:
     """Fills a contiguous tensor with this dtype's poison."""
@@ -88,17 +92,20 @@ def is_poison(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().view(BITS[tensor.element_size()]) == POISON_BITS[tensor.dtype]
 
 
-def _empty_view(shape: tuple[int, ...], layout: str, dtype: torch.dtype) -> torch.Tensor:
+def _empty_view(shape: tuple[int, ...], layout: str, dtype: torch.dtype, device: str = "cpu") -> torch.Tensor:
+    def poisoned(*size: int) -> torch.Tensor:
+        return poison_(torch.empty(size, dtype=dtype, device=device))
+
     if layout == "contiguous":
-        return poison_(torch.empty(shape, dtype=dtype))
+        return poisoned(*shape)
     rows, columns = shape
     if layout == "transposed":
-        return poison_(torch.empty((columns, rows), dtype=dtype)).t()
+        return poisoned(columns, rows).t()
     if layout == "every second element":
-        return poison_(torch.empty((2 * rows, 2 * columns), dtype=dtype))[::2, ::2]
+        return poisoned(2 * rows, 2 * columns)[::2, ::2]
     if layout == "padded rows":
-        return poison_(torch.empty((rows, columns + PADDING), dtype=dtype))[:, :columns]
-    return poison_(torch.empty((1, columns), dtype=dtype)).expand(rows, columns)
+        return poisoned(rows, columns + PADDING)[:, :columns]
+    return poisoned(1, columns).expand(rows, columns)
 
 
 def generator_for(seed: int, *names: object) -> torch.Generator:

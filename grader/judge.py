@@ -11,16 +11,21 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
+from grader.allowed import first_refused
 from grader.bounds import EXACT
 from grader.child_process import ChildEnded
 from grader.comparison import Comparison, compare
 from grader.exercise import Exercise
 from grader.explain import cost, failures
+from grader.explain.compiled import Expectations, compiled_verdict
 from grader.explain.evidence import Evidence, count_text
 from grader.explain.memory import memory_verdict
+from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.tiles import tile_map
 from grader.explain.values import boolean_masks, first_wrong_text, value_verdict
+from grader.gpu.plan import BadPlan
 from grader.inputs import Data
+from grader.protocol import Failure
 from grader.reply import DTYPES, Reply
 from grader.run import Run, Trial
 from grader.verdict import NOT_ATTEMPTED, PASS, Verdict, failed
@@ -73,6 +78,31 @@ class Judge:
 
         return self._judged(trial, moved)
 
+    def compiled(self, name: str, data: tuple[Data, ...], expected: Expectations, **constants: int) -> Verdict:
+        """What the compiler makes of a call, in every dtype of the exercise; nothing is run."""
+        verdicts = []
+        for dtype in self.exercise.dtypes:
+            trial = self._trial(name, data, dtype, None, constants)
+            verdicts.append(self._judged(trial, lambda trial: self._machine_code(trial, expected)))
+            if verdicts[-1].outcome != PASS:
+                break
+        return verdicts[-1]
+
+    def _machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
+        run = self.run
+        try:
+            plan = run.plan(self.exercise, trial, texts=("ptx", "ttgir"))
+        except BadPlan as refused:
+            failure = Failure("not-recordable", message=str(refused))
+            return compiler_refusal(failure, run.submission, self.exercise, run.model)
+        if run.compiler.load_failure is not None:
+            return failures.file_failure(run.compiler.load_failure, run.submission, self.exercise)
+        if plan.refusals:
+            return failures.refusal(plan.refusals, run.submission, self.exercise)
+        if plan.error is not None:
+            return compiler_refusal(plan.error, run.submission, self.exercise, run.model)
+        return compiled_verdict(plan, expected, run.submission, self.exercise, run.model, run.filename)
+
     def _trial(
         self, name: str, data: tuple[Data, ...], dtype: str, bound: str | None, constants: dict[str, int]
     ) -> Trial:
@@ -97,7 +127,7 @@ class Judge:
         try:
             verdict = judge(trial)
         except ChildEnded as how:
-            at_import = how is self.run.load_ended
+            at_import = how is self.run.interpreter.load_ended or how is self.run.compiler.load_ended
             verdict = failures.ended(how, self.run.submission.path.name if at_import else "", self.exercise)
         changed = [] if self.run.fenced else self.run.files_changed_beside()
         if changed and verdict.outcome == PASS:
@@ -112,13 +142,14 @@ class Judge:
             return failures.file_failure(submission.failure, submission, self.exercise)
         if self.run.not_attempted:
             return Verdict(NOT_ATTEMPTED, "not-attempted")
-        return None
+        refused = first_refused(submission.tree)
+        return failures.not_allowed(refused, submission) if refused else None
 
     def _values(self, trial: Trial) -> Verdict:
         inputs = self.run.inputs(trial)
         first = self.run.call(self.exercise, trial, inputs)
-        if self.run.load_failure is not None:
-            return failures.file_failure(self.run.load_failure, self.run.submission, self.exercise)
+        if self.run.interpreter.load_failure is not None:
+            return failures.file_failure(self.run.interpreter.load_failure, self.run.submission, self.exercise)
         verdict = self._first_call(trial, inputs, first)
         if verdict.outcome == PASS:
             second = self.run.call(self.exercise, trial, inputs, order="reverse", fill="zero")
@@ -212,7 +243,7 @@ class Judge:
     def _before_values(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Verdict | None:
         submission, exercise = self.run.submission, self.exercise
         if reply.refusals:
-            return failures.refusal(reply, submission, exercise)
+            return failures.refusal(reply.refusals, submission, exercise)
         if reply.error is not None:
             evidence = self._evidence(trial, inputs, reply)
             joined = boolean_masks(evidence, reply.error.line) if reply.error.kind == "kernel" else None
@@ -273,7 +304,7 @@ class Judge:
     def _evidence(
         self, trial: Trial, inputs: list[torch.Tensor], reply: Reply, comparison: Comparison | None = None
     ) -> Evidence:
-        constants = {**self.run.constants, **trial.constants}
+        constants = {**self.run.interpreter.constants, **trial.constants}
         return Evidence(
             self.exercise, self.run.submission, trial, inputs, reply, constants, comparison,
             self.right_when_contiguous and not self.wrong_when_contiguous, self.right_before,

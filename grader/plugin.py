@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.exercise import Folder, all_folders
+from grader.gpu.models import DEFAULT_TARGET, MODELS
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -22,6 +23,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--submission", metavar="PATH", help="grade this file (or a folder of NN_name/NAME.py) instead of "
                     "the learner's; 'solutions' grades the solutions")  # fmt: skip
     group.addoption("--device", choices=DEVICES, default="auto", help="where to judge (default: auto)")
+    group.addoption("--target", choices=sorted(MODELS), default=DEFAULT_TARGET, help="the GPU generation that kernels "
+                    f"are compiled for (default: {DEFAULT_TARGET})")  # fmt: skip
     group.addoption("--seed", type=int, metavar="N", help="repeat a run with the data of that run")
     group.addoption("--result", metavar="FILE", help="write the result as JSON")
 
@@ -126,3 +129,23 @@ def traffic(request: pytest.FixtureRequest):
         )
 
     return traffic
+
+
+@pytest.fixture
+def compiled(request: pytest.FixtureRequest):
+    """compiled(*data, vectors=False, tensor_cores=False, pipelined=False, **constants): the machine code of one call.
+
+    It has to exist, fit the GPU and spill no registers. vectors: every access to global memory moves 16 bytes.
+    tensor_cores: products of tiles run on the instruction made for them. pipelined: loads run ahead of their use.
+    The data only say shapes, layouts and dtypes: no value is drawn, nothing runs, and sizes may be as on a GPU.
+    """
+    session = request.config.pluginmanager.get_plugin("course-session")
+
+    def compiled(*data, vectors=False, tensor_cores=False, pipelined=False, **constants):
+        from grader.explain.compiled import Expectations
+
+        session.wait_for_right_values(request.node)
+        expected = Expectations(vectors, tensor_cores, pipelined)
+        session.settle(request.node, lambda judge, name: judge.compiled(name, data, expected, **constants))
+
+    return compiled

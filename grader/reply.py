@@ -92,9 +92,14 @@ def tensor_of(spec: TensorSpec, blob: bytes) -> torch.Tensor:
 def spec_and_bytes(name: str, tensor: torch.Tensor, start: int) -> tuple[TensorSpec, bytes]:
     """A tensor of ours as a spec and its storage's bytes, which will lie at `start` of the blob."""
     data = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage()).numpy().tobytes()
+    return replace(spec_of(name, tensor), start=start), data
+
+
+def spec_of(name: str, tensor: torch.Tensor) -> TensorSpec:
+    """A tensor without values as a spec: its view of a storage of so many bytes."""
     dtype = str(tensor.dtype).removeprefix("torch.")
-    shape, strides = tuple(tensor.shape), tuple(tensor.stride())
-    return TensorSpec(name, dtype, shape, strides, tensor.storage_offset(), start, len(data)), data
+    size = tensor.untyped_storage().nbytes()
+    return TensorSpec(name, dtype, tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset(), 0, size)
 
 
 def _writers(header: dict, blob: bytes, output: torch.Tensor | None) -> Writers | None:

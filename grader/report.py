@@ -105,15 +105,20 @@ def _passed(writer, grading: Grading) -> None:
 
 def _printed(writer, grading: Grading) -> None:
     run = grading.run
-    if not run.printed.strip():
+    if not run.interpreter.printed.strip():
         return
-    lines = ["".join(c if c.isprintable() else " " for c in line)[: WIDEST - 4] for line in run.printed.splitlines()]
+    lines = [
+        "".join(c if c.isprintable() else " " for c in line)[: WIDEST - 4]
+        for line in run.interpreter.printed.splitlines()
+    ]
     writer.write_line("")
     _paragraph(writer, "Your file printed:")
     for line in lines[:MOST_PRINTED_LINES]:
         writer.write_line(f"    {line}")
-    if len(lines) > MOST_PRINTED_LINES or run.printed_bytes > len(run.printed):
-        _paragraph(writer, f"... {run.printed_bytes:,} bytes in all; the rest is not shown.".replace(",", " "))
+    if len(lines) > MOST_PRINTED_LINES or run.interpreter.printed_bytes > len(run.interpreter.printed):
+        _paragraph(
+            writer, f"... {run.interpreter.printed_bytes:,} bytes in all; the rest is not shown.".replace(",", " ")
+        )
 
 
 def _next(grading: Grading) -> str:

@@ -46,7 +46,11 @@ def _object(grading: Grading, device: str) -> dict:
         "possible": possible,
         "figures": {"seconds": round(grading.seconds, 3), **_worst_figures(grading)},
         "device": "cpu" if device == "auto" else device,
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, **grading.run.versions},
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            **grading.run.interpreter.versions,
+        },
         "seed": grading.run.seed,
         "fault": grading.fault,
     }

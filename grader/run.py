@@ -1,4 +1,4 @@
-"""A run: one submission of one exercise, its secret seed, and the child that runs it. Knows no verdicts."""
+"""A run: one submission of one exercise, its secret seed, and the children that run it. Knows no verdicts."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 import torch
 
-from grader.child_process import ChildEnded, ChildProcess
 from grader.exercise import Exercise, Folder, empty_regions
+from grader.gpu.models import DEFAULT_TARGET, MODELS
+from grader.gpu.plan import Plan, read_plan
 from grader.inputs import Data, generator_for
-from grader.nursery import MachineFault
-from grader.protocol import Failure, ProtocolError, RunRequest
-from grader.reply import Reply, failure_of, read_reply, spec_and_bytes
+from grader.protocol import RecordRequest, RunRequest
+from grader.reply import Reply, read_reply, spec_and_bytes, spec_of
+from grader.runner import Runner
 from grader.submission import Submission, read_submission
 
-LOAD_LIMIT = 15.0  # seconds for the submission's own import
-LIMIT_AFTER_TIMEOUT = 3.0  # once a call ran out of time, the next ones get less, so that a run ends
+COMPILE_LIMIT = 60.0  # seconds for the kernels of one call
 
 
 @dataclass
@@ -50,23 +50,21 @@ def short_dtype(dtype: torch.dtype) -> str:
 
 
 class Run:
-    """Owns the seed, the inputs and the child. Calls raise ChildEnded; the next call starts a new child."""
+    """Owns the seed, the inputs and the children. Calls raise ChildEnded."""
 
-    def __init__(self, folder: Folder, submission_path: str | None = None, seed: int | None = None) -> None:
+    def __init__(
+        self, folder: Folder, submission_path: str | None = None, seed: int | None = None, target: str = DEFAULT_TARGET
+    ) -> None:
         self.folder = folder
         self.seed = secrets.randbits(63) if seed is None else seed
+        self.model = MODELS[target]
         self.submission: Submission = read_submission(folder.submission_file(submission_path))
         self.empty: list[str] = []
         self.regions = 0
         self._look_for_empty_regions()
-        self.load_failure: Failure | None = None
-        self.load_ended: ChildEnded | None = None  # the child died or hung while it imported the submission
-        self.constants: dict[str, int] = {}  # the module's own block sizes
-        self.printed = ""
-        self.printed_bytes = 0
-        self.versions: dict[str, str] = {}
-        self._child: ChildProcess | None = None
-        self._timed_out = False
+        self.filename = f"{folder.name}.py"  # the submission's name in its child
+        self.interpreter = Runner(self.submission, self.filename)
+        self.compiler = Runner(self.submission, self.filename, self.model)
         self._beside = _files_of(folder)
 
     def _look_for_empty_regions(self) -> None:
@@ -83,6 +81,10 @@ class Run:
         """Whether there is anything to run."""
         return self.submission.failure is None and not self.not_attempted
 
+    @property
+    def fenced(self) -> bool:
+        return self.interpreter.fenced
+
     def inputs(self, trial: Trial) -> list[torch.Tensor]:
         """The arguments of a trial: the same for the same seed, whatever ran before."""
         dtype = short_dtype(trial.dtype)
@@ -92,7 +94,7 @@ class Run:
         ]
 
     def call(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], **options) -> Reply:
-        """One call of the entry in the child. `options` are those of RunRequest."""
+        """One call of the entry in the interpreter. `options` are those of RunRequest."""
         specs, blob = [], b""
         for name, tensor in zip(exercise.arguments, inputs, strict=True):
             spec, data = spec_and_bytes(name, tensor, len(blob))
@@ -102,56 +104,16 @@ class Run:
         request = RunRequest(
             exercise.entry, specs, writable, exercise.returns, trial.constants, config=trial.config, **options
         )
-        limit = min(exercise.time_limit, LIMIT_AFTER_TIMEOUT) if self._timed_out else exercise.time_limit
-        try:
-            self._load()
-            return read_reply(*self._answer(request.to_json(), blob, limit))
-        except ChildEnded as ended:
-            self._timed_out |= ended.how == "time"
-            self._forget_child()
-            raise
-        except ProtocolError as error:
-            self._forget_child()
-            raise ChildEnded("garbled", str(error)) from None
+        return self.interpreter.ask(request.to_json(), blob, exercise.time_limit, read_reply)
 
-    def _load(self) -> None:
-        if self.load_ended is not None:
-            raise self.load_ended
-        if self._child is not None and self._child.loaded:
-            return
-        self._child = self._child or ChildProcess()
-        header = {"kind": "load", "filename": f"{self.folder.name}.py"}
-        try:
-            answer, _ = self._answer(header, self.submission.source, LOAD_LIMIT)
-        except ChildEnded as ended:
-            self.load_ended = ended
-            raise
-        self._child.loaded = True
-        self.versions = self._child.versions
-        self.load_failure = failure_of(answer.get("error"))
-        constants = answer.get("constants")
-        if isinstance(constants, dict):
-            self.constants = {str(k): v for k, v in constants.items() if type(v) is int}
-
-    def _answer(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
-        answer, answer_blob = self._child.ask(header, blob, limit)
-        if answer["kind"] == "fault":
-            self._forget_child()
-            last = str(answer.get("message", "")).strip().splitlines()[-1:]
-            raise MachineFault(f"the process that runs a submission failed in our own code: {''.join(last)[:200]}")
-        return answer, answer_blob
-
-    @property
-    def fenced(self) -> bool:
-        """Whether the kernel keeps the child from writing outside of its folder."""
-        return self._child is None or self._child.fenced
-
-    def _forget_child(self) -> None:
-        if self._child is not None:
-            self._child.end()
-            self.printed = self.printed or self._child.printed
-            self.printed_bytes += self._child.printed_bytes
-            self._child = None
+    def plan(self, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Plan:
+        """One call of the entry, compiled and not run. Raises BadPlan too. `texts`: what to keep of each kernel."""
+        tensors = [data.shape_on("meta", trial.dtype) for data in trial.data]
+        specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, tensors, strict=True)]
+        request = RecordRequest(exercise.entry, specs, trial.constants, list(texts))
+        return self.compiler.ask(
+            request.to_json(), b"", COMPILE_LIMIT, lambda header, blob: read_plan(header, blob, specs, self.model)
+        )
 
     def files_changed_beside(self) -> list[str]:
         """Names of the exercise's files that were rewritten or deleted since the run began; deleted ones are put back.
@@ -166,7 +128,8 @@ class Run:
         return [path.name for path in changed]
 
     def end(self) -> None:
-        self._forget_child()
+        self.interpreter.end()
+        self.compiler.end()
 
 
 def _files_of(folder: Folder) -> dict:

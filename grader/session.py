@@ -14,10 +14,11 @@ from grader import report, result
 from grader.exercise import Folder
 from grader.judge import Judge
 from grader.nursery import MachineFault, shared_nursery
+from grader.protocol import GpuModel
 from grader.run import Run
 from grader.verdict import FAIL, INCOMPLETE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict, failed
 
-ITEMS = {"check": "right", "traffic": "traffic"}  # rubric item by fixture
+ITEMS = {"check": "right", "traffic": "traffic", "compiled": "compiled"}  # rubric item by fixture
 WAITS = "waits for right values"
 
 
@@ -78,15 +79,12 @@ class Session:
     def __init__(self, config: pytest.Config, folders: list[Folder]) -> None:
         self.config = config
         option = config.option
-        self.gradings = {folder.id: Grading(folder, Run(folder, option.submission, option.seed)) for folder in folders}
+        self.gradings = {
+            folder.id: Grading(folder, Run(folder, option.submission, option.seed, option.target)) for folder in folders
+        }
         self._verdicts: dict[str, Verdict] = {}
         if any(grading.run.needs_child for grading in self.gradings.values()):
-            self._warm_up()
-
-    def _warm_up(self) -> None:
-        """Starts the process that runs submissions: it imports torch and triton while pytest collects."""
-        with contextlib.suppress(MachineFault):  # the first call tells
-            shared_nursery()
+            _warm_up(None)
 
     def _grading(self, item: pytest.Item) -> Grading:
         grading = self.gradings[Folder.containing(item.path).id]
@@ -110,7 +108,10 @@ class Session:
     # ---- pytest's hooks ---------------------------------------------------------------------------------------------
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        self.gradings[Folder.containing(item.path).id].tests += 1
+        grading = self.gradings[Folder.containing(item.path).id]
+        grading.tests += 1
+        if "compiled" in item.fixturenames and grading.run.needs_child:
+            _warm_up(grading.run.model)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport):
@@ -180,6 +181,12 @@ class Session:
     @property
     def _writer(self):
         return self.config.pluginmanager.get_plugin("terminalreporter")
+
+
+def _warm_up(model: GpuModel | None) -> None:
+    """Starts the process that interprets, or compiles: it imports torch and triton while pytest goes on."""
+    with contextlib.suppress(MachineFault):  # the first call tells
+        shared_nursery(model)
 
 
 def _fault(error: BaseException) -> str:

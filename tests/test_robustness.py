@@ -165,8 +165,8 @@ def test_100_mb_of_print_change_no_verdict(bench):
     judged = bench(host(FLOOD))
     assert judged.check(normal(100), normal(100)).outcome == PASS
     judged.run.end()
-    assert judged.run.printed_bytes > 400 << 20  # 2 dtypes, each called twice
-    assert len(judged.run.printed) <= 4000
+    assert judged.run.interpreter.printed_bytes > 400 << 20  # 2 dtypes, each called twice
+    assert len(judged.run.interpreter.printed) <= 4000
 
 
 @pytest.mark.parametrize("text", ["PASSED", '{"kind": "ran", "outputs": []}', "\\x1b[2J"])
@@ -204,7 +204,7 @@ def test_a_forked_process_is_ended_too(bench, tmp_path):
     body += "    os._exit(0)"
     judged = bench(host(body))
     judged.check(normal(100), normal(100))
-    folder = judged.run._child.folder
+    folder = judged.run.interpreter._child.folder
     judged.run.end()
     assert not [pid for pid in _pids() if _folder_of(pid) == str(folder)]
 
@@ -219,7 +219,7 @@ def _folder_of(pid: str) -> str:
 def test_the_temporary_folder_is_removed(bench):
     judged = bench(host("open('leftover', 'w').write('x')"))
     assert judged.check(normal(100), normal(100)).outcome == PASS
-    folder = judged.run._child.folder
+    folder = judged.run.interpreter._child.folder
     judged.run.end()
     assert not folder.exists()
 

@@ -54,3 +54,7 @@ def test_a_program_adds_a_block_and_not_one_element(traffic):
 
 def test_no_program_is_idle(traffic):
     traffic(normal(2048), normal(2048), idle=0, BLOCK_N=512)
+
+
+def test_it_compiles_for_a_gpu(compiled):
+    compiled(normal(1 << 20), normal(1 << 20))

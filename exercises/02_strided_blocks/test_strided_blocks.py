@@ -75,3 +75,8 @@ def test_another_tile_gives_the_same_result(check):
 
 def test_each_element_is_read_and_written_once(traffic):
     traffic(normal(100, 200), output(100, 200), reads=1, writes=1, idle=0)
+
+
+def test_it_compiles_for_a_gpu(compiled):
+    compiled(normal(4096, 4096), output(4096, 4096))
+    compiled(normal(4096, 4096).transposed(), output(4096, 4096))

@@ -80,3 +80,7 @@ def test_the_input_is_every_second_element(check):
 
 def test_each_element_is_read_and_written_once(traffic):
     traffic(normal(32, 1000), reads=1, writes=1, idle=0)
+
+
+def test_a_long_row_stays_in_registers(compiled):
+    compiled(normal(4096, 4096))

@@ -58,3 +58,7 @@ def test_larger_tiles_give_the_same_result(check):
 
 def test_each_element_is_read_and_written_once(traffic):
     traffic(normal(200, 150), reads=1, writes=1, idle=0)
+
+
+def test_reads_and_writes_move_16_bytes_at_a_time(compiled):
+    compiled(normal(4096, 4096), vectors=True)

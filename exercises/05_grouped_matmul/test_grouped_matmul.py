@@ -73,3 +73,7 @@ def test_neighbouring_programs_share_what_they_read(traffic):
     # 4 times. Row by row they span 1 row and 16 columns, and b is read 16 times.
     blocks = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, GROUP_M=4)
     traffic(normal(256, 16), normal(16, 256), reads={"a": 8, "b": 8}, writes=1, at_once=16, **blocks)
+
+
+def test_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
+    compiled(normal(4096, 4096), normal(4096, 4096), tensor_cores=True, pipelined=True)

@@ -99,8 +99,8 @@ class Launcher:
         self.source, self.metadata = source, metadata
 
     def __call__(
-        self, grid_x, grid_y, grid_z, stream, function, packed_metadata, launch_metadata, enter_hook, exit_hook, *arguments
-    ) -> None:  # fmt: skip
+        self, grid_x, grid_y, grid_z, stream, function, packed, launch_metadata, enter_hook, exit_hook, *arguments
+    ) -> None:
         stand_in, metadata = driver.active, self.metadata
         size = grid_x * grid_y * grid_z * metadata.num_ctas * metadata.global_scratch_size
         # As in the real launcher: with no allocator set this raises.
@@ -167,6 +167,9 @@ class PretendCuda(TorchFunctionMode):
             return answer
         if function is torch.device:
             return function(*args, **kwargs)
+        if function == torch.Tensor.__setitem__ and args[0].is_meta and isinstance(args[2], (int, float)):
+            args[0][args[1]].fill_(args[2])  # as on a GPU; without memory torch would copy a tensor of one element
+            return None
         args = tuple(_on_meta(value) for value in args)
         kwargs = {key: _on_meta(value, key == "device") for key, value in kwargs.items() if key != "pin_memory"}
         return function(*args, **kwargs)
@@ -182,11 +185,11 @@ class PretendCuda(TorchFunctionMode):
             return 0
         if name == "cuda":
             return args[0]
-        if function is torch.Tensor.device.__get__:
+        if function == torch.Tensor.device.__get__:
             return CUDA
-        if function is torch.Tensor.is_cuda.__get__:
+        if function == torch.Tensor.is_cuda.__get__:
             return True
-        return False if function is torch.Tensor.is_cpu.__get__ else None
+        return False if function == torch.Tensor.is_cpu.__get__ else None
 
 
 def _on_meta(value: object, is_device: bool = False) -> object:

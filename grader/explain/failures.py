@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 
+from grader.allowed import Refused
 from grader.child_process import ChildEnded
 from grader.exercise import Exercise
 from grader.protocol import Failure
-from grader.reply import Reply
+from grader.reply import Refusal, Reply
 from grader.run import Trial, short_dtype
 from grader.submission import Submission, is_in_kernel
 from grader.verdict import Verdict, failed
@@ -52,6 +53,13 @@ def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -
     """The file as a whole: nothing of it could be called."""
     sentence = FILE_SENTENCES.get(failure.kind, FILE_SENTENCES["load"])
     return _failure(failure, sentence, submission, exercise, "file")
+
+
+def not_allowed(refused: Refused, submission: Submission) -> Verdict:
+    """The text of the file names something that no submission needs."""
+    code = submission.line(refused.line)
+    place = f"Line {refused.line}:  {code}" if code else ""
+    return failed("not-allowed", refused.sentence, place, kind="file", line=refused.line)
 
 
 def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
@@ -107,9 +115,9 @@ def _crash_sentence(what: str, number: int) -> str:
     return f"{what} crashed its process ({known.get(number, f'signal {number}')})."
 
 
-def refusal(reply: Reply, submission: Submission, exercise: Exercise) -> Verdict:
+def refusal(refusals: list[Refusal], submission: Submission, exercise: Exercise) -> Verdict:
     """A torch operation did work that belongs in the kernel."""
-    first = reply.refusals[0]
+    first = refusals[0]
     where = f" in line {first.line}" if first.line else ""
     sentence = f"{_operation_text(first.operation)}{where} does work that your kernel has to do."
     allowed = "The host function may allocate, fill, take views and launch; it may not compute."

@@ -16,6 +16,7 @@ SYMBOL = struct.Struct("<IBBHQQ")
 CUDA_MACHINE, NO_BITS, SYMBOLS, WRITABLE, GLOBAL = 190, 8, 2, 1, 1  # as the ELF format numbers them
 SIZED = 4  # format of an attribute with a length; the other formats hold two bytes
 PARAMETER, FRAME_SIZE, REGISTERS = 0x17, 0x11, 0x2F
+UNUSED_TEXT = b"__CUDA_FTZ\0"  # left over where a library function asks the compiler whether subnormals are flushed
 MOST_SECTIONS = 4096
 RUNTIME_FUNCTIONS = {"vprintf", "__assertfail"}  # what tl.device_print and tl.device_assert call
 
@@ -73,7 +74,7 @@ def _note(cubin: Cubin, section: _Section, sections: list[_Section]) -> None:
         cubin.kernels.append(name.removeprefix(".text."))
     elif name.startswith(".nv.shared.") and not name.startswith(".nv.shared.reserved"):
         cubin.static_shared += section.size
-    elif name.startswith(".nv.global") and section.flags & WRITABLE:
+    elif name.startswith(".nv.global") and section.flags & WRITABLE and section.bytes != UNUSED_TEXT:
         cubin.writable_globals += section.size
     elif name == ".nv.info" or name.startswith(".nv.info."):
         _note_attributes(cubin, section.bytes)

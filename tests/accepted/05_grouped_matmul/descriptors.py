@@ -89,6 +89,7 @@ def matmul(a, b):
             BLOCK_N=BLOCK_N,
             BLOCK_K=BLOCK_K,
             GROUP_M=GROUP_M,
+            num_warps=8,
         )
         return c
     matmul_kernel[grid](

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_M, BLOCK_N, BLOCK_K = 128, 256, 64
+BLOCK_M, BLOCK_N, BLOCK_K = 128, 128, 64
 GROUP_M = 8
 
 

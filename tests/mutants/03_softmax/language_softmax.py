@@ -1,4 +1,7 @@
-"""Right: the softmax of a block comes from triton.language."""
+"""Wrong: tl.softmax along an axis of one row: right values, but each thread holds far too much.
+
+Rejected with: bytes per thread are spilled to memory
+"""
 
 import torch
 import triton

@@ -1,4 +1,7 @@
-"""Right: one row of x per program: right, though it stores column by column and would be slow on a GPU."""
+"""Wrong: one row of x per program: right values, but each element is stored alone.
+
+Rejected with: The stores in line 15 move ... bytes at a time; one thread can move 16
+"""
 
 import torch
 import triton

@@ -1,4 +1,7 @@
-"""Right: a block of flat indices of z, split into row and column; the loads gather."""
+"""Wrong: a block of flat indices of z: right values, but neighbouring lanes load from different rows of x.
+
+Rejected with: The loads in line 16 move ... bytes at a time; one thread can move 16
+"""
 
 import torch
 import triton

@@ -1,0 +1,118 @@
+"""What the compiler made of a kernel: how wide its memory accesses are, what its products run on, what it uses up.
+
+Counts are of the PTX text, so the body of a loop counts once. What a thread moves in one access is at most 16 bytes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from grader.gpu.plan import Kernel
+
+WIDEST = 16  # bytes
+FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"')
+PLACE = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+))?")
+ACCESS = re.compile(r"\b(ld|st)\.global\S*?(?:\.v(\d))?\.[a-z]+(\d+)\b")
+ASYNC_COPY = re.compile(r"\bcp\.async\.c[ag]\.shared\.global\s*\[[^\]]*\],\s*\[[^\]]*\],\s*(0x[0-9a-f]+|\d+)")
+TILE = re.compile(
+    r"(?:tt\.load|tt\.store|async_copy_global_to_local)\b.*?tensor<([\dx]+)x!tt\.ptr<[a-z]+(\d+).*loc\((#\w+)\)"
+)
+LOCATION = re.compile(r'^(#loc\w*) = loc\("([^"]*)":(\d+):\d+\)', re.MULTILINE)
+ALIAS = re.compile(r"^(#loc\w*) = loc\((?:\"[^\"]*\"\(|callsite\()(#loc\w*)(?: at (#loc\w*))?\)\)", re.MULTILINE)
+TENSOR_CORES = {"wgmma": "wgmma.mma_async", "tcgen05": "tcgen05.mma", "mma": "mma.sync"}
+
+
+@dataclass(frozen=True)
+class Access:
+    """One instruction of one thread between global memory and registers, or shared memory."""
+
+    kind: str  # "load" or "store"
+    bytes: int
+    line: int  # in the submission; 0 if unknown
+    tile_bytes: int = 0  # of the largest tile that this line loads or stores; 0: a single number, or not known
+
+
+@dataclass
+class Facts:
+    kernel: str
+    warps: int
+    stages: int
+    registers: int  # per thread
+    stack_bytes: int  # per thread; more than 0: registers were spilled
+    shared: int  # bytes per block
+    accesses: list[Access] = field(default_factory=list)
+    async_copies: int = 0  # of them, straight into shared memory
+    tma_copies: int = 0  # whole tiles, moved by the memory accelerator
+    tensor_cores: str = ""  # the instruction that multiplies tiles: wgmma, tcgen05, mma, or "" for none
+
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes of the largest tile that the kernel loads or stores."""
+        return max((access.tile_bytes for access in self.accesses), default=0)
+
+    def narrowest(self, least_tile: float = 0) -> Access | None:
+        """Of the accesses to tiles of so many bytes; what a kernel keeps per row or per program matters little."""
+        large = [access for access in self.accesses if access.tile_bytes >= least_tile]
+        return min(large, key=lambda access: access.bytes, default=None)
+
+    def share_per_thread(self, access: Access) -> float:
+        """Bytes of its tile that each thread gets."""
+        return access.tile_bytes / (32 * self.warps)
+
+    def blocks_per_multiprocessor(self, shared_per_multiprocessor: int) -> int:
+        """How many blocks fit on one multiprocessor: 65536 registers, 64 warps, its shared memory. Triton's limits."""
+        registers = -(-self.registers // 8) * 8 or 8
+        by_shared = shared_per_multiprocessor // (self.shared + 1024)
+        return min(65536 // (registers * 32 * self.warps), by_shared, 64 // self.warps, 32)
+
+
+def facts_of(kernel: Kernel, filename: str) -> Facts:
+    """From a kernel with the texts `ptx` and `ttgir`."""
+    ptx, ttgir = kernel.texts.get("ptx", ""), kernel.texts.get("ttgir", "")
+    tiles = _tile_bytes_by_line(ttgir, filename)
+    accesses = [replace(access, tile_bytes=tiles.get(access.line, 0)) for access in _accesses(ptx, filename)]
+    cubin = kernel.cubin
+    facts = Facts(kernel.name, kernel.warps, kernel.stages, cubin.registers, cubin.stack_bytes, kernel.shared, accesses)
+    facts.async_copies = len(ASYNC_COPY.findall(ptx))
+    facts.tma_copies = ptx.count("cp.async.bulk.tensor")
+    facts.tensor_cores = next((name for name, opcode in TENSOR_CORES.items() if opcode in ptx), "")
+    return facts
+
+
+def _accesses(ptx: str, filename: str) -> Iterator[Access]:
+    own = {number for number, path in FILE.findall(ptx) if path.rpartition("/")[2] == filename}
+    line, places = 0, 0  # places: seen in this piece of inline assembly
+    for text in ptx.splitlines():
+        if "inline asm" in text:
+            places = 1 if "begin" in text else 0
+        elif place := PLACE.match(text):
+            inner, outer = (place[1], place[2]), (place[3], place[4])
+            if places < 2:  # the lines of one piece are numbered on, as if the source had them: only the first is right
+                line = next((int(at) for number, at in (inner, outer) if number in own), line)
+            places += places > 0
+        elif found := ACCESS.search(text):
+            yield Access("load" if found[1] == "ld" else "store", int(found[2] or 1) * int(found[3]) // 8, line)
+        elif found := ASYNC_COPY.search(text):
+            yield Access("load", int(found[1], 0), line)
+
+
+def _tile_bytes_by_line(ttgir: str, filename: str) -> dict[int, int]:
+    lines = {name: int(line) for name, path, line in LOCATION.findall(ttgir) if path.rpartition("/")[2] == filename}
+    aliases = {name: (inner, outer) for name, inner, outer in ALIAS.findall(ttgir)}
+    found: dict[int, int] = {}
+    for shape, bits, location in TILE.findall(ttgir):
+        line = _line_of(location, lines, aliases)
+        size = math.prod(int(number) for number in shape.split("x")) * int(bits) // 8
+        found[line] = max(size, found.get(line, 0))
+    return found
+
+
+def _line_of(location: str, lines: dict[str, int], aliases: dict[str, tuple[str, str]], depth: int = 0) -> int:
+    """The innermost line in the submission that a location stands for; 0 if there is none."""
+    if location in lines:
+        return lines[location]
+    inner = aliases.get(location, ()) if depth < 64 else ()
+    return next((line for part in inner if (line := _line_of(part, lines, aliases, depth + 1))), 0)

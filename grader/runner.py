@@ -1,0 +1,84 @@
+"""A submission in a child: loaded when first asked, asked again in a new child when one has died."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from grader.child_process import ChildEnded, ChildProcess
+from grader.nursery import MachineFault
+from grader.protocol import Failure, GpuModel, ProtocolError
+from grader.reply import failure_of
+from grader.submission import Submission
+
+LOAD_LIMIT = 15.0  # seconds for the submission's own import
+LIMIT_AFTER_TIMEOUT = 3.0  # once a call ran out of time, the next ones get less, so that a run ends
+
+T = TypeVar("T")
+
+
+class Runner:
+    """The children of one submission, one at a time; they interpret it, or compile it for `model`."""
+
+    def __init__(self, submission: Submission, filename: str, model: GpuModel | None = None) -> None:
+        self.submission, self.filename, self.model = submission, filename, model
+        self.load_failure: Failure | None = None
+        self.load_ended: ChildEnded | None = None  # the child died or hung while it imported the submission
+        self.constants: dict[str, int] = {}  # the module's own block sizes
+        self.printed = ""
+        self.printed_bytes = 0
+        self.versions: dict[str, str] = {}
+        self._child: ChildProcess | None = None
+        self._timed_out = False
+
+    def ask(self, request: dict, blob: bytes, limit: float, read: Callable[[dict, bytes], T]) -> T:
+        """The answer to a request, as `read` understands it. Raises ChildEnded."""
+        limit = min(limit, LIMIT_AFTER_TIMEOUT) if self._timed_out else limit
+        try:
+            self._load()
+            return read(*self._answer(request, blob, limit))
+        except ChildEnded as ended:
+            self._timed_out |= ended.how == "time"
+            self.end()
+            raise
+        except ProtocolError as error:
+            self.end()
+            raise ChildEnded("garbled", str(error)) from None
+
+    def _load(self) -> None:
+        if self.load_ended is not None:
+            raise self.load_ended
+        if self._child is not None and self._child.loaded:
+            return
+        self._child = self._child or ChildProcess(self.model)
+        try:
+            answer, _ = self._answer({"kind": "load", "filename": self.filename}, self.submission.source, LOAD_LIMIT)
+        except ChildEnded as ended:
+            self.load_ended = ended
+            raise
+        self._child.loaded = True
+        self.versions = self._child.versions
+        self.load_failure = failure_of(answer.get("error"))
+        constants = answer.get("constants")
+        if isinstance(constants, dict):
+            self.constants = {str(k): v for k, v in constants.items() if type(v) is int}
+
+    def _answer(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
+        answer, answer_blob = self._child.ask(header, blob, limit)
+        if answer["kind"] == "fault":
+            self.end()
+            last = str(answer.get("message", "")).strip().splitlines()[-1:]
+            raise MachineFault(f"the process that runs a submission failed in our own code: {''.join(last)[:200]}")
+        return answer, answer_blob
+
+    @property
+    def fenced(self) -> bool:
+        """Whether the kernel keeps the child from writing outside of its folder."""
+        return self._child is None or self._child.fenced
+
+    def end(self) -> None:
+        if self._child is not None:
+            self._child.end()
+            self.printed = self.printed or self._child.printed
+            self.printed_bytes += self._child.printed_bytes
+            self._child = None
