@@ -6,6 +6,7 @@ and zeros there. A right kernel gives the same bits both times; which of the two
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -16,16 +17,16 @@ from grader.bounds import EXACT
 from grader.child_process import ChildEnded
 from grader.comparison import Comparison, compare
 from grader.exercise import Exercise
-from grader.explain import cost, failures
+from grader.explain import cost, failures, same_launches
 from grader.explain.compiled import Expectations, compiled_verdict
 from grader.explain.evidence import Evidence, count_text
 from grader.explain.memory import memory_verdict
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.tiles import tile_map
 from grader.explain.values import boolean_masks, first_wrong_text, value_verdict
-from grader.gpu.plan import BadPlan
+from grader.gpu.plan import BadPlan, Plan
 from grader.inputs import Data
-from grader.protocol import Failure
+from grader.protocol import Failure, Launch
 from grader.reply import DTYPES, Reply
 from grader.run import Run, Trial
 from grader.verdict import NOT_ATTEMPTED, PASS, Verdict, failed
@@ -47,6 +48,7 @@ class Judge:
     right_with_own_blocks: int = 0  # calls with the module's own block sizes
     wrong_with_own_blocks: bool = False
     right_before: set[str] = field(default_factory=set)
+    right_trials: list[tuple[Trial, list[Launch]]] = field(default_factory=list)  # and what they launched
 
     def check(self, name: str, data: tuple[Data, ...], bound: str | None = None, **constants: int) -> Verdict:
         """Values and memory safety, in every dtype of the exercise."""
@@ -90,18 +92,37 @@ class Judge:
 
     def _machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
         run = self.run
+        plan, refused = self._plan(trial)
+        if refused is not None:
+            return refused
+        verdict = compiled_verdict(plan, expected, run.submission, self.exercise, run.model, run.filename)
+        return (self._launches_differ() if verdict.outcome == PASS else None) or verdict
+
+    def _plan(self, trial: Trial) -> tuple[Plan | None, Verdict | None]:
+        """The launch plan of a trial, or why there is none."""
+        run, exercise = self.run, self.exercise
         try:
-            plan = run.plan(self.exercise, trial, texts=("ptx", "ttgir"))
+            plan = run.plan(exercise, trial, texts=("ptx", "ttgir"))
         except BadPlan as refused:
             failure = Failure("not-recordable", message=str(refused))
-            return compiler_refusal(failure, run.submission, self.exercise, run.model)
+            return None, compiler_refusal(failure, run.submission, exercise, run.model)
         if run.compiler.load_failure is not None:
-            return failures.file_failure(run.compiler.load_failure, run.submission, self.exercise)
+            return None, failures.file_failure(run.compiler.load_failure, run.submission, exercise)
         if plan.refusals:
-            return failures.refusal(plan.refusals, run.submission, self.exercise)
+            return None, failures.refusal(plan.refusals, run.submission, exercise)
         if plan.error is not None:
-            return compiler_refusal(plan.error, run.submission, self.exercise, run.model)
-        return compiled_verdict(plan, expected, run.submission, self.exercise, run.model, run.filename)
+            return None, compiler_refusal(plan.error, run.submission, exercise, run.model)
+        return plan, None
+
+    def _launches_differ(self) -> Verdict | None:
+        """One of the calls that were right in the interpreter, compiled. Which one is secret: all have to be alike."""
+        if not self.right_trials:
+            return None
+        trial, launches = random.Random(self.run.seed).choice(self.right_trials)
+        plan, refused = self._plan(trial)
+        if refused is not None:
+            return refused
+        return same_launches.difference(same_launches.interpreted(launches), plan, self.exercise)
 
     def _trial(
         self, name: str, data: tuple[Data, ...], dtype: str, bound: str | None, constants: dict[str, int]
@@ -161,6 +182,7 @@ class Judge:
                 verdict = verdict if other.outcome == PASS else other
         if verdict.outcome == PASS:
             self.right_before.add(trial.bound)
+            self.right_trials.append((trial, first.launches))
             self.right_when_contiguous |= all(tensor.is_contiguous() for tensor in inputs)
             self.right_with_own_blocks += not trial.constants
         else:

@@ -28,6 +28,12 @@ LAUNCH = "    masked_add_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, z, x.nume
 RIGHT = f"{HEAD}{KERNEL}\ndef masked_add(x, y):\n    z = torch.empty_like(x)\n{LAUNCH}    return z\n"
 
 
+@pytest.fixture(autouse=True)
+def behind_the_list(monkeypatch):
+    """Most of these files would be refused as text. Here it is seen what holds if one were not."""
+    monkeypatch.setattr("grader.judge.first_refused", lambda tree: None)
+
+
 def host(body: str) -> str:
     """A file whose kernel is right and whose entry does `body` before returning z."""
     return RIGHT.replace("    return z\n", "".join(f"    {line}\n" for line in body.splitlines()) + "    return z\n")
