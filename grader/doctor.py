@@ -1,4 +1,4 @@
-"""`course doctor`: what is installed, what can be judged here, and a kernel that runs to prove it."""
+"""`course doctor`: what is installed, what can be judged here, and a kernel, run and compiled, to prove it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 SUPPORTED = {"torch": (2, 6), "triton": (3, 6), "numpy": (1, 26), "pytest": (8, 2)}
 NEWEST_TESTED = {"triton": (3, 9)}
@@ -28,7 +29,7 @@ def probe_kernel(x_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
 
 
 def probe(x):
-    z = torch.empty((1,), dtype=x.dtype)
+    z = torch.empty((1,), dtype=x.dtype, device=x.device)
     probe_kernel[(1,)](x, z, x.numel(), BLOCK_N=64)
     return z
 """
@@ -42,7 +43,7 @@ def examine(say: Callable[[str], None]) -> bool:
     say(f"GPU            {_gpu() or 'none found: not needed; speed is not judged in this version'}")
     say("")
     if fine:
-        say("Judged here: values (fp32, fp16), memory safety, races, traffic. Not judged here: speed, bf16.")
+        say("Judged here: values (fp32, fp16), memory safety, races, traffic, machine code. Not here: speed, bf16.")
         say("Next: pytest exercises/01_masked_add")
     else:
         say("Exercises cannot be judged here until the lines marked with ! are mended.")
@@ -97,28 +98,57 @@ def _gpu() -> str:
 
 
 def _self_test(say: Callable[[str], None]) -> bool:
-    """Starts a child, runs a kernel with a loop of runtime length, and looks at its numbers."""
+    """Runs a kernel with a loop of runtime length in the interpreter, and compiles it."""
+    from grader.child_process import ChildEnded
+    from grader.nursery import MachineFault
+
+    fine = True
+    for name, test in (("interpreter", _interpreted), ("compiler", _compiled)):
+        try:
+            passed, said = test()
+        except (ChildEnded, MachineFault) as error:
+            passed, said = False, f"{type(error).__name__}: {error}"
+        say(_line(name, said, passed, ""))
+        fine &= passed
+    return fine
+
+
+def _interpreted() -> tuple[bool, str]:
     import torch
 
-    from grader.child_process import ChildEnded, ChildProcess
-    from grader.nursery import MachineFault
-    from grader.protocol import ProtocolError, RunRequest
+    from grader.protocol import RunRequest
     from grader.reply import read_reply, spec_and_bytes
+    from grader.runner import Runner
+    from grader.submission import Submission
 
-    x = torch.arange(1, 201, dtype=torch.float32)
-    spec, blob = spec_and_bytes("x", x, 0)
-    child = None
+    spec, blob = spec_and_bytes("x", torch.arange(1, 201, dtype=torch.float32), 0)
+    runner = Runner(Submission(Path("probe.py"), PROBE.encode()), "probe.py")
+    reply = runner.ask(RunRequest("probe", [spec]).to_json(), blob, 30, read_reply)
+    runner.end()
+    total = float(reply.output) if reply.output is not None else None
+    said = f"a kernel ran: the sum of 1 to 200 is {total:g}" if total is not None else str(reply.error)
+    return total == 20100 and not reply.findings, said
+
+
+def _compiled() -> tuple[bool, str]:
+    import torch
+
+    from grader.gpu.models import DEFAULT_TARGET, MODELS
+    from grader.gpu.plan import BadPlan, read_plan
+    from grader.protocol import RecordRequest
+    from grader.reply import spec_of
+    from grader.runner import Runner
+    from grader.submission import Submission
+
+    spec, model = spec_of("x", torch.empty(200, device="meta")), MODELS[DEFAULT_TARGET]
+    runner = Runner(Submission(Path("probe.py"), PROBE.encode()), "probe.py", model)
+    request = RecordRequest("probe", [spec]).to_json()
     try:
-        child = ChildProcess()
-        child.ask({"kind": "load", "filename": "probe.py"}, PROBE.encode(), 30)
-        reply = read_reply(*child.ask(RunRequest("probe", [spec]).to_json(), blob, 30))
-        total = float(reply.output) if reply.output is not None else None
-        said = f"sum of 1 to 200 is {total:g}" if total is not None else str(reply.error)
-        fine = total == 20100 and not reply.findings
-    except (ChildEnded, MachineFault, ProtocolError) as error:
-        fine, said = False, f"{type(error).__name__}: {error}"
+        plan = runner.ask(request, b"", 60, lambda header, blob: read_plan(header, blob, [spec], model))
+    except BadPlan as error:
+        return False, str(error)
     finally:
-        if child is not None:
-            child.end()
-    say(_line("self-test", f"a kernel in Triton's interpreter: {said}", fine, ""))
-    return fine
+        runner.end()
+    if plan.error is not None or not plan.kernels:
+        return False, str(plan.error or "nothing was compiled")
+    return True, f"a kernel was compiled for {model.target}: {plan.kernels[0].cubin.registers} registers"

@@ -91,7 +91,7 @@ def _check_options(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--result {config.option.result}: there is no folder {folder}.")
     if config.option.device == "cuda":
         raise pytest.UsageError(
-            "--device cuda: this version judges values, memory and traffic in Triton's interpreter, on the CPU. "
+            "--device cuda: this version interprets and compiles kernels on the CPU; nothing is run on a GPU yet. "
             "Leave the option out."
         )
     if config.option.seed is not None and not 0 <= config.option.seed < 1 << 63:

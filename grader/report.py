@@ -23,9 +23,9 @@ def begin(writer, grading: Grading) -> None:
     """The header: which exercise, and which file is judged."""
     if grading.run.not_attempted:
         return
-    path = _shown(grading.run.submission.path)
+    path, target = _shown(grading.run.submission.path), grading.run.model.target
     writer.write_line("")
-    writer.write_line(f"{_title(grading)}   {path}   (Triton's interpreter, no GPU)", bold=True)
+    writer.write_line(f"{_title(grading)}   {path}   (interpreted, and compiled for {target}; no GPU)", bold=True)
 
 
 def test_line(writer, test: TestResult) -> None:
@@ -97,7 +97,7 @@ def _tiles(writer, verdict: Verdict) -> None:
 
 
 def _passed(writer, grading: Grading) -> None:
-    speed = "values, memory and traffic are right; speed needs a GPU and is not part of this run"
+    speed = "values, memory, traffic and machine code are right; speed needs a GPU and is not part of this run"
     _paragraph(writer, f"Passed in {grading.seconds:.1f} s: {speed}.")
     if grading.run.submission.path != grading.folder.solution_file and grading.folder.solution_file.exists():
         _paragraph(writer, f"Compare: {_shown(grading.folder.solution_file)}")

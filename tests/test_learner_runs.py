@@ -149,7 +149,7 @@ def test_points_come_from_the_marker(course):
     ("arguments", "sentence"),
     [
         (["--submission", "nowhere.py"], "--submission nowhere.py: there is no such file or folder."),
-        (["--device", "cuda"], "--device cuda: this version judges"),
+        (["--device", "cuda"], "--device cuda: this version interprets"),
         (["--result", "no/such/folder/out.json"], "there is no folder"),
         (["--seed", "-3"], "--seed: a whole number from 0 to 2**63 - 1 was expected."),
     ],

@@ -85,15 +85,15 @@ def _narrow(kernel: Facts, large: float, submission: Submission) -> Verdict | No
 
 def _why_narrow(kernel: Facts, access: Access) -> str:
     share, threads = kernel.share_per_thread(access), 32 * kernel.warps
-    if share < WIDEST and kernel.tile_bytes:
+    if access.bytes >= share > 0:
         return (
             f"The tile is shared by {threads} threads ({count_text(kernel.warps, 'warp')}) and leaves each "
             f"{share:g} bytes: make the tile larger."
         )
     return (
-        "The compiler joins neighbours only where it sees that they lie side by side and begin at a multiple of 16 "
-        "elements: the innermost index has to come from tl.arange, times a stride that is 1, and the mask must not "
-        "split neighbours."
+        "Neighbouring lanes have to touch neighbouring addresses, and the compiler has to see it: the last axis of the "
+        "tile comes from tl.arange times a stride of 1, rows begin at multiples of 16 elements, and no mask splits "
+        "neighbours."
     )
 
 

@@ -10,13 +10,13 @@ from grader.submission import Submission
 from grader.verdict import Verdict, failed
 
 STATEMENTS = {
-    "Break": "`break`: run the loop to its end, or use while with a condition",
-    "Continue": "`continue`: use if around the rest of the loop's body",
-    "Import": "an import: import at the top of the file",
-    "ImportFrom": "an import: import at the top of the file",
-    "Lambda": "lambda: write a function with @triton.jit",
-    "Try": "try: nothing raises on a GPU",
-    "Yield": "yield: a kernel stores its results",
+    "Break": "`break`; run the loop to its end, or use while with a condition",
+    "Continue": "`continue`; use if around the rest of the loop's body",
+    "Import": "an import; import at the top of the file",
+    "ImportFrom": "an import; import at the top of the file",
+    "Lambda": "lambda; write a function with @triton.jit",
+    "Try": "try; nothing raises on a GPU",
+    "Yield": "yield; a kernel stores its results",
 }
 # What the compiler says, and what it means. {1} is the first group of the pattern.
 PLAIN_WORDS = (
