@@ -15,10 +15,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTEST = [sys.executable, "-m", "pytest"]
+NOT_COMPILED = ["-k", "not (compiles or registers or move_16_bytes or tensor_cores)"]
 COMMANDS = {
     "import torch, triton (anchor)": ([sys.executable, "-c", "import torch, triton, triton.language"], 0),
     "stub, 03_softmax": ([*PYTEST, "exercises/03_softmax"], 1),
     "solution, 03_softmax": ([*PYTEST, "exercises/03_softmax", "--submission", "solutions"], 0),
+    "  without machine code": ([*PYTEST, "exercises/03_softmax", "--submission", "solutions", *NOT_COMPILED], 0),
+    "solution, 05_grouped_matmul": ([*PYTEST, "exercises/05_grouped_matmul", "--submission", "solutions"], 0),
+    "  without machine code ": (
+        [*PYTEST, "exercises/05_grouped_matmul", "--submission", "solutions", *NOT_COMPILED],
+        0,
+    ),
     "five solutions": ([*PYTEST, "exercises", "--submission", "solutions"], 0),
 }
 

@@ -1,6 +1,6 @@
 """Wrong: a block of flat indices of z: right values, but neighbouring lanes load from different rows of x.
 
-Rejected with: The loads in line 16 move ... bytes at a time; one thread can move 16
+Rejected with: The loads in line ... move ... bytes at a time; one thread can move 16
 """
 
 import torch

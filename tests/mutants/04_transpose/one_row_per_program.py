@@ -1,6 +1,6 @@
 """Wrong: one row of x per program: right values, but each element is stored alone.
 
-Rejected with: The stores in line 15 move ... bytes at a time; one thread can move 16
+Rejected with: The stores in line ... move ... bytes at a time; one thread can move 16
 """
 
 import torch

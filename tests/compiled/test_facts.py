@@ -1,0 +1,86 @@
+"""What the compiler made of the solutions: the facts that their lessons name, on every Triton release."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.gpu.cubin import read_cubin
+from grader.gpu.facts import Facts, facts_of
+from grader.gpu.models import MODELS
+
+SOLUTIONS = Path(__file__).resolve().parent.parent.parent / "solutions"
+HALF = torch.float16
+
+
+def meta(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.empty(shape, dtype=dtype, device="meta")
+
+
+@pytest.fixture
+def facts(recording):
+    """facts(folder, entry, **arguments): what the compiler made of a solution's one kernel."""
+
+    def facts(folder: str, entry: str, target: str = "sm_90", **arguments: torch.Tensor) -> Facts:
+        recorded = recording(SOLUTIONS / folder / f"{folder[3:]}.py", target)
+        (kernel,) = recorded.plan(entry, "ptx", "ttgir", **arguments).kernels
+        found = facts_of(kernel, recorded.filename)
+        found.line = recorded.line
+        return found
+
+    return facts
+
+
+def widths(facts: Facts) -> dict[tuple[str, int], int]:
+    return {(access.kind, access.line): access.bytes for access in facts.accesses}
+
+
+def test_aligned_rows_are_moved_in_pieces_of_16_bytes(facts):
+    found = facts("03_softmax", "softmax", x=meta(64, 4096))
+    assert widths(found) == {("load", found.line("tl.load(")): 16, ("store", found.line("tl.store(")): 16}
+    assert found.tile_bytes == 4096 * 4 and found.stack_bytes == 0 and 0 < found.registers < 64
+
+
+def test_rows_that_are_no_multiple_of_16_elements_are_moved_one_by_one(facts):
+    found = facts("03_softmax", "softmax", x=meta(64, 4095))
+    assert {access.bytes for access in found.accesses} == {4}
+
+
+def test_a_transposed_source_goes_through_shared_memory(facts):
+    found = facts("04_transpose", "transpose", x=meta(4096, 4096))
+    assert {access.bytes for access in found.accesses} == {16} and found.shared == 64 * 64 * 4
+
+
+@pytest.mark.parametrize("target, instruction", [("sm_80", "mma"), ("sm_90", "wgmma"), ("sm_100", "tcgen05")])
+def test_products_run_on_the_tensor_cores_of_the_target(facts, target, instruction):
+    a = meta(1024, 1024, dtype=HALF)
+    folder = "05_grouped_matmul"
+    if target == "sm_80":  # 144 KiB fit an A100's 163
+        assert facts(folder, "matmul", target, a=a, b=a).shared <= MODELS[target].shared_per_block
+    found = facts(folder, "matmul", target, a=a, b=a)
+    assert found.tensor_cores == instruction and (found.async_copies or found.tma_copies)
+
+
+def test_two_blocks_of_the_matmul_do_not_fit_one_multiprocessor(facts):
+    a = meta(1024, 1024, dtype=HALF)
+    found = facts("05_grouped_matmul", "matmul", a=a, b=a)
+    assert found.blocks_per_multiprocessor(MODELS["sm_90"].shared_per_multiprocessor) == 1
+
+
+def test_a_cubin_says_what_cuobjdump_says(recording, tmp_path):
+    """Our reader against the vendor's."""
+    import triton
+
+    a = meta(1024, 1024, dtype=HALF)
+    source = (SOLUTIONS / "05_grouped_matmul/grouped_matmul.py").read_text().replace("num_warps=8", "num_warps=4")
+    recorded = recording(source)
+    (kernel,) = recorded.plan("matmul", a=a, b=a).kernels
+    path = tmp_path / "kernel.cubin"
+    path.write_bytes(kernel.code)
+    tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
+    said = subprocess.run([tool, "-res-usage", path], capture_output=True, text=True).stdout
+    cubin = read_cubin(kernel.code)
+    assert f"REG:{cubin.registers} STACK:{cubin.stack_bytes} " in said and cubin.stack_bytes > 0
