@@ -131,12 +131,17 @@ class Judge:
         return Trial(name, data, DTYPES[dtype], bound, constants, arguments=self.exercise.arguments)
 
     def limits(
-        self, reads: float | dict[str, float], writes: float, idle: int | None, programs: int | None
+        self,
+        reads: float | dict[str, float],
+        writes: float,
+        idle: int | None,
+        programs: int | None,
+        moved: float | None,
     ) -> cost.TrafficLimits:
         """The traffic limits of a test; one number for `reads` stands for every input."""
         inputs = [name for name in self.exercise.arguments if name != self.exercise.returns]
         reads = reads if isinstance(reads, dict) else dict.fromkeys(inputs, reads)
-        return cost.TrafficLimits(reads, writes, idle, programs)
+        return cost.TrafficLimits(reads, writes, idle, programs, moved)
 
     def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
         verdict = self._before_any_call() or self._guarded(trial, judge)

@@ -111,20 +111,21 @@ def check(request: pytest.FixtureRequest):
 
 @pytest.fixture
 def traffic(request: pytest.FixtureRequest):
-    """traffic(*data, reads=1, writes=1, idle=None, programs=None, at_once=1, **constants): bytes moved, programs used.
+    """traffic(*data, reads=1, writes=1, idle=None, programs=None, moved=None, at_once=1, **constants): a call's cost.
 
     reads: how often each input may be read, in multiples of its size; a number, or one per argument. writes: the same
-    for the result. idle: how many programs may have nothing to do. programs: how many there may be. at_once: how many
-    neighbouring programs share what they read, as in a cache.
+    for the result. idle: how many programs may have nothing to do. programs: how many there may be. moved: how many
+    bytes a GPU may move for each byte used, since it moves whole sectors of 32 bytes. at_once: how many neighbouring
+    programs share what they read, as in a cache.
     """
     session = request.config.pluginmanager.get_plugin("course-session")
 
-    def traffic(*data, reads=1, writes=1, idle=None, programs=None, at_once=1, **constants):
+    def traffic(*data, reads=1, writes=1, idle=None, programs=None, moved=None, at_once=1, **constants):
         session.wait_for_right_values(request.node)
         session.settle(
             request.node,
             lambda judge, name: judge.traffic(
-                name, data, judge.limits(reads, writes, idle, programs), at_once=at_once, **constants
+                name, data, judge.limits(reads, writes, idle, programs, moved), at_once=at_once, **constants
             ),
         )
 

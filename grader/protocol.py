@@ -211,3 +211,5 @@ class Traffic:
     read: int = 0
     written: int = 0
     size: int = 0  # bytes of the argument's distinct elements
+    used: int = 0  # bytes that loads and stores asked for, each element once per instruction
+    moved: int = 0  # bytes of the whole sectors, 32 bytes each, that these lie in

@@ -64,7 +64,7 @@ def test_a_right_kernel_passes_from_any_folder(course):
     write(course, "01_masked_add", (ROOT / "solutions/01_masked_add/masked_add.py").read_text())
     done = run(".", cwd=course / "exercises" / "01_masked_add")
     assert done.status == 0 and done.err == ""
-    assert len([line for line in done.lines if line.startswith("  pass  ")]) == 12
+    assert len([line for line in done.lines if line.startswith("  pass  ")]) == 13
     assert "Passed in" in done.out
     assert done.lines[-1] == "  Next: 02_strided_blocks. Open ../02_strided_blocks/README.md"
 
@@ -100,7 +100,7 @@ def test_a_part_of_the_tests_is_no_pass(course):
     write(course, "03_softmax", (ROOT / SOFTMAX).read_text())
     done = run("exercises/03_softmax", "-k", "one_column", "--result", "out.json", cwd=course)
     assert done.status == 0 and len([line for line in done.lines if line.startswith("  pass  ")]) == 2
-    assert "Right so far: 2 of 18 tests were run." in done.out and "Passed" not in done.out
+    assert "Right so far: 2 of 19 tests were run." in done.out and "Passed" not in done.out
     assert json.loads((course / "out.json").read_text())["outcome"] == "incomplete"
     run("exercises/03_softmax", "-k", "no_such_test", "--result", "out.json", cwd=course)
     assert json.loads((course / "out.json").read_text())["outcome"] == "incomplete"
@@ -131,7 +131,7 @@ def test_the_result_is_complete_json(course, tmp_path):
     assert done.status == 0
     result = json.loads((course / "out.json").read_text())
     assert result["exercise"] == "04_transpose" and result["outcome"] == "pass" and result["fault"] is None
-    assert result["seed"] == 5 and result["device"] == "cpu" and result["points"] == result["possible"] == 13
+    assert result["seed"] == 5 and result["device"] == "cpu" and result["points"] == result["possible"] == 14
     assert {"python", "torch", "triton", "numpy"} <= result["versions"].keys()
     assert {"name", "item", "hidden", "outcome", "points", "message"} <= result["tests"][0].keys()
     assert [path.name for path in course.iterdir() if "out" in path.name] == ["out.json"]
@@ -142,7 +142,7 @@ def test_points_come_from_the_marker(course):
     text = path.read_text().replace("def test_one_row", "@pytest.mark.points(2.5)\ndef test_one_row")
     path.write_text(text.replace("from grader", "import pytest\n\nfrom grader", 1))
     run("exercises/04_transpose", "--submission", "solutions", "--result", "out.json", cwd=course)
-    assert json.loads((course / "out.json").read_text())["points"] == 14.5
+    assert json.loads((course / "out.json").read_text())["points"] == 15.5
 
 
 @pytest.mark.parametrize(

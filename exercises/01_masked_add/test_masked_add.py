@@ -56,5 +56,9 @@ def test_no_program_is_idle(traffic):
     traffic(normal(2048), normal(2048), idle=0, BLOCK_N=512)
 
 
+def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
+    traffic(normal(2411), normal(2411), moved=1.5)
+
+
 def test_it_compiles_for_a_gpu(compiled):
     compiled(normal(1 << 20), normal(1 << 20))

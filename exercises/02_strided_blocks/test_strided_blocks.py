@@ -77,6 +77,10 @@ def test_each_element_is_read_and_written_once(traffic):
     traffic(normal(100, 200), output(100, 200), reads=1, writes=1, idle=0)
 
 
+def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
+    traffic(normal(100, 256), output(100, 256), moved=1.5)
+
+
 def test_it_compiles_for_a_gpu(compiled):
     compiled(normal(4096, 4096), output(4096, 4096))
     compiled(normal(4096, 4096).transposed(), output(4096, 4096))

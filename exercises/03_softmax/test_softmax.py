@@ -82,5 +82,9 @@ def test_each_element_is_read_and_written_once(traffic):
     traffic(normal(32, 1000), reads=1, writes=1, idle=0)
 
 
+def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
+    traffic(normal(32, 1000), moved=1.5)
+
+
 def test_a_long_row_stays_in_registers(compiled):
     compiled(normal(4096, 4096))

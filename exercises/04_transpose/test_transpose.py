@@ -60,5 +60,9 @@ def test_each_element_is_read_and_written_once(traffic):
     traffic(normal(200, 150), reads=1, writes=1, idle=0)
 
 
+def test_reads_and_writes_both_run_along_memory(traffic):
+    traffic(normal(200, 160), moved=1.5)
+
+
 def test_reads_and_writes_move_16_bytes_at_a_time(compiled):
     compiled(normal(4096, 4096), vectors=True)

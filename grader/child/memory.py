@@ -18,6 +18,8 @@ from grader.child.reports import MOST_REPORTS, Report, Reports
 from grader.child.shadow import ATOMIC, NOBODY, Order, Shadow
 from grader.protocol import Finding, Launch, Traffic
 
+SECTOR = 32  # bytes; the least that a GPU moves between memory and a multiprocessor
+
 
 class MemoryChecker:
     def __init__(self, learner_file: str, *, order: str | int = "forward", fill: str = "poison", count_traffic=False,
@@ -174,6 +176,9 @@ class MemoryChecker:
             shadow.bytes_written += item * (distinct(active) if self.count_traffic else active.size)
             if shadow.read_only:
                 self.report("input-written", view, int(active[0]), active.size)
+        if self.count_traffic and active.size > 1:  # a single number moves a sector however it lies
+            shadow.bytes_used += item * distinct(active)
+            shadow.bytes_moved += SECTOR * distinct(active // np.uint64(SECTOR))
         lanes_to_units = units.size // active.size
         for sight in sights:
             self.report(sight.kind, view, int(active[sight.position // lanes_to_units]), sight.count, sight.other)
@@ -255,4 +260,6 @@ class MemoryChecker:
                 total.read += shadow.bytes_read
                 total.written += shadow.bytes_written
                 total.size = max(total.size, geometry.distinct * geometry.item)
+                total.used += shadow.bytes_used
+                total.moved += shadow.bytes_moved
         return list(totals.values())[:MOST_REPORTS]

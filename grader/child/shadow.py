@@ -69,6 +69,7 @@ class Shadow:
         self.last_writer: np.ndarray | None = None  # over all launches of the call
         self.last_grid = (1, 1, 1)
         self.bytes_read = self.bytes_written = 0
+        self.bytes_used = self.bytes_moved = 0  # of the instructions whose traffic is counted
         self.begin_launch()
 
     def begin_launch(self) -> None:

@@ -22,6 +22,7 @@ class TrafficLimits:
     writes: float = 1
     idle: int | None = None  # programs that may touch no memory; None: not asked
     programs: int | None = None  # programs of all launches; None: not asked
+    moved: float | None = None  # bytes in whole sectors for each byte used; None: not asked
 
 
 def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
@@ -35,6 +36,8 @@ def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_
     if written > limits.writes + SLACK:
         sentence = f"{exercise.returns} is written {_times(written)}; {_times(limits.writes)} is enough."
         return failed("traffic", sentence, kind="cost")
+    if (scattered := _scattered(reply, limits.moved)) is not None:
+        return scattered
     idle = sum(launch.idle for launch in reply.launches)
     if limits.idle is not None and idle > limits.idle:
         return failed("too-many-programs", *_too_many_programs(reply, idle), kind="cost")
@@ -44,6 +47,9 @@ def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_
         return failed("too-many-programs", sentence, kind="cost")
     if limits.idle is not None or limits.programs is not None:
         return Verdict(PASS, note=f"{count_text(launched, 'program')}, {idle or 'none'} idle")
+    if limits.moved is not None:
+        worst = max((item.moved / item.used for item in reply.traffic if item.used), default=1)
+        return Verdict(PASS, note=f"moved: {worst:.3g} x the bytes used", figures={"moved": worst})
     shown = [f"{name} read {_times(times_read[name])}" for name in limits.reads if name in times_read]
     return Verdict(PASS, note=", ".join([*shown, f"{exercise.returns} written {_times(written)}"]))
 
@@ -59,6 +65,23 @@ def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple
         f"{name} is read {_times(times)} when {at_once} neighbouring programs share what they read; {enough}",
         "Programs that run at the same time should work on tiles that need the same rows and columns.",
     )
+
+
+def _scattered(reply: Reply, most: float | None) -> Verdict | None:
+    """Lanes whose addresses lie apart: a GPU moves a whole sector for each."""
+    if most is None:
+        return None
+    for item in reply.traffic:
+        if item.used and item.moved > (most + SLACK) * item.used:
+            ratio = item.moved / item.used
+            return failed(
+                "scattered",
+                f"{ratio:.3g} bytes of {item.argument} are moved for each byte used; {most:g} are enough.",
+                "A GPU moves memory in pieces of 32 bytes. Lanes that are neighbours in a tile should touch neighbours "
+                "in memory, so that each piece is used whole.",
+                kind="cost",
+            )
+    return None
 
 
 def _too_many_programs(reply: Reply, idle: int) -> tuple[str, ...]:
