@@ -1,0 +1,88 @@
+"""Fast enough, too slow, or not to be told now: the rule that decides from a few noisy samples.
+
+A sample is x = ln(gate) - ln(share), where share is the anchor's time divided by the kernel's, both measured in one
+fresh process; x <= 0 means fast enough. Noise between processes is what counts, and more rounds inside one process do
+not show it, so samples come from processes of their own. The rule draws two, and more only if these are close to the
+gate. What it promises: at the gate it never fails wrongly, and GRACE below the gate it never passes wrongly. Between
+them, and where samples spread too much, it may say either, or that it cannot tell.
+
+The promise rests on samples being independent; the error rates are those that `benchmarks/speed_rule.py` prints.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+
+GRACE = 0.04  # below the gate, as a logarithm: about 4 %
+CLEARLY_FAST, CLEARLY_SLOW = -0.06, 0.15  # two samples beyond these decide at once
+STAGES = (5, 9, 15)  # numbers of samples after which the rule looks again
+WIDTH = 3.3  # standard errors between the median and the middle of the grace
+LEAST_SPREAD = 0.002  # no machine is quieter; keeps a few equal samples from looking certain
+MEDIAN_ERROR = 1.2533  # standard error of a median over that of a mean: sqrt(pi / 2)
+MAD_TO_SIGMA = 1.4826  # of a normal distribution
+
+FAST, SLOW, INCONCLUSIVE, MORE = "fast enough", "too slow", "inconclusive", "more samples"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """`outcome` is one of the four above. `distance`: median of x; `spread`: between processes, as a logarithm."""
+
+    outcome: str
+    distance: float
+    spread: float
+    samples: int
+
+
+def distance_of(share: float, gate: float) -> float:
+    """x of one sample: how far the kernel is from its gate, as a logarithm; more than 0 is too slow."""
+    return math.log(gate) - math.log(share)
+
+
+def decide(samples: list[float]) -> Decision:
+    """What the samples so far say; MORE asks for another one."""
+    count = len(samples)
+    median = statistics.median(samples) if samples else math.nan
+    spread = _spread(samples, median)
+
+    def decided(outcome: str) -> Decision:
+        return Decision(outcome, median, spread, count)
+
+    if count == 2 and max(samples) <= CLEARLY_FAST:
+        return decided(FAST)
+    if count == 2 and min(samples) >= CLEARLY_SLOW:
+        return decided(SLOW)
+    if count not in STAGES:
+        return decided(MORE)
+    margin, half = WIDTH * MEDIAN_ERROR * spread / math.sqrt(count), GRACE / 2
+    side = FAST if median < half else SLOW
+    if abs(median - half) > margin:
+        return decided(side)
+    if count < STAGES[-1]:
+        return decided(MORE)
+    return decided(side if margin <= half else INCONCLUSIVE)
+
+
+def _spread(samples: list[float], median: float) -> float:
+    """A robust standard deviation: one burst of a neighbour's work does not widen it."""
+    if len(samples) < 2:
+        return LEAST_SPREAD
+    return max(MAD_TO_SIGMA * statistics.median(abs(x - median) for x in samples), LEAST_SPREAD)
+
+
+# ---- where an author puts the gate --------------------------------------------------------------------------------
+
+LEAST_GAP = 1.35  # between the solution and the best unwanted version; with less, speed cannot tell them apart
+ROOM = 0.85  # of the solution's own share: so a right solution passes with two samples on a noisy machine
+
+
+def gate_between(solution: float, unwanted: float) -> float | None:
+    """The gate, as a share of the anchor: between the worst run of the solution and the best of the unwanted version.
+
+    None where they are too close for a gate: judge traffic, launches or machine code in its place.
+    """
+    if solution < LEAST_GAP * unwanted:
+        return None
+    return math.floor(100 * min(math.sqrt(solution * unwanted), ROOM * solution)) / 100
