@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from grader.gpu.verdict import (
-    FAST, GRACE, INCONCLUSIVE, MORE, SLOW, STAGES, decide, distance_of, gate_between,
+    FAST,
+    GRACE,
+    INCONCLUSIVE,
+    MORE,
+    SLOW,
+    STAGES,
+    decide,
+    distance_of,
+    gate_between,
 )  # fmt: skip
 
 
