@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from grader.exercise import Exercise
 from grader.explain.evidence import count_text
-from grader.protocol import Launch
+from grader.protocol import Launch, Traffic
 from grader.reply import Reply
 from grader.verdict import PASS, Verdict, failed
 
@@ -36,7 +36,8 @@ def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_
     if written > limits.writes + SLACK:
         sentence = f"{exercise.returns} is written {_times(written)}; {_times(limits.writes)} is enough."
         return failed("traffic", sentence, kind="cost")
-    if (scattered := _scattered(reply, limits.moved)) is not None:
+    own = [item for item in reply.traffic if item.used and item.argument in (*exercise.arguments, exercise.returns)]
+    if (scattered := _scattered(own, limits.moved)) is not None:
         return scattered
     idle = sum(launch.idle for launch in reply.launches)
     if limits.idle is not None and idle > limits.idle:
@@ -48,7 +49,7 @@ def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_
     if limits.idle is not None or limits.programs is not None:
         return Verdict(PASS, note=f"{count_text(launched, 'program')}, {idle or 'none'} idle")
     if limits.moved is not None:
-        worst = max((item.moved / item.used for item in reply.traffic if item.used), default=1)
+        worst = max((item.moved / item.used for item in own), default=1)
         return Verdict(PASS, note=f"moved: {worst:.3g} x the bytes used", figures={"moved": worst})
     shown = [f"{name} read {_times(times_read[name])}" for name in limits.reads if name in times_read]
     return Verdict(PASS, note=", ".join([*shown, f"{exercise.returns} written {_times(written)}"]))
@@ -67,12 +68,12 @@ def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple
     )
 
 
-def _scattered(reply: Reply, most: float | None) -> Verdict | None:
+def _scattered(traffic: list[Traffic], most: float | None) -> Verdict | None:
     """Lanes whose addresses lie apart: a GPU moves a whole sector for each."""
     if most is None:
         return None
-    for item in reply.traffic:
-        if item.used and item.moved > (most + SLACK) * item.used:
+    for item in traffic:
+        if item.moved > (most + SLACK) * item.used:
             ratio = item.moved / item.used
             return failed(
                 "scattered",

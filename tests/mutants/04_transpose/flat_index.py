@@ -1,6 +1,6 @@
 """Wrong: a block of flat indices of z: right values, but neighbouring lanes load from different rows of x.
 
-Rejected with: The loads in line ... move ... bytes at a time; one thread can move 16
+Rejected with: bytes of x are moved for each byte used; 1.5 are enough
 """
 
 import torch
