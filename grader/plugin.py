@@ -23,8 +23,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--submission", metavar="PATH", help="grade this file (or a folder of NN_name/NAME.py) instead of "
                     "the learner's; 'solutions' grades the solutions")  # fmt: skip
     group.addoption("--device", choices=DEVICES, default="auto", help="where to judge (default: auto)")
-    group.addoption("--target", choices=sorted(MODELS), default=DEFAULT_TARGET, help="the GPU generation that kernels "
-                    f"are compiled for (default: {DEFAULT_TARGET})")  # fmt: skip
+    group.addoption("--target", choices=sorted(MODELS), help="the GPU generation that kernels are compiled for "
+                    f"(default: the GPU's of this machine, else {DEFAULT_TARGET})")  # fmt: skip
     group.addoption("--seed", type=int, metavar="N", help="repeat a run with the data of that run")
     group.addoption("--result", metavar="FILE", help="write the result as JSON")
 

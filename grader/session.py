@@ -12,6 +12,7 @@ import pytest
 
 from grader import report, result
 from grader.exercise import Folder
+from grader.gpu.models import target_here
 from grader.judge import Judge
 from grader.nursery import MachineFault, shared_nursery
 from grader.protocol import GpuModel
@@ -79,8 +80,9 @@ class Session:
     def __init__(self, config: pytest.Config, folders: list[Folder]) -> None:
         self.config = config
         option = config.option
+        target = option.target or target_here()
         self.gradings = {
-            folder.id: Grading(folder, Run(folder, option.submission, option.seed, option.target)) for folder in folders
+            folder.id: Grading(folder, Run(folder, option.submission, option.seed, target)) for folder in folders
         }
         self._verdicts: dict[str, Verdict] = {}
         if any(grading.run.needs_child for grading in self.gradings.values()):

@@ -27,7 +27,7 @@ from grader.protocol import Failure, TensorSpec
 
 FIRST_ADDRESS = 1 << 44
 ALIGNMENT = 512  # bytes; what CUDA's allocator promises
-MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS = 64, 64, 64
+MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS, MOST_CONSTANTS = 64, 64, 64, 64
 NUMBER = re.compile(r"[iu]\d+|fp\d+|f32|bf16")
 # TMA data types as kernels number them -> as the CUDA driver numbers them.
 TMA_DATA_TYPES = {**{i: i for i in range(16)}, 8: 10, 9: 8, 10: 9}
@@ -152,7 +152,8 @@ class Recorder:
         self._bind(parameters, "global scratch", "*i8", launch.global_scratch, descriptors)
         self._bind(parameters, "profile scratch", "*i8", None, descriptors)
         step = {"op": "launch", "kernel": self._number_of(launch), "grid": list(launch.grid)}
-        self.steps.append({**step, "parameters": parameters, "line": self.refusals.line()})
+        step |= {"parameters": parameters, "constants": _constants(launch), "line": self.refusals.line()}
+        self.steps.append(step)
 
     def _number_of(self, launch: CompiledLaunch) -> int:
         cubin, metadata = launch.binary.cubin, launch.metadata
@@ -248,3 +249,9 @@ class Recorder:
             return self.steps
         finally:
             self.steps = outer
+
+
+def _constants(launch: CompiledLaunch) -> list[list[str]]:
+    """The values compiled into the kernel, by name: block sizes, arguments equal to 1, arguments that are None."""
+    named = zip(launch.source.signature.items(), launch.arguments)
+    return [[name, repr(value)[:100]] for (name, kind), value in named if kind == "constexpr"][:MOST_CONSTANTS]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 from grader.protocol import GpuModel
 
 # Limits: CUDA C++ Programming Guide, table of technical specifications per compute capability. Multiprocessors, L2 and
@@ -12,3 +15,17 @@ MODELS = {
     "sm_100": GpuModel("NVIDIA B200", 100, 148, 232448, 233472, 126 << 20, 180 << 30),
 }
 DEFAULT_TARGET = "sm_90"
+
+
+def target_here() -> str:
+    """The target of the GPU in this machine, the default where there is none or one that is not in the table."""
+    command = shutil.which("nvidia-smi")
+    if not command:
+        return DEFAULT_TARGET
+    query = [command, "--query-gpu=compute_cap", "--format=csv,noheader"]
+    try:
+        said = subprocess.run(query, capture_output=True, text=True, timeout=10).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return DEFAULT_TARGET
+    target = f"sm_{said.strip().splitlines()[0].replace('.', '')}" if said.strip() else ""
+    return target if target in MODELS else DEFAULT_TARGET

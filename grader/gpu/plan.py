@@ -101,6 +101,7 @@ class PlannedLaunch:
     grid: list[int]
     parameters: list[Parameter]
     line: int = 0
+    constants: dict[str, str] = field(default_factory=dict)  # compiled into the kernel, as Python writes them
 
 
 @dataclass
@@ -213,7 +214,8 @@ def _step(data: object, depth: int) -> Step:
     line = checked(data.get("line", 0), "int", "line")
     if data.get("op") == "launch":
         kernel, grid = checked(data.get("kernel"), "int", "kernel"), checked(data.get("grid"), "list[int]", "grid")
-        return PlannedLaunch(kernel, grid, items(data, "parameters", _parameter), line)
+        constants = dict(items(data, "constants", _constant))
+        return PlannedLaunch(kernel, grid, items(data, "parameters", _parameter), line, constants)
     if data.get("op") == "fill":
         return Fill(_view(data.get("view")), _number(data.get("value")), line)
     if data.get("op") == "choose":
@@ -226,6 +228,12 @@ def _alternative(data: object, depth: int) -> Alternative:
         raise ProtocolError("an alternative is not an object")
     config, error = (checked(data.get(key), "str", key) for key in ("config", "error"))
     return Alternative(config, error, _steps(data, "steps", depth + 1))
+
+
+def _constant(data: object) -> tuple[str, str]:
+    if not isinstance(data, list) or len(data) != 2:
+        raise ProtocolError("a constant is a name and a value")
+    return checked(data[0], "str", "name"), checked(data[1], "str", "value")
 
 
 def _parameter(data: object) -> Parameter:
