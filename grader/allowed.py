@@ -9,71 +9,26 @@ from __future__ import annotations
 
 import ast
 import builtins
-import pkgutil
-import sys
+import string
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import ModuleType
 
-import torch
+from grader.allowed_names import (
+    BASES_ONLY,
+    DECORATORS_ONLY,
+    LEADS_ELSEWHERE,
+    MODULES,
+    OF_TILES,
+    SPECIAL_METHODS,
+    SPECIAL_NAMES,
+    attributes,
+    is_harmless_builtin,
+    members,
+)  # fmt: skip
 
-ANY = None
-# Module -> the names that may be imported from it, or used of it; ANY: all that are public.
-MODULES: dict[str, set[str] | None] = {
-    "torch": ANY,
-    "torch.nn": {"functional", "Module", "Parameter"},
-    "torch.nn.functional": ANY,
-    "torch.linalg": ANY,
-    "torch.special": ANY,
-    "torch.autograd": {"Function"},
-    "torch.cuda": {
-        "current_device", "device", "device_count", "get_device_capability", "get_device_name", "get_device_properties",
-        "is_available", "set_device", "synchronize",
-    },
-    "triton": {
-        "Config", "autotune", "cdiv", "constexpr_function", "heuristics", "jit", "language", "next_power_of_2",
-        "set_allocator", "tools",
-    },
-    "triton.language": ANY,
-    "triton.language.math": ANY,
-    "triton.language.extra": {"libdevice"},
-    "triton.language.extra.libdevice": ANY,
-    "triton.tools": {"tensor_descriptor"},
-    "triton.tools.tensor_descriptor": {"TensorDescriptor"},
-    "math": ANY,
-    "itertools": ANY,
-    "functools": {"cache", "lru_cache", "partial", "reduce", "wraps"},
-    "collections": {"Counter", "OrderedDict", "defaultdict", "deque", "namedtuple"},
-    "collections.abc": ANY,
-    "dataclasses": {"dataclass", "field", "replace"},
-    "enum": {"Enum", "IntEnum"},
-    "typing": {
-        "Any", "Callable", "Dict", "Final", "Generic", "Iterable", "Iterator", "List", "Literal", "NamedTuple",
-        "Optional", "Protocol", "Sequence", "Tuple", "TYPE_CHECKING", "TypeVar", "Union",
-    },
-    "__future__": ANY,
-}  # fmt: skip
-# Public names of torch that leave what the child watches, or change it for all that comes after.
-REFUSED_OF_TORCH = {
-    "compile", "load", "save", "from_file", "from_numpy", "frombuffer", "asarray", "as_tensor", "manual_seed", "seed",
-    "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_printoptions", "vmap", "typename",
-}  # fmt: skip
-BUILTINS = {
-    "abs", "all", "any", "ascii", "bin", "bool", "bytearray", "bytes", "callable", "chr", "classmethod", "complex",
-    "dict", "dir", "divmod", "enumerate", "exit", "filter", "float", "format", "frozenset", "hasattr", "hash",
-    "hex", "id", "input", "int", "isinstance", "issubclass", "iter", "len", "list", "map", "max", "min", "next",
-    "object", "oct", "ord", "pow", "print", "property", "quit", "range", "repr", "reversed", "round", "set",
-    "slice", "sorted", "staticmethod", "str", "sum", "super", "tuple", "type", "zip", "Ellipsis", "NotImplemented",
-}  # fmt: skip
-SPECIAL_NAMES = {"__name__", "__all__", "__doc__"}
-SPECIAL_METHODS = {"__init__", "__post_init__", "__call__", "__len__", "__iter__", "__repr__", "__eq__", "__hash__"}
-# Attributes without an underscore that lead into the interpreter of Python, of Triton, or a tensor's raw memory.
-INNER = {
-    "handle", "untyped_storage", "storage", "share_memory_", "set_", "register_hook", "gi_frame", "gi_code", "cr_frame",
-    "ag_frame", "tb_frame", "tb_next", "f_back", "f_builtins", "f_code", "f_globals", "f_locals", "func_globals", "mro",
-    "with_traceback",
-}  # fmt: skip
-MODULES_IN_TL = {"core", "standard", "semantic", "random", "target_info"}
+MAIN_GUARDS = ("__name__ == '__main__'", "'__main__' == __name__")
+OWN_INSTANCES = {"self", "cls", "ctx"}  # what a method calls its object: its attributes may be assigned
+TRY_OUT = 'For trying things out, everything is allowed below `if __name__ == "__main__":`.'
 
 
 @dataclass(frozen=True)
@@ -92,37 +47,48 @@ def first_refused(tree: ast.Module) -> Refused | None:
 
 class _Reader:
     def __init__(self, tree: ast.Module):
-        self.nodes = list(_nodes(tree))
-        self.modules = self._imported_modules()  # name in the file -> module
+        top = [part for statement in tree.body for part in _without_main(statement)]
+        self.nodes = [node for statement in top for node in ast.walk(statement)]
+        self.parents = {id(child): node for node in self.nodes for child in ast.iter_child_nodes(node)}
+        self.imported = self._imported()  # name in the file -> "torch", "triton.language.load"
+        self.own = self._own_attributes()
+        self.assigned = {
+            node.id
+            for node in self.nodes
+            if isinstance(node, ast.Name) and _is_stored(node) and not self._is_lambda(node)
+        }
+        self.decorated = {
+            node.name for node in self.nodes if isinstance(node, ast.FunctionDef) and self._is_wrapped(node)
+        }
 
     def refused(self) -> Iterator[Refused]:
-        bases = {id(node.value) for node in self.nodes if isinstance(node, ast.Attribute)}
         for node in self.nodes:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 yield from self._import(node)
             elif isinstance(node, ast.Attribute):
-                yield from self._attribute(node, is_base=id(node) in bases)
+                yield from self._attribute(node)
             elif isinstance(node, ast.Name):
-                yield from self._name(node, is_base=id(node) in bases)
+                yield from self._name(node)
             elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 yield from self._definition(node)
+            elif isinstance(node, ast.MatchClass):
+                yield from (_not_an_attribute(node, name) for name in node.kwd_attrs if not self._is_attribute(name))
             elif isinstance(node, (ast.AsyncFunctionDef, ast.Await)):
                 yield _refused(node, "async", "Kernels and what launches them need no coroutines.")
+            for name in _bound_names(node):
+                yield from self._new_name(node, name)
 
     # ---- imports ----------------------------------------------------------------------------------------
 
-    def _imported_modules(self) -> dict[str, str]:
+    def _imported(self) -> dict[str, str]:
         found = {}
         for node in self.nodes:
             if isinstance(node, ast.Import):
                 for name in node.names:
-                    found[name.asname or name.name.partition(".")[0]] = (
-                        name.name if name.asname else name.name.partition(".")[0]
-                    )
+                    top = name.name.partition(".")[0]
+                    found[name.asname or top] = name.name if name.asname else top
             elif isinstance(node, ast.ImportFrom) and node.module:
-                for name in node.names:
-                    if f"{node.module}.{name.name}" in MODULES:
-                        found[name.asname or name.name] = f"{node.module}.{name.name}"
+                found |= {name.asname or name.name: f"{node.module}.{name.name}" for name in node.names}
         return found
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> Iterator[Refused]:
@@ -133,101 +99,233 @@ class _Reader:
             return
         module = node.module or "."
         for name in node.names:
-            written = f"from {module} import {name.name}"
+            written = f"from {'.' * node.level}{node.module or ''} import {name.name}"
             if node.level or module not in MODULES:
-                yield _not_importable(node, written, module)
+                yield _not_importable(node, written, "grader" if node.level else module)
             elif name.name == "*":
                 yield _refused(node, written, "Import the names that you use, one by one.")
-            elif not _is_public(module, name.name):
-                yield _not_importable(node, written, f"{module}.{name.name}")
+            elif name.name not in members(module):
+                yield _refused(node, written, _instead_of(f"{module}.{name.name}"))
 
     # ---- names ------------------------------------------------------------------------------------------
 
-    def _name(self, node: ast.Name, is_base: bool) -> Iterator[Refused]:
-        name = node.id
-        if name in self.modules and not isinstance(node.ctx, ast.Load):
-            yield _refused(node, f"a new value for {name}", "Choose another name: this one is a module's.")
-        elif name in self.modules and not is_base:
-            yield _refused(node, f"{name} as a value", "Use what you need of a module, as in torch.empty.")
-        elif name.startswith("__") and name not in SPECIAL_NAMES:
-            yield _refused(node, name, "Names with two underscores belong to Python itself.")
-        elif name in SPECIAL_NAMES and not isinstance(node.ctx, ast.Load) and name != "__all__":
-            yield _refused(node, f"a new value for {name}", "It belongs to Python itself.")
-        elif name in vars(builtins) and not _is_harmless(name):
-            yield _refused(node, f"{name}()", "The host function needs torch to allocate and a kernel to launch.")
+    def _name(self, node: ast.Name) -> Iterator[Refused]:
+        if _is_stored(node):
+            return  # a bound name
+        path = self.imported.get(node.id)
+        if path in MODULES:
+            if not isinstance(self.parents.get(id(node)), ast.Attribute):
+                yield _refused(node, f"{node.id} as a value", "Use what you need of a module, as in torch.empty.")
+        elif path is not None:
+            yield from self._place_of(node, node.id, path)
+        elif node.id.startswith("__") and node.id not in SPECIAL_NAMES:
+            yield _refused(node, node.id, "Names with two underscores belong to Python itself.")
+        elif node.id in vars(builtins) and not is_harmless_builtin(node.id):
+            yield _refused(node, node.id, _instead_of_builtin(node.id))
+        elif node.id == "isinstance" and self._kernel_around(node):
+            yield _refused(node, "isinstance in a kernel", "A kernel knows what its parameters are.")
 
-    def _attribute(self, node: ast.Attribute, is_base: bool) -> Iterator[Refused]:
-        name = node.attr
-        if name.startswith("_") or name in INNER:
-            yield _refused(
-                node, f".{name}", "It reaches behind the tensors and functions that a kernel file works with."
-            )
-            return
+    def _place_of(self, node: ast.expr, written: str, path: str) -> Iterator[Refused]:
+        """Some names are fine in one place only."""
+        parent = self.parents.get(id(node))
+        if path in BASES_ONLY:
+            inner = self.parents.get(id(parent)) if isinstance(parent, ast.Subscript) else parent  # Generic[T]
+            if not isinstance(inner, ast.ClassDef) or node in inner.decorator_list:
+                yield _refused(node, f"{written} as a value", f"Write a class: class Name({written}): ...")
+        elif path in DECORATORS_ONLY:
+            inner, child = (self.parents.get(id(parent)), parent) if _calls(parent, node) else (parent, node)
+            if not isinstance(inner, ast.FunctionDef) or child not in inner.decorator_list:
+                yield _refused(node, f"{written} as a value", f"Write @{written} above the kernel.")
+
+    def _new_name(self, node: ast.AST, name: str) -> Iterator[Refused]:
+        """What any statement may not call its variables."""
+        importing = isinstance(node, (ast.Import, ast.ImportFrom))
+        if self.imported.get(name) in MODULES and not importing:
+            yield _refused(node, f"a new value for {name}", "Choose another name: this one is a module's.")
+        elif name.startswith("__") and name != "__all__" and not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield _refused(node, f"a new value for {name}", "It belongs to Python itself.")
+        elif name in vars(builtins) and not is_harmless_builtin(name):
+            yield _refused(node, f"a new value for {name}", "Choose another name: this one is Python's own.")
+
+    # ---- attributes -------------------------------------------------------------------------------------
+
+    def _attribute(self, node: ast.Attribute) -> Iterator[Refused]:
         path = self._path(node.value)
         if path is None:
+            yield from self._attribute_of_a_value(node)
             return
-        written = f"{path}.{name}"
-        if not isinstance(node.ctx, ast.Load):
+        written, full = ast.unparse(node), f"{path}.{node.attr}"
+        if _is_stored(node):
             yield _refused(node, f"a new value for {written}", "Modules stay as they are.")
-        elif path not in MODULES or not _is_public(path, name):
-            yield _refused(node, written, _instead_of(written))
-        elif written in MODULES and not is_base:
-            yield _refused(node, f"{written} as a value", "Use what you need of a module, as in torch.empty.")
+        elif node.attr not in members(path):
+            yield _refused(node, full, _instead_of(full))
+        elif full in MODULES:
+            if not isinstance(self.parents.get(id(node)), ast.Attribute):
+                yield _refused(node, f"{full} as a value", "Use what you need of a module, as in torch.empty.")
+        else:
+            yield from self._place_of(node, full, full)
+
+    def _attribute_of_a_value(self, node: ast.Attribute) -> Iterator[Refused]:
+        if node.attr == "__init__" and ast.unparse(node.value) == "super()":
+            return
+        if _is_format_of_text(node):
+            return
+        if not self._is_attribute(node.attr):
+            yield _not_an_attribute(node, node.attr)
+        elif _is_stored(node) and getattr(node.value, "id", "") not in OWN_INSTANCES:
+            yield _refused(
+                node, f"a new value for {ast.unparse(node)}", "Tensors, kernels and functions stay as they are."
+            )
+        elif _is_called(node, self.parents) and node.attr not in OF_TILES and self._kernel_around(node):
+            yield _refused(
+                node, f".{node.attr}() in a kernel", "Kernels use tl and the methods of tiles, as in x.to()."
+            )
+
+    def _is_attribute(self, name: str) -> bool:
+        return not name.startswith("_") and (name in attributes() or name in self.own)
 
     def _path(self, node: ast.expr) -> str | None:
         """The module that an expression names: "torch.nn.functional"; None if it names none."""
         if isinstance(node, ast.Name):
-            return self.modules.get(node.id)
+            path = self.imported.get(node.id)
+            return path if path in MODULES else None
         if isinstance(node, ast.Attribute) and (path := self._path(node.value)):
             return f"{path}.{node.attr}" if f"{path}.{node.attr}" in MODULES else None
         return None
 
+    # ---- definitions ------------------------------------------------------------------------------------
+
+    def _own_attributes(self) -> set[str]:
+        """Fields and methods of the file's own classes."""
+        found = set()
+        for node in self.nodes:
+            if isinstance(node, ast.ClassDef):
+                found |= {name for statement in node.body for name in _names_in_class(statement)}
+            elif isinstance(node, ast.Attribute) and _is_stored(node):
+                found |= {node.attr} if getattr(node.value, "id", "") in OWN_INSTANCES else set()
+        return found - LEADS_ELSEWHERE
+
     def _definition(self, node: ast.FunctionDef | ast.ClassDef) -> Iterator[Refused]:
-        special = node.name.startswith("__") and node.name.endswith("__")
-        if special and node.name not in SPECIAL_METHODS:
+        if node.name.startswith("__") and node.name not in SPECIAL_METHODS:
             yield _refused(node, f"a definition of {node.name}", "It changes how Python itself treats a value.")
-        if isinstance(node, ast.ClassDef) and node.keywords:
+        if isinstance(node, ast.FunctionDef):
+            if self._is_kernel(node):
+                yield from self._kernel(node)
+            return
+        if node.keywords:
             yield _refused(node, f"class {node.name} with a metaclass", "A plain class will do.")
+        for statement in node.body:
+            for name in _names_in_class(statement):
+                if name in LEADS_ELSEWHERE or name in OF_TILES:
+                    yield _refused(statement, f"the name {name} in a class", "Choose another name for it.")
+
+    # ---- kernels ----------------------------------------------------------------------------------------
+
+    def _is_kernel(self, node: ast.AST) -> bool:
+        if not isinstance(node, ast.FunctionDef):
+            return False
+        decorators = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
+        return any(self._full_name(decorator) == "triton.jit" for decorator in decorators)
+
+    def _full_name(self, node: ast.expr) -> str:
+        if isinstance(node, ast.Name):
+            return self.imported.get(node.id, "")
+        path = self._path(node.value) if isinstance(node, ast.Attribute) else None
+        return f"{path}.{node.attr}" if path else ""
+
+    def _kernel_around(self, node: ast.AST) -> ast.FunctionDef | None:
+        """The kernel in whose body the node stands."""
+        child, parent = node, self.parents.get(id(node))
+        while parent is not None:
+            if self._is_kernel(parent) and child in parent.body:
+                return parent
+            child, parent = parent, self.parents.get(id(parent))
+        return None
+
+    def _kernel(self, kernel: ast.FunctionDef) -> Iterator[Refused]:
+        """A kernel calls tl, methods of tiles and other kernels. What a variable holds may be any Python function."""
+        for node in (inner for statement in kernel.body for inner in ast.walk(statement)):
+            if not isinstance(node, ast.Call):
+                continue
+            called, advice = node.func, "A kernel calls tl, and functions under @triton.jit by their names."
+            if isinstance(called, ast.Name):
+                if called.id in _parameters(kernel) | self.assigned | self.decorated:
+                    yield _refused(node, f"a call of {called.id} in a kernel", advice)
+            elif not isinstance(called, ast.Attribute):
+                yield _refused(node, f"the call {ast.unparse(called)[:40]}() in a kernel", advice)
+            elif self._full_name(called).partition(".")[0] in ("functools", "itertools", "dataclasses", "collections"):
+                yield _refused(node, f"{ast.unparse(called)}() in a kernel", advice)
+
+    def _is_lambda(self, stored: ast.Name) -> bool:
+        """Such a name cannot be called in a kernel, and the compiler says why."""
+        parent = self.parents.get(id(stored))
+        return isinstance(parent, ast.Assign) and isinstance(parent.value, ast.Lambda)
+
+    def _is_wrapped(self, function: ast.FunctionDef) -> bool:
+        """Under a decorator that may give back anything, a tl.constexpr that holds a Python function for one."""
+        return bool(function.decorator_list) and not (self._is_kernel(function) and len(function.decorator_list) == 1)
 
 
-def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those below `if __name__ == "__main__":`."""
-    for child in ast.iter_child_nodes(tree):
-        if isinstance(child, ast.If) and ast.unparse(child.test) in (
-            "__name__ == '__main__'",
-            "'__main__' == __name__",
-        ):
-            continue
-        yield child
-        yield from _nodes(child)
+def _without_main(statement: ast.stmt) -> list[ast.stmt]:
+    """A statement of the module, or what stands beside its `if __name__ == "__main__":`."""
+    if isinstance(statement, ast.If) and ast.unparse(statement.test) in MAIN_GUARDS:
+        return statement.orelse
+    return [statement]
 
 
-def _is_harmless(name: str) -> bool:
-    value = vars(builtins)[name]
-    return (
-        name in BUILTINS or value in (None, True, False) or (isinstance(value, type) and issubclass(value, Exception))
-    )
+def _is_stored(node: ast.Name | ast.Attribute) -> bool:
+    return not isinstance(node.ctx, ast.Load)
 
 
-def _is_public(module: str, name: str) -> bool:
-    """Whether a module's name is one that a submission may use."""
-    if f"{module}.{name}" in MODULES:
-        return True
-    allowed = MODULES[module]
-    if allowed is not ANY:
-        return name in allowed
-    if name.startswith("_") or name in MODULES_IN_TL:
+def _calls(node: ast.AST | None, function: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and node.func is function
+
+
+def _is_called(node: ast.expr, parents: dict[int, ast.AST]) -> bool:
+    return _calls(parents.get(id(node)), node)
+
+
+def _bound_names(node: ast.AST) -> Iterator[str]:
+    """Names that get a value here."""
+    if isinstance(node, ast.Name) and _is_stored(node):
+        yield node.id
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from (name.asname for name in node.names if name.asname)
+    elif isinstance(node, (ast.Global, ast.Nonlocal)):
+        yield from node.names
+    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+        yield node.name
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        yield node.rest
+
+
+def _names_in_class(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, ast.FunctionDef):
+        yield statement.name
+    else:
+        yield from (node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and _is_stored(node))
+
+
+def _parameters(function: ast.FunctionDef) -> set[str]:
+    return {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+
+
+def _is_format_of_text(node: ast.Attribute) -> bool:
+    """ "{} of {}".format: its text stands there and reaches into no value, as "{0.shape}" would."""
+    if node.attr != "format" or not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, str):
         return False
-    if module.partition(".")[0] == "torch":
-        return not (name in REFUSED_OF_TORCH or name.endswith("Storage") or _is_module(module, name))
-    return True
+    try:
+        fields = [(name or "", spec or "") for _, name, spec, _ in string.Formatter().parse(node.value.value)]
+    except ValueError:
+        return False
+    return not any("." in name or "[" in name or "{" in spec for name, spec in fields)
 
 
-def _is_module(module: str, name: str) -> bool:
-    """Modules have modules in them: torch.nn.functional.math, and torch itself once more."""
-    named = sys.modules.get(f"{module}.{name}") or getattr(sys.modules.get(module), name, None)
-    submodules = {found.name for found in pkgutil.iter_modules(torch.__path__)} if module == "torch" else set()
-    return isinstance(named, ModuleType) or name in submodules
+# ---- sentences ------------------------------------------------------------------------------------------
 
 
 def _not_importable(node: ast.stmt, written: str, module: str) -> Refused:
@@ -239,14 +337,34 @@ def _not_importable(node: ast.stmt, written: str, module: str) -> Refused:
     )
 
 
-def _instead_of(written: str) -> str:
-    if written == "torch.compile":
+def _not_an_attribute(node: ast.AST, name: str) -> Refused:
+    if name in ("format", "format_map"):
+        return _refused(node, f".{name}()", 'Write an f-string, as in f"{x.shape}".')
+    return _refused(node, f".{name}", f"No tensor, kernel or plain value needs it to launch a kernel. {TRY_OUT}")
+
+
+def _instead_of(full: str) -> str:
+    if full == "torch.compile":
         return "It would write the kernel that you are to write."
-    if written.startswith("triton.language."):
+    if full.startswith("triton.language."):
         return "Kernels use the public functions of tl, as in tl.load."
-    if written.startswith("triton."):
-        return "Host functions need triton.jit, cdiv, next_power_of_2, autotune and Config."
-    return "Torch may allocate, fill and view here; the kernel has to compute."
+    if full.startswith("triton.runtime"):
+        return f"Take the device of an input, x.device; torch.cuda.get_device_properties tells its limits. {TRY_OUT}"
+    if full.startswith("triton."):
+        return f"Host functions need triton.jit, cdiv, next_power_of_2, autotune and Config. {TRY_OUT}"
+    if full.startswith("torch."):
+        return f"Torch may allocate, fill and view here; the kernel has to compute. {TRY_OUT}"
+    return TRY_OUT
+
+
+def _instead_of_builtin(name: str) -> str:
+    if name == "type":
+        return "Ask isinstance(value, kind)."
+    if name == "BaseException":
+        return "Write `except Exception:`."
+    if name in ("getattr", "hasattr", "setattr", "delattr", "vars", "dir"):
+        return "Write the attribute itself, as in x.shape."
+    return f"The host function needs torch to allocate and a kernel to launch. {TRY_OUT}"
 
 
 def _refused(node: ast.AST, what: str, advice: str) -> Refused:
