@@ -44,6 +44,9 @@ class Call:
                 self.result = entry(*self.arguments.values())
         except BaseException as error:  # SystemExit and KeyboardInterrupt are the learner's too
             self.error = self.file.failure(error, "host", self.checker.kernel)
+        if self.error is None and self.checker.foreign is not None:
+            name, line = self.checker.foreign
+            self.error = Failure("foreign-memory", message=name, line=line)
         return self._reply()
 
     @contextmanager

@@ -19,6 +19,7 @@ import triton
 
 from grader.child import fence
 from grader.child.learner import LearnerFile
+from grader.child.printed import reveal
 from grader.child.refusals import Refusals
 from grader.protocol import LENGTHS, Failure, pack, unpack_header, unpack_lengths
 
@@ -113,6 +114,7 @@ def ready(missing: list[str]) -> dict:
 def serve(host: Host, request_fd: int, reply_fd: int) -> None:
     """Answers the requests of one run, fenced in; never returns."""
     pipe = Pipe(request_fd, reply_fd)
+    reveal()
     leave = os._exit  # without the learner's atexit functions and destructors
     _limit_resources()
     pipe.send({"kind": "ready", "fenced": fence.close(Path.cwd(), Path(os.devnull))})

@@ -31,6 +31,7 @@ class MemoryChecker:
         self.reports = Reports()
         self.launches: list[Launch] = []
         self.kernel, self.launch = "", Launch("", [])
+        self.foreign: tuple[str, int] | None = None  # a kernel's parameter and its launch's line: memory of elsewhere
         self._forget_launch()
 
     # ---- storages and launches ----------------------------------------------------------------------------
@@ -65,10 +66,17 @@ class MemoryChecker:
             self._register(name, value.base)
         elif hasattr(value, "data_ptr"):
             tensor = interpreter._unwrap_tensor(value)
+            if not self.foreign and self._is_foreign(tensor):
+                self.foreign = name, self.launch.line
             shadow = self.shadow_of(tensor)
             shadow.parameter = shadow.parameter or name.removesuffix("_ptr")
             self.tags[id(value)] = tag = len(self.views)
             self.views.append(View(tensor, shadow, tag))
+
+    def _is_foreign(self, tensor: torch.Tensor) -> bool:
+        """Memory that the call neither got nor allocated: a result kept from before, or numbers of Python's."""
+        storage = tensor.untyped_storage()
+        return storage.nbytes() > 0 and storage.data_ptr() not in self.shadows
 
     def grid_given(self, grid: tuple[int, ...]) -> None:
         """The grid as the learner wrote it: programs are named with as many numbers as it has."""
@@ -148,21 +156,12 @@ class MemoryChecker:
             chosen = good & (tags == tag)
             if 0 < tag < len(self.views):
                 kept = self.access(pointers, make_handle(chosen, tl.int1), kind).mask.data
-            else:
-                kept = chosen & self._in_known_memory(pointers.data, item_size(pointers))
-                if (kept != chosen).any():
-                    self.report("wild-pointer", count=int((kept != chosen).sum()))
+            else:  # an address that the kernel made of a number, wherever it may lead
+                kept = np.zeros_like(chosen)
+                self.report("wild-pointer", count=int(chosen.sum()))
             good &= ~chosen | kept
         access.mask = make_handle(good, tl.int1)
         return access
-
-    def _in_known_memory(self, addresses: np.ndarray, item: int) -> np.ndarray:
-        known = np.zeros(addresses.shape, bool)
-        for shadow in self.shadows.values():
-            if shadow.size >= item:
-                last = np.uint64(shadow.base + shadow.size - item)
-                known |= (addresses >= np.uint64(shadow.base)) & (addresses <= last)
-        return known
 
     def _note(self, view: View, active: np.ndarray, item: int, kind: str) -> None:
         shadow = view.shadow

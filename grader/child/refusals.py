@@ -8,28 +8,27 @@ fine where it copies nothing. A refusal is recorded as well as raised, so that n
 from __future__ import annotations
 
 import dis
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 import torch
-import triton
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from grader.child.printed import hidden
 from grader.child.tensors import poison
 
 EMPTY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 FILLED = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"}
 FILLS = {"fill_", "zero_"}
 FILL_VALUE_AT = {"full": 1, "full_like": 1, "new_full": 2, "fill_": 1}  # its position in the arguments
-READS = {"numpy", "tolist", "__array__", "__dlpack__"}  # the values leave torch, and the dispatcher does not see it
-PRINTS = {"__repr__", "__format__"}  # `print(x)` computes, but only a text
+# The values leave torch, or Python sets them, and the dispatcher does not see it.
+READS = {"numpy", "tolist", "__array__", "__dlpack__", "apply_", "map_", "map2_", "__reduce_ex__", "__set__"}
+PRINTS = {"__repr__", "__format__"}  # `print(x)` computes, but only a text that the program cannot read
 SUBSCRIPTS = {"__getitem__": "[...]", "__setitem__": "[...] ="}
 MOST_RECORDS = 64
-TRITON_FOLDER = os.path.dirname(os.path.abspath(triton.__file__)) + os.sep
 
 
 class TorchRefused(RuntimeError):
@@ -48,27 +47,24 @@ class Refusals:
         self.records: list[dict] = []
         self.functions: list[Callable] = []  # the torch functions being called, the learner's own first
 
-    def refuse(self, operation: str, frame: FrameType) -> None:
+    def refuse(self, operation: str) -> None:
+        frame = self.learners_frame()
         operation = _operator_in(frame) or operation
-        record = {"operation": operation, "line": frame.f_lineno}
+        record = {"operation": operation, "line": frame.f_lineno if frame else 0}
         if record not in self.records and len(self.records) < MOST_RECORDS:
             self.records.append(record)
         raise TorchRefused(f"{operation} is refused here: torch may allocate, fill and view; the kernel has to compute")
 
-    def caller(self) -> FrameType | None:
-        """The learner's code that asked for the operation, None if Triton itself did."""
-        frame = sys._getframe(1)
-        while frame is not None and not frame.f_code.co_filename.startswith(TRITON_FOLDER):
-            if frame.f_code.co_filename == self.learner_file:
-                return frame
-            frame = frame.f_back
-        return None
-
-    def line(self) -> int:
-        """The learner's line that is being run, 0 if none is."""
+    def learners_frame(self) -> FrameType | None:
+        """The learner's code that is being run."""
         frame = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename != self.learner_file:
             frame = frame.f_back
+        return frame
+
+    def line(self) -> int:
+        """The learner's line that is being run, 0 if none is."""
+        frame = self.learners_frame()
         return frame.f_lineno if frame else 0
 
     @contextmanager
@@ -86,9 +82,9 @@ class _Functions(TorchFunctionMode):
         name = getattr(function, "__name__", "")
         if name in PRINTS:
             with _NoModes():
-                return function(*args, **(kwargs or {}))
-        if name in READS and (frame := self.refusals.caller()):
-            self.refusals.refuse(_as_written(function), frame)
+                return hidden(function(*args, **(kwargs or {})))
+        if name in READS:
+            self.refusals.refuse(_as_written(function))
         self.refusals.functions.append(function)
         try:
             return function(*args, **(kwargs or {}))
@@ -103,9 +99,9 @@ class _Operations(TorchDispatchMode):
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         name = operation._schema.name.removeprefix("aten::")
-        if not self._is_allowed(operation, name, args) and (frame := self.refusals.caller()):
+        if not self._is_allowed(operation, name, args):
             functions = self.refusals.functions
-            self.refusals.refuse(_as_written(functions[0]) if functions else f"aten.{name}", frame)
+            self.refusals.refuse(_as_written(functions[0]) if functions else f"aten.{name}")
         result = operation(*args, **(kwargs or {}))
         if name in EMPTY or name in FILLED:
             self.refusals.allocated(result, _fill_value(name, args))
@@ -119,7 +115,18 @@ class _Operations(TorchDispatchMode):
             return operation._overloadname != "out"
         if name in FILLS:
             return all(_is_number(value) for value in args[1:])
+        if name == "copy_":  # Triton's interpreter does so after a launch
+            return _is_same(args[0], args[1])
         return name == "set_" or getattr(operation, "is_view", False)
+
+
+def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Two tensors of one dtype that are the same elements in memory: copying one to the other changes nothing."""
+
+    def place(tensor: torch.Tensor):
+        return tensor.untyped_storage()._cdata, tensor.storage_offset(), tensor.dtype, tensor.shape, tensor.stride()
+
+    return place(a) == place(b)
 
 
 def _fill_value(name: str, args: tuple) -> object:
@@ -155,7 +162,7 @@ def _is_number(value: object) -> bool:
 def _as_written(function) -> str:
     """A torch function as a learner writes it: torch.softmax, .contiguous(), .grad"""
     name = getattr(function, "__name__", "?")
-    if name == "__get__":  # a property
+    if name in ("__get__", "__set__"):  # a property
         return f".{getattr(function.__self__, '__name__', '?')}"
     if name in SUBSCRIPTS:
         return SUBSCRIPTS[name]
@@ -167,8 +174,10 @@ def _as_written(function) -> str:
     return f"{module}.{name}"
 
 
-def _operator_in(frame: FrameType) -> str:
+def _operator_in(frame: FrameType | None) -> str:
     """The operator whose evaluation the frame is in: torch calls `x + y` and `x.add(y)` by one name."""
+    if frame is None:
+        return ""
     for instruction in dis.get_instructions(frame.f_code):
         if instruction.offset == frame.f_lasti and instruction.opname in ("BINARY_OP", "COMPARE_OP"):
             return f"the operator {instruction.argrepr}"

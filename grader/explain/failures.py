@@ -30,6 +30,8 @@ CALL_SENTENCES = {
     "exit": "{entry} ends the program in line {line} ({type}) instead of returning {returns}.",
     "memory": "{entry} asks for more memory than the 2 GiB it may use (line {line}).",
     "device": "There is no GPU in this run: allocate on the input's device, as torch.empty_like(x) does (line {line}).",
+    "foreign-memory": "The argument {message} of the launch in line {line} is memory that this call neither got nor "
+    "allocated: allocate in {entry}, in each call, as torch.empty_like does.",
     "kernel": "Your kernel raises {type} in line {line}: {message}",
     "host": "{entry} raises {type} in line {line}: {message}",
 }

@@ -46,10 +46,15 @@ REFUSED = {
     "x @ x.t()": "the operator @",
     "torch.matmul(x, x.t())": "torch.matmul",
     "x[x > 0]": "the operator >",
-    "x.copy_(x.t().t())": ".copy_()",
+    "x.copy_(torch.empty_like(x))": ".copy_()",
     "torch.empty_like(x).copy_(x)": ".copy_()",
     "torch.add(x, 1, out=x)": "torch.add",
     "x.numpy()": ".numpy()",
+    "x.apply_(abs)": ".apply_()",
+    "x.map_(x, max)": ".map_()",
+    "setattr(x, 'data', x.t())": ".data",
+    "triton.cdiv(x, x)": ".sub()",
+    "__import__('functools').partial(next, map(torch.exp, [x]))()": "torch.exp",
     "x.tolist()": ".tolist()",
     "__import__('numpy').asarray(x)": ".__array__()",
     "torch.empty(4).fill_(x[0, 0])": ".fill_()",
@@ -98,3 +103,54 @@ def test_torch_inside_a_kernel_is_refused(child):
     reply = child.run("entry", x=X)
     assert [r["operation"] for r in reply.refusals] == ["aten.exp"] and reply.error["kind"] == "kernel"
     assert reply.refusals[0]["line"] == child.line("torch.exp")
+
+
+def test_printing_shows_values_and_the_program_cannot_read_them(fresh_child):
+    fresh_child.load("""
+        def entry(x):
+            texts = [str(x), repr(x), f"{x}", f"{x[0]:.1f}", "%s" % x, format(x)]
+            assert not any("7.5" in text for text in texts), texts
+            print(x, texts[3])
+            return torch.empty_like(x)
+    """)
+    assert fresh_child.run("entry", x=torch.tensor([7.5])).error is None
+    fresh_child.close()
+    assert fresh_child.process.printed == "tensor([7.5000]) 7.5\n"
+
+
+KEPT = """
+    KEPT = []
+    TABLE = torch.ones(8)
+
+    @triton.jit
+    def copy_kernel(x_ptr, z_ptr):
+        i = tl.arange(0, 8)
+        tl.store(z_ptr + i, tl.load(x_ptr + i))
+
+    def copied(x):
+        z = torch.empty(8)
+        copy_kernel[(1,)](x, z)
+        return z
+
+    def kept(x):
+        KEPT.append(copied(x))
+        return copied(KEPT[0])
+
+    def kept_from_before(x):
+        return copied(KEPT[0])
+
+    def made_at_import(x):
+        return copied(TABLE)
+
+    def made_of_numbers(x):
+        return copied(torch.tensor([1.0] * 8))
+"""
+
+
+def test_kernels_get_only_memory_of_the_call(child):
+    child.load(KEPT)
+    assert child.run("kept", x=torch.ones(8)).error is None
+    for entry in ("kept_from_before", "made_at_import", "made_of_numbers"):
+        error = child.run(entry, x=torch.ones(8)).error
+        assert (error["kind"], error["message"]) == ("foreign-memory", "x_ptr"), entry
+        assert error["line"] == child.line("copy_kernel[(1,)]")
