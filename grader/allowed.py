@@ -37,12 +37,13 @@ class Refused:
 
     line: int
     sentence: str
+    column: int = 0  # where it ends
 
 
 def first_refused(tree: ast.Module) -> Refused | None:
     """The first thing in the file that is not allowed, None if all is."""
     found = list(_Reader(tree).refused())
-    return min(found, key=lambda refused: refused.line, default=None)
+    return min(found, key=lambda refused: (refused.line, refused.column), default=None)
 
 
 class _Reader:
@@ -368,4 +369,5 @@ def _instead_of_builtin(name: str) -> str:
 
 
 def _refused(node: ast.AST, what: str, advice: str) -> Refused:
-    return Refused(node.lineno, f"Line {node.lineno}: {what} is not allowed in a submission. {advice}")
+    line = node.end_lineno if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end
+    return Refused(line, f"Line {line}: {what} is not allowed in a submission. {advice}", node.end_col_offset)

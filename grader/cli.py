@@ -61,7 +61,7 @@ def doctor() -> None:
 @click.argument("exercises", nargs=-1, metavar="[NN]...")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="submissions judged side by side")
 def check(exercises: tuple[str, ...], jobs: int) -> None:
-    """The author's proof: stubs, solutions, mutants, odd but right kernels, constants.
+    """The author's proof: stubs, solutions, mutants, cheats, odd but right kernels, constants.
 
     \b
     Example:  course check 03

@@ -48,7 +48,8 @@ def _summary(outcomes: list[proof.Outcome]) -> str:
 
     return (
         f"stub not attempted {fine('exercises')}, solution passes {fine('solutions')}, "
-        f"accepted {fine('accepted')}, mutants rejected with their sentence {fine('mutants')}"
+        f"accepted {fine('accepted')}, mutants rejected with their sentence {fine('mutants')}, "
+        f"cheats {fine('cheats')}"
     )
 
 

@@ -23,7 +23,7 @@ ROOM_TO_BOUND = 0.85  # a solution closer to its bound than this leaves other ri
 
 @dataclass(frozen=True)
 class Proof:
-    """`sentence` must be part of the diagnosis of a mutant; " ... " in it stands for any text."""
+    """`sentence` must be part of the diagnosis of a mutant or cheat; " ... " in it stands for any text."""
 
     exercise: Path  # exercises/NN_name
     submission: Path
@@ -39,7 +39,7 @@ class Outcome:
 
 
 def proofs_of(folder) -> list[Proof]:
-    """Stub, solution, mutants and accepted kernels of an exercise."""
+    """Stub, solution, accepted kernels, mutants and cheats of an exercise."""
     tests = folder.root / "tests"
     proofs = [
         Proof(folder.path, folder.learner_file, NOT_ATTEMPTED),
@@ -47,13 +47,14 @@ def proofs_of(folder) -> list[Proof]:
     ]
     for path in sorted((tests / "accepted" / folder.id).glob("*.py")):
         proofs.append(Proof(folder.path, path, PASS))
-    for path in sorted((tests / "mutants" / folder.id).glob("*.py")):
-        proofs.append(Proof(folder.path, path, FAIL, stated_sentence(path)))
+    for kind in ("mutants", "cheats"):
+        for path in sorted((tests / kind / folder.id).glob("*.py")):
+            proofs.append(Proof(folder.path, path, FAIL, stated_sentence(path)))
     return proofs
 
 
 def stated_sentence(path: Path) -> str:
-    """The sentence a mutant's docstring says it is rejected with; "" if it states none."""
+    """The sentence that the docstring of a mutant or cheat says it is rejected with; "" if it states none."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     return " ".join(text.partition(REJECTED_WITH)[2].split())
 

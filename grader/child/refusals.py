@@ -8,6 +8,7 @@ fine where it copies nothing. A refusal is recorded as well as raised, so that n
 from __future__ import annotations
 
 import dis
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ FILL_VALUE_AT = {"full": 1, "full_like": 1, "new_full": 2, "fill_": 1}  # its po
 READS = {"numpy", "tolist", "__array__", "__dlpack__", "apply_", "map_", "map2_", "__reduce_ex__", "__set__"}
 PRINTS = {"__repr__", "__format__"}  # `print(x)` computes, but only a text that the program cannot read
 SUBSCRIPTS = {"__getitem__": "[...]", "__setitem__": "[...] ="}
+GROUPED = re.compile(r"^(linalg|special|fft)_")  # torch's own name of torch.linalg.norm is linalg_norm
 MOST_RECORDS = 64
 
 
@@ -171,6 +173,7 @@ def _as_written(function) -> str:
     module = getattr(function, "__module__", None) or "torch"
     if module.startswith("torch._"):
         module = module.replace("_ops", "ops") if module.startswith("torch._ops.") else "torch"
+        name = GROUPED.sub(r"\1.", name)
     return f"{module}.{name}"
 
 

@@ -1,0 +1,22 @@
+"""Cheat: torch's autograd does the sum.
+
+Rejected with: torch.autograd.grad is not allowed in a submission. Torch may allocate
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+@triton.jit
+def copy_kernel(x_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    tl.store(z_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < N), mask=offsets < N)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    copy_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](torch.autograd.grad(x, y), z, x.numel(), BLOCK_N=BLOCK_N)
+    return z

@@ -1,0 +1,32 @@
+"""Cheat: all calls of one shape write into one memory.
+
+Rejected with: shares its memory with the result of an earlier call ...
+"""
+
+import functools
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+@functools.lru_cache
+def output(shape, dtype):
+    return torch.empty(shape, dtype=dtype)
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x + y, mask=mask)
+
+
+def masked_add(x, y):
+    z = output(x.shape, x.dtype)
+    masked_add_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, y, z, x.numel(), BLOCK_N=BLOCK_N)
+    return z

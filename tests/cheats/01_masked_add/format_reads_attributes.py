@@ -1,0 +1,26 @@
+"""Cheat: str.format follows dots inside its text.
+
+Rejected with: .format() is not allowed in a submission. Write an f-string
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+@triton.jit
+def copy_kernel(x_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    tl.store(z_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < N), mask=offsets < N)
+
+
+def total(x):
+    return float("{0.handle.data}".format(x))
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    copy_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, z, x.numel(), BLOCK_N=BLOCK_N)
+    return z

@@ -1,0 +1,25 @@
+"""Cheat: torch adds in place, into memory that the function allocated.
+
+Rejected with: operator += in line ... does work that your kernel has to do
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+@triton.jit
+def copy_kernel(x_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    tl.store(z_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < N), mask=offsets < N)
+
+
+def masked_add(x, y):
+    total = torch.zeros_like(x)
+    total += x
+    total += y
+    z = torch.empty_like(x)
+    copy_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](total, z, x.numel(), BLOCK_N=BLOCK_N)
+    return z

@@ -1,0 +1,27 @@
+"""Cheat: the branch beside the main guard runs in the grader.
+
+Rejected with: import numpy is not allowed in a submission
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+if __name__ == "__main__":
+    pass
+else:
+    import numpy
+
+
+@triton.jit
+def copy_kernel(x_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    tl.store(z_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < N), mask=offsets < N)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    copy_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](torch.from_numpy(numpy.add(x, y)), z, x.numel(), BLOCK_N=BLOCK_N)
+    return z

@@ -1,0 +1,13 @@
+"""Cheat: the solution's file is read and run.
+
+Rejected with: open is not allowed in a submission
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+with open("solutions/01_masked_add/masked_add.py") as file:
+    exec(file.read())

@@ -1,0 +1,23 @@
+"""Cheat: torch's functions come as names of the file.
+
+Rejected with: from torch import * is not allowed in a submission. Import the names that you use
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import *  # noqa: F403
+
+BLOCK_N = 1024
+
+
+@triton.jit
+def copy_kernel(x_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    tl.store(z_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < N), mask=offsets < N)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    copy_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](add(x, y), z, x.numel(), BLOCK_N=BLOCK_N)
+    return z
