@@ -119,7 +119,9 @@ class _Reader:
                 yield _refused(node, f"{node.id} as a value", "Use what you need of a module, as in torch.empty.")
         elif path is not None:
             yield from self._place_of(node, node.id, path)
-        elif node.id.startswith("__") and node.id not in SPECIAL_NAMES:
+        elif node.id in SPECIAL_NAMES:
+            return
+        elif node.id.startswith("__"):
             yield _refused(node, node.id, "Names with two underscores belong to Python itself.")
         elif node.id in vars(builtins) and not is_harmless_builtin(node.id):
             yield _refused(node, node.id, _instead_of_builtin(node.id))

@@ -83,7 +83,7 @@ NOT_OF_VALUES = {
     "apply_", "grad_fn", "map_", "map2_", "module_load", "register_hook", "register_post_accumulate_grad_hook",
     "reinforce", "set_", "share_memory_", "storage", "storage_type", "untyped_storage", "format", "format_map",
 }  # fmt: skip
-OF_KERNELS = {"best_config", "configs", "n_regs", "n_spills", "run", "warmup"}
+
 OF_CONFIGS = {"all_kwargs", "kwargs", "maxnreg", "num_ctas", "num_stages", "num_warps"}
 OF_GPUS = {
     "L2_cache_size", "major", "max_threads_per_multi_processor", "minor", "multi_processor_count", "name",
@@ -191,7 +191,7 @@ def attributes() -> frozenset[str]:
         torch.Size, torch.device, torch.dtype, Counter, OrderedDict, defaultdict, deque, functools.partial,
     )  # fmt: skip
     names = {name for kind in kinds for name in dir(kind) if not name.startswith("_")}
-    return frozenset(names - NOT_OF_VALUES | OF_KERNELS | OF_CONFIGS | OF_GPUS | OF_OTHERS | OF_TILES | OF_TYPES)
+    return frozenset(names - NOT_OF_VALUES | OF_CONFIGS | OF_GPUS | OF_OTHERS | OF_TILES | OF_TYPES)
 
 
 def is_harmless_builtin(name: str) -> bool:
