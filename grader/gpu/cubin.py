@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 HEADER = struct.Struct("<4sBBBBB7xHHIQQQIHHHHHH")
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
-CUDA_MACHINE, NO_BITS, SYMBOLS, WRITABLE, GLOBAL = 190, 8, 2, 1, 1  # as the ELF format numbers them
+CUDA_MACHINE, BITS, NO_BITS, SYMBOLS, WRITABLE, GLOBAL = 190, 1, 8, 2, 0b11, 1  # as the ELF format numbers them
 SIZED = 4  # format of an attribute with a length; the other formats hold two bytes
 PARAMETER, FRAME_SIZE, REGISTERS = 0x17, 0x11, 0x2F
 UNUSED_TEXT = b"__CUDA_FTZ\0"  # left over where a library function asks the compiler whether subnormals are flushed
@@ -41,7 +41,9 @@ def read_cubin(data: bytes) -> Cubin:
     """Raises BadCubin."""
     try:
         return _read(data)
-    except (struct.error, IndexError, UnicodeDecodeError) as error:
+    except BadCubin:
+        raise
+    except (struct.error, IndexError, ValueError, OverflowError) as error:
         raise BadCubin(f"it is damaged ({error})") from None
 
 
@@ -74,12 +76,18 @@ def _note(cubin: Cubin, section: _Section, sections: list[_Section]) -> None:
         cubin.kernels.append(name.removeprefix(".text."))
     elif name.startswith(".nv.shared.") and not name.startswith(".nv.shared.reserved"):
         cubin.static_shared += section.size
-    elif name.startswith(".nv.global") and section.flags & WRITABLE and section.bytes != UNUSED_TEXT:
+    elif _survives_a_launch(section):
         cubin.writable_globals += section.size
     elif name == ".nv.info" or name.startswith(".nv.info."):
         _note_attributes(cubin, section.bytes)
     elif section.type == SYMBOLS:
         cubin.undefined += _undefined(section.bytes, sections[section.link].bytes)
+
+
+def _survives_a_launch(section: _Section) -> bool:
+    """Memory that kernels may write, whatever its name; what is not shared memory is global."""
+    in_memory = section.type in (BITS, NO_BITS) and section.flags & WRITABLE == WRITABLE
+    return in_memory and not section.name.startswith(".nv.shared.") and section.bytes != UNUSED_TEXT
 
 
 def _note_attributes(cubin: Cubin, data: bytes) -> None:

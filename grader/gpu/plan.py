@@ -17,6 +17,8 @@ from grader.protocol import DTYPE_BYTES, Failure, GpuModel, ProtocolError, Tenso
 from grader.reply import Refusal, failure_of
 
 MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS, MOST_KERNELS = 64, 64, 64, 256
+MOST_STEPS = 4096  # all alternatives together
+MOST_BYTES = 1 << 38  # of all buffers together
 MOST_PROGRAMS = ((1 << 31) - 1, (1 << 16) - 1, (1 << 16) - 1)
 MOST_THREADS = 1024
 NUMBER_BYTES = {
@@ -24,6 +26,8 @@ NUMBER_BYTES = {
     "fp16": 2, "bf16": 2, "f32": 4, "fp32": 4, "fp64": 8,
 }  # fmt: skip
 TENSOR_MAP_BYTES = 128
+TMA_TYPES, TMA_FP4, SWIZZLES = range(16), range(13, 16), range(4)  # as the CUDA driver numbers them
+MOST_TMA_DIMENSIONS, MOST_TMA_BOX, MOST_TMA_SIZE, MOST_TMA_STRIDE = 5, 256, 1 << 32, 1 << 40
 TEXTS = ("ttir", "ttgir", "llir", "ptx")
 
 
@@ -173,7 +177,7 @@ def read_plan(header: dict, blob: bytes, arguments: list[TensorSpec], model: Gpu
         return plan
     plan.buffers = items(header, "buffers", lambda data: build(Buffer, data))
     plan.kernels = items(header, "kernels", lambda data: _kernel(data, blob))
-    plan.steps = _steps(header, "steps")
+    plan.steps = _steps(header, "steps", iter(range(MOST_STEPS)))
     if header.get("result") is not None:
         plan.result = _view(header["result"])
     accept(plan, arguments, model)
@@ -202,13 +206,16 @@ def _is_pair(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2
 
 
-def _steps(header: dict, key: str, depth: int = 0) -> list[Step]:
+def _steps(header: dict, key: str, left: Iterator[int], depth: int = 0) -> list[Step]:
+    """`left` yields as often as there may be steps: reading a flood would take minutes."""
     if depth > 2:
         raise ProtocolError("choices inside of choices")
-    return items(header, key, lambda data: _step(data, depth))
+    return items(header, key, lambda data: _step(data, left, depth))
 
 
-def _step(data: object, depth: int) -> Step:
+def _step(data: object, left: Iterator[int], depth: int) -> Step:
+    if next(left, None) is None:
+        raise BadPlan(f"more than {MOST_STEPS} launches and fills in all configurations together")
     if not isinstance(data, dict):
         raise ProtocolError("a step is not an object")
     line = checked(data.get("line", 0), "int", "line")
@@ -219,15 +226,15 @@ def _step(data: object, depth: int) -> Step:
     if data.get("op") == "fill":
         return Fill(_view(data.get("view")), _number(data.get("value")), line)
     if data.get("op") == "choose":
-        return Choice(items(data, "alternatives", lambda item: _alternative(item, depth)), line)
+        return Choice(items(data, "alternatives", lambda item: _alternative(item, left, depth)), line)
     raise ProtocolError("a step of an unknown kind")
 
 
-def _alternative(data: object, depth: int) -> Alternative:
+def _alternative(data: object, left: Iterator[int], depth: int) -> Alternative:
     if not isinstance(data, dict):
         raise ProtocolError("an alternative is not an object")
     config, error = (checked(data.get(key), "str", key) for key in ("config", "error"))
-    return Alternative(config, error, _steps(data, "steps", depth + 1))
+    return Alternative(config, error, _steps(data, "steps", left, depth + 1))
 
 
 def _constant(data: object) -> tuple[str, str]:
@@ -241,7 +248,7 @@ def _parameter(data: object) -> Parameter:
     if parameter.type == "tensormap":
         parameter.map = build(TensorMap, data)
     elif parameter.type in NUMBER_BYTES:
-        _number(parameter.value)
+        _accept_number(parameter.type, _number(parameter.value))
     elif parameter.type != "pointer":
         raise ProtocolError("a parameter of an unknown type")
     return parameter
@@ -283,12 +290,25 @@ def accept(plan: Plan, arguments: list[TensorSpec], model: GpuModel) -> None:
         _accept_view(plan, plan.result)
 
 
+def _accept_number(kind: str, value: float | int) -> None:
+    """Only what fits crosses into a kernel's parameters: an integer is no fraction and has its bits."""
+    if kind[0] not in "iu":
+        return
+    bits = 1 if kind[1:] == "1" else 8 * NUMBER_BYTES[kind]
+    signed = kind[0] == "i" and bits > 1
+    low, high = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
+    if not isinstance(value, int) or not low <= value < high:
+        raise ProtocolError(f"a number does not fit its parameter's type {kind}")
+
+
 def _accept_buffers(plan: Plan, arguments: list[TensorSpec]) -> None:
     given = [buffer for buffer in plan.buffers if buffer.argument]
     if [(buffer.name, buffer.bytes) for buffer in given] != [(spec.name, spec.size) for spec in arguments]:
         raise ProtocolError("the plan's arguments are not those of the request")
     if len(plan.buffers) > MOST_BUFFERS or any(buffer.bytes < 0 for buffer in plan.buffers):
         raise BadPlan(f"more than {MOST_BUFFERS} tensors are allocated in one call")
+    if sum(buffer.bytes for buffer in plan.buffers) > MOST_BYTES:
+        raise BadPlan(f"more than {MOST_BYTES >> 30} GiB are allocated in one call")
 
 
 def _accept_kernel(kernel: Kernel, model: GpuModel) -> None:
@@ -347,3 +367,24 @@ def _accept_launch(plan: Plan, launch: PlannedLaunch) -> None:
             inside = 0 <= parameter.buffer < len(plan.buffers)
             if not inside or not 0 <= parameter.offset <= plan.buffers[parameter.buffer].bytes:
                 raise ProtocolError("a pointer outside of its buffer")
+        if parameter.map is not None:
+            _accept_map(plan, parameter, parameter.map)
+
+
+def _accept_map(plan: Plan, parameter: Parameter, map: TensorMap) -> None:
+    dimensions = len(map.shape)
+    sizes = (
+        1 <= dimensions <= MOST_TMA_DIMENSIONS
+        and len(map.box) == len(map.strides) == dimensions
+        and all(1 <= size <= MOST_TMA_SIZE for size in map.shape)
+        and all(1 <= size <= MOST_TMA_BOX for size in map.box)
+        and all(0 <= stride < MOST_TMA_STRIDE for stride in map.strides)
+    )
+    kinds = map.data_type in TMA_TYPES and map.swizzle in SWIZZLES and map.element_bytes in (1, 2, 4, 8)
+    if not sizes or not kinds or parameter.buffer == -1:
+        raise ProtocolError("a tensor map that no GPU takes")
+    per_byte = 2 if map.data_type in TMA_FP4 else 1  # two numbers of 4 bits in a byte
+    shape = [*map.shape[:-1], -(-map.shape[-1] // per_byte)]
+    last = sum((size - 1) * stride for size, stride in zip(shape, map.strides))
+    if parameter.offset + (last + 1) * map.element_bytes > plan.buffers[parameter.buffer].bytes:
+        raise ProtocolError("a tensor map reaches past its buffer")
