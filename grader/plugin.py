@@ -32,9 +32,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     named = early_config.known_args_namespace.file_or_dir or [str(early_config.invocation_params.dir)]
-    if _folders(named):
+    if folders := _folders(named):
+        _refuse_files_that_run(folders, early_config)
         early_config.known_args_namespace.noconftest = True
         sys.path[:] = [entry for entry in sys.path if entry and Folder.containing(Path(entry)) is None]
+
+
+def _refuse_files_that_run(folders: list[Folder], config: pytest.Config) -> None:
+    """Settings of pytest's, and what makes a folder a package, would run or count before anything is graded."""
+    submission = getattr(config.known_args_namespace, "submission", None)
+    beside = [Path(submission).resolve()] if submission else []
+    beside = [path if path.is_dir() else path.parent for path in beside] + [folder.path for folder in folders]
+    exercises = {folder.path.parent for folder in folders}
+    settings = config.inipath and config.inipath.resolve()
+    if settings and (settings.parent in exercises or any(settings.is_relative_to(path) for path in beside)):
+        raise pytest.UsageError(f"{settings}: settings beside an exercise change how it is graded. Remove the file.")
+    for package in (path / "__init__.py" for path in (*exercises, *(folder.path for folder in folders))):
+        if package.exists():
+            raise pytest.UsageError(f"{package}: an exercise is no package. Remove the file.")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """An exercise has one test file: what else is called a test counts for nothing, and must not run here."""
+    if not config.pluginmanager.has_plugin("course-session") or not collection_path.is_file():
+        return None
+    folder = Folder.containing(collection_path)
+    return True if folder and collection_path.resolve() != folder.test_file else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -77,9 +101,10 @@ def _folders(args: list[str]) -> list[Folder]:
 
 
 def _test_file(arg: str) -> str:
-    """The test file in place of the learner's file: naming the file one edits means grading it."""
-    folder = Folder.containing(Path(arg))
-    return str(folder.test_file) if folder and Path(arg).resolve() == folder.learner_file else arg
+    """The test file in place of any other file of an exercise: naming the file one edits means grading it."""
+    path = Path(arg.partition("::")[0])
+    folder = Folder.containing(path)
+    return str(folder.test_file) if folder and path.is_file() and path.resolve() != folder.test_file else arg
 
 
 def _check_options(config: pytest.Config) -> None:

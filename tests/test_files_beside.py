@@ -1,0 +1,165 @@
+"""Files beside a submission that would change how it is graded, in a folder of the learner's own, with real pytest."""
+
+from __future__ import annotations
+
+import json
+import os
+import py_compile
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXERCISE = "exercises/01_masked_add"
+RIGHT = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+WRONG = RIGHT.replace("x + y, mask", "x - y, mask")
+
+
+@pytest.fixture
+def course(tmp_path) -> Path:
+    """A copy of the course; its 01 is answered wrongly. RAN in a file's text names a file that must not appear."""
+    for name in ("exercises", "solutions", "hints"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / EXERCISE / "masked_add.py").write_text(WRONG)
+    return tmp_path
+
+
+def mark(course: Path) -> str:
+    """Code that shows that it ran, and ends the process with success."""
+    return f"import os\nopen({str(course / 'ran')!r}, 'a').write(__file__)\nos._exit(0)\n"
+
+
+ONE_TEST = ("-k", "one_full_block or easy")  # enough to tell a wrong kernel
+
+
+def grade(course: Path, *arguments: str, cwd: Path | None = None, **environment: str) -> dict:
+    """The result as JSON; pytest must fail, since the submission is wrong."""
+    result = course / "result.json"
+    command = [sys.executable, "-m", "pytest", *(arguments or [EXERCISE]), *ONE_TEST, "--result", str(result)]
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COLUMNS"))}
+    done = subprocess.run(
+        command, cwd=cwd or course, env={**inherited, **environment}, capture_output=True, text=True, timeout=300
+    )
+    assert not (course / "ran").exists(), (course / "ran").read_text() + done.stdout
+    assert done.returncode != 0, done.stdout
+    if not result.exists():
+        return {"outcome": "refused", "message": done.stdout + done.stderr}
+    return json.loads(result.read_text())
+
+
+SHADOWS = ["conftest.py", "torch.py", "triton.py", "numpy.py", "pytest.py", "grader.py", "sitecustomize.py",
+           "usercustomize.py", "test_masked_add_kernel.py", "json.py"]  # fmt: skip
+
+
+@pytest.mark.parametrize("beside", [EXERCISE, "exercises"])
+def test_modules_beside_it_do_not_run(course, beside):
+    for name in SHADOWS:
+        (course / beside / name).write_text(mark(course))
+    for name in ("torch", "triton", "grader"):
+        (course / beside / name).mkdir()
+        (course / beside / name / "__init__.py").write_text(mark(course))
+    (course / beside / "course.pth").write_text(f"import os; os._exit(0) #{mark(course)!r}\n")
+    assert grade(course)["outcome"] == "fail"
+
+
+def test_from_inside_the_folder_they_do_not_run_either(course):
+    """Python puts the current folder first on the path of `python -m pytest`, before any of our code runs: what
+    Python itself imports from there is the learner's own doing. What the grader imports is not."""
+    folder = course / EXERCISE
+    for name in ("conftest.py", "numpy.py", "torch.py", "triton.py", "usercustomize.py"):
+        (folder / name).write_text(mark(course))
+    assert grade(course, ".", cwd=folder)["outcome"] == "fail"
+
+
+def test_beside_a_submission_from_elsewhere(course):
+    handed_in = course / "handed_in" / "01_masked_add"
+    handed_in.mkdir(parents=True)
+    (handed_in / "masked_add.py").write_text(WRONG)
+    for name in SHADOWS:
+        (handed_in / name).write_text(mark(course))
+    assert grade(course, EXERCISE, "--submission", "handed_in")["outcome"] == "fail"
+    assert grade(course, EXERCISE, "--submission", "handed_in/01_masked_add/masked_add.py")["outcome"] == "fail"
+
+
+SETTINGS = {
+    "pytest.ini": "[pytest]\naddopts = --collect-only\npython_functions = nothing_*\n",
+    "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "--deselect test_masked_add.py"\n',
+    "tox.ini": "[pytest]\naddopts = -x\n",
+    "setup.cfg": "[tool:pytest]\naddopts = -x\n",
+    ".pytest.ini": "[pytest]\naddopts = -x\n",
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("beside", [EXERCISE, "exercises"])
+def test_settings_beside_it_are_refused(course, name, beside):
+    (course / beside / name).write_text(SETTINGS[name])
+    result = grade(course)
+    assert result["outcome"] == "refused"
+    assert f"{name}: settings beside an exercise change how it is graded. Remove the file." in result["message"]
+
+
+def test_settings_beside_a_submission_from_elsewhere(course):
+    handed_in = course / "handed_in"
+    handed_in.mkdir()
+    (handed_in / "masked_add.py").write_text(WRONG)
+    (handed_in / "pytest.ini").write_text(SETTINGS["pytest.ini"])
+    assert grade(course, EXERCISE, "--submission", "handed_in")["outcome"] in ("fail", "refused")
+
+
+def test_a_package_is_refused(course):
+    for folder in (EXERCISE, "exercises"):
+        path = course / folder / "__init__.py"
+        path.write_text(mark(course))
+        result = grade(course)
+        assert result["outcome"] == "refused" and "an exercise is no package. Remove the file." in result["message"]
+        path.unlink()
+
+
+def planted(course: Path, module: Path) -> None:
+    """Bytecode for a source that is as it was: Python takes it without a look at the source's text."""
+    evil = course / "evil.py"
+    evil.write_text(mark(course))
+    target = module.parent / "__pycache__" / f"{module.stem}.{sys.implementation.cache_tag}.pyc"
+    for tagged in (
+        target,
+        target.with_name(f"{module.stem}.{sys.implementation.cache_tag}-pytest-{pytest.__version__}.pyc"),
+    ):
+        py_compile.compile(
+            str(evil), cfile=str(tagged), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
+        )
+    evil.unlink()
+
+
+def test_planted_bytecode_does_not_run(course):
+    for name in ("masked_add", "test_masked_add"):
+        planted(course, course / EXERCISE / f"{name}.py")
+    result = grade(course)
+    assert result["outcome"] == "fail" and len(result["tests"]) == 1
+
+
+def test_another_test_file_beside_it_earns_nothing(course):
+    """The exercise's own test file decides; what else is called a test does not count."""
+    (course / EXERCISE / "test_easy.py").write_text("def test_easy():\n    pass\n")
+    for argument in (EXERCISE, f"{EXERCISE}/test_easy.py", f"{EXERCISE}/test_easy.py::test_easy"):
+        result = grade(course, argument)
+        assert result["outcome"] == "fail"
+        assert [test["name"] for test in result["tests"]] == ["test_one_full_block"]
+
+
+def test_a_link_in_place_of_the_file_is_only_a_file(course):
+    secret = course / "secret.txt"
+    secret.write_text("not Python (\n")
+    path = course / EXERCISE / "masked_add.py"
+    path.unlink()
+    path.symlink_to(secret)
+    assert "is not valid Python" in grade(course)["message"]
+
+
+def test_variables_of_the_environment_change_no_verdict(course):
+    (course / "evil.py").write_text(mark(course))
+    for name, value in (("TRITON_INTERPRET", "0"), ("PYTHONOPTIMIZE", "2"), ("TRITON_CACHE_DIR", str(course))):
+        assert grade(course, **{name: value})["outcome"] == "fail"
