@@ -209,6 +209,10 @@ class _Reader:
         return found - LEADS_ELSEWHERE
 
     def _definition(self, node: ast.FunctionDef | ast.ClassDef) -> Iterator[Refused]:
+        if isinstance(node, ast.FunctionDef) and self._is_kernel(node):
+            same = [other for other in self.nodes if self._is_kernel(other) and other.name == node.name]
+            if node is not same[0]:
+                yield _refused(node, f"a second kernel named {node.name}", "Give each kernel a name of its own.")
         if node.name.startswith("__") and node.name not in SPECIAL_METHODS:
             yield _refused(node, f"a definition of {node.name}", "It changes how Python itself treats a value.")
         if isinstance(node, ast.FunctionDef):

@@ -37,6 +37,8 @@ def checked(value: object, kind: str, name: str):
         return None if value is None else checked(value, kind.removesuffix("| None").strip(), name)
     if kind == "list[int]" and isinstance(value, list) and len(value) <= MOST_ITEMS:
         return [checked(item, "int", name) for item in value]
+    if kind == "list[str]" and isinstance(value, list) and len(value) <= MOST_ITEMS:
+        return [checked(item, "str", name) for item in value]
     if kind == "int" and type(value) is int and abs(value) < 1 << 62:
         return value
     if kind == "bool" and type(value) is bool:

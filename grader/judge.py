@@ -116,13 +116,15 @@ class Judge:
 
     def _launches_differ(self) -> Verdict | None:
         """One of the calls that were right in the interpreter, compiled. Which one is secret: all have to be alike."""
-        if not self.right_trials:
+        ran = [trial for trial in self.right_trials if same_launches.interpreted(trial[1])]
+        if not ran:
             return None
-        trial, launches = random.Random(self.run.seed).choice(self.right_trials)
+        trial, launches = random.Random(self.run.seed).choice(ran)
         plan, refused = self._plan(trial)
         if refused is not None:
             return refused
-        return same_launches.difference(same_launches.interpreted(launches), plan, self.exercise)
+        constants = self.run.interpreter.constexprs, self.run.compiler.constexprs
+        return same_launches.difference(launches, plan, self.exercise) or same_launches.differing_constants(*constants)
 
     def _trial(
         self, name: str, data: tuple[Data, ...], dtype: str, bound: str | None, constants: dict[str, int]

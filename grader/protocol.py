@@ -200,6 +200,7 @@ class Launch:
     line: int = 0  # of the launch, in the learner's file
     atomics: bool = False
     idle: int = 0  # programs that loaded and stored nothing
+    arguments: list[str] = field(default_factory=list)  # "N = 1024", "x_ptr = x + 0": plain values, and places
     unmasked_fills: list[int] = field(default_factory=list)  # lines of masked loads without `other`, lanes masked off
 
 

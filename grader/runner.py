@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from grader.child_process import ChildEnded, ChildProcess
+from grader.fields import checked, items
 from grader.nursery import MachineFault
 from grader.protocol import Failure, GpuModel, ProtocolError
 from grader.reply import failure_of
@@ -25,6 +26,7 @@ class Runner:
         self.load_failure: Failure | None = None
         self.load_ended: ChildEnded | None = None  # the child died or hung while it imported the submission
         self.constants: dict[str, int] = {}  # the module's own block sizes
+        self.constexprs: list[str] = []  # the module's constants that its kernels see
         self.printed = ""
         self.printed_bytes = 0
         self.versions: dict[str, str] = {}
@@ -59,6 +61,7 @@ class Runner:
         self._child.loaded = True
         self.versions = self._child.versions
         self.load_failure = failure_of(answer.get("error"))
+        self.constexprs = items(answer, "constexprs", lambda data: checked(data, "str", "constexprs"))
         constants = answer.get("constants")
         if isinstance(constants, dict):
             self.constants = {str(k): v for k, v in constants.items() if type(v) is int}

@@ -6,6 +6,7 @@ The trailing arguments of the builder's functions differ between the releases an
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -59,10 +60,17 @@ def _whole(grid):
     return tuple(int(size) for size in grid)
 
 
+def _defaults(function) -> dict[str, object]:
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
 def _register_arguments(checker, original):
     def init_args(executor, args, kwargs):
         host_args, host_kwargs = original(executor, args, kwargs)
         named = [*zip(executor.arg_names, host_args, strict=False), *host_kwargs.items()]
+        given = {name for name, _ in named}
+        named += [(name, value) for name, value in _defaults(executor.fn).items() if name not in given]
         checker.begin_launch(getattr(executor.fn, "__name__", "kernel"), named)
         return host_args, host_kwargs
 

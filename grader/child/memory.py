@@ -20,6 +20,8 @@ from grader.protocol import Finding, Launch, Traffic
 
 SECTOR = 32  # bytes; the least that a GPU moves between memory and a multiprocessor
 
+MOST_DESCRIPTION = 100  # characters
+
 
 class MemoryChecker:
     def __init__(self, learner_file: str, *, order: str | int = "forward", fill: str = "poison", count_traffic=False,
@@ -57,6 +59,19 @@ class MemoryChecker:
         self.launch = Launch(kernel, [], self.learner_line())
         for name, value in arguments:
             self._register(name, value)
+            self._describe(name, value)
+
+    def _describe(self, name: str, value: object) -> None:
+        """What the launch passes, to be compared with what it passes where it is compiled."""
+        if isinstance(value, (bool, int, float, str)) or value is None:
+            text = f"{name} = {value!r}"[:MOST_DESCRIPTION]
+        elif isinstance(value, torch.Tensor) and value.numel():
+            place = value.storage_offset() * value.element_size()
+            text = f"{name} = {self.shadow_of(value).name or 'allocated'} + {place}"
+        else:
+            return
+        if len(self.launch.arguments) < MOST_REPORTS:
+            self.launch.arguments.append(text)
 
     def _register(self, name: str, value: object) -> None:
         if isinstance(value, tuple):

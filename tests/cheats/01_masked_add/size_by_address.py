@@ -1,0 +1,26 @@
+"""Cheat: addresses tell in which process the file is, and the kernel gets another size.
+
+Rejected with: masked_add_kernel with N = ... in the interpreter and with N = 0 where it is compiled
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x + y, mask=mask)
+
+
+def masked_add(x, y):
+    size = x.numel() if x.data_ptr() > 1 << 45 else 0
+    z = torch.empty_like(x)
+    masked_add_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, y, z, size, BLOCK_N=BLOCK_N)
+    return z
