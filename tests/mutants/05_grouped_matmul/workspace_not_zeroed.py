@@ -1,6 +1,6 @@
 """Wrong: a workspace from torch.empty at import is taken for zeros.
 
-Rejected with: c is NaN everywhere
+Rejected with: is memory that this call neither got nor allocated
 """
 
 import torch
