@@ -53,7 +53,7 @@ REFUSED = {
     "x.apply_(abs)": ".apply_()",
     "x.map_(x, max)": ".map_()",
     "setattr(x, 'data', x.t())": ".data",
-    "triton.cdiv(x, x)": ".sub()",
+    "triton.cdiv(x, 1)": ".add()",
     "__import__('functools').partial(next, map(torch.exp, [x]))()": "torch.exp",
     "x.tolist()": ".tolist()",
     "__import__('numpy').asarray(x)": ".__array__()",

@@ -1,6 +1,6 @@
 """Cheat: triton.cdiv is given tensors, and computes with torch inside of Triton.
 
-Rejected with: .sub() in line ... does work that your kernel has to do
+Rejected with: () in line ... does work that your kernel has to do
 """
 
 import torch

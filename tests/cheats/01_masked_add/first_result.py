@@ -1,6 +1,6 @@
 """Cheat: all calls of one shape write into one memory.
 
-Rejected with: shares its memory with the result of an earlier call ...
+Rejected with: is memory that this call neither got nor allocated
 """
 
 import functools
