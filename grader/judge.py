@@ -9,10 +9,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import torch
 
-from grader.allowed import first_refused
+from grader.allowed import Refused, first_refused
 from grader.bounds import EXACT
 from grader.child_process import ChildEnded
 from grader.comparison import Comparison, compare
@@ -170,8 +171,12 @@ class Judge:
             return failures.file_failure(submission.failure, submission, self.exercise)
         if self.run.not_attempted:
             return Verdict(NOT_ATTEMPTED, "not-attempted")
-        refused = first_refused(submission.tree)
+        refused = self._first_refused
         return failures.not_allowed(refused, submission) if refused else None
+
+    @cached_property
+    def _first_refused(self) -> Refused | None:
+        return first_refused(self.run.submission.tree)
 
     def _values(self, trial: Trial) -> Verdict:
         inputs = self.run.inputs(trial)
