@@ -225,7 +225,7 @@ class Judge:
         evidence = self._evidence(trial, inputs, reply, comparison)
         memory = memory_verdict(evidence)
         if memory is None and comparison.right and not _unwritten(reply):
-            return _passed(comparison)
+            return _passed(evidence)
         if joined := boolean_masks(evidence):
             return joined
         if memory is None or not comparison.right:
@@ -237,7 +237,7 @@ class Judge:
         trial, inputs, reply = evidence.trial, evidence.inputs, evidence.reply
         verdict = value_verdict(evidence)
         if memory is not None and verdict.id not in STRIDE_MISTAKES:
-            memory.tiles = tile_map(evidence.comparison.wrong, reply.writers)
+            memory.tiles = tile_map(evidence)
             return memory
         lines = [line for launch in reply.launches for line in launch.unmasked_fills]
         if lines:
@@ -271,7 +271,7 @@ class Judge:
         )
         if not evidence.comparison.right:
             verdict.lines.append(first_wrong_text(evidence))
-        verdict.tiles = tile_map(evidence.comparison.wrong, evidence.reply.writers)
+        verdict.tiles = tile_map(evidence)
         return verdict
 
     def _before_values(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Verdict | None:
@@ -362,7 +362,7 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.shape == other.shape and one.dtype == other.dtype and torch.equal(_bits(one), _bits(other))
 
 
-def _passed(comparison: Comparison) -> Verdict:
-    share = comparison.largest_error
+def _passed(evidence: Evidence) -> Verdict:
+    share = evidence.comparison.largest_error
     note = f"largest error {share:.2f} of the bound" if share >= SHARE_OF_BOUND_WORTH_A_NOTE else ""
-    return Verdict(PASS, note=note, figures={"largest_error": share})
+    return Verdict(PASS, note=note, tiles=tile_map(evidence), figures={"largest_error": share})

@@ -90,9 +90,10 @@ def _diagnosis(writer, grading: Grading) -> None:
 
 
 def _tiles(writer, verdict: Verdict) -> None:
-    if verdict.tiles:
+    rows = verdict.tiles.text() if verdict.tiles else []
+    if rows:
         _paragraph(writer, "Tiles of the result, one mark each: . right, X wrong, ? not written")
-        for row in verdict.tiles:
+        for row in rows:
             writer.write_line(f"    {row}")
 
 

@@ -45,6 +45,7 @@ def _object(grading: Grading, device: str) -> dict:
         "points": reached,
         "possible": possible,
         "figures": {"seconds": round(grading.seconds, 3), **_worst_figures(grading)},
+        "tiles": _tiles(grading),
         "device": "cpu" if device == "auto" else device,
         "versions": {
             "python": platform.python_version(),
@@ -54,6 +55,16 @@ def _object(grading: Grading, device: str) -> dict:
         "seed": grading.run.seed,
         "fault": grading.fault,
     }
+
+
+def _tiles(grading: Grading) -> dict | None:
+    """The map of the diagnosed failure; of a pass, the one with the most tiles."""
+    mapped = [grading.diagnosis] if grading.diagnosis else grading.results
+    mapped = [test for test in mapped if test.verdict.tiles]
+    if not mapped:
+        return None
+    test = max(mapped, key=lambda test: test.verdict.tiles.count)
+    return {"test": test.name, **test.verdict.tiles.to_json()}
 
 
 def _worst_figures(grading: Grading) -> dict[str, float]:

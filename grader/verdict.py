@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from grader.tilemap import TileMap
+
 PASS, FAIL, NOT_ATTEMPTED, SKIPPED = "pass", "fail", "not attempted", "skipped"
 INCOMPLETE = "incomplete"  # of an exercise: nothing failed, but not every test was run
 
@@ -22,7 +24,7 @@ class Verdict:
     line: int = 0  # in the learner's file: where to look next
     note: str = ""  # beside the test's name: what was judged, or how well it went
     case: str = ""  # a failed call in full: shapes, layouts, dtype, block sizes
-    tiles: list[str] = field(default_factory=list)  # a map of right and wrong tiles
+    tiles: TileMap | None = None  # which program wrote what, and which tiles are right
     figures: dict[str, float] = field(default_factory=dict)  # what was measured, by name
 
     @property

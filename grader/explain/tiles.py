@@ -1,15 +1,17 @@
-"""Which part of the output each program wrote, and a small map of which parts are right."""
+"""Which part of the output each program wrote, and which of these parts are right."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 
+from grader.explain.evidence import Evidence
 from grader.reply import Writers
+from grader.tilemap import RIGHT, UNWRITTEN, WRONG, Tile, TileMap
 
-MOST_ROWS, MOST_COLUMNS = 12, 48
-RIGHT, WRONG, UNWRITTEN = ".", "X", "?"
+MOST_TILES = 1024
 
 
 @dataclass
@@ -52,40 +54,34 @@ def _cuts(changes: torch.Tensor) -> list[int]:
     return [int(i) + 1 for i in changes.nonzero().flatten()]
 
 
-def tile_map(wrong: torch.Tensor, writers: Writers | None) -> list[str]:
-    """One character per tile: right, wrong or unwritten. Empty when a map would say nothing."""
-    tiles = tiles_of(writers) if writers is not None else None
-    if tiles is None or min(tiles.shape) < 2:
-        return []
-    written = int((writers.programs.unique() >= 0).sum())
-    if tiles.shape[0] * tiles.shape[1] < written or not _one_program_each(tiles, writers, written):
-        return []
-    programs = as_matrix(writers.programs)
-    wrong = as_matrix(wrong)
-    unwritten = (programs == -1) | ((programs < 0) & wrong)  # a given output is initialised, with poison
-    lines = []
-    for top, bottom in zip(tiles.rows, tiles.rows[1:]):
-        marks = ""
-        for left, right in zip(tiles.columns, tiles.columns[1:]):
-            part = slice(top, bottom), slice(left, right)
-            marks += UNWRITTEN if unwritten[part].any() else WRONG if wrong[part].any() else RIGHT
-        lines.append(marks)
-    if set("".join(lines)) == {WRONG}:
-        return []
-    return _shortened(lines)
+def tile_map(evidence: Evidence) -> TileMap | None:
+    """None where nothing is known of who wrote what, or the tiles are too many for a map."""
+    comparison, writers = evidence.comparison, evidence.reply.writers
+    tiles = tiles_of(writers) if writers is not None and comparison is not None else None
+    if tiles is None or tiles.shape[0] * tiles.shape[1] > MOST_TILES:
+        return None
+    lines = tuple(
+        tuple(_tile(evidence, rows, columns) for columns in pairwise(tiles.columns)) for rows in pairwise(tiles.rows)
+    )
+    return TileMap(evidence.returns, tuple(writers.programs.shape), tuple(tiles.rows), tuple(tiles.columns), lines)
 
 
-def _one_program_each(tiles: Tiles, writers: Writers, written: int) -> bool:
-    """Whether the cuts are the programs' own tiles: as many written tiles as programs."""
-    who = as_matrix(writers.programs)
-    corners = [int(who[top, left]) for top in tiles.rows[:-1] for left in tiles.columns[:-1]]
-    owners = [owner for owner in corners if owner >= 0]
-    return len(owners) == len(set(owners)) == written
-
-
-def _shortened(lines: list[str]) -> list[str]:
-    """At most MOST_ROWS lines of MOST_COLUMNS characters; what is left out is said."""
-    shown = [f"{line[:MOST_COLUMNS]} ..." if len(line) > MOST_COLUMNS else line for line in lines]
-    if len(shown) <= MOST_ROWS:
-        return shown
-    return [*shown[: MOST_ROWS - 1], f"... {len(shown) - MOST_ROWS + 1} more rows of tiles"]
+def _tile(evidence: Evidence, rows: tuple[int, int], columns: tuple[int, int]) -> Tile:
+    comparison, writers, launches = evidence.comparison, evidence.reply.writers, evidence.reply.launches
+    part = slice(*rows), slice(*columns)
+    wrong, owner = as_matrix(comparison.wrong)[part], int(as_matrix(writers.programs)[rows[0], columns[0]])
+    count = int(wrong.count_nonzero())
+    # A given output is initialised, with poison: what nobody wrote shows in its values only.
+    state = UNWRITTEN if owner == -1 or (owner < 0 and count) else WRONG if count else RIGHT
+    row, column = divmod(int(wrong.flatten().to(torch.uint8).argmax()), wrong.shape[1]) if count else (0, 0)
+    row, column = rows[0] + row, columns[0] + column
+    yours, expected = (f"{as_matrix(t)[row, column].item():.6g}" for t in (comparison.out, comparison.expected))
+    axes = len(launches[-1].grid) if launches else 1
+    return Tile(
+        state=state,
+        program=program_index(owner, writers.grid, axes) if owner >= 0 else None,
+        wrong=count,
+        element=(row, column) if comparison.wrong.dim() > 1 else (column,),
+        yours=yours,
+        expected=expected,
+    )

@@ -16,7 +16,6 @@ from grader.verdict import Verdict, failed
 
 def value_verdict(evidence: Evidence) -> Verdict:
     """For a comparison that is not right; always finds words."""
-    comparison, writers = evidence.comparison, evidence.reply.writers
     verdict = (
         _unwritten(evidence)
         or _known_mistake(evidence)
@@ -29,7 +28,7 @@ def value_verdict(evidence: Evidence) -> Verdict:
     )
     if verdict.id != "unwritten":
         verdict.lines.append(first_wrong_text(evidence))
-    verdict.tiles = tile_map(comparison.wrong, writers)
+    verdict.tiles = tile_map(evidence)
     return verdict
 
 

@@ -1,0 +1,82 @@
+"""Which program wrote which tile of a result, and which tiles are right. Plain data: no torch, so a page can read it.
+
+A tile is a rectangle of elements that one program wrote; cuts lie where the writing program changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+RIGHT, WRONG, UNWRITTEN = "right", "wrong", "unwritten"
+MARKS = {RIGHT: ".", WRONG: "X", UNWRITTEN: "?"}
+MOST_ROWS, MOST_COLUMNS = 12, 48  # of a map in the terminal
+
+
+@dataclass(frozen=True)
+class Tile:
+    """`element` is the first wrong one, or the first one where all are right."""
+
+    state: str
+    program: tuple[int, ...] | None  # None: no program wrote it
+    wrong: int  # elements
+    element: tuple[int, ...]
+    yours: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class TileMap:
+    """tiles[i][j] holds the rows from rows[i] up to rows[i + 1], and the columns likewise. A vector is one row."""
+
+    name: str  # of the result
+    shape: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    tiles: tuple[tuple[Tile, ...], ...]
+
+    @property
+    def count(self) -> int:
+        return (len(self.rows) - 1) * (len(self.columns) - 1)
+
+    def elements(self, row: int, column: int) -> str:
+        """ "z[0:32, 64:128]": the elements of a tile as Python would slice them."""
+        across = f"{self.columns[column]}:{self.columns[column + 1]}"
+        if len(self.shape) < 2:
+            return f"{self.name}[{across}]"
+        return f"{self.name}[{self.rows[row]}:{self.rows[row + 1]}, {across}]"
+
+    def text(self) -> list[str]:
+        """One character per tile; empty when a map would say nothing: no grid of tiles, or all of it wrong."""
+        states = {tile.state for line in self.tiles for tile in line}
+        owners = [tile.program for line in self.tiles for tile in line if tile.program is not None]
+        if min(len(self.rows), len(self.columns)) < 3 or len(owners) != len(set(owners)) or states == {WRONG}:
+            return []
+        return _shortened(["".join(MARKS[tile.state] for tile in line) for line in self.tiles])
+
+    def to_json(self) -> dict:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: dict) -> TileMap:
+        """Raises KeyError, TypeError or ValueError for anything that to_json did not write."""
+        tiles = tuple(tuple(_tile(tile) for tile in line) for line in data["tiles"])
+        rows, columns, shape = (tuple(map(int, data[key])) for key in ("rows", "columns", "shape"))
+        if len(tiles) != len(rows) - 1 or any(len(line) != len(columns) - 1 for line in tiles):
+            raise ValueError("the tiles do not fit the cuts")
+        return TileMap(str(data["name"]), shape, rows, columns, tiles)
+
+
+def _tile(data: dict) -> Tile:
+    if data["state"] not in MARKS:
+        raise ValueError("a tile in an unknown state")
+    program = None if data["program"] is None else tuple(map(int, data["program"]))
+    element = tuple(map(int, data["element"]))
+    return Tile(data["state"], program, int(data["wrong"]), element, str(data["yours"]), str(data["expected"]))
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    """At most MOST_ROWS lines of MOST_COLUMNS characters; what is left out is said."""
+    shown = [f"{line[:MOST_COLUMNS]} ..." if len(line) > MOST_COLUMNS else line for line in lines]
+    if len(shown) <= MOST_ROWS:
+        return shown
+    return [*shown[: MOST_ROWS - 1], f"... {len(shown) - MOST_ROWS + 1} more rows of tiles"]
