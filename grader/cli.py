@@ -1,107 +1,55 @@
-"""`course ...`: the commands beside pytest. Heavy imports happen inside the commands that need them."""
+"""`course ...`: the commands beside pytest. A command's module is imported when the command is asked for.
+
+Modules of commands import torch, triton or pytest inside the functions that need them: `course status` has to answer
+at once.
+"""
 
 from __future__ import annotations
 
-import difflib
-import itertools
-import os
-from pathlib import Path
+from importlib import import_module
 
 import click
 
-from grader.exercise import Folder, all_folders
+from grader import text_output
+
+COMMANDS = {
+    "doctor": "grader.doctor:doctor",
+    "check": "grader.author.commands:check",
+    "stub": "grader.author.commands:stub",
+}
 
 
-def course_root() -> Path:
-    """The course that the current folder lies in; else the one this package belongs to."""
-    here = Path.cwd()
-    for folder in (here, *here.parents, Path(__file__).resolve().parent.parent):
-        if (folder / "exercises").is_dir() and (folder / "solutions").is_dir():
-            return folder
-    raise click.ClickException("There is no course here: a folder with exercises/ and solutions/ was expected.")
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports each when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[name].partition(":")
+        return getattr(import_module(module), attribute)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]):
+        import difflib
+
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, 2, 0.5)
+            also = f"Did you mean {' or '.join(near)}?" if near else "course --help lists the commands."
+            ctx.fail(f"There is no command {args[0]!r}. {also}")
+        return super().resolve_command(ctx, args)
 
 
-def chosen(numbers: tuple[str, ...]) -> list[Folder]:
-    """The exercises named by number, name or prefix; all of them when nothing is named."""
-    folders = all_folders(course_root())
-    return [_one(text, folders) for text in numbers] if numbers else folders
-
-
-def _one(text: str, folders: list[Folder]) -> Folder:
-    wanted = text.zfill(2) if text.isdigit() else text
-    exact = [f for f in folders if wanted in (f.number, f.name, f.id)]
-    found = exact or [f for f in folders if f.id.startswith(wanted) or f.name.startswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    names = [f.id for f in found] or difflib.get_close_matches(
-        text, [n for f in folders for n in (f.id, f.name)], 3, 0.4
-    )
-    near = f" Did you mean {' or '.join(names)}?" if names else f" There are {', '.join(f.number for f in folders)}."
-    raise click.ClickException(f"No exercise is called {text!r}.{near}")
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog='Completion in bash: eval "$(_COURSE_COMPLETE=bash_source course)"; zsh and fish likewise.',
+)
 def main() -> None:
-    """A course in writing GPU kernels with Triton. Exercises are graded by pytest: pytest exercises/01_masked_add"""
-
-
-@main.command(short_help="versions, what can be judged here, a self-test")
-def doctor() -> None:
-    """Versions, what can be judged here, and a kernel that runs to prove it.
+    """A course in writing GPU kernels with Triton. pytest grades an exercise: pytest exercises/01_masked_add
 
     \b
     Example:  course doctor
     """
-    from grader.doctor import examine
-
-    raise SystemExit(0 if examine(click.echo) else 1)
-
-
-@main.command(short_help="the author's proof that exercises are sound")
-@click.argument("exercises", nargs=-1, metavar="[NN]...")
-@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="submissions judged side by side")
-def check(exercises: tuple[str, ...], jobs: int) -> None:
-    """The author's proof: stubs, solutions, mutants, cheats, odd but right kernels, constants.
-
-    \b
-    Example:  course check 03
-    """
-    _needs_nbgrader()
-    from grader.author.check import check as check_all
-
-    complaints = check_all(chosen(exercises), jobs, click.echo)
-    click.echo(f"{complaints or 'No'} complaint{'s' * (complaints != 1)}.")
-    raise SystemExit(1 if complaints else 0)
-
-
-@main.command(short_help="writes a stub anew from its solution")
-@click.argument("exercises", nargs=-1, required=True, metavar="NN...")
-def stub(exercises: tuple[str, ...]) -> None:
-    """Writes an exercise's stub anew from its solution; the file that was there is kept beside it.
-
-    \b
-    Example:  course stub 03
-    """
-    _needs_nbgrader()
-    from grader.author.stubs import derived_stub
-
-    for folder in chosen(exercises):
-        text, path = derived_stub(folder), folder.learner_file
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            click.echo(f"{path}: in step")
-            continue
-        if path.exists():
-            kept = next(p for n in itertools.count(1) if not (p := path.with_suffix(f".py.kept{n}")).exists())
-            path.replace(kept)
-            click.echo(f"{path}: the old file is kept as {kept.name}")
-        path.write_text(text, encoding="utf-8")
-        click.echo(f"{path}: written")
-
-
-def _needs_nbgrader() -> None:
-    try:
-        import nbgrader  # noqa: F401
-    except ImportError:
-        raise click.ClickException(
-            'This command derives stubs with nbgrader, which is missing: python -m pip install -e ".[author]"'
-        ) from None
+    text_output.prepare()

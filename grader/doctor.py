@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
+
 SUPPORTED = {"torch": (2, 6), "triton": (3, 6), "numpy": (1, 26), "pytest": (8, 2)}
 NEWEST_TESTED = {"triton": (3, 9)}
 PYTHONS = ((3, 11), (3, 13))
@@ -33,6 +35,16 @@ def probe(x):
     probe_kernel[(1,)](x, z, x.numel(), BLOCK_N=64)
     return z
 """
+
+
+@click.command(short_help="versions, what can be judged here, a self-test")
+def doctor() -> None:
+    """Versions, what can be judged here, and a kernel that runs to prove it.
+
+    \b
+    Example:  course doctor
+    """
+    raise SystemExit(0 if examine(click.echo) else 1)
 
 
 def examine(say: Callable[[str], None]) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+
+from grader.files import write_whole
 
 if TYPE_CHECKING:
     from grader.session import Grading
@@ -16,14 +17,12 @@ if TYPE_CHECKING:
 
 def write(path: Path, gradings: list[Grading], device: str) -> None:
     """One exercise: its object. Several: an object whose "exercises" is the list of them."""
-    objects = [_object(grading, device) for grading in gradings]
+    objects = [as_json(grading, device) for grading in gradings]
     content = objects[0] if len(objects) == 1 else {"exercises": objects}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_whole(path, json.dumps(content, indent=1) + "\n")
 
 
-def _object(grading: Grading, device: str) -> dict:
+def as_json(grading: Grading, device: str) -> dict:
     reached, possible = grading.points
     return {
         "exercise": grading.folder.id,

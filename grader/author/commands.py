@@ -1,0 +1,58 @@
+"""`course check` and `course stub`: the author's commands."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from grader.choice import chosen
+from grader.files import keep_aside
+
+
+@click.command(short_help="the author's proof that exercises are sound")
+@click.argument("exercises", nargs=-1, metavar="[NN]...")
+@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="submissions judged side by side")
+def check(exercises: tuple[str, ...], jobs: int) -> None:
+    """The author's proof: stubs, solutions, mutants, cheats, odd but right kernels, constants.
+
+    \b
+    Example:  course check 03
+    """
+    _needs_nbgrader()
+    from grader.author.check import check as check_all
+
+    complaints = check_all(chosen(exercises), jobs, click.echo)
+    click.echo(f"{complaints or 'No'} complaint{'s' * (complaints != 1)}.")
+    raise SystemExit(1 if complaints else 0)
+
+
+@click.command(short_help="writes a stub anew from its solution")
+@click.argument("exercises", nargs=-1, required=True, metavar="NN...")
+def stub(exercises: tuple[str, ...]) -> None:
+    """Writes an exercise's stub anew from its solution; the file that was there is kept beside it.
+
+    \b
+    Example:  course stub 03
+    """
+    _needs_nbgrader()
+    from grader.author.stubs import derived_stub
+
+    for folder in chosen(exercises):
+        text, path = derived_stub(folder), folder.learner_file
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            click.echo(f"{path}: in step")
+            continue
+        if path.exists():
+            click.echo(f"{path}: the old file is kept as {keep_aside(path).name}")
+        path.write_text(text, encoding="utf-8")
+        click.echo(f"{path}: written")
+
+
+def _needs_nbgrader() -> None:
+    try:
+        import nbgrader  # noqa: F401
+    except ImportError:
+        raise click.ClickException(
+            'This command derives stubs with nbgrader, which is missing: python -m pip install -e ".[author]"'
+        ) from None

@@ -1,0 +1,33 @@
+"""Files that are written whole or not at all, and files that are kept before they are overwritten."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Whoever reads `path`, also after a crash, finds the old text or the new one, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def keep_aside(path: Path) -> Path:
+    """Copies a file to the first free NAME.kept1, NAME.kept2, ... beside it; the copy's path."""
+    content = path.read_bytes()
+    for number in itertools.count(1):
+        kept = path.with_name(f"{path.name}.kept{number}")
+        try:
+            with kept.open("xb") as file:
+                file.write(content)
+        except FileExistsError:
+            continue
+        return kept
