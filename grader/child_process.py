@@ -165,7 +165,7 @@ def _kill_orphans_of(folder: Path) -> None:
     One that changed its folder and its environment too is not found here; that takes a sandbox around the child.
     """
     for _ in range(20):
-        orphans = [pid for pid in _children() if _belongs_to(pid, folder)]
+        orphans = [pid for pid in own_children() if _belongs_to(pid, folder)]
         if not orphans:
             return
         for pid in orphans:
@@ -174,7 +174,8 @@ def _kill_orphans_of(folder: Path) -> None:
                 os.waitpid(pid, 0)
 
 
-def _children() -> list[int]:
+def own_children() -> list[int]:
+    """The numbers of this process's children, also of those it did not start."""
     found = []
     for path in Path("/proc/self/task").glob("*/children"):
         with contextlib.suppress(OSError):

@@ -13,6 +13,11 @@ import click
 from grader import text_output
 
 COMMANDS = {
+    "status": "grader.learn.status:status",
+    "open": "grader.learn.lesson:lesson",
+    "hint": "grader.learn.hint:hint",
+    "solution": "grader.learn.solution:solution",
+    "reset": "grader.learn.reset:reset",
     "doctor": "grader.doctor:doctor",
     "check": "grader.author.commands:check",
     "stub": "grader.author.commands:stub",
@@ -35,8 +40,8 @@ class LazyGroup(click.Group):
         import difflib
 
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], COMMANDS, 2, 0.5)
-            also = f"Did you mean {' or '.join(near)}?" if near else "course --help lists the commands."
+            near = difflib.get_close_matches(args[0], COMMANDS, 1, 0.5)
+            also = f"Did you mean {near[0]}?" if near else "course --help lists the commands."
             ctx.fail(f"There is no command {args[0]!r}. {also}")
         return super().resolve_command(ctx, args)
 
@@ -50,6 +55,6 @@ def main() -> None:
     """A course in writing GPU kernels with Triton. pytest grades an exercise: pytest exercises/01_masked_add
 
     \b
-    Example:  course doctor
+    Example:  course status
     """
     text_output.prepare()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 FOLDER_NAME = re.compile(r"\d\d_[a-z0-9_]+")
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+STUB = ("# YOUR CODE HERE", "pass")  # `raise` does not compile inside a kernel; `pass` leaves the output unwritten
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,19 @@ def marked_regions(solution: str) -> list[tuple[int, int]]:
         elif line.strip() == END:
             regions.append((start, number))
     return regions
+
+
+def stub_text(solution: str) -> str:
+    """What a learner starts from: the solution without what its marked regions hold.
+
+    The stubs in exercises/ are derived by nbgrader, which a learner need not have; a test holds the two together.
+    """
+    lines = solution.splitlines(keepends=True)
+    for first, last in reversed(marked_regions(solution)):
+        marker = lines[first - 1]
+        indent = marker[: len(marker) - len(marker.lstrip())]
+        lines[first - 1 : last] = [f"{indent}{line}\n" for line in STUB]
+    return "".join(lines)
 
 
 def empty_regions(solution: str, submission: ast.Module) -> tuple[list[str], int]:

@@ -59,6 +59,10 @@ class Nursery:
             theirs.close()
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         return self._process.poll() is None
 

@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.learn.hints import level_for
 from grader.verdict import FAIL, INCOMPLETE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def end(writer, grading: Grading, alone: bool) -> None:
     else:
         _passed(writer, grading)
     _printed(writer, grading)
+    if grading.unkept:
+        _paragraph(writer, f"Progress was not kept ({grading.unkept}). The verdict stands.")
     if alone:
         _paragraph(writer, _next(grading))
 
@@ -132,14 +135,23 @@ def _next(grading: Grading) -> str:
         worst = grading.diagnosis.verdict
         where = f"line {worst.line} of " if worst.line else ""
         path = _shown(grading.run.submission.path)
-        hints = f" Stuck? {_shown(folder.hints_file)}" if folder.hints_file.exists() else ""
-        return f"Next: edit {where}{path} and run it again.{hints}"
+        return f"Next: edit {where}{path} and run it again.{_hint(grading)}"
     if grading.outcome == INCOMPLETE:
         return f"Next: {_command(grading)} runs all tests."
     following = folder.next()
     if following is None:
         return "Next: this was the last exercise. course.md says where to go from here."
     return f"Next: {following.id}. Open {_shown(following.path / 'README.md')}"
+
+
+def _hint(grading: Grading) -> str:
+    """ " Stuck? course hint 03: hint 1 speaks of this", with as much of it as is true."""
+    folder = grading.folder
+    if not folder.hints_file.exists():
+        return ""
+    level = level_for(folder, grading.diagnosis.verdict.id)
+    about = f": hint {level} speaks of this" if level else ""
+    return f" Stuck? course hint {folder.number}{about}"
 
 
 def _title(grading: Grading) -> str:

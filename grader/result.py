@@ -29,6 +29,7 @@ def as_json(grading: Grading, device: str) -> dict:
         "submission": str(grading.run.submission.path),
         "outcome": grading.outcome,
         "message": "\n".join(grading.diagnosis.verdict.lines) if grading.diagnosis else "",
+        "cause": grading.diagnosis.verdict.id if grading.diagnosis else "",
         "tests": [
             {
                 "name": test.name,
@@ -38,6 +39,7 @@ def as_json(grading: Grading, device: str) -> dict:
                 "id": test.verdict.id,
                 "points": test.points,
                 "message": "\n".join(test.verdict.lines) or test.verdict.note,
+                "figures": test.verdict.figures,
             }
             for test in grading.results
         ],

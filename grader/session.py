@@ -14,6 +14,7 @@ from grader import report, result
 from grader.exercise import Folder
 from grader.gpu.models import target_here
 from grader.judge import Judge
+from grader.learn.record import record_run
 from grader.nursery import MachineFault, shared_nursery
 from grader.protocol import GpuModel
 from grader.run import Run
@@ -48,6 +49,7 @@ class Grading:
     fault: str | None = None  # a sentence about the machine or the grader; never the learner's
     started: float = 0.0
     seconds: float = 0.0
+    unkept: str = ""  # why progress could not be written
 
     @property
     def outcome(self) -> str:
@@ -138,7 +140,17 @@ class Session:
         grading.ended = True
         grading.run.end()
         grading.seconds = time.monotonic() - grading.started
+        self._keep_progress(grading)
         report.end(self._writer, grading, alone=len(self.gradings) == 1)
+
+    def _keep_progress(self, grading: Grading) -> None:
+        """Of complete runs of the learner's own file: what others hand in is nobody's progress here."""
+        own = grading.run.submission.path == grading.folder.learner_file
+        if own and len(grading.results) == grading.tests:
+            try:
+                record_run(grading.folder, result.as_json(grading, self.config.option.device))
+            except OSError as error:
+                grading.unkept = f"{error.filename}: {error.strerror}"
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo):

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.exercise import Folder
+from grader.learn.hints import SAYS_ITSELF, read_hints
 from grader.verdict import FAIL, NOT_ATTEMPTED, PASS
 
 REJECTED_WITH = "Rejected with:"
@@ -81,7 +83,8 @@ def _complaint(proof: Proof, result: dict, status: int) -> str:
     if (status == pytest.ExitCode.OK) != (proof.outcome == PASS):
         return f"pytest's exit status {int(status)} does not fit the outcome {proof.outcome}"
     if proof.outcome == FAIL:
-        return _sentence_complaint(proof, " ".join(result["message"].split()), again)
+        complaint = _sentence_complaint(proof, " ".join(result["message"].split()), again)
+        return complaint or _hint_complaint(proof, result["cause"])
     if proof.submission.parent.parent.name == "solutions" and result["figures"].get("largest_error", 0) > ROOM_TO_BOUND:
         return f"the solution uses {result['figures']['largest_error']:.2f} of its bound; {ROOM_TO_BOUND} is the most"
     return ""
@@ -94,6 +97,12 @@ def _sentence_complaint(proof: Proof, message: str, again: str) -> str:
     if fnmatch.fnmatchcase(message, pattern):
         return ""
     return f"rejected with another sentence: {message} (expected: {proof.sentence}; {again})"
+
+
+def _hint_complaint(proof: Proof, cause: str) -> str:
+    if cause in SAYS_ITSELF or read_hints(Folder(proof.exercise)).level_for(cause, 0):
+        return ""
+    return f"no hint speaks of its cause: mark a passage with <!-- fits: {cause} -->"
 
 
 def _literal(text: str) -> str:

@@ -6,16 +6,15 @@ import nbformat
 from nbgrader.preprocessors import ClearSolutions
 from traitlets.config import Config
 
-from grader.exercise import Folder
+from grader.exercise import STUB, Folder
 
-STUB = "# YOUR CODE HERE\npass"  # `raise` does not compile inside a kernel; `pass` leaves the output unwritten
 CELL = {"schema_version": 3, "grade_id": "submission", "solution": True, "grade": False, "locked": False, "task": False}
 
 
 def stub_of(solution: str) -> str:
     """The solution file with every marked region replaced, everything else byte for byte."""
     config = Config()
-    config.ClearSolutions.code_stub = {"python": STUB}
+    config.ClearSolutions.code_stub = {"python": "\n".join(STUB)}
     cell = nbformat.v4.new_code_cell(solution, metadata={"nbgrader": dict(CELL)})
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel})

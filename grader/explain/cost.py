@@ -27,6 +27,25 @@ class TrafficLimits:
 
 def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
     """`reply` comes from a call that counted its traffic and gave the right values."""
+    verdict = _judged(reply, limits, exercise, at_once)
+    verdict.figures = _figures(reply, limits, exercise)
+    return verdict
+
+
+def _figures(reply: Reply, limits: TrafficLimits, exercise: Exercise) -> dict[str, float]:
+    """How often each argument was moved, in multiples of its size, and how often it may be."""
+    figures = {"programs": sum(_programs(launch) for launch in reply.launches)}
+    for item in reply.traffic:
+        if item.size and item.argument in limits.reads:
+            figures[f"{item.argument}_read"] = item.read / item.size
+            figures[f"{item.argument}_read_limit"] = limits.reads[item.argument]
+        if item.size and item.argument == exercise.returns:
+            figures[f"{item.argument}_written"] = item.written / item.size
+            figures[f"{item.argument}_written_limit"] = limits.writes
+    return figures
+
+
+def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
     times_read = {item.argument: item.read / item.size for item in reply.traffic if item.size}
     times_written = {item.argument: item.written / item.size for item in reply.traffic if item.size}
     for name, most in limits.reads.items():

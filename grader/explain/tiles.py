@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -35,7 +36,7 @@ def program_index(number: int, grid: list[int], axes: int) -> tuple[int, ...]:
 
 def as_matrix(tensor: torch.Tensor) -> torch.Tensor:
     """[..., N] as [M, N]; a vector is one row."""
-    return tensor.reshape(-1, tensor.shape[-1]) if tensor.dim() else tensor.reshape(1, 1)
+    return tensor.reshape(math.prod(tensor.shape[:-1]), tensor.shape[-1]) if tensor.dim() else tensor.reshape(1, 1)
 
 
 def tiles_of(writers: Writers) -> Tiles | None:

@@ -81,6 +81,12 @@ def test_a_sliver_of_a_tile_can_still_be_hit():
     assert min(widths) >= 14 and sum(widths) < 660
 
 
+def test_an_empty_result_has_no_map(bench):
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    verdict = bench(text).check(normal(0), normal(0))
+    assert verdict.outcome == "pass" and verdict.tiles is None
+
+
 def test_one_tile_and_a_thousand():
     assert len(tile_map_svg(a_map(RIGHT))) < 4000
     assert len(tile_map_svg(a_map(*[WRONG] * 1024))) < 500_000

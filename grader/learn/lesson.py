@@ -1,0 +1,50 @@
+"""`course open`: an exercise's lesson, rendered in the terminal."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import click
+
+from grader.choice import EXERCISE, course_root
+from grader.exercise import Folder
+from grader.learn.standing import next_exercise, read_progress
+
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
+
+
+@click.command("open", short_help="the lesson, rendered in the terminal")
+@click.argument("exercise", type=EXERCISE, required=False, metavar="[NN]")
+def lesson(exercise: Folder | None) -> None:
+    """Shows the lesson of an exercise in the terminal; without NN, of the next one.
+
+    \b
+    Example:  course open 03
+    """
+    root = course_root()
+    exercise = exercise or next_exercise(root, read_progress(root))
+    if exercise is None:
+        raise click.ClickException("Every exercise is passed. Name one: course open 03")
+    click.echo_via_pager(_rendered(exercise), color=None if sys.stdout.isatty() else False)
+
+
+def _rendered(folder: Folder) -> str:
+    from rich.markdown import Markdown
+
+    from grader.learn.terminal import console, shown
+
+    path = folder.path / "README.md"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be read: {error.strerror}.") from None
+    # A terminal shows no picture: its words stand in for it, and where it lies.
+    text = PICTURE.sub(lambda match: f"*Picture: {match[1]} ({shown(folder.path / match[2])})*", text)
+    out = console()
+    with out.capture() as captured:
+        out.print(Markdown(text, hyperlinks=False))
+        out.print()
+        nxt = f"Next: edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
+        out.print(nxt, markup=False, soft_wrap=True)
+    return captured.get()

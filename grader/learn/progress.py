@@ -1,0 +1,160 @@
+"""The learner's progress: a line of plain text per exercise in progress.txt, at the top of the course.
+
+    03_softmax  outcome=fail points=5/17 runs=4 hints=1 started=2026-01-31T18:20:05Z last=2026-01-31T18:42:11Z
+
+Lines may come from two machines or two branches: of several about one exercise the most of each field counts, so
+joining two files line by line merges them. Lines that are no records are kept as they are, and so are fields and
+exercises that this version does not know.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.files import write_whole
+
+NAME = "progress.txt"
+HEADER = "# Progress in this course, kept by pytest and `course`. Deleting it is safe; so is joining two of them."
+STATE_FOLDER = ".course"  # what can be made again: last results, the lock
+FIELD = re.compile(r"([a-z][a-z-]*)=(\S*)")
+
+
+@dataclass
+class Record:
+    """What is known of one exercise."""
+
+    id: str
+    outcome: str = ""  # of the last complete run
+    points: str = ""  # of that run: "5/17"
+    runs: int = 0
+    hints: int = 0  # the highest level opened
+    started: datetime | None = None
+    last: datetime | None = None
+    passed: datetime | None = None  # for the first time
+    gave_up: datetime | None = None  # asked for the solution before passing
+    cause: str = ""  # of the last failure: the id of its verdict
+    other: dict[str, str] = field(default_factory=dict)
+
+    def merged(self, other: Record) -> Record:
+        """The same whichever comes first: counts and dates are the most of both, the rest is that of the later run."""
+        one, two = sorted((self, other), key=lambda record: (record.last or LONG_AGO, repr(record)))
+        return Record(
+            self.id,
+            two.outcome or one.outcome,
+            two.points or one.points,
+            max(one.runs, two.runs),
+            max(one.hints, two.hints),
+            _earliest(one.started, two.started),
+            two.last,
+            _earliest(one.passed, two.passed),
+            _earliest(one.gave_up, two.gave_up),
+            two.cause if two.last else one.cause,
+            one.other | two.other,
+        )
+
+    def line(self) -> str:
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("id", "other")}
+        shown = {name.replace("_", "-"): _shown(value) for name, value in values.items() if value} | self.other
+        return f"{self.id}  {' '.join(f'{name}={value}' for name, value in shown.items())}"
+
+
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class Progress:
+    records: dict[str, Record] = field(default_factory=dict)
+    strange: list[tuple[int, str]] = field(default_factory=list)  # (number, text) of lines that are no records
+
+    def of(self, id: str) -> Record:
+        """The record of an exercise, made if there is none."""
+        return self.records.setdefault(id, Record(id))
+
+    def text(self) -> str:
+        lines = [HEADER, *(text for _, text in self.strange)]
+        return "\n".join([*lines, *(self.records[id].line() for id in sorted(self.records))]) + "\n"
+
+
+def read(root: Path) -> Progress:
+    """The progress of the course at `root`; an absent file is an empty one. Raises OSError where it cannot be read."""
+    try:
+        text = (root / NAME).read_text(encoding="utf-8", errors="surrogateescape")
+    except FileNotFoundError:
+        return Progress()
+    progress = Progress()
+    for number, line in enumerate(text.splitlines(), 1):
+        record = _record(line)
+        if record is not None:
+            known = progress.records.get(record.id)
+            progress.records[record.id] = record.merged(known) if known else record
+        elif line.strip() and line != HEADER:
+            progress.strange.append((number, line))
+    return progress
+
+
+@contextlib.contextmanager
+def changing(root: Path) -> Iterator[Progress]:
+    """The progress, to be changed: written when the block ends without an error; others wait until then."""
+    with (state_folder(root) / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        progress = read(root)
+        yield progress
+        write_whole(root / NAME, progress.text())
+
+
+def state_folder(root: Path) -> Path:
+    """Where files lie that no version control should hold: the folder ignores itself."""
+    folder = root / STATE_FOLDER
+    folder.mkdir(exist_ok=True)
+    if not (folder / ".gitignore").exists():
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    return folder
+
+
+def now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def _record(line: str) -> Record | None:
+    """None for a comment and for anything else that is no record."""
+    id, _, rest = line.strip().partition(" ")
+    if not re.fullmatch(r"\d\d_[a-z0-9_]+", id):
+        return None
+    parts = rest.split()
+    if not all(FIELD.fullmatch(part) for part in parts):
+        return None
+    record = Record(id)
+    for part in parts:
+        name, _, value = part.partition("=")
+        _set(record, name, value)
+    return record
+
+
+def _set(record: Record, name: str, value: str) -> None:
+    """A field that this version does not know, or whose value it cannot read, is kept as it is."""
+    types = {f.name: f.type for f in fields(Record) if f.name not in ("id", "other")}
+    attribute = name.replace("-", "_")
+    try:
+        read_value = {"int": int, "str": str, "datetime | None": _date}[types[attribute]]
+        setattr(record, attribute, read_value(value))
+    except (KeyError, ValueError):
+        record.other[name] = value
+
+
+def _date(text: str) -> datetime:
+    date = datetime.fromisoformat(text)
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def _shown(value: object) -> str:
+    return value.strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(value, datetime) else str(value)
+
+
+def _earliest(one: datetime | None, two: datetime | None) -> datetime | None:
+    return min((date for date in (one, two) if date), default=None)

@@ -1,0 +1,76 @@
+"""`course solution`: the worked solution and its explanation, after passing or after giving up."""
+
+from __future__ import annotations
+
+import click
+
+from grader.choice import EXERCISE
+from grader.exercise import BEGIN, END, Folder
+from grader.learn import progress
+from grader.learn.hints import read_hints
+from grader.learn.progress import Record
+from grader.learn.standing import read_progress
+
+
+@click.command(short_help="the worked solution, after passing or with --give-up")
+@click.argument("exercise", type=EXERCISE, metavar="NN")
+@click.option("--give-up", is_flag=True, help="show it before passing; progress.txt notes that")
+def solution(exercise: Folder, give_up: bool) -> None:
+    """Shows the worked solution of an exercise and explains it.
+
+    It opens when the exercise is passed. With --give-up it opens before; that is noted in progress.txt, and the
+    exercise can still be passed.
+
+    \b
+    Example:  course solution 03
+    """
+    record = read_progress(exercise.root).of(exercise.id)
+    if not record.passed and not record.gave_up:
+        if not give_up:
+            raise click.ClickException(_closed(exercise, record))
+        _note_giving_up(exercise)
+    _show(exercise)
+
+
+def _closed(folder: Folder, record: Record) -> str:
+    how_far = f"is at {record.points.replace('/', ' of ')} points" if record.runs else "was not run yet"
+    hint = f"For a hint: course hint {folder.number}. " if record.hints < 3 else ""
+    return (
+        f"{folder.id} {how_far}; its solution opens when it is passed. {hint}"
+        f"To see the solution now, which is noted: course solution {folder.number} --give-up"
+    )
+
+
+def _note_giving_up(folder: Folder) -> None:
+    try:
+        with progress.changing(folder.root) as done:
+            done.of(folder.id).gave_up = progress.now()
+    except OSError as error:
+        raise click.ClickException(
+            f"Giving up could not be noted ({error.filename}: {error.strerror}), so the solution stays closed. "
+            f"It lies in solutions/{folder.id}."
+        ) from None
+
+
+def _show(folder: Folder) -> None:
+    from rich.markdown import Markdown
+    from rich.syntax import Syntax
+
+    from grader.learn.terminal import console, shown
+
+    try:
+        code = folder.solution_file.read_text(encoding="utf-8")
+        explanation = read_hints(folder).explanation
+    except OSError as error:
+        raise click.ClickException(f"{error.filename} cannot be read: {error.strerror}.") from None
+    lines = [line for line in code.splitlines() if line.strip() not in (BEGIN, END)]
+    out = console()
+    out.print(Syntax("\n".join(lines), "python", theme="ansi_dark", background_color="default", word_wrap=True))
+    out.print()
+    out.print(Markdown(explanation))
+    out.print()
+    out.print(f"Your file: {shown(folder.learner_file)}. The solution: {shown(folder.solution_file)}", markup=False,
+              soft_wrap=True)  # fmt: skip
+    following = folder.next()
+    after = f"Next: {following.id}: course open {following.number}" if following else "Next: course status"
+    out.print(after, markup=False, soft_wrap=True)

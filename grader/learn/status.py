@@ -1,0 +1,61 @@
+"""`course status`: every exercise, how far it is, and what is next."""
+
+from __future__ import annotations
+
+import click
+
+from grader.choice import course_root
+from grader.exercise import all_folders
+from grader.learn import progress
+from grader.learn.progress import Progress, Record
+from grader.learn.standing import BROKEN_AGAIN, FAILING, NOT_STARTED, PASSED, next_line, read_progress, state
+
+STYLES = {PASSED: "green", FAILING: "red", BROKEN_AGAIN: "red", NOT_STARTED: "dim"}
+
+
+@click.command(short_help="every exercise: state, points, hints used; what is next")
+def status() -> None:
+    """Every exercise: its state, points, hints used and the time since its last run; and what is next.
+
+    \b
+    Example:  course status
+    """
+    from rich.table import Table
+
+    from grader.learn.terminal import NARROW, ago, console
+
+    root = course_root()
+    done, out = read_progress(root), console()
+    wide = out.width >= NARROW
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("exercise", "state", "points", "hints", "last run") if wide else ("exercise", "state", "points"):
+        table.add_column(column, overflow="fold")
+    for folder in all_folders(root):
+        record = done.of(folder.id)
+        row = [folder.id, f"[{STYLES[state(record)]}]{state(record)}[/]", record.points.replace("/", " of ")]
+        table.add_row(*row, *([_hints(record), ago(record.last, progress.now())] if wide else []))
+    out.print(table)
+    out.print()
+    for note in _notes(done, {folder.id for folder in all_folders(root)}):
+        out.print(note, markup=False)
+    out.print(next_line(root, done), markup=False, soft_wrap=True)
+
+
+def _hints(record: Record) -> str:
+    used = f"{record.hints} of 3" if record.hints else ""
+    return f"{used}{', ' * bool(used)}solution seen" if record.gave_up else used
+
+
+def _notes(done: Progress, known: set[str]) -> list[str]:
+    passed = sum(1 for id, record in done.records.items() if id in known and record.passed)
+    notes = [f"{passed} of {len(known)} passed. Throughput: not measured here, it needs a GPU."]
+    foreign = sorted(id for id, record in done.records.items() if id not in known)
+    if foreign:
+        notes.append(
+            f"{progress.NAME} also knows {', '.join(foreign)}, which this course does not have. They are kept."
+        )
+    strange = [f"{number}" for number, text in done.strange if not text.lstrip().startswith("#")]
+    if strange:
+        lines = f"line{'s' * (len(strange) > 1)} {', '.join(strange[:5])}{' ...' * (len(strange) > 5)}"
+        notes.append(f"{progress.NAME}, {lines}: not understood, kept as it is.")
+    return notes

@@ -1,0 +1,77 @@
+"""A copy of the course, and `course` and `pytest` run in it as a learner types them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COURSE = str(Path(sys.executable).with_name("course"))
+
+
+@dataclass
+class Finished:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.strip().splitlines()
+
+
+class Course:
+    """One learner's working copy."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        for name in ("exercises", "solutions", "hints"):
+            shutil.copytree(ROOT / name, path / name, ignore=shutil.ignore_patterns("__pycache__"))
+
+        shutil.copy(ROOT / "pyproject.toml", path)
+
+    def file(self, id: str) -> Path:
+        return self.path / "exercises" / id / f"{id[3:]}.py"
+
+    def solution(self, id: str) -> str:
+        return (ROOT / "solutions" / id / f"{id[3:]}.py").read_text()
+
+    def write(self, id: str, old: str = "", new: str = "") -> Path:
+        """The solution as the learner's file, with one change."""
+        text = self.solution(id)
+        assert old in text
+        self.file(id).write_text(text.replace(old, new, 1) if old else text)
+        return self.file(id)
+
+    def environment(self, **more: str) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "COLUMNS", "NO_COLOR"))}
+        return {**kept, **more}
+
+    def course(self, *arguments: str, answer: str = "", cwd: Path | None = None, **environment: str) -> Finished:
+        return self._run([COURSE, *arguments], answer, cwd, environment)
+
+    def pytest(self, *arguments: str, **environment: str) -> Finished:
+        return self._run([sys.executable, "-m", "pytest", *arguments], "", None, environment)
+
+    def _run(self, command: list[str], answer: str, cwd: Path | None, environment: dict[str, str]) -> Finished:
+        done = subprocess.run(
+            command, cwd=cwd or self.path, env=self.environment(**environment), input=answer.encode(),
+            capture_output=True, timeout=120,
+        )  # fmt: skip
+        assert b"Traceback" not in done.stderr, done.stderr.decode()
+        return Finished(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+
+    @property
+    def progress(self) -> str:
+        return (self.path / "progress.txt").read_text()
+
+
+@pytest.fixture
+def course(tmp_path) -> Course:
+    return Course(tmp_path)

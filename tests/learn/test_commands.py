@@ -1,0 +1,175 @@
+"""course status, open, solution, reset and the command line itself, as a learner types them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.author import stubs
+from grader.cli import COMMANDS
+from grader.exercise import all_folders, stub_text
+
+ROOT = Path(__file__).resolve().parents[2]
+SOLUTION_LINE = 'x = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=-float("inf"))'
+
+
+def passed(course, id):
+    course.write(id)
+    assert course.pytest(f"exercises/{id}").status == 0
+
+
+# ---- the command line -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(course, name):
+    done = course.course(name, "--help")
+    assert done.status == 0 and f"Example:  course {name}" in done.out
+
+
+def test_help_lists_every_command(course):
+    shown = course.course("--help").out
+    assert all(f"\n  {name} " in shown for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("statsu",), "There is no command 'statsu'. Did you mean status?"),
+        (("xyz",), "There is no command 'xyz'. course --help lists the commands."),
+        (("hint", "sotfmax"), "No exercise is called 'sotfmax'. Did you mean 03_softmax?"),
+        (("hint", "77"), "No exercise is called '77'."),
+        (("hint", ""), "No exercise is called ''."),
+        (("solution", "0"), "No exercise is called '0'."),
+    ],
+)
+def test_a_typo_gets_the_nearest_names(course, arguments, sentence):
+    done = course.course(*arguments)
+    assert done.status != 0 and sentence in done.err
+
+
+@pytest.mark.parametrize("name", ["3", "03", "softmax", "soft", "03_softmax", "SOFTMAX", "03_softmax/"])
+def test_an_exercise_has_many_names(course, name):
+    assert "03 · Row softmax" in course.course("open", name).out
+
+
+def test_outside_of_a_course_the_installed_one_is_meant(course, tmp_path_factory):
+    done = course.course("status", cwd=tmp_path_factory.mktemp("elsewhere"))
+    assert done.status == 0 and "01_masked_add" in done.out
+
+
+def test_the_shell_completes_commands_and_exercises(course):
+    environment = {"_COURSE_COMPLETE": "bash_complete", "COMP_WORDS": "course hint so", "COMP_CWORD": "2"}
+    assert course.course(**environment).out.strip() == "plain,03_softmax"
+    environment |= {"COMP_WORDS": "course st", "COMP_CWORD": "1"}
+    assert course.course(**environment).lines == ["plain,status", "plain,stub"]
+
+
+# ---- status ---------------------------------------------------------------------------------------------------------
+
+
+def test_status_before_anything(course):
+    done = course.course("status")
+    assert done.status == 0 and done.err == ""
+    assert [line.split()[:3] for line in done.lines[1:6]] == [[f.id, "not", "started"] for f in all_folders(ROOT)]
+    assert "0 of 5 passed. Throughput: not measured here, it needs a GPU." in done.out
+    assert done.lines[-1] == "Next: 01_masked_add. Read it with: course open 01"
+    assert not (course.path / "progress.txt").exists() and not (course.path / ".course").exists()
+
+
+def test_status_after_a_pass_and_a_failure(course):
+    passed(course, "01_masked_add")
+    course.write("02_strided_blocks", "& (", "| (")
+    course.pytest("exercises/02_strided_blocks")
+    course.course("hint", "02")
+    lines = course.course("status").lines
+    assert lines[1].split() == ["01_masked_add", "passed", "11", "of", "11", "just", "now"]
+    assert lines[2].split()[:2] == ["02_strided_blocks", "failing"] and "1 of 3" in lines[2]
+    edit = "Next: edit exercises/02_strided_blocks/strided_blocks.py and run pytest exercises/02_strided_blocks"
+    assert lines[-1] == edit
+
+
+def test_status_tells_what_it_does_not_understand(course):
+    (course.path / "progress.txt").write_text("<<<<<<< HEAD\n77_gone  runs=1\n01_masked_add  runs=1\n")
+    out = course.course("status").out
+    assert "progress.txt also knows 77_gone, which this course does not have. They are kept." in out
+    assert "progress.txt, line 1: not understood, kept as it is." in out
+
+
+@pytest.mark.parametrize("columns", ["20", "40", "60"])
+def test_narrow_terminals_keep_names_and_states(course, columns):
+    out = course.course("status", COLUMNS=columns).out
+    assert max(map(len, out.splitlines()[:6])) <= int(columns)
+    assert "not" in out and "hints" not in out.splitlines()[0]
+
+
+@pytest.mark.parametrize("command", [("status",), ("open", "03"), ("hint", "03"), ("doctor", "--help")])
+def test_any_encoding_and_no_colour(course, command):
+    for environment in ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}, {"NO_COLOR": "1"}):
+        done = course.course(*command, **environment)
+        assert done.status == 0 and "\x1b" not in done.out
+
+
+def test_progress_that_cannot_be_read_is_one_sentence(course):
+    (course.path / "progress.txt").mkdir()
+    for command in ("status", "hint"):
+        done = course.course(command)
+        assert done.status == 1 and "progress.txt cannot be read: Is a directory." in done.err
+
+
+# ---- open, solution, reset ------------------------------------------------------------------------------------------
+
+
+def test_open_shows_the_lesson_and_names_the_file(course):
+    out = course.course("open").out
+    assert "01 · Masked add" in out and "Picture: Ten elements in blocks of four." in out
+    assert out.strip().endswith(
+        "Next: edit exercises/01_masked_add/masked_add.py and run pytest exercises/01_masked_add"
+    )
+
+
+def test_the_solution_opens_after_passing(course):
+    closed = course.course("solution", "03")
+    assert closed.status == 1 and SOLUTION_LINE not in closed.out
+    assert "03_softmax was not run yet; its solution opens when it is passed. For a hint: course hint 03." in closed.err
+    passed(course, "03_softmax")
+    opened = course.course("solution", "03", COLUMNS="120")
+    assert SOLUTION_LINE in opened.out and "Why subtract the maximum." in opened.out
+    assert "BEGIN SOLUTION" not in opened.out and "gave-up" not in course.progress
+    assert opened.lines[-1] == "Next: 04_transpose: course open 04"
+
+
+def test_giving_up_is_noted(course):
+    given = course.course("solution", "03", "--give-up", COLUMNS="120")
+    assert SOLUTION_LINE in given.out and " gave-up=20" in course.progress
+    assert course.course("solution", "03").status == 0  # it stays open
+    assert "solution seen" in course.course("status").out
+    passed(course, "03_softmax")
+    assert "passed" in course.course("status").lines[3]
+
+
+def test_reset_asks_keeps_the_work_and_brings_the_stub_back(course):
+    stub, mine = course.file("03_softmax").read_text(), course.write("03_softmax").read_text()
+    refused = course.course("reset", "03", answer="n\n")
+    assert refused.status == 1 and course.file("03_softmax").read_text() == mine
+    done = course.course("reset", "03", answer="y\n")
+    assert done.status == 0 and course.file("03_softmax").read_text() == stub
+    assert "Your file is kept: exercises/03_softmax/softmax.py.kept1" in done.out
+    assert course.file("03_softmax").with_name("softmax.py.kept1").read_text() == mine
+    course.file("03_softmax").write_text("second try")
+    course.course("reset", "03", "--yes")
+    assert course.file("03_softmax").with_name("softmax.py.kept2").read_text() == "second try"
+    assert "is the stub already" in course.course("reset", "03").out
+
+
+def test_reset_of_a_deleted_file(course):
+    stub = course.file("03_softmax").read_text()
+    course.file("03_softmax").unlink()
+    assert course.course("reset", "03").status == 0 and course.file("03_softmax").read_text() == stub
+
+
+@pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
+def test_the_stub_of_reset_is_the_one_that_nbgrader_derives(folder):
+    solution = folder.solution_file.read_text(encoding="utf-8")
+    assert stub_text(solution) == stubs.stub_of(solution)

@@ -1,0 +1,110 @@
+"""Hints: which failure they speak of, in what order they open, and what is noted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.exercise import Folder, all_folders
+from grader.learn.hints import read_hints
+
+ROOT = Path(__file__).resolve().parents[2]
+IDS = [folder.id for folder in all_folders(ROOT)]
+
+# What learners get wrong first, and the first hint that speaks of it. `course check` asks for every mutant.
+SPEAKS = [
+    ("01_masked_add", "oob-store", 1),
+    ("01_masked_add", "unwritten", 1),
+    ("02_strided_blocks", "stride-ignored", 1),
+    ("02_strided_blocks", "oob-store", 1),
+    ("03_softmax", "padding-counted", 1),
+    ("03_softmax", "underflow", 1),
+    ("03_softmax", "not-divided", 2),
+    ("04_transpose", "input-passed-through", 1),
+    ("04_transpose", "misplaced-tile", 1),
+    ("05_grouped_matmul", "half-accumulator", 1),
+    ("05_grouped_matmul", "traffic", 1),
+]
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_there_are_three_levels_and_an_explanation(id):
+    hints = read_hints(Folder(ROOT / "exercises" / id))
+    assert [hint.level for hint in hints.levels] == [1, 2, 3]
+    assert [hint.title for hint in hints.levels] == ["Where to look", "The idea", "Nearly the line"]
+    shown = "\n".join(passage.text for hint in hints.levels for passage in hint.passages) + hints.explanation
+    assert "<!--" not in shown and "details>" not in shown and "Next: hint" not in shown
+    assert "Common wrong turns" in hints.explanation
+
+
+@pytest.mark.parametrize(("id", "cause", "level"), SPEAKS)
+def test_a_cause_leads_to_a_hint(id, cause, level):
+    hints = read_hints(Folder(ROOT / "exercises" / id))
+    assert hints.level_for(cause, opened=0) == level
+    assert hints.level_for(cause, opened=3) in (2, 3)  # all are open: the last that speaks of it
+    assert hints.level_for("no-such-cause", opened=0) == 0
+
+
+def failing_softmax(course):
+    course.write("03_softmax", 'other=-float("inf")', "other=0.0")
+    return course.pytest("exercises/03_softmax")
+
+
+def test_the_last_line_of_a_run_points_to_the_hint_that_fits(course):
+    done = failing_softmax(course)
+    assert done.lines[-1].endswith("Stuck? course hint 03: hint 1 speaks of this")
+    course.course("hint", "03")
+    again = course.pytest("exercises/03_softmax")
+    assert again.lines[-1].endswith("Stuck? course hint 03: hint 2 speaks of this")
+
+
+def test_a_mistake_that_no_hint_speaks_of_gets_the_plain_line(course):
+    course.write("03_softmax", "return z", "return None")
+    assert course.pytest("exercises/03_softmax").lines[-1].endswith("run it again. Stuck? course hint 03")
+
+
+def test_hints_open_one_by_one_and_know_the_last_failure(course):
+    failing_softmax(course)
+    first = course.course("hint")  # without a number: the exercise that failed
+    assert first.status == 0 and first.lines[0].startswith("Your last run: The rows of z sum to 0.8")
+    assert "Hint 1 of 3 for 03_softmax: Where to look" in first.out
+    marked = first.out.partition("> This speaks of your last run:")[2]
+    assert marked.strip().startswith("Take a row of 5 values") and "The idea" not in first.out
+    assert first.lines[-1].endswith("course hint 03 opens hint 2, and hint 2 speaks of your last run")
+    assert "Hint 2 of 3" in course.course("hint", "softmax").out
+    third = course.course("hint", "3")
+    assert "Hint 3 of 3" in third.out and "course solution 03 --give-up" in third.lines[-1]
+    assert " hints=3 " in course.progress
+
+
+def test_after_the_last_hint_the_open_ones_can_be_read_again(course):
+    for _ in range(3):
+        course.course("hint", "04")
+    fourth = course.course("hint", "04")
+    assert fourth.status == 1 and "All 3 hints of 04_transpose are open." in fourth.err
+    again = course.course("hint", "04", "--again")
+    assert [f"Hint {n} of 3" in again.out for n in (1, 2, 3)] == [True] * 3
+
+
+def test_again_before_any(course):
+    done = course.course("hint", "04", "--again")
+    assert done.status == 1 and "No hint of 04_transpose is open yet." in done.err
+    assert not (course.path / "progress.txt").exists()
+
+
+def test_all_hints_at_once_asks_first(course):
+    refused = course.course("hint", "02", "--all", answer="n\n")
+    assert refused.status == 1 and "Hint 1 of 3" not in refused.out
+    assert not (course.path / "progress.txt").exists()
+    opened = course.course("hint", "02", "--all", answer="y\n")
+    assert "Hint 1 of 3" in opened.out and "Hint 3 of 3" in opened.out
+    assert "02_strided_blocks  hints=3" in course.progress
+
+
+def test_an_exercise_without_hints(course):
+    (course.path / "hints/04_transpose.md").unlink()
+    done = course.course("hint", "04")
+    assert done.status == 1 and "The hints of 04_transpose cannot be read: No such file" in done.err
+    course.write("04_transpose", "mask=(n[:, None] < N) & (m[None, :] < M)", "mask=None")
+    assert "Stuck?" not in course.pytest("exercises/04_transpose").lines[-1]

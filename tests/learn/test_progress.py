@@ -1,0 +1,139 @@
+"""progress.txt: plain lines that survive merges, other versions, two processes and a crash."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+
+from grader.learn import progress
+from grader.learn.progress import NAME, Record
+
+EARLY, LATE = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)
+
+
+def written(root, *lines: str) -> None:
+    (root / NAME).write_text("\n".join(lines) + "\n")
+
+
+def test_a_record_reads_what_it_wrote(tmp_path):
+    record = Record("03_softmax", "fail", "5/17", 4, 2, EARLY, LATE, EARLY, LATE, "padding-counted")
+    written(tmp_path, record.line())
+    assert progress.read(tmp_path).of("03_softmax") == record
+
+
+def test_no_file_is_no_progress(tmp_path):
+    assert progress.read(tmp_path).records == {}
+
+
+def test_strange_lines_exercises_and_fields_are_kept(tmp_path):
+    strange = ["# my own note", "<<<<<<< HEAD", "03_softmax and more words", "\udcff\udcfe"]
+    known = "99_from_the_future  outcome=pass runs=2"
+    newer = "03_softmax  outcome=fail runs=many medal=gold"
+    text = "\n".join([*strange, known, newer]) + "\n"
+    (tmp_path / NAME).write_bytes(text.encode("utf-8", "surrogateescape"))
+    with progress.changing(tmp_path) as done:
+        done.of("01_masked_add").hints = 1
+    lines = (tmp_path / NAME).read_bytes().decode("utf-8", "surrogateescape").splitlines()
+    assert lines == [
+        progress.HEADER, *strange, "01_masked_add  hints=1", "03_softmax  outcome=fail runs=many medal=gold", known
+    ]  # fmt: skip
+
+
+def test_lines_of_two_machines_merge_in_any_order(tmp_path):
+    here = "03_softmax  outcome=pass points=17/17 runs=3 hints=1 last=2026-01-02T00:00:00Z passed=2026-01-02T00:00:00Z"
+    there = "03_softmax  outcome=fail points=5/17 runs=9 last=2026-01-03T00:00:00Z cause=no-other"
+    other = "03_softmax  hints=2 gave-up=2026-01-01T00:00:00Z"
+    merged = set()
+    for lines in itertools.permutations((here, there, other)):
+        written(tmp_path, *lines)
+        merged.add(progress.read(tmp_path).of("03_softmax").line())
+    assert merged == {
+        "03_softmax  outcome=fail points=5/17 runs=9 hints=2 last=2026-01-03T00:00:00Z passed=2026-01-02T00:00:00Z "
+        "gave-up=2026-01-01T00:00:00Z cause=no-other"
+    }
+
+
+def _open_hints(root, id, times):
+    for _ in range(times):
+        with progress.changing(root) as done:
+            done.of(id).runs += 1
+
+
+def test_two_processes_lose_nothing(tmp_path):
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=_open_hints, args=(tmp_path, "03_softmax", 25)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert progress.read(tmp_path).of("03_softmax").runs == 50
+
+
+def test_a_crash_while_writing_leaves_the_old_file(tmp_path):
+    written(tmp_path, "03_softmax  runs=3")
+    script = (
+        "import os, sys; from pathlib import Path; from grader.learn import progress; "
+        "os.fsync = lambda descriptor: os._exit(9)\n"
+        "with progress.changing(Path(sys.argv[1])) as done: done.of('03_softmax').runs = 4"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(tmp_path)]).returncode == 9
+    assert progress.read(tmp_path).of("03_softmax").runs == 3
+
+
+def test_an_error_in_between_changes_nothing(tmp_path):
+    written(tmp_path, "03_softmax  runs=3")
+    with pytest.raises(ZeroDivisionError), progress.changing(tmp_path) as done:
+        done.of("03_softmax").runs = 1 // 0
+    assert (tmp_path / NAME).read_text() == "03_softmax  runs=3\n"
+
+
+def test_the_state_folder_ignores_itself(tmp_path):
+    assert (progress.state_folder(tmp_path) / ".gitignore").read_text() == "*\n"
+
+
+# ---- written by runs ------------------------------------------------------------------------------------------------
+
+
+def test_runs_are_counted_and_a_pass_stays(course):
+    course.write("01_masked_add", "offsets, x + y", "offsets, x - y")
+    course.pytest("exercises/01_masked_add")
+    assert " outcome=fail points=" in course.progress and " runs=1 " in course.progress
+    assert "cause=wrong-operation" in course.progress and "passed=" not in course.progress
+    course.write("01_masked_add")
+    course.pytest("exercises/01_masked_add")
+    record = progress.read(course.path).of("01_masked_add")
+    assert (record.outcome, record.runs, record.cause, record.points) == ("pass", 2, "", "11/11") and record.passed
+    course.write("01_masked_add", "offsets, x + y", "offsets, x - y")
+    course.pytest("exercises/01_masked_add")
+    assert progress.read(course.path).of("01_masked_add").passed == record.passed
+
+
+def test_what_others_handed_in_stubs_and_partial_runs_are_no_progress(course):
+    course.pytest("exercises/01_masked_add")
+    course.pytest("exercises/01_masked_add", "--submission", "solutions")
+    course.write("01_masked_add")
+    course.pytest("exercises/01_masked_add", "-k", "one_element")
+    assert not (course.path / NAME).exists()
+
+
+def test_a_course_that_cannot_be_written_is_judged_all_the_same(course):
+    course.write("01_masked_add")
+    (course.path / ".course").write_text("a file where a folder belongs")
+    done = course.pytest("exercises/01_masked_add")
+    assert done.status == 0 and "Passed in" in done.out
+    assert "Progress was not kept (" in done.out and "The verdict stands." in done.out
+
+
+def test_nothing_is_read_from_the_network_or_written_elsewhere(course, tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    course.write("01_masked_add")
+    course.pytest("exercises/01_masked_add", HOME=str(home))
+    course.course("hint", "03", HOME=str(home))
+    assert os.listdir(home) == []
+    assert {p.name for p in course.path.iterdir()} == {"exercises", "solutions", "hints", "pyproject.toml", NAME, ".course"}
