@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader import protocol
-from grader.nursery import START_LIMIT, MachineFault, shared_nursery
+from grader.nursery import START_LIMIT, MachineFault, shared_nurseries, shared_nursery
 from grader.protocol import GpuModel
 
 MOST_TEXT = 4000  # characters kept of what the learner's file prints
@@ -35,13 +35,13 @@ class ChildProcess:
         self.printed = ""
         self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
-        self.folder = Path(tempfile.mkdtemp(prefix="course-"))
+        nursery = shared_nursery(model)
+        self.folder = Path(tempfile.mkdtemp(dir=nursery.folder))  # what clears up after the nursery takes it along
         self._status: int | None = None
         requests, self._request = os.pipe()
         self._reply, replies = os.pipe()
         self._output, output = os.pipe()
         try:
-            nursery = shared_nursery(model)
             self._pid = nursery.child(self.folder, requests, replies, output)
         except MachineFault:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -157,6 +157,15 @@ class ChildProcess:
                 if len(kept) < MOST_TEXT:
                     kept += data[: MOST_TEXT - len(kept)]
                     self.printed = kept.decode("utf-8", "replace")
+
+
+def abandon_children() -> None:
+    """For a process that is about to leave at once, as from a signal handler: nothing of it runs on or is left."""
+    for pid in own_children():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+    for nursery in shared_nurseries():
+        shutil.rmtree(nursery.folder, ignore_errors=True)
 
 
 def _kill_orphans_of(folder: Path) -> None:

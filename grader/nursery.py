@@ -59,10 +59,6 @@ class Nursery:
             theirs.close()
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
     def alive(self) -> bool:
         return self._process.poll() is None
 
@@ -109,6 +105,11 @@ def shared_nursery(model: GpuModel | None = None) -> Nursery:
         _shared[model] = Nursery(model)
         atexit.register(_shared[model].end)
     return _shared[model]
+
+
+def shared_nurseries() -> list[Nursery]:
+    """Those that were started in this process."""
+    return list(_shared.values())
 
 
 def _json_of(model: GpuModel | None) -> str:
