@@ -15,6 +15,7 @@ from grader import text_output
 COMMANDS = {
     "status": "grader.learn.status:status",
     "open": "grader.learn.lesson:lesson",
+    "watch": "grader.learn.watch:watch",
     "hint": "grader.learn.hint:hint",
     "solution": "grader.learn.solution:solution",
     "reset": "grader.learn.reset:reset",

@@ -77,7 +77,8 @@ def test_a_wrong_kernel_is_diagnosed_and_the_seed_repeats_it(course):
     assert "past the end of each row take part in the sum" in done.out
     assert "First wrong element: z[" in done.out and "expected" in done.out
     assert re.search(r"^  -     each element is read and written once +waits for right values$", done.out, re.M)
-    next_step = f"  Next: edit line 16 of {path.relative_to(course)} and run it again. Stuck? course hint 03: hint 1 speaks of this"
+    next_step = f"  Next: edit line 16 of {path.relative_to(course)} and run it again."
+    next_step += " Stuck? course hint 03: hint 1 speaks of this"
     assert done.lines[-1] == next_step
     assert max(map(len, done.lines)) <= 120
     seed = re.search(r"--seed (\d+)", done.out)[1]

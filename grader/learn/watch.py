@@ -1,0 +1,137 @@
+"""`course watch`: judges an exercise whenever its file is saved, and answers to single keys.
+
+Files are polled: there are few, a look costs microseconds, and it works where file events do not arrive, as on network
+drives. What a run judges was noted before it began, so a file that is saved meanwhile differs from it afterwards and is
+judged next.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from grader.choice import EXERCISE, course_root
+from grader.exercise import Folder, all_folders
+from grader.learn.hint import show_hint
+from grader.learn.keys import single_keys
+from grader.learn.runner import Runner
+from grader.learn.standing import current_exercise, read_progress
+
+TICK = 0.05  # seconds between two looks at the files
+KEYS = "h hint   n next exercise   r run again   q quit"
+Stamp = tuple[int, int, int]
+
+
+@click.command(short_help="judges on every save; keys for hint, next, again, quit")
+@click.argument("exercise", type=EXERCISE, required=False, metavar="[NN]")
+def watch(exercise: Folder | None) -> None:
+    """Judges an exercise now and whenever you save its file; without NN, the one you work on.
+
+    After a pass it moves on to the next exercise. A file saved during a run is judged after it. Keys: h shows the
+    next hint, n goes to the next exercise, r runs again, q quits.
+
+    \b
+    Example:  course watch 03
+    """
+    root = course_root()
+    exercise = exercise or current_exercise(root, read_progress(root)) or all_folders(root)[-1]
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
+    watcher = Watcher(exercise)
+    try:
+        watcher.loop()
+    except (KeyboardInterrupt, EOFError):
+        click.echo()
+    finally:
+        watcher.end()
+
+
+class Watcher:
+    def __init__(self, exercise: Folder) -> None:
+        self.exercise = exercise
+        self.folders = all_folders(exercise.root)
+        self.seen: dict[Folder, Stamp | None] = {}  # each file as it was when it was judged last
+        self.unsettled: dict[Folder, Stamp | None] = {}  # each file as it was at the look before
+        self.standby: Runner | None = Runner()
+        self.running: Runner | None = None
+
+    def loop(self) -> None:
+        self.seen = {folder: _stamp(folder.learner_file) for folder in self.folders}
+        with single_keys() as read_key:
+            self._run(self.exercise)
+            while True:
+                key = read_key(TICK)
+                if key == "q":
+                    return
+                if self.running is not None:
+                    if self.running.status is not None:
+                        self._ended(self.running.status)
+                elif key in ("h", "n", "r"):
+                    {"h": self._hint, "n": self._next, "r": lambda: self._run(self.exercise)}[key]()
+                elif saved := self._saved():
+                    self._run(saved)
+
+    def end(self) -> None:
+        for runner in (self.running, self.standby):
+            if runner is not None:
+                runner.end()
+
+    def _saved(self) -> Folder | None:
+        """An exercise whose file is another than the one judged, and has not changed since the look before."""
+        for folder in self.folders:
+            now, before = _stamp(folder.learner_file), self.unsettled.get(folder)
+            self.unsettled[folder] = now
+            if now is not None and now != self.seen[folder] and now == before:
+                return folder
+        return None
+
+    def _run(self, folder: Folder) -> None:
+        self.exercise = folder
+        self.seen[folder] = _stamp(folder.learner_file)
+        if sys.stdout.isatty():
+            click.clear()
+        click.secho(f"{folder.id}: judging ...", dim=True)
+        self.running, self.standby = self.standby or Runner(), None
+        self.running.start([os.path.relpath(folder.path)])
+
+    def _ended(self, status: int) -> None:
+        self.running, self.standby = None, Runner()
+        following = self.exercise.next()
+        if status == 0 and following is not None:
+            self.exercise = following
+            click.echo(f"Watching {following.id} now. Its lesson: course open {following.number}")
+        self._prompt()
+
+    def _prompt(self) -> None:
+        click.echo(f"\nWaiting for {os.path.relpath(self.exercise.learner_file)} to be saved.")
+        if sys.stdin.isatty():
+            click.secho(KEYS, dim=True)
+
+    def _hint(self) -> None:
+        click.echo()
+        try:
+            show_hint(self.exercise)
+        except click.ClickException as error:
+            click.echo(error.format_message())
+        self._prompt()
+
+    def _next(self) -> None:
+        following = self.exercise.next()
+        if following is None:
+            click.echo(f"\n{self.exercise.id} is the last exercise.")
+            self._prompt()
+        else:
+            self._run(following)
+
+
+def _stamp(path: Path) -> Stamp | None:
+    """Changes with every save; None while there is no file, as between the two steps of some editors' saving."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

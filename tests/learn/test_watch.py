@@ -1,0 +1,165 @@
+"""course watch in a pseudo-terminal: saves, keys, and that nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pexpect
+import pytest
+
+KEYS = "q quit"
+
+
+class Screen:
+    """A watch in a terminal of its own."""
+
+    def __init__(self, course, command: str, *arguments: str) -> None:
+        self.temporary = course.path / "temporary"
+        self.temporary.mkdir(exist_ok=True)
+        environment = course.environment(TMPDIR=str(self.temporary), TERM="xterm")
+        self.terminal = pexpect.spawn(command, list(arguments), cwd=str(course.path), env=environment, timeout=60,
+                                      encoding="utf-8", dimensions=(60, 120))  # fmt: skip
+
+    def until(self, text: str) -> str:
+        """What appeared up to and with `text`, without colours."""
+        self.terminal.expect_exact(text)
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.terminal.before + text)
+
+    def press(self, key: str) -> None:
+        self.terminal.send(key)
+
+    def until_gone(self) -> int | None:
+        self.terminal.expect(pexpect.EOF)
+        self.terminal.close()
+        return self.terminal.exitstatus
+
+    def processes(self) -> list[str]:
+        """The command lines of what still runs for this terminal: by the temporary folder in their environment."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                if str(self.temporary).encode() in (path / "environ").read_bytes():
+                    found.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+            except OSError:
+                continue
+        return found
+
+    def assert_nothing_left(self) -> None:
+        deadline = time.monotonic() + 10
+        while self.processes() or list(self.temporary.iterdir()):
+            assert time.monotonic() < deadline, (self.processes(), list(self.temporary.iterdir()))
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def watching(course):
+    """watching(*arguments): a watch on the learner's copy, ended after the test."""
+    screens: list[Screen] = []
+
+    def watching(*arguments: str) -> Screen:
+        from tests.learn.conftest import COURSE
+
+        screens.append(Screen(course, COURSE, "watch", *arguments))
+        return screens[-1]
+
+    yield watching
+    for screen in screens:
+        screen.terminal.close(force=True)
+
+
+def report_of(text: str) -> list[str]:
+    """The report's lines, without what differs between two runs: seeds, values, seconds."""
+    lines = [line.rstrip() for line in text.replace("\r", "").splitlines()]
+    start = next(i for i, line in enumerate(lines) if line.startswith("03 softmax   "))
+    end = next(i for i, line in enumerate(lines) if line.startswith("  Next: "))
+    return [re.sub(r"-?\d[\d.e+-]*", "#", line) for line in lines[start : end + 1]]
+
+
+def test_it_judges_every_save_moves_on_after_a_pass_and_gives_hints(course, watching):
+    wrong = course.write("03_softmax", 'other=-float("inf")', "other=0.0").read_text()
+    bare = report_of(course.pytest("exercises/03_softmax").out)
+    screen = watching("03")
+    assert report_of(screen.until(KEYS)) == bare
+    course.file("03_softmax").write_text(wrong.replace("tl.sum(e, 0)", "1.0"))
+    assert "the exponentials are not divided by their sum" in screen.until(KEYS)
+    assert "opens when it is passed" not in course.course("hint", "03").err
+    screen.press("h")
+    assert "Hint 2 of 3 for 03_softmax" in screen.until(KEYS)
+    # As editors save: another file, moved into place.
+    beside = course.file("03_softmax").with_name("softmax.py~")
+    beside.write_text(course.solution("03_softmax"))
+    beside.replace(course.file("03_softmax"))
+    passed = screen.until(KEYS)
+    assert "Passed in" in passed and "Watching 04_transpose now. Its lesson: course open 04" in passed
+    course.file("04_transpose").write_text(course.solution("04_transpose"))
+    assert "Passed in" in screen.until(KEYS)
+    screen.press("q")
+    assert screen.until_gone() == 0
+    screen.assert_nothing_left()
+
+
+def test_a_file_saved_during_a_run_is_judged_after_it(course, watching):
+    slow = "import time\ntime.sleep(2)\n"
+    course.file("01_masked_add").write_text(course.solution("01_masked_add") + slow)
+    screen = watching("01")
+    screen.until("01 masked_add   exercises")
+    course.write("01_masked_add", "offsets, x + y", "offsets, x - y")
+    assert "Passed in" in screen.until(KEYS)
+    assert "z holds x - y: the operation is another." in screen.until(KEYS)
+    screen.press("q")
+    assert screen.until_gone() == 0
+
+
+def test_keys_next_and_again(course, watching):
+    screen = watching("04")
+    assert "04 transpose   not attempted" in screen.until(KEYS)
+    screen.press("n")
+    assert "05 grouped_matmul   not attempted" in screen.until(KEYS)
+    screen.press("n")
+    assert "05_grouped_matmul is the last exercise." in screen.until(KEYS)
+    course.write("04_transpose")  # saved while another exercise is watched: judged all the same
+    assert "04 transpose   exercises" in screen.until(KEYS)
+    screen.press("r")
+    assert "05 grouped_matmul   not attempted" in screen.until(KEYS)
+    screen.press("q")
+    assert screen.until_gone() == 0
+
+
+@pytest.mark.parametrize("how", ["ctrl-c", "q", "hangup"])
+def test_leaving_during_a_run_leaves_nothing_behind(course, watching, how):
+    course.write("01_masked_add", "    z = torch.empty_like(x)", "    while True: pass")
+    screen = watching("01")
+    screen.until("01 masked_add   exercises")
+    time.sleep(0.5)  # into the endless loop
+    if how == "hangup":
+        os.kill(screen.terminal.pid, signal.SIGHUP)
+    else:
+        screen.press("q" if how == "q" else "\x03")
+    assert screen.until_gone() == (1 if how == "hangup" else 0)
+    assert "KeyboardInterrupt" not in screen.terminal.before
+    screen.assert_nothing_left()
+
+
+def test_leaving_at_once_leaves_nothing_behind(course, watching):
+    screen = watching("01")
+    screen.until("judging ...")
+    screen.press("\x03")
+    screen.until_gone()
+    screen.assert_nothing_left()
+
+
+def test_the_terminal_is_put_back(course, watching):
+    screen = Screen(course, "/bin/sh")
+    screen.press("stty -a | grep -o -- '-\\?icanon'\n")
+    from tests.learn.conftest import COURSE
+
+    screen.press(f"{COURSE} watch 05\n")
+    screen.until(KEYS)
+    screen.press("q")
+    screen.press("stty -a | grep -o -- '-\\?icanon' | sed s/^/after:/\n")
+    assert screen.until("after:icanon")
+    screen.terminal.close(force=True)
