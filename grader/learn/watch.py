@@ -18,8 +18,8 @@ from grader.choice import EXERCISE, course_root
 from grader.exercise import Folder, all_folders
 from grader.learn.hint import show_hint
 from grader.learn.keys import single_keys
-from grader.learn.runner import Runner
 from grader.learn.standing import current_exercise, read_progress
+from grader.learn.warm_run import WarmRun
 
 TICK = 0.05  # seconds between two looks at the files
 KEYS = "h hint   n next exercise   r run again   q quit"
@@ -56,8 +56,8 @@ class Watcher:
         self.folders = all_folders(exercise.root)
         self.seen: dict[Folder, Stamp | None] = {}  # each file as it was when it was judged last
         self.unsettled: dict[Folder, Stamp | None] = {}  # each file as it was at the look before
-        self.standby: Runner | None = Runner()
-        self.running: Runner | None = None
+        self.standby: WarmRun | None = WarmRun()
+        self.running: WarmRun | None = None
 
     def loop(self) -> None:
         self.seen = {folder: _stamp(folder.learner_file) for folder in self.folders}
@@ -76,9 +76,9 @@ class Watcher:
                     self._run(saved)
 
     def end(self) -> None:
-        for runner in (self.running, self.standby):
-            if runner is not None:
-                runner.end()
+        for run in (self.running, self.standby):
+            if run is not None:
+                run.end()
 
     def _saved(self) -> Folder | None:
         """An exercise whose file is another than the one judged, and has not changed since the look before."""
@@ -95,11 +95,11 @@ class Watcher:
         if sys.stdout.isatty():
             click.clear()
         click.secho(f"{folder.id}: judging ...", dim=True)
-        self.running, self.standby = self.standby or Runner(), None
+        self.running, self.standby = self.standby or WarmRun(), None
         self.running.start([os.path.relpath(folder.path)])
 
     def _ended(self, status: int) -> None:
-        self.running, self.standby = None, Runner()
+        self.running, self.standby = None, WarmRun()
         following = self.exercise.next()
         if status == 0 and following is not None:
             self.exercise = following

@@ -15,11 +15,11 @@ import subprocess
 import sys
 
 NOT_REWRITTEN = "ignore::pytest.PytestAssertRewriteWarning"  # of our own plugin, which is imported already
-COMMAND = [sys.executable, "-P", "-m", "grader.learn.runner"]
+COMMAND = [sys.executable, "-P", "-m", "grader.learn.warm_run"]
 PATIENCE = 5.0  # seconds until a run that was told to leave is killed
 
 
-class Runner:
+class WarmRun:
     """The watching side's end of one run: warming up since it was made, then told what to judge, once."""
 
     def __init__(self) -> None:
@@ -56,10 +56,12 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _leave)
     import pytest
 
+    from grader.gpu.models import DEFAULT_TARGET, MODELS
     from grader.nursery import MachineFault, shared_nursery
 
     with contextlib.suppress(MachineFault, ImportError):  # the run tells
-        shared_nursery()
+        for model in (None, MODELS[DEFAULT_TARGET]):
+            shared_nursery(model)
         import grader.session  # noqa: F401  imports torch
     gc.freeze()
     gc.enable()

@@ -1,0 +1,125 @@
+"""`course report`: one page that holds the learner's progress and a picture of each exercise's last run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from grader.choice import course_root
+from grader.exercise import Folder, all_folders
+from grader.files import write_whole
+from grader.learn import progress
+from grader.learn.progress import Record
+from grader.learn.record import last_result
+from grader.learn.standing import read_progress, state
+from grader.verdict import FAIL, PASS
+
+NAME = "report.html"
+TEMPLATE = Path(__file__).with_name("page.html")
+
+
+@dataclass
+class Section:
+    """What the page shows of one exercise."""
+
+    id: str
+    state: str
+    record: Record
+    ago: str
+    lines: list[str] = field(default_factory=list)  # the diagnosis of the last run
+    tests: list[dict] = field(default_factory=list)
+    tile_map: str = ""  # SVG
+    tile_test: str = ""  # the test it belongs to
+    traffic: list[tuple[str, str]] = field(default_factory=list)  # (test, SVG)
+    compiled: list[tuple[str, str]] = field(default_factory=list)  # (test, what the compiler made of it)
+    seconds: float = 0.0
+
+    @property
+    def title(self) -> str:
+        return self.id.replace("_", " ", 1)
+
+    @property
+    def reached(self) -> tuple[float, float]:
+        reached, _, possible = self.record.points.partition("/")
+        return float(reached or 0), float(possible or 1)
+
+
+@click.command(short_help="one page with progress, tile maps, traffic")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help=f"where to write it (default: {NAME} in the course)")  # fmt: skip
+def report(output: Path | None) -> None:
+    """Writes one HTML page: progress, and of each exercise's last run the verdict, which program wrote which tile, and
+    the traffic. It needs no network, and nothing of it leaves this machine.
+
+    \b
+    Example:  course report
+    """
+    from rich.progress import track
+
+    from grader.learn.terminal import console
+
+    root = course_root()
+    done, out = read_progress(root), console()
+    folders = all_folders(root)
+    if out.is_terminal:
+        folders = track(folders, "Drawing", console=out, transient=True)
+    sections = [_section(folder, done.of(folder.id)) for folder in folders]
+    path = output or root / NAME
+    try:
+        write_whole(path, _page(sections))
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None
+    out.print(f"{path}: {path.stat().st_size / 1000:.0f} kB", markup=False, soft_wrap=True)
+    out.print(f"Next: open it in a browser: {path.resolve().as_uri()}", markup=False, soft_wrap=True)
+
+
+def _page(sections: list[Section]) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+    passed = sum(1 for section in sections if section.record.passed)
+    return template.render(sections=sections, passed=passed, when=progress.now())
+
+
+def _section(folder: Folder, record: Record) -> Section:
+    from grader.learn.terminal import ago
+
+    section = Section(folder.id, state(record), record, ago(record.last, progress.now()))
+    result = last_result(folder)
+    if result is not None:
+        try:
+            _fill(section, result)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            section.lines = ["Its last result cannot be read. Run it again."]
+    return section
+
+
+def _fill(section: Section, result: dict) -> None:
+    """Raises KeyError, TypeError, ValueError or AttributeError for a result that no run wrote."""
+    from grader.pictures.tiles import tile_map_svg
+    from grader.pictures.traffic import moved_of, traffic_svg
+    from grader.tilemap import TileMap
+
+    section.lines = str(result["message"]).splitlines()
+    section.seconds = float(result["figures"]["seconds"])
+    drawn = []
+    for number, test in enumerate(result["tests"]):
+        title = _title(test["name"])
+        mark = str(test["outcome"]).upper() if test["outcome"] == FAIL else test["outcome"]
+        note = "" if test["outcome"] == FAIL else str(test["message"])
+        section.tests.append({"title": title, "outcome": test["outcome"], "mark": mark, "note": note})
+        if (moved := moved_of(test["figures"])) and moved not in drawn:
+            drawn.append(moved)
+            section.traffic.append((title, traffic_svg(moved, f"{section.id}-{number}")))
+        if test["item"] == "compiled" and test["outcome"] == PASS:
+            section.compiled.append((title, note))
+    if result["tiles"]:
+        section.tile_map = tile_map_svg(TileMap.from_json(result["tiles"]))
+        section.tile_test = _title(result["tiles"]["test"])
+
+
+def _title(name: str) -> str:
+    return name.removeprefix("test_").replace("_", " ")

@@ -1,0 +1,35 @@
+"""course report as a command: what it writes where, and what it does with results that are no results."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def test_before_any_run(course):
+    done = course.course("report")
+    assert done.status == 0 and (course.path / "report.html").read_text().count("No run of it is known here.") == 5
+
+
+def test_a_file_that_cannot_be_written(course):
+    done = course.course("report", "--output", "no/such/folder/report.html")
+    assert done.status == 1 and "cannot be written: No such file or directory." in done.err
+
+
+@pytest.mark.parametrize("damage", ["", "{}", "[]", '{"tests": []}', '{"tests": [1]}', '{"tests": [{}], "message": 3}'])
+def test_a_damaged_result_is_no_obstacle(course, damage):
+    (course.path / ".course/results").mkdir(parents=True)
+    (course.path / ".course/results/03_softmax.json").write_text(damage)
+    assert course.course("report").status == 0
+    assert course.course("hint", "03").status == 0
+
+
+def test_a_damaged_map_costs_the_section_only(course):
+    course.write("01_masked_add")
+    course.pytest("exercises/01_masked_add")
+    path = course.path / ".course/results/01_masked_add.json"
+    result = json.loads(path.read_text())
+    path.write_text(json.dumps({**result, "tiles": {"rows": 3}}))
+    assert course.course("report").status == 0
+    assert "Its last result cannot be read. Run it again." in (course.path / "report.html").read_text()
