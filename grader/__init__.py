@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-_HOME = {"Exercise": "grader.exercise"} | dict.fromkeys(
+_HOME = {"Exercise": "grader.exercise", "Example": "grader.exercise"} | dict.fromkeys(
     (
         "cancelling",
         "falling",

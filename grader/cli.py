@@ -19,6 +19,7 @@ COMMANDS = {
     "hint": "grader.learn.hint:hint",
     "solution": "grader.learn.solution:solution",
     "reset": "grader.learn.reset:reset",
+    "programs": "grader.learn.programs:programs",
     "report": "grader.learn.page:report",
     "doctor": "grader.doctor:doctor",
     "check": "grader.author.commands:check",

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grader.inputs import Data
 
 FOLDER_NAME = re.compile(r"\d\d_[a-z0-9_]+")
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = ("# YOUR CODE HERE", "pass")  # `raise` does not compile inside a kernel; `pass` leaves the output unwritten
+
+
+class Example:
+    """A call small enough to be looked at element by element: data sets, and block sizes that cut them into tiles."""
+
+    def __init__(self, *data: Data, **constants: int) -> None:
+        self.data, self.constants = data, constants
 
 
 @dataclass(frozen=True)
@@ -21,7 +34,7 @@ class Exercise:
     entry: the host function that is graded. reference: its meaning in torch, called with float64 tensors.
     returns: the result's name; where an argument has that name, the entry fills and returns this very argument.
     bound: how much rounding a right kernel may show, a key of `grader.bounds`.
-    time_limit: seconds for one call in the interpreter.
+    time_limit: seconds for one call in the interpreter. example: what `course programs` shows.
     """
 
     entry: str
@@ -32,6 +45,7 @@ class Exercise:
     dtypes: tuple[str, ...] = ("float32", "float16")
     presumes: tuple[str, ...] = ()
     time_limit: float = 10.0
+    example: Example | None = None
 
     @property
     def arguments(self) -> list[str]:
@@ -112,6 +126,14 @@ class Folder:
 def all_folders(root: Path) -> list[Folder]:
     """Every exercise of the course at `root`, in order."""
     return [Folder(path) for path in sorted((root / "exercises").glob("[0-9][0-9]_*")) if path.is_dir()]
+
+
+def load_test_file(folder: Folder) -> ModuleType:
+    """An exercise's test file as a module; it is ours, not the learner's."""
+    spec = importlib.util.spec_from_file_location(f"tests_of_{folder.id}", folder.test_file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def marked_regions(solution: str) -> list[tuple[int, int]]:

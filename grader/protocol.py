@@ -149,6 +149,7 @@ class RunRequest:
     config: int = 0  # which configuration of an autotuned kernel runs, modulo their number
     count_traffic: bool = False  # distinct elements per load, summed over groups of `at_once` programs
     at_once: int = 1
+    trace: bool = False  # send every access, lane by lane; for small calls
 
     def to_json(self) -> dict:
         return {"kind": "run", **asdict(self)}
@@ -191,6 +192,18 @@ class Finding:
     neighbour: str = ""  # the argument whose memory the address really lies in
     count: int = 1  # elements
     programs: int = 1
+
+
+@dataclass
+class TracedAccess:
+    """One load, store or atomic of one program."""
+
+    kind: str  # "load", "store" or "atomic"
+    argument: str
+    line: int = 0
+    program: list[int] = field(default_factory=list)
+    launch: int = 0
+    elements: list[int] = field(default_factory=list)  # by lane, numbered row by row; -1: masked off, or no element
 
 
 @dataclass

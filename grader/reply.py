@@ -7,7 +7,17 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from grader.fields import build, checked, items
-from grader.protocol import DTYPE_BYTES, FINDING_KINDS, Failure, Finding, Launch, ProtocolError, TensorSpec, Traffic
+from grader.protocol import (
+    DTYPE_BYTES,
+    FINDING_KINDS,
+    Failure,
+    Finding,
+    Launch,
+    ProtocolError,
+    TensorSpec,
+    TracedAccess,
+    Traffic,
+)
 
 DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}
 
@@ -49,6 +59,7 @@ class Reply:
     launches: list[Launch] = field(default_factory=list)
     traffic: list[Traffic] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    trace: list[TracedAccess] = field(default_factory=list)
     configurations: int = 1  # of the autotuned kernel with most of them
     threads: int = 0
     processes: int = 0
@@ -70,6 +81,7 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         launches=items(header, "launches", _launch),
         traffic=items(header, "traffic", lambda data: build(Traffic, data)),
         changed=items(header, "changed", lambda data: checked(data, "str", "changed")),
+        trace=items(header, "trace", lambda data: build(TracedAccess, data)),
         configurations=checked(header.get("configurations", 1), "int", "configurations"),
         threads=checked(header.get("threads", 0), "int", "threads"),
         processes=checked(header.get("processes", 0), "int", "processes"),

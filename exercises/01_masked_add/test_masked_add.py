@@ -1,6 +1,6 @@
 """01 · Masked add: what a right kernel must do."""
 
-from grader import Exercise, normal
+from grader import Example, Exercise, normal
 
 exercise = Exercise(
     entry="masked_add",
@@ -8,6 +8,7 @@ exercise = Exercise(
     returns="z",
     bound="exact",  # one addition has one right rounding
     minutes=15,
+    example=Example(normal(10), normal(10), BLOCK_N=4),
 )
 
 

@@ -1,6 +1,6 @@
 """02 · Strided blocks: what a right kernel must do."""
 
-from grader import Exercise, normal, output, special
+from grader import Example, Exercise, normal, output, special
 
 exercise = Exercise(
     entry="strided_copy",
@@ -9,6 +9,7 @@ exercise = Exercise(
     bound="bits",  # a copy changes no bit
     minutes=20,
     presumes=("01_masked_add",),
+    example=Example(normal(3, 5).transposed(), output(3, 5), BLOCK_M=2, BLOCK_N=4),
 )
 
 

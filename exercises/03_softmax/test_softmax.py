@@ -2,7 +2,7 @@
 
 import torch
 
-from grader import Exercise, falling, leading, normal, with_some
+from grader import Example, Exercise, falling, leading, normal, with_some
 
 exercise = Exercise(
     entry="softmax",
@@ -11,6 +11,7 @@ exercise = Exercise(
     bound="softmax",  # how much rounding a right kernel may show
     minutes=25,
     presumes=("01_masked_add", "02_strided_blocks"),
+    example=Example(normal(3, 5)),
 )
 
 

@@ -1,6 +1,6 @@
 """04 · Tiled transpose: what a right kernel must do."""
 
-from grader import Exercise, normal, special
+from grader import Example, Exercise, normal, special
 
 exercise = Exercise(
     entry="transpose",
@@ -9,6 +9,7 @@ exercise = Exercise(
     bound="bits",  # a transpose changes no bit
     minutes=20,
     presumes=("02_strided_blocks",),
+    example=Example(normal(3, 5), BLOCK_M=2, BLOCK_N=4),
 )
 
 

@@ -1,6 +1,6 @@
 """05 · Grouped matmul: what a right kernel must do."""
 
-from grader import Exercise, cancelling, integers, normal, one_hot, uniform
+from grader import Example, Exercise, cancelling, integers, normal, one_hot, uniform
 
 exercise = Exercise(
     entry="matmul",
@@ -10,6 +10,7 @@ exercise = Exercise(
     dtypes=("float16",),
     minutes=50,
     presumes=("02_strided_blocks", "04_transpose"),
+    example=Example(normal(5, 3), normal(3, 6), BLOCK_M=2, BLOCK_N=2, BLOCK_K=2, GROUP_M=2),
 )
 
 SMALL = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)  # many tiles from little data

@@ -5,14 +5,13 @@ Every case must fail them. A case that accepts one of them judges nothing; it is
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import torch
 
 from grader.comparison import compare
-from grader.exercise import Exercise, Folder
+from grader.exercise import Exercise, Folder, load_test_file
 from grader.inputs import Data, generator_for
 from grader.reply import DTYPES
 
@@ -38,16 +37,8 @@ class Recorder:
         self.cases.append(Case(self.test, data, bound or self.exercise.bound, constants))
 
 
-def load_exercise(folder: Folder):
-    """The exercise's test file as a module; it is ours, not the learner's."""
-    spec = importlib.util.spec_from_file_location(f"cases_{folder.id}", folder.test_file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def cases_of(folder: Folder) -> tuple[Exercise, list[Case]]:
-    module = load_exercise(folder)
+    module = load_test_file(folder)
     recorder = Recorder(module.exercise)
     for name, test in vars(module).items():
         if name.startswith("test_"):

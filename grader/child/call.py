@@ -16,6 +16,7 @@ from grader.child.interpreter import AutotuneChoice
 from grader.child.learner import LearnerFile
 from grader.child.memory import MemoryChecker
 from grader.child.refusals import Refusals
+from grader.child.trace import Trace
 from grader.protocol import Failure, RunRequest
 
 MOST_POISONED = 256 << 20  # bytes
@@ -26,7 +27,7 @@ class Call:
         self.file, self.request, self.blob = file, request, blob
         self.checker = MemoryChecker(
             file.path, order=request.order, fill=request.fill, count_traffic=request.count_traffic,
-            at_once=request.at_once,
+            at_once=request.at_once, trace=Trace() if request.trace else None,
         )  # fmt: skip
         self.refusals = Refusals(file.path, self._allocated, self._filled)
         self.arguments = {spec.name: tensors.from_spec(spec, blob) for spec in request.arguments}
@@ -87,6 +88,7 @@ class Call:
             "launches": [asdict(launch) for launch in self.checker.launches],
             "traffic": [asdict(traffic) for traffic in self.checker.traffic()],
             "changed": self._changed(),
+            "trace": [asdict(access) for access in self.checker.trace.accesses()] if self.checker.trace else [],
             "configurations": AutotuneChoice.most,
         }
         return reply, blob

@@ -16,7 +16,8 @@ from grader.child.geometry import Geometry
 from grader.child.pointers import ADDRESS_MASK, TAG_SHIFT, Access, View, distinct, is_increasing, item_size, make_handle
 from grader.child.reports import MOST_REPORTS, Report, Reports
 from grader.child.shadow import ATOMIC, NOBODY, Order, Shadow
-from grader.protocol import Finding, Launch, Traffic
+from grader.child.trace import Trace
+from grader.protocol import Finding, Launch, TracedAccess, Traffic
 
 SECTOR = 32  # bytes; the least that a GPU moves between memory and a multiprocessor
 
@@ -25,10 +26,11 @@ MOST_DESCRIPTION = 100  # characters
 
 class MemoryChecker:
     def __init__(self, learner_file: str, *, order: str | int = "forward", fill: str = "poison", count_traffic=False,
-                 at_once: int = 1):  # fmt: skip
+                 at_once: int = 1, trace: Trace | None = None):  # fmt: skip
         self.learner_file = learner_file
         self.order, self.fill = order, fill
         self.count_traffic, self.at_once = count_traffic, at_once
+        self.trace = trace
         self.shadows: dict[int, Shadow] = {}  # by the address of the storage, over the whole call
         self.reports = Reports()
         self.launches: list[Launch] = []
@@ -161,7 +163,17 @@ class MemoryChecker:
                 return access
         access.view, access.active = view, active
         self._note(view, active, item, kind)
+        if self.trace is not None:
+            self._trace(access, tagged.shape, kind)
         return access
+
+    def _trace(self, access: Access, shape: tuple[int, ...], kind: str) -> None:
+        lanes = True if access.mask is None else access.mask.data
+        addresses = np.where(lanes, access.pointers.data, np.uint64(0)) * np.ones(shape, np.uint64)
+        traced = TracedAccess(
+            kind, "", self.learner_line(), self._name_program(self.program), len(self.launches) - 1
+        )  # fmt: skip
+        self.trace.note(traced, access.view.shadow, addresses)
 
     def _access_to_several(self, pointers, access: Access, lanes, kind: str) -> Access:
         """One access through pointers of several arguments: each argument's lanes by themselves."""

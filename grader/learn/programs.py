@@ -1,0 +1,148 @@
+"""`course programs`: what each program of a small call loads and stores, as text and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.choice import EXERCISE
+from grader.exercise import Folder
+from grader.files import write_whole
+
+if TYPE_CHECKING:
+    from grader.exercise import Exercise
+    from grader.learn.touched import Touched
+    from grader.reply import Reply
+    from grader.run import Run, Trial
+
+MOST_PROGRAMS = 16
+SEED = 0  # values do not matter here
+
+
+@click.command(short_help="what each program loads and stores, on a small example")
+@click.argument("exercise", type=EXERCISE, metavar="NN")
+@click.option("--submission", metavar="PATH", help="show this file instead of yours")
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="write a picture as well")
+def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None:
+    """Runs your kernel on a small example and shows what each program loads and stores, element by element.
+
+    \b
+    Example:  course programs 02
+    """
+    from grader.child_process import ChildEnded
+    from grader.exercise import load_test_file
+    from grader.nursery import MachineFault
+    from grader.run import Run, Trial
+
+    stated = load_test_file(exercise).exercise
+    if stated.example is None:
+        raise click.ClickException(f"{exercise.id} has no small example.")
+    run = Run(exercise, submission, SEED)
+    _refuse_what_cannot_run(run, stated)
+    trial = _trial(Trial, stated)
+    try:
+        reply = run.call(stated, trial, run.inputs(trial), fill="zero", trace=True)
+    except ChildEnded:
+        raise click.ClickException(f"{stated.entry} did not come to its end. Next: {_judge(exercise)}") from None
+    except MachineFault as fault:
+        raise click.ClickException(f"{fault}. Next: course doctor") from None
+    finally:
+        run.end()
+    _show(exercise, stated, run, trial, reply, svg)
+
+
+def _judge(folder: Folder) -> str:
+    return f"pytest exercises/{folder.id} says what is wrong"
+
+
+def _trial(kind: type[Trial], exercise: Exercise) -> Trial:
+    from grader.reply import DTYPES
+
+    example = exercise.example
+    return kind(
+        "example", example.data, DTYPES[exercise.dtypes[0]], exercise.bound, example.constants,
+        arguments=exercise.arguments,
+    )  # fmt: skip
+
+
+def _refuse_what_cannot_run(run: Run, exercise: Exercise) -> None:
+    from grader.allowed import first_refused
+
+    if run.not_attempted:
+        raise click.ClickException(
+            f"The marked regions of {run.submission.path.name} are empty: there is nothing to show. "
+            f"Next: course open {run.folder.number}"
+        )
+    if run.submission.failure is not None or first_refused(run.submission.tree):
+        raise click.ClickException(f"{run.submission.path.name} cannot be run. Next: {_judge(run.folder)}")
+
+
+def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Reply, svg: Path | None) -> None:
+    from grader.learn.terminal import console
+    from grader.learn.touched import touched
+
+    if reply.error is not None or run.interpreter.load_failure is not None:
+        error = run.interpreter.load_failure or reply.error
+        what = f"{error.type}: {' '.join(error.message.split())}" if error.type else error.message
+        where = f" in line {error.line}" if error.line else ""
+        click.echo(f"It stopped{where}: {what or error.kind}")
+    shapes = _shapes(exercise, trial, reply)
+    grids = touched(reply.trace, shapes)
+    out = console()
+    grid = tuple(reply.launches[0].grid) if reply.launches else ()
+    out.print(f"{folder.id} on a small example: {trial.label}; grid {grid}", style="bold", markup=False)
+    _print_programs(out, reply, shapes)
+    for one in grids:
+        _print_grid(out, one)
+    out.print()
+    if reply.findings:
+        out.print(f"Some accesses are wrong and were left out: {_judge(folder)}.", markup=False)
+    if svg is not None:
+        _write_picture(svg, grids, f"{folder.id}: {trial.label}")
+        out.print(f"Picture: {svg}", markup=False, soft_wrap=True)
+    out.print(f"Next: pytest exercises/{folder.id}", markup=False, soft_wrap=True)
+
+
+def _shapes(exercise: Exercise, trial: Trial, reply: Reply) -> dict[str, tuple[int, ...]]:
+    shapes = {name: tuple(data.shape) for name, data in zip(exercise.arguments, trial.data)}
+    return {exercise.returns: tuple(reply.output.shape)} | shapes if reply.output is not None else shapes
+
+
+def _print_programs(out, reply: Reply, shapes: dict[str, tuple[int, ...]]) -> None:
+    from grader.learn.touched import in_words, verb_of
+
+    by_program: dict[tuple[int, tuple[int, ...]], list[tuple[str, int]]] = {}
+    for access in reply.trace:
+        words = in_words(access, shapes.get(access.argument, (1 << 62,)))
+        lines = by_program.setdefault((access.launch, tuple(access.program)), [])
+        lines.append((f"{verb_of(access)} {words}", access.line))
+    for (_, program), lines in list(by_program.items())[:MOST_PROGRAMS]:
+        out.print(f"\nprogram {program}", markup=False)
+        for words, line in lines:
+            out.print(f"  line {line:<4}{words}", markup=False)
+    if len(by_program) > MOST_PROGRAMS:
+        out.print(f"\n... and {len(by_program) - MOST_PROGRAMS} more programs")
+    idle = sum(launch.idle for launch in reply.launches)
+    if idle:
+        out.print(f"\n{idle} program{' does' if idle == 1 else 's do'} nothing.")
+
+
+def _print_grid(out, one: Touched) -> None:
+    from grader.pictures.programs import short
+
+    cells = [[short(one.of(row, column)) for column in range(one.columns)] for row in range(one.rows)]
+    width = max((len(cell) for line in cells for cell in line), default=1)
+    out.print(f"\n{one.name}, by the program that {one.verb} each element", markup=False)
+    for line in cells:
+        out.print("  " + " ".join(f"{cell:>{width}}" for cell in line), markup=False, soft_wrap=True)
+
+
+def _write_picture(path: Path, grids: list[Touched], title: str) -> None:
+    from grader.pictures.programs import programs_svg
+
+    try:
+        write_whole(path, programs_svg(grids, title))
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None

@@ -1,0 +1,123 @@
+"""course programs: what each program touches, in words, as a grid, as a picture."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from grader.exercise import all_folders, load_test_file
+from grader.learn.touched import in_words, touched
+from grader.protocol import TracedAccess
+from tests.learn.conftest import ROOT
+
+MUTANTS = ROOT / "tests" / "mutants"
+
+
+@pytest.mark.parametrize(
+    ("elements", "shape", "words"),
+    [
+        ([0, 1, 2, 3], (10,), "x[0:4]"),
+        ([8, 9, -1, -1], (10,), "x[8:10], 2 of 4 lanes masked off"),
+        ([7], (10,), "x[7]"),
+        ([-1], (10,), "nothing of x, 1 of 1 lane masked off"),
+        ([1, 2, 6, 7], (3, 5), "x[0:2, 1:3]"),
+        ([5, 10], (3, 5), "x[1:3, 0]"),
+        ([0, 6, 12], (3, 5), "x[0, 0], x[1, 1], x[2, 2] (3 elements)"),
+        ([0, 2, 4, 6, 8], (10,), "x[0], x[2], x[4], x[6], ... (5 elements)"),
+        ([3, 3, 3, 3], (10,), "x[3]"),
+    ],
+)
+def test_an_access_in_words(elements, shape, words):
+    assert in_words(TracedAccess("load", "x", elements=elements), shape) == words
+
+
+def test_elements_that_no_argument_has_are_left_out():
+    accesses = [TracedAccess("load", "x", program=[0], elements=[0, 99]), TracedAccess("load", "gone", elements=[0])]
+    (only,) = touched(accesses, {"x": (2,)})
+    assert only.programs == (((0,),), ())
+
+
+def test_every_exercise_has_a_small_example():
+    for folder in all_folders(ROOT):
+        example = load_test_file(folder).exercise.example
+        assert example is not None and max(max(data.shape) for data in example.data) <= 10
+
+
+def test_masked_lanes_loads_and_stores_of_a_right_kernel(course):
+    course.write("01_masked_add")
+    out = course.course("programs", "01").out
+    assert "01_masked_add on a small example: 10 fp32, BLOCK_N = 4; grid (3,)" in out
+    last = out.partition("program (2,)")[2].partition("\n\n")[0]
+    assert [line.split(maxsplit=2)[2] for line in last.strip().splitlines()] == [
+        "loads x[8:10], 2 of 4 lanes masked off",
+        "loads y[8:10], 2 of 4 lanes masked off",
+        "stores z[8:10], 2 of 4 lanes masked off",
+    ]
+    assert "z, by the program that stores each element\n  0 0 0 0 1 1 1 1 2 2\n" in out
+
+
+def test_tiles_that_nobody_or_several_write(course):
+    source = (MUTANTS / "02_strided_blocks/floor_grid.py").read_text()
+    course.file("02_strided_blocks").write_text(source)
+    out = course.course("programs", "02").out
+    assert "z, by the program that stores each element\n  0,0 0,0 0,0 0,0   .\n" in out
+    course.file("01_masked_add").write_text((MUTANTS / "01_masked_add/no_pid.py").read_text())
+    assert "  3x 3x 3x 3x  .  .  .  .  .  .\n" in course.course("programs", "01").out
+
+
+def test_wrong_accesses_are_pointed_to(course):
+    course.file("01_masked_add").write_text((MUTANTS / "01_masked_add/no_mask.py").read_text())
+    out = course.course("programs", "01").out
+    assert "Some accesses are wrong and were left out: pytest exercises/01_masked_add says what is wrong." in out
+    assert "stores z[8:10], 2 of 4 lanes masked off" in out
+
+
+def test_the_steps_of_a_loop_stand_in_their_order(course):
+    course.write("05_grouped_matmul")
+    first = course.course("programs", "05").out.partition("program (0,)\n")[2].partition("\n\n")[0]
+    assert [line.split(maxsplit=3)[3] for line in first.splitlines()] == [
+        "a[0:2, 0:2]", "b[0:2, 0:2]", "a[0:2, 2], 2 of 4 lanes masked off", "b[2, 0:2], 2 of 4 lanes masked off",
+        "c[0:2, 0:2]",
+    ]  # fmt: skip
+
+
+def test_the_picture_names_the_programs_of_each_element(course):
+    course.write("04_transpose")
+    done = course.course("programs", "04", "--svg", "programs.svg")
+    assert "Picture: programs.svg" in done.out
+    root = ET.parse(course.path / "programs.svg").getroot()
+    svg = "{http://www.w3.org/2000/svg}"
+    told = [group.find(f"{svg}title").text for group in root.iter(f"{svg}g")]
+    assert len(told) == 30 and told[:5] == ["(0, 0)"] * 4 + ["(0, 1)"] and told[15:18] == ["(0, 0)", "(0, 0)", "(1, 0)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "are empty: there is nothing to show. Next: course open 01"),
+        ("def f(:", "masked_add.py cannot be run. Next: pytest exercises/01_masked_add says what is wrong"),
+    ],
+)
+def test_what_cannot_be_shown_is_one_sentence(course, text, sentence):
+    path = course.file("01_masked_add")
+    path.write_text(text + path.read_text())
+    done = course.course("programs", "01")
+    assert done.status == 1 and sentence in done.err
+
+
+def test_a_file_that_imports_what_it_may_not_is_not_run(course):
+    course.file("01_masked_add").write_text("import os\n" + course.solution("01_masked_add"))
+    assert "masked_add.py cannot be run." in course.course("programs", "01").err
+
+
+def test_a_kernel_that_raises_shows_what_came_before(course):
+    course.write("01_masked_add", "tl.store(z_ptr + offsets, x + y", "tl.store(z_ptr + offsets, x + tl.nonsense(y)")
+    out = course.course("programs", "01").out
+    assert "It stopped in line 18: AttributeError" in out and "loads x[0:4]" in out
+
+
+def test_a_kernel_that_does_not_end(course):
+    course.write("01_masked_add", "    z = torch.empty_like(x)", "    while True: pass")
+    done = course.course("programs", "01")
+    assert done.status == 1 and "masked_add did not come to its end." in done.err
