@@ -20,6 +20,7 @@ COMMANDS = {
     "solution": "grader.learn.solution:solution",
     "reset": "grader.learn.reset:reset",
     "programs": "grader.learn.programs:programs",
+    "inspect": "grader.learn.inspection:inspect_kernel",
     "report": "grader.learn.page:report",
     "doctor": "grader.doctor:doctor",
     "check": "grader.author.commands:check",

@@ -82,7 +82,8 @@ def facts_of(kernel: Kernel, filename: str) -> Facts:
     return facts
 
 
-def _accesses(ptx: str, filename: str) -> Iterator[Access]:
+def ptx_lines(ptx: str, filename: str) -> Iterator[tuple[int, str]]:
+    """Each row of the text with its line in the submission, 0 if unknown; rows that only tell lines are left out."""
     own = {number for number, path in FILE.findall(ptx) if path.rpartition("/")[2] == filename}
     line, places = 0, 0  # places: seen in this piece of inline assembly
     for text in ptx.splitlines():
@@ -93,18 +94,43 @@ def _accesses(ptx: str, filename: str) -> Iterator[Access]:
             if places < 2:  # the lines of one piece are numbered on, as if the source had them: only the first is right
                 line = next((int(at) for number, at in (inner, outer) if number in own), line)
             places += places > 0
-        elif found := ACCESS.search(text):
+        else:
+            yield line, text
+
+
+def without_counted_lines(ptx: str) -> str:
+    """The text without the lines that inline assembly counts on by itself, which are none of the submission's."""
+    rows, places = [], 0
+    for text in ptx.splitlines(keepends=True):
+        if "inline asm" in text:
+            places = 1 if "begin" in text else 0
+        elif places and PLACE.match(text):
+            places += 1
+        if places < 3 or not PLACE.match(text):
+            rows.append(text)
+    return "".join(rows)
+
+
+def _accesses(ptx: str, filename: str) -> Iterator[Access]:
+    for line, text in ptx_lines(ptx, filename):
+        if found := ACCESS.search(text):
             yield Access("load" if found[1] == "ld" else "store", int(found[2] or 1) * int(found[3]) // 8, line)
         elif found := ASYNC_COPY.search(text):
             yield Access("load", int(found[1], 0), line)
 
 
+def mlir_lines(text: str, filename: str) -> dict[str, int]:
+    """The line in the submission of each location that a text of Triton's names, such as #loc5; 0 if there is none."""
+    lines = {name: int(line) for name, path, line in LOCATION.findall(text) if path.rpartition("/")[2] == filename}
+    aliases = {name: (inner, outer) for name, inner, outer in ALIAS.findall(text)}
+    return {name: _line_of(name, lines, aliases) for name in (*lines, *aliases)}
+
+
 def _tile_bytes_by_line(ttgir: str, filename: str) -> dict[int, int]:
-    lines = {name: int(line) for name, path, line in LOCATION.findall(ttgir) if path.rpartition("/")[2] == filename}
-    aliases = {name: (inner, outer) for name, inner, outer in ALIAS.findall(ttgir)}
+    lines = mlir_lines(ttgir, filename)
     found: dict[int, int] = {}
     for shape, bits, location in TILE.findall(ttgir):
-        line = _line_of(location, lines, aliases)
+        line = lines.get(location, 0)
         size = math.prod(int(number) for number in shape.split("x")) * int(bits) // 8
         found[line] = max(size, found.get(line, 0))
     return found

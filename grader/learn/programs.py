@@ -33,6 +33,7 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
     """
     from grader.child_process import ChildEnded
     from grader.exercise import load_test_file
+    from grader.learn.terminal import busy
     from grader.nursery import MachineFault
     from grader.run import Run, Trial
 
@@ -43,7 +44,8 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
     _refuse_what_cannot_run(run, stated)
     trial = _trial(Trial, stated)
     try:
-        reply = run.call(stated, trial, run.inputs(trial), fill="zero", trace=True)
+        with busy("Running ..."):
+            reply = run.call(stated, trial, run.inputs(trial), fill="zero", trace=True)
     except ChildEnded:
         raise click.ClickException(f"{stated.entry} did not come to its end. Next: {_judge(exercise)}") from None
     except MachineFault as fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from datetime import datetime
@@ -18,6 +19,11 @@ def console() -> Console:
     made = Console(highlight=False, emoji=False, markup=True)
     made.width = min(made.width, WIDEST) if sys.stdout.isatty() else int(os.environ.get("COLUMNS", WIDEST))
     return made
+
+
+def busy(what: str) -> contextlib.AbstractContextManager:
+    """Says on a terminal that something takes a moment; silent in a pipe."""
+    return console().status(what) if sys.stdout.isatty() else contextlib.nullcontext()
 
 
 def shown(path: Path) -> str:

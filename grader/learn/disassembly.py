@@ -1,0 +1,73 @@
+"""Machine code as text, by the tools that come with Triton. Nothing of it is run.
+
+Loads and stores are inline assembly, whose rows the compiler numbers on as if they were the kernel's own lines; in the
+machine code a load may then seem to stem from lines below it. Assembled once more from PTX without these numbers, the
+same instructions have the right lines. Should they not be the same, the machine code is shown as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.gpu.facts import without_counted_lines
+from grader.learn.levels import instructions
+
+LIMIT = 30  # seconds
+ASSEMBLERS = ("ptxas-blackwell", "ptxas")
+NO_FILE = ""  # no line belongs to it: what is compared are instructions alone
+
+
+class NotDisassembled(Exception):
+    """The message is a sentence for the learner."""
+
+
+def disassembled(cubin: bytes, ptx: str) -> str:
+    """nvdisasm's text of the machine code, with line information."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(cubin)
+        text = _read(path)
+        for again in _assembled_again(without_counted_lines(ptx), Path(folder)):
+            if instructions("sass", again, NO_FILE) == instructions("sass", text, NO_FILE):
+                return again
+    return text
+
+
+def _assembled_again(ptx: str, folder: Path) -> Iterator[str]:
+    """By each of the assemblers that Triton brings; which of them it used differs between its releases."""
+    source, target = folder / "again.ptx", folder / "again.cubin"
+    source.write_text(ptx, encoding="utf-8")
+    architecture = next((row.split()[1].rstrip(",") for row in ptx.splitlines() if row.startswith(".target")), "")
+    for tool in ASSEMBLERS:
+        for options in ([], ["--regAllocOptLevel=2"]):
+            with contextlib.suppress(NotDisassembled):
+                _output(tool, "-lineinfo", *options, f"--gpu-name={architecture}", str(source), "-o", str(target))
+                yield _read(target)
+
+
+def _read(path: Path) -> str:
+    return _output("nvdisasm", "-g", "-c", str(path))
+
+
+def _output(tool: str, *arguments: str) -> str:
+    try:
+        done = subprocess.run([_path_of(tool), *arguments], capture_output=True, text=True, timeout=LIMIT, check=True)
+    except (OSError, subprocess.SubprocessError):
+        raise NotDisassembled("The machine code could not be disassembled.") from None
+    return done.stdout
+
+
+def _path_of(tool: str) -> str:
+    """Where Triton keeps its tools, without importing it; else one on the path."""
+    found = importlib.util.find_spec("triton")
+    bundled = Path(found.origin).parent / "backends/nvidia/bin" / tool if found and found.origin else None
+    path = str(bundled) if bundled and bundled.exists() else shutil.which(tool)
+    if path is None:
+        raise NotDisassembled(f"Machine code needs {tool}, which this Triton does not bring.")
+    return path

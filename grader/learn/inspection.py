@@ -1,0 +1,223 @@
+"""`course inspect`: what Triton makes of a kernel, without a GPU: resources, every level of code, the launch."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.choice import EXERCISE
+from grader.exercise import Folder
+from grader.learn.levels import LEVELS, READING, instructions
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from grader.gpu.plan import Kernel, Plan, PlannedLaunch
+    from grader.run import Run
+
+NAMES = {"ttir": "Triton IR", "ttgir": "Triton GPU IR", "llir": "LLVM IR", "ptx": "PTX", "sass": "machine code"}
+
+
+@dataclass
+class Compiled:
+    """What a test compiles: its name and what it hands to `compiled`."""
+
+    test: str
+    data: tuple
+    constants: dict[str, int]
+
+
+@click.command("inspect", short_help="what Triton makes of your kernel: code, registers, launch")
+@click.argument("exercise", type=EXERCISE, metavar="NN")
+@click.option("--ir", "level", type=click.Choice(LEVELS), help="show the code at this level, beside your lines")
+@click.option("--meta", is_flag=True, help="show how the kernel is launched: grid, warps, parameters")
+@click.option("--submission", metavar="PATH", help="show this file instead of yours")
+@click.option("--target", metavar="sm_NN", help="the GPU generation to compile for (default: sm_90)")
+def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: str | None, target: str | None) -> None:
+    """Compiles your kernel as one of the tests asks, and shows what became of it. No GPU is needed.
+
+    Without --ir it shows what the kernel uses up. The levels, from your code to the machine's: ttir, ttgir, llir,
+    ptx, sass.
+
+    \b
+    Example:  course inspect 03 --ir ptx
+    """
+    from grader.exercise import load_test_file
+    from grader.gpu.models import DEFAULT_TARGET, MODELS
+    from grader.learn.terminal import busy
+    from grader.run import Run
+
+    target = target or DEFAULT_TARGET
+    if target not in MODELS:
+        raise click.ClickException(f"There is no target {target!r}: it is one of {', '.join(MODELS)}.")
+    module = load_test_file(exercise)
+    run = Run(exercise, submission, seed=0, target=target)
+    _refuse_what_cannot_run(run)
+    with busy("Compiling ..."):
+        plan, case = _plan(run, module, level)
+    launches = list(plan.launches())
+    if not launches:
+        raise click.ClickException(f"{module.exercise.entry} launched no kernel. Next: {_judge(exercise)}")
+    _show(run, plan, launches, case, level, meta)
+
+
+def _judge(folder: Folder) -> str:
+    return f"pytest exercises/{folder.id} says what is wrong"
+
+
+def _refuse_what_cannot_run(run: Run) -> None:
+    from grader.allowed import first_refused
+
+    name = run.submission.path.name
+    if run.not_attempted:
+        raise click.ClickException(
+            f"The marked regions of {name} are empty: there is nothing to show. Next: course open {run.folder.number}"
+        )
+    if run.submission.failure is not None or first_refused(run.submission.tree):
+        raise click.ClickException(f"{name} cannot be run. Next: {_judge(run.folder)}")
+
+
+def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, Compiled]:
+    from grader.child_process import ChildEnded
+    from grader.gpu.plan import BadPlan
+    from grader.nursery import MachineFault
+    from grader.reply import DTYPES
+    from grader.run import Trial
+
+    stated, case = module.exercise, _compiled_case(module, run.folder)
+    trial = Trial(case.test, case.data, DTYPES[stated.dtypes[0]], stated.bound, case.constants)
+    texts = {"ptx", "ttgir", *([level] if level and level != "sass" else [])}
+    try:
+        plan = run.plan(stated, trial, texts=tuple(sorted(texts)))
+    except (ChildEnded, BadPlan) as error:
+        said = str(error) if isinstance(error, BadPlan) else f"{stated.entry} did not come to its end"
+        raise click.ClickException(f"{said.rstrip('.')}. Next: {_judge(run.folder)}") from None
+    except MachineFault as fault:
+        raise click.ClickException(f"{fault}. Next: course doctor") from None
+    finally:
+        run.end()
+    failure = run.compiler.load_failure or plan.error
+    if failure is not None or plan.refusals:
+        said = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
+        where = f" in line {failure.line}" if failure and failure.line else ""
+        raise click.ClickException(f"It does not compile{where}: {said.rstrip('.')}. Next: {_judge(run.folder)}")
+    return plan, case
+
+
+def _compiled_case(module: ModuleType, folder: Folder) -> Compiled:
+    """The first call that a test of the exercise compiles."""
+    found: list[Compiled] = []
+    for name, test in vars(module).items():
+        if name.startswith("test_") and "compiled" in inspect.signature(test).parameters:
+
+            def note(*data, test=name, **options) -> None:
+                constants = {key: value for key, value in options.items() if key.isupper()}
+                found.append(Compiled(test, data, constants))
+
+            test(note)
+    if not found:
+        raise click.ClickException(f"No test of {folder.id} compiles a kernel.")
+    return found[0]
+
+
+# ---- what is shown ------------------------------------------------------------------------------------------------
+
+
+def _show(run: Run, plan: Plan, launches: list[PlannedLaunch], case: Compiled, level: str | None, meta: bool) -> None:
+    from grader.learn.terminal import console
+
+    out = console()
+    sizes = ", ".join(dict.fromkeys(data.label for data in case.data))
+    out.print(f"{run.folder.id}, {sizes}, compiled for {run.model.target} ({run.model.name})", style="bold",
+              markup=False)  # fmt: skip
+    for number in dict.fromkeys(launch.kernel for launch in launches):
+        kernel = plan.kernels[number]
+        out.print(f"\n{kernel.name}", style="bold", markup=False)
+        if level:
+            _show_level(out, run, kernel, level)
+        else:
+            _show_resources(out, run, kernel)
+    if meta:
+        for launch in launches:
+            _show_launch(out, plan, launch)
+    out.print()
+    out.print(_next(run.folder, level, meta), markup=False, soft_wrap=True)
+
+
+def _show_resources(out, run: Run, kernel: Kernel) -> None:
+    from grader.gpu.facts import facts_of
+
+    facts = facts_of(kernel, run.filename)
+    widths = {}
+    for access in facts.accesses:
+        widths.setdefault((access.kind, access.bytes, access.line), []).append(access)
+    spilled = f"; {facts.stack_bytes} bytes spilled to memory" if facts.stack_bytes else ", none spilled"
+    blocks = facts.blocks_per_multiprocessor(run.model.shared_per_multiprocessor)
+    rows = [
+        ("warps", f"{facts.warps}: {32 * facts.warps} threads work on a program"),
+        ("registers", f"{facts.registers} of 255 per thread{spilled}"),
+        ("shared memory", f"{facts.shared} of {run.model.shared_per_block} bytes per program"),
+        ("at a time", f"{blocks} program{'' if blocks == 1 else 's'} per multiprocessor"),
+        ("products", facts.tensor_cores or "none on tensor cores"),
+        ("stages", f"{facts.stages}; {facts.async_copies + facts.tma_copies} asynchronous copies in the code"),
+    ]
+    for name, text in rows:
+        out.print(f"  {name:<15}{text}", markup=False, soft_wrap=True)
+    for (kind, size, line), accesses in widths.items():
+        where = f"line {line}" if line else "no line"
+        out.print(f"  {where:<15}{len(accesses)} {kind}s of {size} bytes per thread", markup=False, soft_wrap=True)
+
+
+def _show_level(out, run: Run, kernel: Kernel, level: str) -> None:
+    text = _machine_code(run, kernel) if level == "sass" else kernel.texts.get(level, "")
+    out.print(READING[level], markup=False)
+    out.print()
+    before = 0
+    for instruction in instructions(level, text, run.filename):
+        if instruction.line not in (0, before):
+            out.print(f"{instruction.line:>4}  {run.submission.line(instruction.line)}", style="cyan", markup=False,
+                      soft_wrap=True)  # fmt: skip
+            before = instruction.line
+        number = f"{instruction.line}" if instruction.line else ""
+        out.print(f"{number:>4} | {_printable(instruction.text)}", markup=False, soft_wrap=True)
+
+
+def _machine_code(run: Run, kernel: Kernel) -> str:
+    from grader.learn.disassembly import NotDisassembled, disassembled
+
+    try:
+        return disassembled(kernel.code, kernel.texts["ptx"])
+    except NotDisassembled as error:
+        raise click.ClickException(f"{error} Next: course inspect {run.folder.number} --ir ptx") from None
+
+
+def _printable(text: str) -> str:
+    """What a child sent may hold control characters."""
+    return "".join(c if c.isprintable() else "?" for c in text.expandtabs(8))
+
+
+def _show_launch(out, plan: Plan, launch: PlannedLaunch) -> None:
+    kernel = plan.kernels[launch.kernel]
+    out.print(f"\nLaunch of {kernel.name} in line {launch.line}", style="bold", markup=False)
+    grid = " x ".join(map(str, launch.grid))
+    out.print(f"  grid            {grid} programs", markup=False)
+    out.print(f"  num_warps       {kernel.warps}\n  num_stages      {kernel.stages}\n  num_ctas        {kernel.ctas}")
+    out.print(f"  shared          {kernel.shared} bytes")
+    for parameter in launch.parameters:
+        value = parameter.value
+        if parameter.type in ("pointer", "tensormap"):
+            value = "null" if parameter.buffer < 0 else f"{plan.buffers[parameter.buffer].name} + {parameter.offset}"
+        out.print(f"  {parameter.name:<16}{parameter.type:<9}{value}", markup=False, soft_wrap=True)
+    out.print("  What is not listed was known to the compiler: constexpr arguments, and integers equal to 1.")
+
+
+def _next(folder: Folder, level: str | None, meta: bool) -> str:
+    if level is None:
+        return f"Next: course inspect {folder.number} --ir ttir" + ("" if meta else ", or --meta for the launch")
+    if level == LEVELS[-1]:
+        return f"Next: course inspect {folder.number} sums up what it uses"
+    following = LEVELS[LEVELS.index(level) + 1]
+    return f"Next: course inspect {folder.number} --ir {following} shows the {NAMES[following]}"

@@ -1,0 +1,104 @@
+"""course inspect: each level of code beside the learner's lines, resources, the launch."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.learn.levels import LEVELS, READING, Instruction, instructions
+from tests.learn.conftest import ROOT
+
+MUTANTS = ROOT / "tests" / "mutants"
+LOAD = {"ttir": "tt.load", "ttgir": "tt.load", "llir": "ld.global", "ptx": "ld.global.v4", "sass": "LDG.E.128"}
+STORE = {"ttir": "tt.store", "ttgir": "tt.store", "llir": "st.global", "ptx": "st.global.v4", "sass": "STG.E.128"}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_loads_and_stores_stand_beside_their_lines(course, level):
+    course.write("03_softmax")
+    lines = course.file("03_softmax").read_text().splitlines()
+    out = course.course("inspect", "03", "--ir", level).out
+    for word, call in ((LOAD[level], "tl.load("), (STORE[level], "tl.store(")):
+        number = next(n for n, line in enumerate(lines, 1) if call in line)
+        found = [line for line in out.splitlines() if word in line and " | " in line]
+        assert found and all(line.split("|")[0].strip() == str(number) for line in found), found
+        assert f"{number:>4}  {lines[number - 1].strip()}" in out
+    assert READING[level][:30] in out and "\t" not in out
+
+
+def test_what_a_kernel_uses(course):
+    course.write("05_grouped_matmul")
+    out = course.course("inspect", "05").out
+    assert "05_grouped_matmul, 4096 x 4096, compiled for sm_90 (NVIDIA H200)" in out
+    assert "warps          8: 256 threads work on a program" in out and "none spilled" in out
+    assert "shared memory  147456 of 232448 bytes per program" in out and "products       wgmma" in out
+    assert out.strip().endswith("Next: course inspect 05 --ir ttir, or --meta for the launch")
+
+
+def test_how_a_kernel_is_launched(course):
+    course.write("01_masked_add")
+    out = course.course("inspect", "01", "--meta").out
+    words = [line.split() for line in out.partition("Launch of masked_add_kernel in line")[2].splitlines()]
+    assert ["grid", "1024", "x", "1", "x", "1", "programs"] in words
+    assert ["x_ptr", "pointer", "x", "+", "0"] in words and ["N", "i32", "1048576"] in words
+
+
+def test_another_gpu(course):
+    course.write("01_masked_add")
+    assert "compiled for sm_80 (NVIDIA A100)" in course.course("inspect", "01", "--target", "sm_80").out
+    wrong = course.course("inspect", "01", "--target", "sm_1")
+    assert wrong.status == 1 and "There is no target 'sm_1': it is one of sm_" in wrong.err
+
+
+@pytest.mark.parametrize(
+    ("mutant", "sentence"),
+    [
+        ("break_in_kernel", "It does not compile in line"),
+        ("too_many_warps", "Next: pytest exercises/01_masked_add says what is wrong"),
+        ("torch_adds", "It does not compile in line 26: the operator + is refused here"),
+    ],
+)
+def test_what_does_not_compile_is_one_sentence(course, mutant, sentence):
+    course.file("01_masked_add").write_text((MUTANTS / "01_masked_add" / f"{mutant}.py").read_text())
+    done = course.course("inspect", "01")
+    assert done.status == 1 and sentence in done.err
+
+
+def test_an_empty_region_is_one_sentence(course):
+    done = course.course("inspect", "01")
+    assert done.status == 1 and "there is nothing to show. Next: course open 01" in done.err
+
+
+# ---- reading debug information ------------------------------------------------------------------------------------
+
+
+def test_inlined_library_code_belongs_to_the_line_that_calls_it():
+    llvm = """\
+define void @kernel() {
+  %1 = add i32 1, 2, !dbg !5
+  %2 = add i32 1, 2, !dbg !7
+  ret void
+}
+!1 = !DIFile(filename: "mine.py", directory: "/x")
+!2 = !DIFile(filename: "standard.py", directory: "/y")
+!3 = distinct !DISubprogram(name: "kernel", scope: !1, file: !1, line: 1)
+!4 = distinct !DILexicalBlockFile(scope: !3, file: !2, discriminator: 0)
+!5 = !DILocation(line: 10, column: 1, scope: !3)
+!6 = !DILocation(line: 20, column: 1, scope: !3)
+!7 = !DILocation(line: 300, column: 1, scope: !4, inlinedAt: !6)
+"""
+    assert [i.line for i in instructions("llir", llvm, "mine.py")] == [0, 10, 20, 0, 0]
+
+
+def test_ptx_ends_where_debug_sections_begin():
+    ptx = '.file 1 "/x/mine.py"\n.loc 1 7 0\n  add.s32 %r1, %r2, 1;  // note\n$L__tmp3:\n.section .debug_info\n junk\n'
+    assert instructions("ptx", ptx, "mine.py") == [Instruction(7, "  add.s32 %r1, %r2, 1;")]
+
+
+def test_machine_code_of_other_files_keeps_the_last_line():
+    sass = (
+        '//## File "/x/mine.py", line 4\n        /*0000*/   MOV R1, R2 ;\n'
+        '//## File "/y/standard.py", line 90\n        /*0010*/   EXIT ;\n.L_x_0:\n  .byte 1\n'
+    )
+    assert instructions("sass", sass, "mine.py") == [
+        Instruction(4, "0000  MOV R1, R2"), Instruction(4, "0010  EXIT"), Instruction(0, ".L_x_0:")
+    ]  # fmt: skip
