@@ -28,7 +28,7 @@ class TrafficLimits:
 def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
     """`reply` comes from a call that counted its traffic and gave the right values."""
     verdict = _judged(reply, limits, exercise, at_once)
-    verdict.figures = _figures(reply, limits, exercise)
+    verdict.figures |= _figures(reply, limits, exercise)
     return verdict
 
 

@@ -24,6 +24,8 @@ SAYS_ITSELF = {
     "wrong-result-type", "no-launch", "torch-did-it", "python-and", "input-changed", "stateful", "uninitialised-read",
     "wrong-operand", "wrong-operation", "input-passed-through", "low-precision", "traffic", "race", "rounded-operands",
     "exp2", "logarithm", "constant", "unchanged", "wrong-values",
+    "does-not-compile", "does-not-fit", "not-allowed", "other-launches", "spills", "scalar-access", "not-pipelined",
+    "no-tensor-cores", "scattered",
 }  # fmt: skip
 
 

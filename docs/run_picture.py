@@ -1,0 +1,56 @@
+"""Makes docs/run.svg, the picture of a run in the README, from what pytest really prints: python docs/run_picture.py"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import CONSOLE_SVG_FORMAT, Console
+from rich.text import Text
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURE = ROOT / "docs" / "run.svg"
+COMMAND = "pytest exercises/03_softmax"
+SEED = "20"
+WIDTH = 120
+
+
+def printed() -> str:
+    """The output, colours included, for a softmax that loads the lanes past the end of a row as 0."""
+    with tempfile.TemporaryDirectory() as folder:
+        course = Path(folder)
+        for name in ("exercises", "solutions", "hints"):
+            shutil.copytree(ROOT / name, course / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", course)
+        solution = (course / "solutions/03_softmax/softmax.py").read_text()
+        lines = [line for line in solution.splitlines(keepends=True) if " SOLUTION\n" not in line]
+        wrong = "".join(lines).replace('other=-float("inf")', "other=0.0")
+        (course / "exercises/03_softmax/softmax.py").write_text(wrong)
+        arguments = [*COMMAND.split()[1:], "--color=yes", "--seed", SEED]
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", *arguments],
+            cwd=course,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "COLUMNS": str(WIDTH)},
+        ).stdout
+
+
+def picture(text: str) -> str:
+    """The output as an SVG terminal, which fetches no font from anywhere."""
+    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
+    console.print(f"$ {COMMAND}", style="bold")
+    console.print(Text.from_ansi(text.strip("\n")), soft_wrap=True)
+    form = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    return console.export_svg(title=COMMAND, code_format=form, unique_id="run")
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(picture(printed()), encoding="utf-8")
+    print(f"{PICTURE.relative_to(ROOT)}: {PICTURE.stat().st_size / 1000:.0f} kB")
