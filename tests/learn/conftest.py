@@ -29,8 +29,10 @@ class Finished:
 class Course:
     """One learner's working copy."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, made: bool = False) -> None:
         self.path = path
+        if made:
+            return
         for name in ("exercises", "solutions", "hints"):
             shutil.copytree(ROOT / name, path / name, ignore=shutil.ignore_patterns("__pycache__"))
 
@@ -72,6 +74,34 @@ class Course:
         return (self.path / "progress.txt").read_text()
 
 
+# What the learner with a history has tried: 01 is right, the others are wrong, each in its own way.
+WRONG = {
+    "02_strided_blocks": "floor_grid",
+    "03_softmax": "pad_zero",
+    "04_transpose": "pids_not_exchanged",
+    "05_grouped_matmul": "row_major_order",
+}
+
+
 @pytest.fixture
 def course(tmp_path) -> Course:
+    """A fresh copy: nothing was tried."""
     return Course(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def history(tmp_path_factory) -> Course:
+    """All five exercises were tried once; not to be changed."""
+    course = Course(tmp_path_factory.mktemp("history"))
+    course.write("01_masked_add")
+    for id, mutant in WRONG.items():
+        shutil.copy(ROOT / "tests" / "mutants" / id / f"{mutant}.py", course.file(id))
+    course.pytest("exercises")
+    return course
+
+
+@pytest.fixture
+def tried(history, tmp_path) -> Course:
+    """A copy of the course in which all five exercises were tried once."""
+    shutil.copytree(history.path, tmp_path / "tried")
+    return Course(tmp_path / "tried", made=True)
