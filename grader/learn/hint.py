@@ -106,7 +106,9 @@ def _print_passage(out, text: str, fits: bool) -> None:
 
 
 def _next(folder: Folder, hints: Hints, level: int, cause: str) -> str:
-    edit = f"Next: try again with pytest exercises/{folder.id}."
+    from grader.learn.terminal import shown
+
+    edit = f"Next: try again with pytest {shown(folder.path)}."
     if level < len(hints.levels):
         fitting = hints.level_for(cause, level) if cause else 0
         about = f", and hint {fitting} speaks of your last run" if fitting > level else ""

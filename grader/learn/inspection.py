@@ -65,7 +65,9 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
 
 
 def _judge(folder: Folder) -> str:
-    return f"pytest exercises/{folder.id} says what is wrong"
+    from grader.learn.terminal import shown
+
+    return f"pytest {shown(folder.path)} says what is wrong"
 
 
 def _refuse_what_cannot_run(run: Run) -> None:

@@ -56,7 +56,9 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
 
 
 def _judge(folder: Folder) -> str:
-    return f"pytest exercises/{folder.id} says what is wrong"
+    from grader.learn.terminal import shown
+
+    return f"pytest {shown(folder.path)} says what is wrong"
 
 
 def _trial(kind: type[Trial], exercise: Exercise) -> Trial:
@@ -82,7 +84,7 @@ def _refuse_what_cannot_run(run: Run, exercise: Exercise) -> None:
 
 
 def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Reply, svg: Path | None) -> None:
-    from grader.learn.terminal import console
+    from grader.learn.terminal import console, shown
     from grader.learn.touched import touched
 
     if reply.error is not None or run.interpreter.load_failure is not None:
@@ -104,7 +106,7 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
     if svg is not None:
         _write_picture(svg, grids, f"{folder.id}: {trial.label}")
         out.print(f"Picture: {svg}", markup=False, soft_wrap=True)
-    out.print(f"Next: pytest exercises/{folder.id}", markup=False, soft_wrap=True)
+    out.print(f"Next: pytest {shown(folder.path)}", markup=False, soft_wrap=True)
 
 
 def _shapes(exercise: Exercise, trial: Trial, reply: Reply) -> dict[str, tuple[int, ...]]:

@@ -94,7 +94,7 @@ class Watcher:
         self.seen[folder] = _stamp(folder.learner_file)
         if sys.stdout.isatty():
             click.clear()
-        click.secho(f"{folder.id}: judging ...", dim=True)
+        _dim(f"{folder.id}: judging ...")
         self.running, self.standby = self.standby or WarmRun(), None
         self.running.start([os.path.relpath(folder.path)])
 
@@ -109,7 +109,7 @@ class Watcher:
     def _prompt(self) -> None:
         click.echo(f"\nWaiting for {os.path.relpath(self.exercise.learner_file)} to be saved.")
         if sys.stdin.isatty():
-            click.secho(KEYS, dim=True)
+            _dim(KEYS)
 
     def _hint(self) -> None:
         click.echo()
@@ -126,6 +126,12 @@ class Watcher:
             self._prompt()
         else:
             self._run(following)
+
+
+def _dim(text: str) -> None:
+    from grader.learn.terminal import console
+
+    console().print(text, style="dim", markup=False)
 
 
 def _stamp(path: Path) -> Stamp | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -150,6 +151,27 @@ def test_leaving_at_once_leaves_nothing_behind(course, watching):
     screen.press("\x03")
     screen.until_gone()
     screen.assert_nothing_left()
+
+
+def test_without_a_terminal_it_watches_all_the_same(course):
+    from tests.learn.conftest import COURSE
+
+    watch = subprocess.Popen([COURSE, "watch", "05"], cwd=course.path, env=course.environment(), text=True,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    try:
+        lines = []
+        while not (lines and lines[-1].startswith("Waiting for ")):
+            lines.append(watch.stdout.readline())
+            assert lines[-1], lines
+        watch.send_signal(signal.SIGINT)
+        rest = watch.stdout.read()
+        assert watch.wait(20) == 0
+    finally:
+        watch.kill()
+    out = "".join(lines) + rest
+    assert (
+        "05 grouped_matmul   not attempted" in out and "\x1b" not in out and "Traceback" not in out and KEYS not in out
+    )
 
 
 def test_the_terminal_is_put_back(course, watching):
