@@ -40,6 +40,7 @@ CALL_SENTENCES = {
 PLAIN_WORDS = {
     "'int' object is not iterable": "Line {line} indexes a pointer or loops over a tile as Python does: elements are "
     "loaded with tl.load(pointer + offsets).",
+    "'range' object has no attribute": "Python's range is no tile: tl.arange(0, BLOCK_N) makes one (line {line}).",
     "Unsupported ptr type": "tl.load and tl.store take pointers, such as x_ptr + offsets (line {line}): {message}.",
     "must be of type tl.constexpr": "tl.arange needs sizes known at compile time: a tl.constexpr such as BLOCK_N "
     "(line {line}).",

@@ -35,7 +35,7 @@ class Compiled:
 @click.option("--ir", "level", type=click.Choice(LEVELS), help="show the code at this level, beside your lines")
 @click.option("--meta", is_flag=True, help="show how the kernel is launched: grid, warps, parameters")
 @click.option("--submission", metavar="PATH", help="show this file instead of yours")
-@click.option("--target", metavar="sm_NN", help="the GPU generation to compile for (default: sm_90)")
+@click.option("--target", metavar="sm_NN", help="the GPU to compile for (default: the one here, else sm_90)")
 def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: str | None, target: str | None) -> None:
     """Compiles your kernel as one of the tests asks, and shows what became of it. No GPU is needed.
 
@@ -46,11 +46,11 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
     Example:  course inspect 03 --ir ptx
     """
     from grader.exercise import load_test_file
-    from grader.gpu.models import DEFAULT_TARGET, MODELS
+    from grader.gpu.models import MODELS, target_here
     from grader.learn.terminal import busy
     from grader.run import Run
 
-    target = target or DEFAULT_TARGET
+    target = target or target_here()
     if target not in MODELS:
         raise click.ClickException(f"There is no target {target!r}: it is one of {', '.join(MODELS)}.")
     module = load_test_file(exercise)
