@@ -48,7 +48,7 @@ SENTENCES = {
     "syntax error": (RIGHT.replace("mask = offsets < N", "mask = (offsets < N"), "is not valid Python"),
     "a range for a tile": (
         RIGHT.replace("tl.arange(0, BLOCK_N)", "range(BLOCK_N)"),
-        "Python's range is no tile: tl.arange(0, BLOCK_N) makes one (line 9).",
+        "Python's range is no tile: tl.arange(0, BLOCK_N) makes one (line 8).",
     ),
     "null byte": (RIGHT + "\0", "is not valid Python"),
     "import error": (

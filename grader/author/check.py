@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -11,18 +12,27 @@ from pathlib import Path
 
 from grader.author import proof
 from grader.exercise import Folder, marked_regions
+from grader.learn.hints import FITS
 
 MOST_STUB_LINES = 60
 LEAST_MUTANTS, LEAST_ACCEPTED = 10, 4
 ANNOUNCED = re.compile(r"(?:about )?(\d+) lines?\.")
 
 
-def check(folders: list[Folder], workers: int, say: Callable[[str], None]) -> int:
-    """Says one line per exercise and one per complaint; the number of complaints."""
+def check(
+    folders: list[Folder], workers: int, say: Callable[[str], None], begin: Callable[[int], Callable[[], None]]
+) -> int:
+    """Says one line per exercise and one per complaint; the number of complaints.
+
+    `begin` is told how many submissions there are, and gives what is called after each.
+    """
     context = get_context("spawn")  # fork would copy threads and locks of torch
     with ProcessPoolExecutor(workers, mp_context=context, initializer=proof.prepare) as pool:
         constants = {folder: pool.submit(_constants, folder) for folder in folders}
         running = {folder: [pool.submit(proof.run, item) for item in proof.proofs_of(folder)] for folder in folders}
+        one_done = begin(sum(map(len, running.values())))
+        for job in itertools.chain(*running.values()):
+            job.add_done_callback(lambda _: one_done())
         total = 0
         for folder, jobs in running.items():
             complaints = list(_static_complaints(folder)) + constants[folder].result()
@@ -88,7 +98,7 @@ def _stub_complaints(folder: Folder) -> Iterator[str]:
 
 
 def _hint_complaints(folder: Folder) -> Iterator[str]:
-    text = folder.hints_file.read_text(encoding="utf-8") if folder.hints_file.exists() else ""
+    text = FITS.sub("", folder.hints_file.read_text(encoding="utf-8") if folder.hints_file.exists() else "")
     parts = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
     titles = [part.splitlines()[0].strip() for part in parts]
     if titles != ["Hint 1", "Hint 2", "Hint 3", "Explanation"]:

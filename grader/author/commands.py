@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 
@@ -20,9 +21,24 @@ def check(exercises: tuple[str, ...], jobs: int) -> None:
     Example:  course check 03
     """
     _needs_nbgrader()
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     from grader.author.check import check as check_all
 
-    complaints = check_all(chosen(exercises), jobs, click.echo)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+
+    with Progress(*columns, transient=True, disable=not sys.stdout.isatty()) as progress:
+
+        def begin(total: int):
+            task = progress.add_task("submissions", total=total)
+            return lambda: progress.advance(task)
+
+        complaints = check_all(
+            chosen(exercises),
+            jobs,
+            lambda text: progress.console.print(text, markup=False, highlight=False, soft_wrap=True),
+            begin,
+        )
     click.echo(f"{complaints or 'No'} complaint{'s' * (complaints != 1)}.")
     raise SystemExit(1 if complaints else 0)
 

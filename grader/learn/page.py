@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,6 +64,7 @@ def report(output: Path | None) -> None:
     from grader.learn.terminal import console
 
     root = course_root()
+    _keep_caches_in(root)
     done, out = read_progress(root), console()
     folders = all_folders(root)
     if out.is_terminal:
@@ -73,6 +77,13 @@ def report(output: Path | None) -> None:
         raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None
     out.print(f"{path}: {path.stat().st_size / 1000:.0f} kB", markup=False, soft_wrap=True)
     out.print(f"Next: open it in a browser: {path.resolve().as_uri()}", markup=False, soft_wrap=True)
+
+
+def _keep_caches_in(root: Path) -> None:
+    """matplotlib's list of fonts goes to the course's own folder, not into the learner's home."""
+    with contextlib.suppress(OSError):
+        os.environ.setdefault("MPLCONFIGDIR", str(progress.state_folder(root) / "matplotlib"))
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def _page(sections: list[Section]) -> str:

@@ -12,6 +12,12 @@ def test_before_any_run(course):
     assert done.status == 0 and (course.path / "report.html").read_text().count("No run of it is known here.") == 5
 
 
+def test_it_leaves_the_home_alone_and_says_nothing_on_the_side(tried, tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    done = tried.course("report", HOME=str(home))
+    assert done.status == 0 and done.err == "" and list(home.iterdir()) == []
+
+
 def test_a_file_that_cannot_be_written(course):
     done = course.course("report", "--output", "no/such/folder/report.html")
     assert done.status == 1 and "cannot be written: No such file or directory." in done.err
