@@ -59,9 +59,10 @@ def as_json(grading: Grading, device: str) -> dict:
 
 
 def _tiles(grading: Grading) -> dict | None:
-    """The map of the diagnosed failure; of a pass, the one with the most tiles."""
-    mapped = [grading.diagnosis] if grading.diagnosis else grading.results
-    mapped = [test for test in mapped if test.verdict.tiles]
+    """The map of the diagnosed failure; where it has none, as a pass, the one with the most tiles."""
+    mapped = [test for test in grading.results if test.verdict.tiles]
+    if grading.diagnosis in mapped:
+        mapped = [grading.diagnosis]
     if not mapped:
         return None
     test = max(mapped, key=lambda test: test.verdict.tiles.count)

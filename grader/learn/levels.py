@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.gpu.facts import mlir_lines, ptx_lines
-
 LEVELS = ("ttir", "ttgir", "llir", "ptx", "sass")
 
 READING = {
@@ -57,6 +55,8 @@ MLIR_PLACE = re.compile(r"\s*loc\((?:(#loc\w*)|(?:[^()]|\([^()]*\))*)\)")
 
 
 def _mlir(text: str, filename: str) -> Iterator[Instruction]:
+    from grader.gpu.facts import mlir_lines  # imports torch, which the command's help can do without
+
     lines = mlir_lines(text, filename)
     for row in text.splitlines():
         if row.startswith("#loc") or not row.strip():
@@ -98,6 +98,8 @@ def _llvm_line(places: dict[str, tuple[int, bool, str]], number: str) -> int:
 
 
 def _ptx(text: str, filename: str) -> Iterator[Instruction]:
+    from grader.gpu.facts import ptx_lines
+
     for line, row in ptx_lines(text, filename):
         if row.strip().startswith(".section"):  # what follows serves debuggers
             return

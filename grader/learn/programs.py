@@ -138,7 +138,9 @@ def _print_grid(out, one: Touched) -> None:
 
     cells = [[short(one.of(row, column)) for column in range(one.columns)] for row in range(one.rows)]
     width = max((len(cell) for line in cells for cell in line), default=1)
-    out.print(f"\n{one.name}, by the program that {one.verb} each element", markup=False)
+    several = max((int(cell[:-1]) for line in cells for cell in line if cell.endswith("x")), default=0)
+    legend = f" ({several}x: {several} programs)" if several else ""
+    out.print(f"\n{one.name}, by the program that {one.verb} each element{legend}", markup=False)
     for line in cells:
         out.print("  " + " ".join(f"{cell:>{width}}" for cell in line), markup=False, soft_wrap=True)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,17 @@ SOLUTION_LINE = 'x = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=ma
 def test_every_command_has_help_with_an_example(course, name):
     done = course.course(name, "--help")
     assert done.status == 0 and f"Example:  course {name}" in done.out
+
+
+@pytest.mark.parametrize("arguments", [("status",), ("hint", "03"), ("--help",)])
+def test_what_has_to_answer_at_once_imports_nothing_heavy(course, arguments):
+    script = (
+        "import sys\nfrom grader.cli import main\ntry: main(sys.argv[1:], prog_name='course')\n"
+        "finally: print(sorted({'torch', 'triton', 'numpy', 'pytest', 'matplotlib'} & sys.modules.keys()))"
+    )
+    command = [sys.executable, "-c", script, *arguments]
+    done = subprocess.run(command, cwd=course.path, env=course.environment(), capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
 
 
 def test_help_lists_every_command(course):
