@@ -100,7 +100,8 @@ def _sentence_complaint(proof: Proof, message: str, again: str) -> str:
 
 
 def _hint_complaint(proof: Proof, cause: str) -> str:
-    if cause in SAYS_ITSELF or read_hints(Folder(proof.exercise)).level_for(cause, 0):
+    honest = proof.submission.parent.parent.name == "mutants"  # no hint leads out of a cheat
+    if not honest or cause in SAYS_ITSELF or read_hints(Folder(proof.exercise)).level_for(cause, 0):
         return ""
     return f"no hint speaks of its cause: mark a passage with <!-- fits: {cause} -->"
 
