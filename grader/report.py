@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import textwrap
 from pathlib import Path
@@ -18,6 +19,7 @@ WIDEST = 120
 MARKS = {PASS: ("pass", {"green": True}), FAIL: ("FAIL", {"red": True, "bold": True}), SKIPPED: ("-", {})}
 NAME_WIDTH = 52
 MOST_PRINTED_LINES = 6
+CODE_LINE = re.compile(r"Line \d+:  ")  # a sentence may begin with "Line" too
 
 
 def begin(writer, grading: Grading) -> None:
@@ -173,7 +175,7 @@ def _shown(path: Path) -> str:
 def _paragraph(writer, text: str) -> None:
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - 2
     lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
-    if text.startswith("Line "):
+    if CODE_LINE.match(text):
         lines = [text if len(text) <= WIDEST - 2 else f"{text[: WIDEST // 2]} ... {text[8 - WIDEST // 2 :]}"]
     elif text.startswith(("Again with", "Next:")):
         lines = [text]  # commands and paths stay in one piece

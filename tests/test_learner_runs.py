@@ -197,6 +197,14 @@ def test_what_the_file_prints_is_shown_and_shortened(course):
     assert "bytes in all; the rest is not shown." in shown
 
 
+def test_a_long_sentence_that_begins_with_a_line_is_wrapped_and_not_cut(course):
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    write(course, "01_masked_add", text.replace("x + y, mask", "x + tl.nonsense(y), mask"))
+    done = run("exercises/01_masked_add", cwd=course)
+    said = " ".join(done.out.split())
+    assert "Line 18: triton.language.nonsense is not allowed in a submission" in said and " ... " not in said
+
+
 def test_colour_is_off_where_nobody_sees_it(course):
     assert "\x1b" not in run("exercises/01_masked_add", cwd=course).out
 

@@ -113,9 +113,11 @@ def test_a_file_that_imports_what_it_may_not_is_not_run(course):
 
 
 def test_a_kernel_that_raises_shows_what_came_before(course):
-    course.write("01_masked_add", "tl.store(z_ptr + offsets, x + y", "tl.store(z_ptr + offsets, x + tl.nonsense(y)")
+    course.write(
+        "01_masked_add", "tl.store(z_ptr + offsets, x + y", "tl.store(z_ptr + offsets, x + tl.zeros((3, 5), tl.float32)"
+    )
     out = course.course("programs", "01").out
-    assert "It stopped in line 18: AttributeError" in out and "loads x[0:4]" in out
+    assert "It stopped in line 18: " in out and "loads x[0:4]" in out
 
 
 def test_a_kernel_that_does_not_end(course):
