@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 WIDEST = 120
 MARKS = {PASS: ("pass", {"green": True}), FAIL: ("FAIL", {"red": True, "bold": True}), SKIPPED: ("-", {})}
 NAME_WIDTH = 52
+SHOWN_LATER = ("error", "memory")  # kinds of a verdict
 MOST_PRINTED_LINES = 6
 CODE_LINE = re.compile(r"Line \d+:  ")  # a sentence may begin with "Line" too
 
@@ -135,9 +136,12 @@ def _next(grading: Grading) -> str:
         return "Next: course doctor"
     if grading.outcome == FAIL:
         worst = grading.diagnosis.verdict
-        where = f"line {worst.line} of " if worst.line else ""
         path = _shown(grading.run.submission.path)
-        return f"Next: edit {where}{path} and run it again.{_hint(grading)}"
+        if not worst.line:
+            return f"Next: edit {path} and run it again.{_hint(grading)}"
+        # The line of a bad access or of an exception is where a mistake shows, and not always where it was made.
+        then = "or what leads to it." if worst.kind in SHOWN_LATER else "and run it again."
+        return f"Next: edit line {worst.line} of {path} {then}{_hint(grading)}"
     if grading.outcome == INCOMPLETE:
         return f"Next: {_command(grading)} runs all tests."
     following = folder.next()

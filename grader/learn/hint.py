@@ -14,6 +14,9 @@ from grader.learn.standing import current_exercise, read_progress
 from grader.verdict import FAIL
 
 FITS = "> This speaks of your last run:"
+NOTHING_FITS = (
+    "No hint speaks of this: the sentence above is all there is to it. The hints are about the exercise's idea."
+)
 
 
 @click.command(short_help="the next hint; it knows your last failure")
@@ -76,6 +79,9 @@ def _print(folder: Folder, record: Record, hints: Hints, chosen: tuple[Hint, ...
     cause = record.cause if record.outcome == FAIL else ""
     if cause:
         _print_failure(out, folder)
+        if not any(cause in passage.causes for one in hints.levels for passage in one.passages):
+            out.print(NOTHING_FITS, style="yellow", markup=False)
+            out.print()
     for one in chosen:
         out.print(f"Hint {one.level} of {len(hints.levels)} for {folder.id}: {one.title}", style="bold", markup=False)
         for passage in one.passages:

@@ -31,7 +31,7 @@ Stamp = tuple[int, int, int]
 def watch(exercise: Folder | None) -> None:
     """Judges an exercise now and whenever you save its file; without NN, the one you work on.
 
-    After a pass it moves on to the next exercise. A file saved during a run is judged after it. Keys: h shows the
+    After the first pass it moves on to the next exercise. A file saved during a run is judged after it. Keys: h shows the
     next hint, n goes to the next exercise, r runs again, q quits.
 
     \b
@@ -58,6 +58,7 @@ class Watcher:
         self.unsettled: dict[Folder, Stamp | None] = {}  # each file as it was at the look before
         self.standby: WarmRun | None = WarmRun()
         self.running: WarmRun | None = None
+        self.was_passed = False  # the exercise, before this run: someone who comes back to it wants to stay
 
     def loop(self) -> None:
         self.seen = {folder: _stamp(folder.learner_file) for folder in self.folders}
@@ -92,6 +93,7 @@ class Watcher:
     def _run(self, folder: Folder) -> None:
         self.exercise = folder
         self.seen[folder] = _stamp(folder.learner_file)
+        self.was_passed = bool(read_progress(folder.root).of(folder.id).passed)
         if sys.stdout.isatty():
             click.clear()
         _dim(f"{folder.id}: judging ...")
@@ -101,7 +103,7 @@ class Watcher:
     def _ended(self, status: int) -> None:
         self.running, self.standby = None, WarmRun()
         following = self.exercise.next()
-        if status == 0 and following is not None:
+        if status == 0 and following is not None and not self.was_passed:
             self.exercise = following
             click.echo(f"Watching {following.id} now. Its lesson: course open {following.number}")
         self._prompt()
