@@ -45,6 +45,8 @@ def _refuse_files_that_run(folders: list[Folder], config: pytest.Config) -> None
     beside = [path if path.is_dir() else path.parent for path in beside] + [folder.path for folder in folders]
     exercises = {folder.path.parent for folder in folders}
     settings = config.inipath and config.inipath.resolve()
+    if settings in {folder.root / "pyproject.toml" for folder in folders}:
+        return  # the course's own
     if settings and (settings.parent in exercises or any(settings.is_relative_to(path) for path in beside)):
         raise pytest.UsageError(f"{settings}: settings beside an exercise change how it is graded. Remove the file.")
     for package in (path / "__init__.py" for path in (*exercises, *(folder.path for folder in folders))):

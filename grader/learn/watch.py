@@ -31,8 +31,8 @@ Stamp = tuple[int, int, int]
 def watch(exercise: Folder | None) -> None:
     """Judges an exercise now and whenever you save its file; without NN, the one you work on.
 
-    After the first pass it moves on to the next exercise. A file saved during a run is judged after it. Keys: h shows the
-    next hint, n goes to the next exercise, r runs again, q quits.
+    After the first pass it moves on to the next exercise. A file saved during a run is judged after it. Keys: h shows
+    the next hint, n goes to the next exercise, r runs again, q quits.
 
     \b
     Example:  course watch 03
