@@ -174,7 +174,10 @@ class _Reader:
         if _is_format_of_text(node):
             return
         if not self._is_attribute(node.attr):
-            yield _not_an_attribute(node, node.attr)
+            if (module := self._missing_import(node)) is not None:
+                yield Refused(node.lineno, f"Line {node.lineno}: {module} is used and not imported.", node.col_offset)
+            else:
+                yield _not_an_attribute(node, node.attr)
         elif _is_stored(node) and getattr(node.value, "id", "") not in OWN_INSTANCES:
             yield _refused(
                 node, f"a new value for {ast.unparse(node)}", "Tensors, kernels and functions stay as they are."
@@ -183,6 +186,11 @@ class _Reader:
             yield _refused(
                 node, f".{node.attr}() in a kernel", "Kernels use tl and the methods of tiles, as in x.to()."
             )
+
+    def _missing_import(self, node: ast.Attribute) -> str | None:
+        """math, of math.inf in a file that does not import it."""
+        name = node.value.id if isinstance(node.value, ast.Name) else ""
+        return name if name in MODULES and name not in self.imported else None
 
     def _is_attribute(self, name: str) -> bool:
         return not name.startswith("_") and (name in attributes() or name in self.own)

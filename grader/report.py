@@ -140,7 +140,8 @@ def _next(grading: Grading) -> str:
         if not worst.line:
             return f"Next: edit {path} and run it again.{_hint(grading)}"
         # The line of a bad access or of an exception is where a mistake shows, and not always where it was made.
-        then = "or what leads to it." if worst.kind in SHOWN_LATER else "and run it again."
+        later = worst.kind in SHOWN_LATER or worst.id == "does-not-compile"
+        then = "or what leads to it." if later else "and run it again."
         return f"Next: edit line {worst.line} of {path} {then}{_hint(grading)}"
     if grading.outcome == INCOMPLETE:
         return f"Next: {_command(grading)} runs all tests."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,6 +103,15 @@ def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
         if named and node.lineno <= line <= node.end_lineno:
             return node
     return None
+
+
+def builtin_at(tree: ast.Module, line: int, names: Collection[str]) -> str:
+    """The one of these built-in functions of Python that a line calls, "" if none."""
+    for node in ast.walk(tree):
+        called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+        if called and node.lineno <= line <= node.end_lineno:
+            return node.func.id
+    return ""
 
 
 def first_load_with_other(tree: ast.Module) -> int:

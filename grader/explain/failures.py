@@ -10,7 +10,7 @@ from grader.exercise import Exercise
 from grader.protocol import Failure
 from grader.reply import Refusal, Reply
 from grader.run import Trial, short_dtype
-from grader.submission import Submission, is_in_kernel
+from grader.submission import Submission, builtin_at, is_in_kernel
 from grader.verdict import Verdict, failed
 
 FILE_SENTENCES = {
@@ -51,6 +51,13 @@ PLAIN_WORDS = {
     "convert before, with .to(tl.float32).",
 }
 
+# Built-in functions of Python that a beginner calls on a tile, and what does the same there.
+OF_TILES = {
+    "max": "tl.max(x, 0)", "min": "tl.min(x, 0)", "sum": "tl.sum(x, 0)", "abs": "tl.abs(x)", "len": "the block size",
+    "any": "tl.max(x, 0)", "all": "tl.min(x, 0)", "round": "tl.floor(x + 0.5)", "float": "x.to(tl.float32)",
+    "int": "x.to(tl.int32)",
+}  # fmt: skip
+
 
 def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The file as a whole: nothing of it could be called."""
@@ -71,6 +78,8 @@ def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -
     for part, plain in PLAIN_WORDS.items():
         if part in failure.message:
             sentence = plain
+    if failure.kind == "kernel" and (name := builtin_at(submission.tree, failure.line, OF_TILES)):
+        sentence = f"Python's {name} does not work on a tile (line {{line}}): use {OF_TILES[name]}."
     return _failure(failure, sentence, submission, exercise, "error")
 
 

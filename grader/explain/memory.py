@@ -84,8 +84,11 @@ def _place(evidence: Evidence, finding: Finding) -> str:
     size = "" if tensor is None else f"; {name} has {count_text(tensor.numel(), 'element')}"
     if tensor is not None and tensor.dim() > 1:
         size = f"; {name} has shape {tuple(tensor.shape)}"
-    where = f"{abs(finding.linear)} elements before" if finding.linear < 0 else f"element {finding.linear} of"
     inside = f", where {finding.neighbour} lies" if finding.neighbour else ""
+    if tensor is not None and tensor.dim() == 2 and tensor.is_contiguous() and finding.linear >= 0:
+        row, column = divmod(finding.linear, max(tensor.shape[1], 1))
+        return f"{name}[{row}, {column}]{inside}{size}"
+    where = f"{abs(finding.linear)} elements before" if finding.linear < 0 else f"element {finding.linear} of"
     return f"{where} {name}{inside}{size}"
 
 

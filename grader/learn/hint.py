@@ -48,6 +48,11 @@ def show_hint(folder: Folder, again: bool = False, everything: bool = False) -> 
     """Prints the next hint, or those that are open, and notes what was opened."""
     hints, record = _hints_of(folder), read_progress(folder.root).of(folder.id)
     most = len(hints.levels)
+    if record.passed and not again and not everything:
+        raise click.ClickException(
+            f"{folder.id} is passed: its solution is open, course solution {folder.number}. "
+            f"For its hints: course hint {folder.number} --all"
+        )
     if not again and record.hints >= most:
         raise click.ClickException(
             f"All {most} hints of {folder.id} are open. course hint {folder.number} --again shows them; "

@@ -65,7 +65,10 @@ def _show(folder: Folder) -> None:
         raise click.ClickException(f"{error.filename} cannot be read: {error.strerror}.") from None
     lines = [line for line in code.splitlines() if line.strip() not in (BEGIN, END)]
     out = console()
-    out.print(Syntax("\n".join(lines), "python", theme="ansi_dark", background_color="default", word_wrap=True))
+    # Uncut, so that it can be copied, also where the terminal is narrower than the code.
+    width = max((len(line) for line in lines), default=0) + 1
+    code = Syntax("\n".join(lines), "python", theme="ansi_dark", background_color="default", code_width=width)
+    out.print(code, soft_wrap=True)
     out.print()
     out.print(Markdown(explanation))
     out.print()

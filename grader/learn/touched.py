@@ -54,12 +54,14 @@ def touched(accesses: Iterable[TracedAccess], shapes: dict[str, tuple[int, ...]]
 
 
 def in_words(access: TracedAccess, shape: tuple[int, ...]) -> str:
-    """ "x[0:2, 4:5], 6 of 8 lanes masked off" """
+    """ "x[0:2, 4:5], 6 of 8 lanes touch nothing" """
     lanes = [element for element in access.elements if element >= 0]
     masked = len(access.elements) - len(lanes)
     where = _block(access.argument, sorted(set(lanes)), shape)
-    plural = "" if len(access.elements) == 1 else "s"
-    return f"{where}, {masked} of {len(access.elements)} lane{plural} masked off" if masked else where
+    if not masked:
+        return where
+    plural, verb = "" if len(access.elements) == 1 else "s", "touches" if masked == 1 else "touch"
+    return f"{where}, {masked} of {len(access.elements)} lane{plural} {verb} nothing"
 
 
 def _block(name: str, elements: list[int], shape: tuple[int, ...]) -> str:

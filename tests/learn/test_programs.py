@@ -18,9 +18,9 @@ MUTANTS = ROOT / "tests" / "mutants"
     ("elements", "shape", "words"),
     [
         ([0, 1, 2, 3], (10,), "x[0:4]"),
-        ([8, 9, -1, -1], (10,), "x[8:10], 2 of 4 lanes masked off"),
+        ([8, 9, -1, -1], (10,), "x[8:10], 2 of 4 lanes touch nothing"),
         ([7], (10,), "x[7]"),
-        ([-1], (10,), "nothing of x, 1 of 1 lane masked off"),
+        ([-1], (10,), "nothing of x, 1 of 1 lane touches nothing"),
         ([1, 2, 6, 7], (3, 5), "x[0:2, 1:3]"),
         ([5, 10], (3, 5), "x[1:3, 0]"),
         ([0, 6, 12], (3, 5), "x[0, 0], x[1, 1], x[2, 2] (3 elements)"),
@@ -50,9 +50,9 @@ def test_masked_lanes_loads_and_stores_of_a_right_kernel(course):
     assert "01_masked_add on a small example: 10 fp32, BLOCK_N = 4; grid (3,)" in out
     last = out.partition("program (2,)")[2].partition("\n\n")[0]
     assert [line.split(maxsplit=2)[2] for line in last.strip().splitlines()] == [
-        "loads x[8:10], 2 of 4 lanes masked off",
-        "loads y[8:10], 2 of 4 lanes masked off",
-        "stores z[8:10], 2 of 4 lanes masked off",
+        "loads x[8:10], 2 of 4 lanes touch nothing",
+        "loads y[8:10], 2 of 4 lanes touch nothing",
+        "stores z[8:10], 2 of 4 lanes touch nothing",
     ]
     assert "z, by the program that stores each element\n  0 0 0 0 1 1 1 1 2 2\n" in out
 
@@ -71,14 +71,14 @@ def test_wrong_accesses_are_pointed_to(course):
     course.file("01_masked_add").write_text((MUTANTS / "01_masked_add/no_mask.py").read_text())
     out = course.course("programs", "01").out
     assert "Some accesses are wrong and were left out: pytest exercises/01_masked_add says what is wrong." in out
-    assert "stores z[8:10], 2 of 4 lanes masked off" in out
+    assert "stores z[8:10], 2 of 4 lanes touch nothing" in out
 
 
 def test_the_steps_of_a_loop_stand_in_their_order(course):
     course.write("05_grouped_matmul")
     first = course.course("programs", "05").out.partition("program (0,)\n")[2].partition("\n\n")[0]
     assert [line.split(maxsplit=3)[3] for line in first.splitlines()] == [
-        "a[0:2, 0:2]", "b[0:2, 0:2]", "a[0:2, 2], 2 of 4 lanes masked off", "b[2, 0:2], 2 of 4 lanes masked off",
+        "a[0:2, 0:2]", "b[0:2, 0:2]", "a[0:2, 2], 2 of 4 lanes touch nothing", "b[2, 0:2], 2 of 4 lanes touch nothing",
         "c[0:2, 0:2]",
     ]  # fmt: skip
 
