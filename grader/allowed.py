@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import difflib
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -362,7 +363,9 @@ def _instead_of(full: str) -> str:
     if full == "torch.compile":
         return "It would write the kernel that you are to write."
     if full.startswith("triton.language."):
-        return "Kernels use the public functions of tl, as in tl.load."
+        name = full.rpartition(".")[2]
+        near = difflib.get_close_matches(name, members("triton.language"), 1)
+        return f"Is tl.{near[0]} meant?" if near else "Kernels use the public functions of tl, as in tl.load."
     if full.startswith("triton.runtime"):
         return f"Take the device of an input, x.device; torch.cuda.get_device_properties tells its limits. {TRY_OUT}"
     if full.startswith("triton."):

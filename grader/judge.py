@@ -88,8 +88,8 @@ class Judge:
             trial = self._trial(name, data, dtype, None, constants)
             verdicts.append(self._judged(trial, lambda trial: self._machine_code(trial, expected)))
             if verdicts[-1].outcome != PASS:
-                break
-        return verdicts[-1]
+                return verdicts[-1]
+        return verdicts[0]
 
     def _machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
         run = self.run
