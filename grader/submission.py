@@ -64,6 +64,7 @@ class KernelText:
     names: list[str]
     axes: set[int]  # axes that tl.program_id is called with
     boolean_lines: list[int]  # lines where `and`, `or` or a chained comparison joins values
+    ignores_strides: bool = False  # parameters are called strides, and none of them is used
 
 
 def kernel_text(tree: ast.Module) -> KernelText:
@@ -84,6 +85,9 @@ def _is_kernel(node: ast.AST) -> bool:
 
 
 def _read_kernel(kernel: ast.FunctionDef, text: KernelText) -> None:
+    strides = {argument.arg for argument in kernel.args.args if "stride" in argument.arg}
+    used = {node.id for node in ast.walk(kernel) if isinstance(node, ast.Name)}
+    text.ignores_strides |= bool(strides) and not strides & used
     tests = (node.test for node in ast.walk(kernel) if isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)))
     scalar = {id(inner) for test in tests for inner in ast.walk(test)}  # conditions of the control flow are scalars
     for node in ast.walk(kernel):

@@ -44,8 +44,10 @@ PLAIN_WORDS = {
     "Unsupported ptr type": "tl.load and tl.store take pointers, such as x_ptr + offsets (line {line}): {message}.",
     "must be of type tl.constexpr": "tl.arange needs sizes known at compile time: a tl.constexpr such as BLOCK_N "
     "(line {line}).",
-    "incompatible dimensions": "Tiles of different shapes meet in line {line}: pointers, mask and values of one load "
-    "or store need one shape ({message}).",
+    "incompatible dimensions": "Tiles of different shapes meet in line {line} ({message}). A column of rows is "
+    "rows[:, None], a row of columns cols[None, :]; pointers, mask and values of one load or store need one shape.",
+    "unsupported tensor index": "Line {line} indexes a pointer or a tile as Python does: elements are loaded with "
+    "tl.load(pointer + offsets), and [:, None] is the only index.",
     "must be Tensor, not tensor": "A torch function is called in the kernel (line {line}): use tl there, as in tl.exp.",
     "Expected dtype ['fp32', 'fp64'] but got fp16": "In line {line} a function gets fp16 that computes in fp32 only: "
     "convert before, with .to(tl.float32).",

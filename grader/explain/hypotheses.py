@@ -96,7 +96,9 @@ def _strides(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothe
         )
         for id, strides, sentence in readings:
             misread = _reread(tensor, strides)
-            if evidence.exercise.fills_argument and strides == evidence.reply.output.stride():
+            if evidence.kernel_text.ignores_strides:
+                sentence = "No stride is used: every tensor is addressed as if it were contiguous."
+            elif evidence.exercise.fills_argument and strides == evidence.reply.output.stride():
                 sentence = f"{name} and {evidence.returns} are addressed with the same strides: each has its own."
             if misread is not None and strides != (row, column):
                 changed = [*inputs[:number], misread.double(), *inputs[number + 1 :]]

@@ -54,10 +54,8 @@ def show_hint(folder: Folder, again: bool = False, everything: bool = False) -> 
             f"For its hints: course hint {folder.number} --all"
         )
     if not again and record.hints >= most:
-        raise click.ClickException(
-            f"All {most} hints of {folder.id} are open. course hint {folder.number} --again shows them; "
-            f"course solution {folder.number} {'' if record.passed else '--give-up '}shows the solution."
-        )
+        click.echo(f"All {most} hints of {folder.id} are open. Here they are again.\n")
+        again = True
     if again and not record.hints:
         raise click.ClickException(f"No hint of {folder.id} is open yet. course hint {folder.number} opens the first.")
     if everything and not again:

@@ -78,7 +78,7 @@ def test_after_the_last_hint_the_open_ones_can_be_read_again(course):
     for _ in range(3):
         course.course("hint", "04")
     fourth = course.course("hint", "04")
-    assert fourth.status == 1 and "All 3 hints of 04_transpose are open." in fourth.err
+    assert fourth.status == 0 and "All 3 hints of 04_transpose are open. Here they are again." in fourth.out
     again = course.course("hint", "04", "--again")
     assert [f"Hint {n} of 3" in again.out for n in (1, 2, 3)] == [True] * 3
 
