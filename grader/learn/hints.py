@@ -25,7 +25,7 @@ SAYS_ITSELF = {
     "wrong-operand", "wrong-operation", "input-passed-through", "low-precision", "traffic", "race", "rounded-operands",
     "exp2", "logarithm", "constant", "unchanged", "wrong-values",
     "does-not-compile", "does-not-fit", "not-allowed", "other-launches", "spills", "scalar-access", "not-pipelined",
-    "no-tensor-cores", "scattered",
+    "no-tensor-cores", "scattered", "foreign-memory",
 }  # fmt: skip
 
 
