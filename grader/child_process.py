@@ -31,18 +31,18 @@ class ChildEnded(Exception):
 class ChildProcess:
     """One child: load a file, call its entry any number of times. It interprets, or compiles for `model`."""
 
-    def __init__(self, model: GpuModel | None = None) -> None:
+    def __init__(self, model: GpuModel | None = None, sandboxed: bool = False) -> None:
         self.printed = ""
         self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
-        nursery = shared_nursery(model)
-        self.folder = Path(tempfile.mkdtemp(dir=nursery.folder))  # what clears up after the nursery takes it along
+        self._nursery = shared_nursery(model, sandboxed)
+        self.folder = Path(tempfile.mkdtemp(dir=self._nursery.folder))  # what clears up after the nursery takes it along
         self._status: int | None = None
         requests, self._request = os.pipe()
         self._reply, replies = os.pipe()
         self._output, output = os.pipe()
         try:
-            self._pid = nursery.child(self.folder, requests, replies, output)
+            self._pid = self._nursery.child(self.folder, requests, replies, output)
         except MachineFault:
             shutil.rmtree(self.folder, ignore_errors=True)
             for descriptor in (self._request, self._reply, self._output):
@@ -51,7 +51,7 @@ class ChildProcess:
         finally:
             for descriptor in (requests, replies, output):
                 os.close(descriptor)
-        self.versions = nursery.versions
+        self.versions = self._nursery.versions
         os.set_blocking(self._request, False)
         os.set_blocking(self._reply, False)
         self._drain = threading.Thread(target=self._keep_printed, daemon=True)
@@ -79,10 +79,13 @@ class ChildProcess:
         """Kills the child, everything it started, and its folder. May be called again."""
         if self._request < 0:
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._pid, signal.SIGKILL)
-        self._wait_status(10)
-        _kill_orphans_of(self.folder)
+        if self._nursery.sandboxed:
+            self._nursery.end_child()
+        else:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, signal.SIGKILL)
+            self._wait_status(10)
+            _kill_orphans_of(self.folder)
         self._drain.join(2)
         for descriptor in (self._request, self._reply):
             os.close(descriptor)
@@ -91,8 +94,10 @@ class ChildProcess:
 
     def _wait_status(self, limit: float) -> int | None:
         """How the child ended, as os.waitstatus_to_exitcode tells it; None if it is still there after `limit` s."""
+        if self._nursery.sandboxed:
+            self._status = self._nursery.child_status(limit) if self._status is None else self._status
         deadline = time.monotonic() + limit
-        while self._status is None and time.monotonic() < deadline:
+        while not self._nursery.sandboxed and self._status is None and time.monotonic() < deadline:
             try:
                 pid, status = os.waitpid(self._pid, os.WNOHANG)
             except ChildProcessError:

@@ -51,10 +51,17 @@ class Judge:
     right_before: set[str] = field(default_factory=set)
     right_trials: list[tuple[Trial, list[Launch]]] = field(default_factory=list)  # and what they launched
 
-    def check(self, name: str, data: tuple[Data, ...], bound: str | None = None, **constants: int) -> Verdict:
-        """Values and memory safety, in every dtype of the exercise."""
+    def check(
+        self,
+        name: str,
+        data: tuple[Data, ...],
+        bound: str | None = None,
+        dtypes: tuple[str, ...] = (),
+        **constants: int,
+    ) -> Verdict:
+        """Values and memory safety, in every dtype of the exercise or in those given."""
         verdicts = []
-        for dtype in self.exercise.dtypes:
+        for dtype in dtypes or self.exercise.dtypes:
             trial = self._trial(name, data, dtype, bound, constants)
             verdicts.append(self._judged(trial, self._values))
             if verdicts[-1].outcome != PASS:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from grader import sandbox
 from grader.exercise import Folder, all_folders
 from grader.gpu.models import DEFAULT_TARGET, MODELS
 
@@ -26,6 +27,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--target", choices=sorted(MODELS), help="the GPU generation that kernels are compiled for "
                     f"(default: the GPU's of this machine, else {DEFAULT_TARGET})")  # fmt: skip
     group.addoption("--seed", type=int, metavar="N", help="repeat a run with the data of that run")
+    group.addoption("--hidden", metavar="DIR", help="an instructor's folder of hidden cases, NN_name.toml each")
+    group.addoption("--isolation", choices=sandbox.LEVELS, default=sandbox.LIMITS, help="how a submission is shut in: "
+                    "process limits (default); in bubblewrap where there is one (auto); in bubblewrap or not at all "
+                    "(strict)")  # fmt: skip
     group.addoption("--result", metavar="FILE", help="write the result as JSON")
 
 
@@ -65,6 +70,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "hidden: a case of an instructor's own, of which a learner reads only the name")
     config.addinivalue_line("markers", "points(n): what a passed test is worth (default 1)")
     folders = _folders(config.args)
     if not folders:
@@ -116,6 +122,10 @@ def _check_options(config: pytest.Config) -> None:
     folder = Path(config.option.result).resolve().parent if config.option.result else Path.cwd()
     if not folder.is_dir():
         raise pytest.UsageError(f"--result {config.option.result}: there is no folder {folder}.")
+    if config.option.hidden and not Path(config.option.hidden).is_dir():
+        raise pytest.UsageError(f"--hidden {config.option.hidden}: there is no such folder.")
+    if config.option.isolation == sandbox.STRICT and sandbox.missing():
+        raise pytest.UsageError(f"--isolation strict: {sandbox.missing()}. Nothing was graded.")
     if config.option.device == "cuda":
         raise pytest.UsageError(
             "--device cuda: this version interprets and compiles kernels on the CPU; nothing is run on a GPU yet. "
@@ -127,11 +137,11 @@ def _check_options(config: pytest.Config) -> None:
 
 @pytest.fixture
 def check(request: pytest.FixtureRequest):
-    """check(*data, bound=None, **constants): values and memory safety of one call, in every dtype."""
+    """check(*data, bound=None, dtypes=(), **constants): values and memory safety of one call, in every dtype."""
     session = request.config.pluginmanager.get_plugin("course-session")
 
-    def check(*data, bound=None, **constants):
-        session.settle(request.node, lambda judge, name: judge.check(name, data, bound, **constants))
+    def check(*data, bound=None, dtypes=(), **constants):
+        session.settle(request.node, lambda judge, name: judge.check(name, data, bound, dtypes, **constants))
 
     return check
 

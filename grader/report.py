@@ -33,7 +33,7 @@ def begin(writer, grading: Grading) -> None:
 
 
 def test_line(writer, test: TestResult) -> None:
-    verdict = test.verdict
+    verdict = test.shown
     if verdict.outcome == NOT_ATTEMPTED or verdict.kind == "file":
         return
     mark, markup = MARKS[verdict.outcome]
@@ -80,11 +80,11 @@ def summary(writer, gradings: list[Grading]) -> None:
 
 def _diagnosis(writer, grading: Grading) -> None:
     worst = grading.diagnosis
-    for line in worst.verdict.lines:
+    for line in worst.shown.lines:
         _paragraph(writer, line)
-    if worst.verdict.kind != "file":
+    if worst.verdict.kind != "file" and not worst.hidden:
         _paragraph(writer, f"Seen in: {worst.title} ({worst.verdict.case or worst.verdict.note}).")
-    _tiles(writer, worst.verdict)
+    _tiles(writer, worst.shown)
     failed = len(grading.failures)
     reached, possible = grading.points
     several = failed > 1 and worst.verdict.kind != "file"
@@ -135,7 +135,7 @@ def _next(grading: Grading) -> str:
     if grading.fault:
         return "Next: course doctor"
     if grading.outcome == FAIL:
-        worst = grading.diagnosis.verdict
+        worst = grading.diagnosis.shown
         path = _shown(grading.run.submission.path)
         if not worst.line:
             return f"Next: edit {path} and run it again.{_hint(grading)}"

@@ -28,13 +28,13 @@ def as_json(grading: Grading, device: str) -> dict:
         "exercise": grading.folder.id,
         "submission": str(grading.run.submission.path),
         "outcome": grading.outcome,
-        "message": "\n".join(grading.diagnosis.verdict.lines) if grading.diagnosis else "",
+        "message": "\n".join(grading.diagnosis.shown.lines) if grading.diagnosis else "",
         "cause": grading.diagnosis.verdict.id if grading.diagnosis else "",
         "tests": [
             {
                 "name": test.name,
                 "item": test.item,
-                "hidden": False,
+                "hidden": test.hidden,
                 "outcome": test.verdict.outcome,
                 "id": test.verdict.id,
                 "points": test.points,
@@ -48,6 +48,7 @@ def as_json(grading: Grading, device: str) -> dict:
         "figures": {"seconds": round(grading.seconds, 3), **_worst_figures(grading)},
         "tiles": _tiles(grading),
         "device": "cpu" if device == "auto" else device,
+        "isolation": "sandbox" if grading.run.sandboxed else "fence" if grading.run.fenced else "limits",
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,
@@ -60,13 +61,13 @@ def as_json(grading: Grading, device: str) -> dict:
 
 def _tiles(grading: Grading) -> dict | None:
     """The map of the diagnosed failure; where it has none, as a pass, the one with the most tiles."""
-    mapped = [test for test in grading.results if test.verdict.tiles]
+    mapped = [test for test in grading.results if test.shown.tiles]
     if grading.diagnosis in mapped:
         mapped = [grading.diagnosis]
     if not mapped:
         return None
-    test = max(mapped, key=lambda test: test.verdict.tiles.count)
-    return {"test": test.name, **test.verdict.tiles.to_json()}
+    test = max(mapped, key=lambda test: test.shown.tiles.count)
+    return {"test": test.name, **test.shown.tiles.to_json()}
 
 
 def _worst_figures(grading: Grading) -> dict[str, float]:

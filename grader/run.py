@@ -53,9 +53,15 @@ class Run:
     """Owns the seed, the inputs and the children. Calls raise ChildEnded."""
 
     def __init__(
-        self, folder: Folder, submission_path: str | None = None, seed: int | None = None, target: str = DEFAULT_TARGET
+        self,
+        folder: Folder,
+        submission_path: str | None = None,
+        seed: int | None = None,
+        target: str = DEFAULT_TARGET,
+        sandboxed: bool = False,
     ) -> None:
         self.folder = folder
+        self.sandboxed = sandboxed
         self.seed = secrets.randbits(63) if seed is None else seed
         self.model = MODELS[target]
         self.submission: Submission = read_submission(folder.submission_file(submission_path))
@@ -63,8 +69,8 @@ class Run:
         self.regions = 0
         self._look_for_empty_regions()
         self.filename = f"{folder.name}.py"  # the submission's name in its child
-        self.interpreter = Runner(self.submission, self.filename)
-        self.compiler = Runner(self.submission, self.filename, self.model)
+        self.interpreter = Runner(self.submission, self.filename, sandboxed=sandboxed)
+        self.compiler = Runner(self.submission, self.filename, self.model, sandboxed)
         self._beside = _files_of(folder)
 
     def _look_for_empty_regions(self) -> None:

@@ -21,8 +21,10 @@ T = TypeVar("T")
 class Runner:
     """The children of one submission, one at a time; they interpret it, or compile it for `model`."""
 
-    def __init__(self, submission: Submission, filename: str, model: GpuModel | None = None) -> None:
-        self.submission, self.filename, self.model = submission, filename, model
+    def __init__(
+        self, submission: Submission, filename: str, model: GpuModel | None = None, sandboxed: bool = False
+    ) -> None:
+        self.submission, self.filename, self.model, self.sandboxed = submission, filename, model, sandboxed
         self.load_failure: Failure | None = None
         self.load_ended: ChildEnded | None = None  # the child died or hung while it imported the submission
         self.constants: dict[str, int] = {}  # the module's own block sizes
@@ -52,7 +54,7 @@ class Runner:
             raise self.load_ended
         if self._child is not None and self._child.loaded:
             return
-        self._child = self._child or ChildProcess(self.model)
+        self._child = self._child or ChildProcess(self.model, self.sandboxed)
         try:
             answer, _ = self._answer({"kind": "load", "filename": self.filename}, self.submission.source, LOAD_LIMIT)
         except ChildEnded as ended:

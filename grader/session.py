@@ -10,17 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from grader import report, result
+from grader import hidden, report, result, sandbox
 from grader.exercise import Folder
 from grader.gpu.models import target_here
+from grader.hidden import Case
 from grader.judge import Judge
 from grader.learn.record import record_run
 from grader.nursery import MachineFault, shared_nursery
-from grader.protocol import GpuModel
 from grader.run import Run
-from grader.verdict import FAIL, INCOMPLETE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict, failed
+from grader.runner import Runner
+from grader.verdict import FAIL, INCOMPLETE, NOT_ATTEMPTED, NOT_RUN, PASS, SKIPPED, WAITED, Verdict, failed
 
-ITEMS = {"check": "right", "traffic": "traffic", "compiled": "compiled"}  # rubric item by fixture
+ITEMS = {"check": "right", "traffic": "cost", "compiled": "cost", "throughput": "speed"}  # rubric item by fixture
+HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS = "waits for right values"
 
 
@@ -33,7 +35,16 @@ class TestResult:
 
     @property
     def title(self) -> str:
-        return self.name.removeprefix("test_").replace("_", " ")
+        return self.name if self.hidden else self.name.removeprefix("test_").replace("_", " ")
+
+    @property
+    def hidden(self) -> bool:
+        return self.item == HIDDEN
+
+    @property
+    def shown(self) -> Verdict:
+        """What a learner may read of the verdict: of a hidden case its name and outcome alone."""
+        return hidden.shown(self.name, self.verdict) if self.hidden else self.verdict
 
 
 @dataclass
@@ -66,8 +77,8 @@ class Grading:
 
     @property
     def diagnosis(self) -> TestResult | None:
-        """The failed test whose verdict names the most direct cause."""
-        return min(self.failures, key=lambda test: test.verdict.rank, default=None)
+        """The failed test whose verdict names the most direct cause; a hidden one only if no other failed."""
+        return min(self.failures, key=lambda test: (test.hidden, test.verdict.rank), default=None)
 
     @property
     def points(self) -> tuple[float, float]:
@@ -84,11 +95,19 @@ class Session:
         option = config.option
         target = option.target or target_here()
         self.gradings = {
-            folder.id: Grading(folder, Run(folder, option.submission, option.seed, target)) for folder in folders
+            folder.id: Grading(
+                folder,
+                Run(folder, option.submission, option.seed, target, sandbox.wanted(option.isolation)),
+            )
+            for folder in folders
+        }
+        self.hidden: dict[str, list[Case]] = {
+            folder.id: hidden.read_cases(Path(option.hidden), folder) for folder in folders if option.hidden
         }
         self._verdicts: dict[str, Verdict] = {}
-        if any(grading.run.needs_child for grading in self.gradings.values()):
-            _warm_up(None)
+        first = next((grading.run for grading in self.gradings.values() if grading.run.needs_child), None)
+        if first is not None:
+            _warm_up(first.interpreter)
 
     def _grading(self, item: pytest.Item) -> Grading:
         grading = self.gradings[Folder.containing(item.path).id]
@@ -115,7 +134,16 @@ class Session:
         grading = self.gradings[Folder.containing(item.path).id]
         grading.tests += 1
         if "compiled" in item.fixturenames and grading.run.needs_child:
-            _warm_up(grading.run.model)
+            _warm_up(grading.run.compiler)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Hidden cases come last, as tests of the same module."""
+        for id, cases in self.hidden.items():
+            own = [place for place, item in enumerate(items, 1) if Folder.containing(item.path).id == id]
+            if own:
+                items[own[-1] : own[-1]] = hidden.items(cases, items[own[-1] - 1].parent)
+                self.gradings[id].tests += len(cases)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport):
@@ -158,9 +186,7 @@ class Session:
         if call.when == "call" or call.excinfo is not None:
             grading = self.gradings[Folder.containing(item.path).id]
             verdict = self._verdict_of(item, call, grading)
-            marker = item.get_closest_marker("points")
-            kind = next((ITEMS[name] for name in ITEMS if name in item.fixturenames), "other")
-            test = TestResult(item.name, kind, marker.args[0] if marker else 1, verdict)
+            test = TestResult(item.name, rubric_item(item), points_of(item), verdict)
             grading.results.append(test)
             report.test_line(self._writer, test)
         return made
@@ -168,7 +194,7 @@ class Session:
     def _verdict_of(self, item: pytest.Item, call: pytest.CallInfo, grading: Grading) -> Verdict:
         error = call.excinfo.value if call.excinfo else None
         if isinstance(error, pytest.skip.Exception):
-            return Verdict(SKIPPED, note=error.msg)
+            return Verdict(SKIPPED, WAITED if error.msg == WAITS else NOT_RUN, note=error.msg)
         if isinstance(error, AssertionError):
             return failed("assertion", str(error))
         if error is not None and not isinstance(error, pytest.fail.Exception):
@@ -197,10 +223,22 @@ class Session:
         return self.config.pluginmanager.get_plugin("terminalreporter")
 
 
-def _warm_up(model: GpuModel | None) -> None:
+def _warm_up(runner: Runner) -> None:
     """Starts the process that interprets, or compiles: it imports torch and triton while pytest goes on."""
     with contextlib.suppress(MachineFault):  # the first call tells
-        shared_nursery(model)
+        shared_nursery(runner.model, runner.sandboxed)
+
+
+def rubric_item(item: pytest.Item) -> str:
+    """What a test's points count for: right, cost, speed, or hidden."""
+    if item.get_closest_marker("hidden"):
+        return HIDDEN
+    return next((ITEMS[name] for name in ITEMS if name in item.fixturenames), "other")
+
+
+def points_of(item: pytest.Item) -> float:
+    marker = item.get_closest_marker("points")
+    return marker.args[0] if marker else 1
 
 
 def _fault(error: BaseException) -> str:

@@ -46,9 +46,9 @@ class LearnerFile:
             self.source.decode("utf-8")
         except UnicodeDecodeError as error:
             return Failure("encoding", type(error).__name__, str(error)[:MOST_MESSAGE])
+        with open(self.path, "wb") as file:  # a full disk is the machine's fault: it is not caught here
+            file.write(self.source)
         try:
-            with open(self.path, "wb") as file:
-                file.write(self.source)
             linecache.clearcache()  # Triton reads a kernel's source from there; it may hold another file's
             spec = importlib.util.spec_from_file_location(self.stem, self.path)
             module = importlib.util.module_from_spec(spec)

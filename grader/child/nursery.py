@@ -6,22 +6,32 @@ half. The nursery itself never sees a submission.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import gc
 import json
 import os
+import resource
 import shutil
+import signal
 import socket
 import tempfile
+import time
 from collections.abc import Callable
 
 from grader.child.host import Host, serve
 from grader.protocol import GpuModel
 
+MOST_PROCESSES = 64  # in a sandbox, of an ordinary user; Linux does not count those of root
+START_OVER = 5.0  # seconds for a killed child to be gone
+PR_SET_DUMPABLE = 4
 
-def main(control_fd: int, model: dict | None) -> None:
+
+def main(control_fd: int, model: dict | None, sandboxed: bool) -> None:
     """Answers {"folder": PATH} with three descriptors (requests, replies, output) by {"pid": N}, until the end.
 
-    Children interpret; with a GPU's `model` they compile for it.
+    Children interpret; with a GPU's `model` they compile for it. In a sandbox the nursery also looks after its child,
+    which nobody outside can: {"wait": SECONDS} and {"end": true} are answered by {"status": N}.
     """
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
@@ -29,6 +39,8 @@ def main(control_fd: int, model: dict | None) -> None:
     gc.freeze()  # what is imported stays, and stays shared between the children
     gc.enable()
     control.send(json.dumps(ready).encode())
+    if sandboxed:
+        Warden(control, new_host).serve()
     folders = [os.getcwd()]
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 3)
@@ -41,6 +53,66 @@ def main(control_fd: int, model: dict | None) -> None:
         for descriptor in descriptors:
             os.close(descriptor)
         control.send(json.dumps({"pid": pid}).encode())
+
+
+class Warden:
+    """The only process of a sandbox beside its child, and beyond its reach: it cannot be traced by it."""
+
+    def __init__(self, control: socket.socket, new_host: Callable[[], Host]) -> None:
+        self.control, self.new_host = control, new_host
+        self.scratch, self.pid, self.status = os.getcwd(), 0, None
+
+    def serve(self) -> None:
+        """Answers until the end; one child at a time."""
+        _set_dumpable(False)
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(self.control, 4096, 3)
+            if not message:
+                os._exit(0)  # the sandbox ends with its first process, and the child with it
+            request = json.loads(message)
+            if "folder" in request:
+                self._start(request["folder"], *descriptors)
+                answer = {"pid": self.pid}
+            else:
+                answer = {"status": self._waited(request["wait"]) if "wait" in request else self._ended()}
+            self.control.send(json.dumps(answer).encode())
+
+    def _start(self, folder: str, *descriptors: int) -> None:
+        self._ended()
+        os.mkdir(folder)
+        self.status, self.pid = None, os.fork()
+        if self.pid == 0:
+            self.control.close()
+            _set_dumpable(True)
+            resource.setrlimit(resource.RLIMIT_NPROC, (MOST_PROCESSES, MOST_PROCESSES))
+            _become_child(self.new_host, folder, *descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def _waited(self, limit: float) -> int | None:
+        deadline = time.monotonic() + limit
+        while self.pid and self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = os.waitstatus_to_exitcode(status)
+            elif time.monotonic() > deadline:
+                break
+            else:
+                time.sleep(0.005)
+        return self.status
+
+    def _ended(self) -> int | None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGKILL)  # every process of the sandbox but its first one and this one
+        status = self._waited(START_OVER)
+        for entry in os.listdir(self.scratch):
+            shutil.rmtree(os.path.join(self.scratch, entry), ignore_errors=True)
+        self.pid = 0
+        return status
+
+
+def _set_dumpable(value: bool) -> None:
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, int(value), 0, 0, 0)
 
 
 def _prepared(model: dict | None) -> tuple[dict, Callable[[], Host]]:
