@@ -25,6 +25,8 @@ COMMANDS = {
     "doctor": "grader.doctor:doctor",
     "check": "grader.author.commands:check",
     "stub": "grader.author.commands:stub",
+    "notebooks": "grader.classroom.commands:notebooks",
+    "grade": "grader.classroom.commands:grade",
 }
 
 

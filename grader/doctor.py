@@ -52,7 +52,7 @@ def examine(say: Callable[[str], None]) -> bool:
     fine = _versions(say)
     fine &= _platform(say)
     fine = fine and _self_test(say)
-    say(f"GPU            {_gpu() or 'none found: not needed; speed is not judged in this version'}")
+    say(f"GPU            {gpu() or 'none found: not needed; speed is not judged in this version'}")
     say("")
     if fine:
         say("Judged here: values (fp32, fp16), memory safety, races, traffic, machine code. Not here: speed, bf16.")
@@ -98,7 +98,7 @@ def _platform(say: Callable[[str], None]) -> bool:
     return fine
 
 
-def _gpu() -> str:
+def gpu() -> str:
     command = shutil.which("nvidia-smi")
     if not command:
         return ""

@@ -1,0 +1,86 @@
+"""`course notebooks`: a class's folder for nbgrader, with source notebooks, a configuration and a README."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+
+from grader.classroom.bridge import hidden_cases
+from grader.classroom.derive import notebook_of
+from grader.classroom.rubric import points_of
+from grader.exercise import Folder
+from grader.files import write_whole
+
+CONFIG = """\
+# nbgrader's configuration of this class. Everything that nbgrader documents may be added below.
+from grader.classroom.bridge import configure
+
+c = get_config()  # noqa: F821
+
+c.CourseDirectory.course_id = "triton"
+c.Exchange.root = {exchange!r}  # students' nbgrader needs the same; on JupyterHub: its exchange
+
+# Hand-ins are judged by the course's grader instead of being executed.
+configure(c, __file__, course={course!r})
+
+# Late hand-ins: c.AssignLatePenalties.plugin_class, or
+# c.LateSubmissionPlugin.penalty_method = "zero"
+"""
+
+README = """\
+# A class, for nbgrader
+
+Made by `course notebooks`. Private: `source/` holds the solutions.
+
+```
+nbgrader generate_assignment {first}         source/ -> release/, without solutions
+nbgrader release_assignment {first}          -> {exchange}, or upload release/{first}/ where your students are
+nbgrader collect {first}                     -> submitted/STUDENT/{first}/
+course grade                                 judges all hand-ins, fills nbgrader's gradebook
+course grade --from export.zip               the same for a learning platform's zip of .py files or notebooks
+nbgrader generate_feedback {first}           feedback/STUDENT/{first}/*.html
+nbgrader release_feedback {first}
+nbgrader export                              grades.csv
+```
+
+| here | what |
+| --- | --- |
+| `nbgrader_config.py` | this class's settings; never overwritten |
+| `source/` | notebooks with solutions, written by `course notebooks`: run it again after a change of the course |
+| `release/` | what students get |
+| `submitted/` | what they handed in: `STUDENT/ASSIGNMENT/NAME.ipynb` or `NAME.py` |
+| `results/` | the judge's results by text, with the judged text beside each; delete one to have it judged again |
+| `hidden/` | your hidden cases, `NN_name.toml`; make it before `course notebooks` |
+| `gradebook.db`, `autograded/`, `feedback/` | nbgrader's |
+
+The whole way, with what each command prints: classroom.md in the course, {course}
+"""
+
+
+def write(out: Path, folders: list[Folder], assignment: str | None, say: Callable[[str], None]) -> None:
+    """Writes source notebooks; configuration and README only where there are none."""
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)  # it will hold solutions and grades
+    points = points_of(folders, hidden_cases(out))
+    for folder in folders:
+        path = out / "source" / (assignment or folder.id) / f"{folder.name}.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, nbformat.writes(notebook_of(folder, points[folder.id])) + "\n")
+        worth = ", ".join(f"{item} {worth:g}" for item, worth in points[folder.id].items())
+        say(f"{path}: {sum(points[folder.id].values()):g} points ({worth})")
+    _write_once(out, folders, assignment)
+    name = assignment or folders[0].id
+    say(f"Next: cd {out} && nbgrader generate_assignment {name}")
+
+
+def _write_once(out: Path, folders: list[Folder], assignment: str | None) -> None:
+    exchange = out.parent / f"{out.name}_exchange"
+    words = {"exchange": str(exchange), "course": str(folders[0].root)}
+    config, readme = out / "nbgrader_config.py", out / "README.md"
+    if not config.exists():
+        write_whole(config, CONFIG.format(**words))
+        exchange.mkdir(exist_ok=True)
+        exchange.chmod(0o777)  # nbgrader: anyone may hand in
+    if not readme.exists():
+        write_whole(readme, README.format(first=assignment or folders[0].id, **words))

@@ -1,0 +1,86 @@
+"""The source notebook of an exercise, derived from its lesson, its solution, its hints and its tests."""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+import re
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from grader.author.stubs import CELL
+from grader.classroom.rubric import HIDDEN, TITLES
+from grader.exercise import Folder
+
+SOLUTION_CELL = CELL["grade_id"]
+CHECK_CELL = "check"
+KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)#:]+)\)")
+LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:)[^)]+\)")
+INTRODUCTION = """\
+**How this notebook works.** Write your kernel in the solution cell and run the cell: its first line,
+`{magic}`, saves it as a file, because Triton reads a kernel's source from a file. Then run the check cell below
+it. Run both as often as you like, in any order. The text of the solution cell is what is graded; you may also edit
+`{file}` in an editor and hand that in. No GPU is needed. Where the lesson says `pytest {folder}`, the check cell does
+the same.
+"""
+
+
+def notebook_of(folder: Folder, points: dict[str, float]) -> NotebookNode:
+    """Lesson, solution cell, check cell, hints, and one locked grade cell for each item. It holds the solution."""
+    solution = folder.solution_file.read_text(encoding="utf-8").rstrip()
+    magic = magic_of(folder.name)
+    introduction = INTRODUCTION.format(magic=magic, file=f"{folder.name}.py", folder=f"exercises/{folder.id}")
+    cells = [
+        _read_only(new_markdown_cell(introduction), "introduction"),
+        _read_only(new_markdown_cell(lesson_of(folder)), "lesson"),
+        new_code_cell(f"{magic}\n{solution}", metadata={"nbgrader": dict(CELL)}),
+        _read_only(new_code_cell(_check_source(folder)), CHECK_CELL),
+        _read_only(new_markdown_cell(hints_of(folder)), "hints"),
+        *(_grade_cell(folder, item, worth) for item, worth in points.items()),
+    ]
+    for number, cell in enumerate(cells):
+        cell["id"] = f"{folder.name}-{number}"  # nbformat's random ids would change the file at every run
+    return new_notebook(cells=cells, metadata={"kernelspec": dict(KERNEL), "course": {"exercise": folder.id}})
+
+
+def magic_of(name: str) -> str:
+    return f"%%writefile {name}.py"
+
+
+def lesson_of(folder: Folder) -> str:
+    """The exercise's README with its pictures inside, and without links to files that a student does not have."""
+    text = (folder.path / "README.md").read_text(encoding="utf-8")
+    text = IMAGE.sub(lambda found: f"![{found[1]}]({_data_uri(folder.path / found[2])})", text)
+    return LINK.sub(r"\1", text)
+
+
+def hints_of(folder: Folder) -> str:
+    """The three hints, folded; the explanation is a solution and stays with the instructor."""
+    return folder.hints_file.read_text(encoding="utf-8").partition("## Explanation")[0].rstrip() + "\n"
+
+
+def _data_uri(path) -> str:
+    kind = mimetypes.guess_type(path.name)[0]
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
+
+
+def _check_source(folder: Folder) -> str:
+    return f'# Judges {folder.name}.py.\nfrom grader.classroom import report, score\n\nreport("{folder.id}")'
+
+
+def _grade_cell(folder: Folder, item: str, worth: float) -> NotebookNode:
+    points = f"{worth:g} point{'' if worth == 1 else 's'}"
+    later = ", judged after you hand in" if item == HIDDEN else ""
+    source = (
+        f"# {TITLES[item].capitalize()}: {points}{later}.\n"
+        f'from grader.classroom import score\n\nscore("{folder.id}", "{item}")'
+    )
+    metadata = {**CELL, "grade_id": item, "solution": False, "grade": True, "locked": True, "points": worth}
+    return new_code_cell(source, metadata={"nbgrader": metadata})
+
+
+def _read_only(cell: NotebookNode, grade_id: str) -> NotebookNode:
+    cell.metadata["nbgrader"] = {**CELL, "grade_id": grade_id, "solution": False, "locked": True}
+    return cell

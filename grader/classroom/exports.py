@@ -1,0 +1,269 @@
+"""Exports of the gradebook, as nbgrader's exporter plugins. What is not graded is blank, never 0.
+
+    nbgrader export                                                      grades.csv: one row per hand-in
+    nbgrader export --exporter=grader.classroom.exports.Items            items.csv: one row per item
+    nbgrader export --exporter=grader.classroom.exports.Canvas           canvas.csv
+    nbgrader export --exporter=grader.classroom.exports.Moodle           moodle.csv
+    nbgrader export --exporter=grader.classroom.exports.Gradescope       gradescope/ASSIGNMENT/STUDENT/results.json
+    nbgrader export --exporter=grader.classroom.exports.JUnit            junit/ASSIGNMENT/STUDENT.xml
+
+nbgrader's --to, --assignment and --student work with all of them.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import xml.etree.ElementTree as xml
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbgrader.api import MissingEntry
+from nbgrader.plugins import ExportPlugin
+
+from grader.classroom.bridge import hidden_cases
+from grader.classroom.handin import solution_text
+from grader.classroom.results import Results, Text
+from grader.classroom.rubric import is_decided
+from grader.exercise import Folder
+from grader.files import write_whole
+from grader.verdict import FAIL, PASS
+
+GRADED, PARTLY, NOT_GRADED, MISSING = "graded", "partly graded", "not graded", "missing"
+
+
+@dataclass
+class HandedIn:
+    """One student's hand-in of one assignment, as the gradebook has it; `submission` is None where there is none."""
+
+    assignment: object
+    student: object
+    submission: object | None
+
+    @property
+    def grades(self) -> list:
+        return [] if self.submission is None else [g for n in self.submission.notebooks for g in n.grades]
+
+    @property
+    def status(self) -> str:
+        if self.submission is None:
+            return MISSING
+        scored = [_is_scored(grade) for grade in self.grades]
+        return GRADED if all(scored) else PARTLY if any(scored) else NOT_GRADED
+
+    @property
+    def reached(self) -> float:
+        """The points decided so far, before a late penalty."""
+        return sum(grade.score for grade in self.grades if _is_scored(grade))
+
+    @property
+    def judged(self) -> float:
+        """The points that `reached` is out of."""
+        return sum(grade.max_score for grade in self.grades if _is_scored(grade))
+
+    @property
+    def penalty(self) -> float:
+        return (self.submission.late_submission_penalty or 0.0) if self.submission is not None else 0.0
+
+    @property
+    def score(self) -> float | str:
+        """What counts: after the late penalty; "" unless all of it is graded."""
+        return round(max(0.0, self.reached - self.penalty), 2) if self.status == GRADED else ""
+
+
+class Exporter(ExportPlugin):
+    """Knows the class's folder, and which hand-ins were asked for."""
+
+    @property
+    def here(self) -> Path:
+        return Path(self.parent.coursedir.root)
+
+    def assignments(self, gradebook) -> list:
+        return [each for each in gradebook.assignments if not self.assignment or each.name in self.assignment]
+
+    def students(self, gradebook) -> list:
+        return [each for each in gradebook.students if not self.student or each.id in self.student]
+
+    def handed_in(self, gradebook, assignment, student) -> HandedIn:
+        try:
+            return HandedIn(assignment, student, gradebook.find_submission(assignment.name, student.id))
+        except MissingEntry:
+            return HandedIn(assignment, student, None)
+
+    def everything(self, gradebook) -> Iterator[HandedIn]:
+        for assignment in self.assignments(gradebook):
+            for student in self.students(gradebook):
+                yield self.handed_in(gradebook, assignment, student)
+
+    def facts(self, handed_in: HandedIn) -> Iterator[dict]:
+        """What `course grade` noted in each autograded notebook, and the judge's result ("result", may be None)."""
+        coursedir = self.parent.coursedir
+        student, assignment = handed_in.student.id, handed_in.assignment.name
+        folder = Path(coursedir.format_path(coursedir.autograded_directory, student, assignment))
+        for path in sorted(folder.glob("*.ipynb")):
+            notebook = nbformat.read(path, as_version=4)
+            facts = dict(notebook.metadata.get("course", {}))
+            if "verdict" not in facts:
+                continue
+            exercise = Folder(Path(self.parent.config.PutInVerdict.course, "exercises", facts["exercise"]))
+            text = Text(exercise, solution_text(notebook), hidden_cases(self.here))
+            result = None if facts["problem"] else Results(self.here / "results").find(text)
+            yield {**facts, "name": path.stem, "result": result}
+
+
+class Table(Exporter):
+    """Writes `rows(gradebook)` as CSV with every text quoted."""
+
+    def export(self, gradebook) -> None:
+        path = Path(self.to or f"{type(self).__name__.lower()}.csv")
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, quoting=csv.QUOTE_NONNUMERIC).writerows(self._safe(row) for row in self.rows(gradebook))
+        self.log.info("%s is written", path)
+
+    def _safe(self, row: list) -> list:
+        texts = (cell if not isinstance(cell, str) else _no_formula(cell) for cell in row)
+        return ["" if cell is None else cell for cell in texts]
+
+    def rows(self, gradebook) -> Iterator[list]:
+        raise NotImplementedError
+
+
+class Grades(Table):
+    """One row per assignment and student, with the status that a bare number cannot tell."""
+
+    def rows(self, gradebook):
+        yield ["assignment", "student_id", "last_name", "first_name", "email", "timestamp", "status", "score",
+               "max_score", "reached", "judged", "late_penalty", "note"]  # fmt: skip
+        for each in self.everything(gradebook):
+            student = each.student
+            time = str(each.submission.timestamp or "") if each.submission is not None else ""
+            who = [student.id, student.last_name, student.first_name, student.email]
+            points = [each.score, each.assignment.max_score, each.reached, each.judged, each.penalty]
+            note = "; ".join(text for facts in self.facts(each) for text in _notes(facts))
+            yield [each.assignment.name, *who, time, each.status, *points, note]
+
+
+class Items(Table):
+    """One row per item: for statistics of a class."""
+
+    def rows(self, gradebook):
+        yield ["assignment", "student_id", "exercise", "item", "judged", "override", "max_score"]
+        for each in self.everything(gradebook):
+            for notebook in each.submission.notebooks if each.submission is not None else []:
+                for grade in notebook.grades:
+                    scores = [grade.auto_score, grade.manual_score, grade.max_score]
+                    yield [each.assignment.name, each.student.id, notebook.name, grade.name, *scores]
+
+
+class Canvas(Table):
+    """Canvas' gradebook import: one column per assignment; the second row holds the points possible."""
+
+    def rows(self, gradebook):
+        assignments = self.assignments(gradebook)
+        yield ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *(each.name for each in assignments)]
+        yield ["    Points Possible", "", "", "", "", *(each.max_score for each in assignments)]
+        for student in self.students(gradebook):
+            name = f"{student.last_name or student.id}, {student.first_name or ''}".rstrip(", ")
+            scores = [self.handed_in(gradebook, each, student).score for each in assignments]
+            yield [name, student.lms_user_id, student.id, student.email or student.id, "", *scores]
+
+
+class Moodle(Table):
+    """Moodle's grade import: the user by `ID number` or `Email address`, every further column a grade item."""
+
+    def rows(self, gradebook):
+        assignments = self.assignments(gradebook)
+        yield ["ID number", "Email address", *(each.name for each in assignments)]
+        for student in self.students(gradebook):
+            scores = [self.handed_in(gradebook, each, student).score for each in assignments]
+            yield [student.lms_user_id or student.id, student.email, *scores]
+
+
+class Gradescope(Exporter):
+    """Gradescope's results.json: one entry per test. What is not decided has no score there."""
+
+    def export(self, gradebook) -> None:
+        root = Path(self.to or "gradescope")
+        for each in self.everything(gradebook):
+            tests = [entry for facts in self.facts(each) for entry in _gradescope_tests(facts)]
+            if tests:
+                path = root / each.assignment.name / each.student.id / "results.json"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                output = "\n".join(text for facts in self.facts(each) for text in _notes(facts))
+                content = {"output": output, "tests": tests}
+                if each.score != "":
+                    content["score"] = each.score
+                write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+class JUnit(Exporter):
+    """One JUnit XML file per hand-in: a suite per exercise, a case per test."""
+
+    def export(self, gradebook) -> None:
+        root = Path(self.to or "junit")
+        for each in self.everything(gradebook):
+            suites = xml.Element("testsuites")
+            for facts in self.facts(each):
+                if facts["result"]:
+                    suites.append(_suite(facts["result"]))
+            if len(suites):
+                path = root / each.assignment.name / f"{each.student.id}.xml"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                xml.indent(suites)
+                write_whole(path, xml.tostring(suites, encoding="unicode", xml_declaration=True) + "\n")
+
+
+def _is_scored(grade) -> bool:
+    return grade.auto_score is not None or grade.manual_score is not None
+
+
+def _no_formula(text: str) -> str:
+    """A spreadsheet takes a text for a formula by its first character; names come from students."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def _notes(facts: dict) -> list[str]:
+    fault = facts["result"]["fault"] if facts["result"] else ""
+    texts = [*facts["notes"], facts["problem"], fault]
+    return [f"{facts['name']}: {text}" for text in texts if text]
+
+
+def _gradescope_tests(facts: dict) -> Iterator[dict]:
+    for test in facts["result"]["tests"] if facts["result"] else []:
+        entry = {
+            "name": _title(test),
+            "max_score": test["points"],
+            "output": "" if test["hidden"] else test["message"],
+            "visibility": "after_published" if test["hidden"] else "visible",
+            "tags": [facts["result"]["exercise"], test["item"]],
+        }
+        if is_decided(test):
+            entry["score"] = test["points"] if test["outcome"] == PASS else 0
+            entry["status"] = "passed" if test["outcome"] == PASS else "failed"
+        yield entry
+
+
+def _suite(result: dict) -> xml.Element:
+    tests = result["tests"]
+    counts = {"tests": len(tests), "failures": sum(test["outcome"] == FAIL for test in tests)}
+    counts["skipped"] = sum(test["outcome"] not in (PASS, FAIL) for test in tests)
+    suite = xml.Element("testsuite", {"name": result["exercise"], **{k: str(v) for k, v in counts.items()}})
+    for test in tests:
+        case = xml.SubElement(suite, "testcase", {"name": _title(test), "classname": result["exercise"]})
+        message = "" if test["hidden"] else _printable(test["message"])
+        if test["outcome"] == FAIL:
+            xml.SubElement(case, "failure", {"message": message.partition("\n")[0]}).text = message
+        elif test["outcome"] != PASS:
+            xml.SubElement(case, "skipped", {"message": message or test["outcome"]})
+    return suite
+
+
+def _title(test: dict) -> str:
+    return _printable(test["name"] if test["hidden"] else test["name"].removeprefix("test_").replace("_", " "))
+
+
+def _printable(text: str) -> str:
+    """XML has no way to write control characters."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)

@@ -1,0 +1,313 @@
+"""`course grade`: reads what was handed in, judges it side by side, fills the gradebook, and tells how it went.
+
+Every step looks at what is there and does only what is missing, so a run may be killed anywhere and started again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+import nbformat
+from nbgrader.api import Gradebook
+from nbgrader.apps.baseapp import NbGrader
+from nbgrader.converters import Autograde, NbGraderException
+from nbgrader.utils import parse_utc
+
+from grader import sandbox
+from grader.classroom.bridge import fingerprint, hidden_cases, out_of_step, read_released, released_notebooks
+from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, solution_text
+from grader.classroom.intake import IntakeError, Person, take_in
+from grader.classroom.judging import judge_all
+from grader.classroom.results import Results, Text
+from grader.classroom.rubric import is_decided, items_of
+from grader.doctor import gpu
+from grader.exercise import Folder
+from grader.files import write_whole
+
+Say = Callable[[str], None]
+
+
+class GradingError(Exception):
+    """Nothing can be graded; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the command line asks for."""
+
+    assignments: tuple[str, ...] = ()
+    students: tuple[str, ...] = ()
+    sources: tuple[Path, ...] = ()
+    regrade: bool = False
+    isolation: str = sandbox.AUTO
+    jobs: int = 1
+
+
+@dataclass
+class Entry:
+    """One student's hand-in for one exercise."""
+
+    student: str
+    assignment: str
+    name: str
+    hand_in: HandIn
+    released: nbformat.NotebookNode
+    text: Text | None = None  # None where there is nothing to judge
+
+
+@dataclass
+class Report:
+    """What the instructor has to know beyond the scores."""
+
+    graded: Counter = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def grade_class(choice: Choice, say: Say) -> int:
+    """0 when everything handed in is graded or waits for a GPU, 1 when something needs the instructor."""
+    if choice.isolation == sandbox.STRICT and sandbox.missing():
+        raise GradingError(f"--isolation strict: {sandbox.missing()}. Nothing was graded.")
+    app = _nbgrader()
+    coursedir, course = app.coursedir, Path(app.config.PutInVerdict.course)
+    assignments = _assignments(coursedir, choice)
+    for source in choice.sources:
+        _take_in(source, coursedir, assignments, say)
+    entries = _entries(coursedir, course, assignments, choice)
+    if not entries:
+        raise GradingError(f"Nothing was handed in for {', '.join(assignments)}: {coursedir.submitted_directory}/ is "
+                           "empty. Next: nbgrader collect, or course grade --from EXPORT.zip")  # fmt: skip
+    results = Results(Path(coursedir.root, "results"))
+    _judge(entries, results, choice, say)
+    _hold_places(coursedir, entries)
+    failed = _into_gradebook(app, entries, results, choice, say)
+    return _tell(_report(entries, results, failed), choice, say)
+
+
+def _nbgrader() -> NbGrader:
+    """nbgrader's application object: its configuration is read as any nbgrader command reads it."""
+    app = NbGrader()
+    app.log_level = logging.ERROR
+    app.initialize([])
+    if "PutInVerdict" not in app.config:
+        raise GradingError(
+            "nbgrader_config.py does not call grader.classroom.bridge.configure: course notebooks --out ."
+        )
+    return app
+
+
+def _assignments(coursedir, choice: Choice) -> dict[str, list[str]]:
+    """The released assignments and the exercises of each."""
+    release = Path(coursedir.format_path(coursedir.release_directory, ".", "."))
+    found = {path.name: released_notebooks(coursedir, path.name) for path in sorted(release.glob("*")) if path.is_dir()}
+    released = {name: [path.stem for path in notebooks] for name, notebooks in found.items() if notebooks}
+    if not released:
+        raise GradingError(f"No assignment is released: {release} is empty. Next: nbgrader generate_assignment NAME")
+    for name in choice.assignments:
+        if name not in released:
+            raise GradingError(f"{name} is no released assignment; there are {', '.join(released)}.")
+    return {name: released[name] for name in choice.assignments or released}
+
+
+def _take_in(source: Path, coursedir, assignments: dict[str, list[str]], say: Say) -> None:
+    with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+        roster = [
+            Person(s.id, s.first_name or "", s.last_name or "", s.email or "", str(s.lms_user_id or ""))
+            for s in gradebook.students
+        ]
+    submitted = Path(coursedir.root, coursedir.submitted_directory)
+    try:
+        intake = take_in(source, submitted, assignments, roster)
+    except IntakeError as error:
+        raise GradingError(str(error)) from None
+    say(f"{source}: {intake.taken} files of {len(intake.students)} students taken, {intake.unchanged} known already.")
+    if intake.unknown and roster:
+        names = ", ".join(sorted(intake.unknown))
+        say(f"  Not in the roster, kept under the name that the export gives: {names}")
+    for name in intake.ignored[:20]:
+        say(f"  Ignored, for it names no student and exercise: {name}")
+
+
+def _entries(coursedir, course: Path, assignments: dict[str, list[str]], choice: Choice) -> list[Entry]:
+    submitted = Path(coursedir.root, coursedir.submitted_directory)
+    students = sorted(path.name for path in submitted.glob("*") if path.is_dir())
+    for student in choice.students:
+        if student not in students:
+            raise GradingError(f"{submitted} has no folder of a student {student!r}.")
+    entries = []
+    for assignment, names in assignments.items():
+        released = {name: read_released(coursedir, assignment, name) for name in names}
+        for student in choice.students or students:
+            folder = submitted / student / assignment
+            if folder.is_dir():
+                entries += _entries_of(
+                    folder, student, assignment, released, course, hidden_cases(Path(coursedir.root))
+                )
+    return entries
+
+
+def _entries_of(folder: Path, student: str, assignment: str, released: dict, course: Path, hidden: Path | None):
+    made = []
+    for name, notebook in released.items():
+        hand_in = read_hand_in(folder, name, solution_text(notebook), tuple(released))
+        entry = Entry(student, assignment, name, hand_in, notebook)
+        if hand_in.text is not None:
+            exercise = Folder(course / "exercises" / notebook.metadata["course"]["exercise"])
+            entry.text = Text(exercise, solution_text(filled(notebook, hand_in.text)), hidden)
+        made.append(entry)
+    if any(entry.text is not None for entry in made):
+        made = [entry for entry in made if not entry.hand_in.absent]  # nbgrader gives a missing one of several 0
+    return made
+
+
+def _judge(entries: list[Entry], results: Results, choice: Choice, say: Say) -> None:
+    texts = {entry.text.key: entry.text for entry in entries if entry.text is not None}
+    missing = [text for text in texts.values() if choice.regrade or results.is_missing(text)]
+    say(f"{len(entries)} hand-ins, {len(texts)} different texts, {len(missing)} to judge; {_level(choice)}.")
+    if not missing:
+        return
+    with click.progressbar(length=len(missing), label="Judging", show_pos=True) as bar:
+        judge_all(missing, results, choice.isolation, choice.jobs, lambda text, result: bar.update(1))
+
+
+def _level(choice: Choice) -> str:
+    if sandbox.wanted(choice.isolation):
+        return "each in a sandbox of its own"
+    why = f": {sandbox.missing()}" if choice.isolation != sandbox.LIMITS else ""
+    return f"each with process limits only{why}"
+
+
+def _hold_places(coursedir, entries: list[Entry]) -> None:
+    """nbgrader looks for notebooks: where a student handed in a .py file, or nothing readable, one stands for it."""
+    for entry in entries:
+        folder = Path(coursedir.root, coursedir.submitted_directory, entry.student, entry.assignment)
+        path = folder / f"{entry.name}.ipynb"
+        if not path.exists():
+            write_whole(path, nbformat.writes(placeholder(entry.released)) + "\n")
+        secret = folder / "submission_secret.txt"  # nbgrader release_feedback stops at the first folder without one
+        if not secret.exists():
+            write_whole(secret, secrets.token_hex(32))
+        timestamp = folder / "timestamp.txt"
+        if not timestamp.exists() or not _is_time(timestamp):
+            write_whole(timestamp, "")  # nbgrader would end the whole run at one that it cannot read
+
+
+def _is_time(path: Path) -> bool:
+    try:
+        return bool(parse_utc(path.read_text().strip() or "2000-01-01"))
+    except (ValueError, OverflowError, OSError):
+        return False
+
+
+class _Some(Autograde):
+    """nbgrader's autograde for those students alone whose verdict changed."""
+
+    wanted: frozenset[str] = frozenset()
+
+    def init_destination(self, assignment_id, student_id):
+        return student_id in self.wanted and super().init_destination(assignment_id, student_id)
+
+
+def _into_gradebook(app: NbGrader, entries: list[Entry], results: Results, choice: Choice, say: Say) -> set[tuple]:
+    """Runs nbgrader's autograde where a verdict is new; the (student, assignment) pairs it failed for."""
+    coursedir = app.coursedir
+    stale = defaultdict(set)
+    for entry in entries:
+        if _is_stale(coursedir, entry, results):
+            stale[entry.assignment].add(entry.student)
+    app.config.PutInVerdict.judge_missing = False
+    for assignment, students in stale.items():
+        for student in students:  # nbgrader would keep a feedback page that tells the old score
+            shutil.rmtree(coursedir.format_path(coursedir.feedback_directory, student, assignment), ignore_errors=True)
+        coursedir.assignment_id, coursedir.student_id, coursedir.notebook_id = assignment, "*", "*"
+        converter = _Some(coursedir=coursedir, parent=app)
+        converter.wanted, converter.force = frozenset(students), True
+        here = os.getcwd()
+        try:
+            converter.start()
+        except NbGraderException:
+            pass  # the log has told; what is still stale is reported
+        finally:
+            os.chdir(here)
+    told = sum(map(len, stale.values()))
+    say(f"{told} hand-ins entered into the gradebook, {_folders(entries) - told} unchanged.")
+    return {(e.student, e.assignment) for e in entries if _is_stale(coursedir, e, results)}
+
+
+def _folders(entries: list[Entry]) -> int:
+    return len({(entry.student, entry.assignment) for entry in entries})
+
+
+def _is_stale(coursedir, entry: Entry, results: Results) -> bool:
+    """Whether the autograded notebook is missing, half written or made from another verdict."""
+    folder = coursedir.format_path(coursedir.autograded_directory, entry.student, entry.assignment)
+    try:
+        notebook = nbformat.read(Path(folder, f"{entry.name}.ipynb"), as_version=4)
+        verdict = notebook.metadata["course"]["verdict"]
+    except Exception:  # whatever a killed run may have left
+        return True
+    now = fingerprint(entry.released, entry.hand_in.problem, entry.hand_in.notes, _result(entry, results))
+    return verdict != now
+
+
+def _result(entry: Entry, results: Results) -> dict | None:
+    return None if entry.text is None else results.find(entry.text)
+
+
+def _report(entries: list[Entry], results: Results, failed: set[tuple]) -> Report:
+    report = Report()
+    same = defaultdict(set)
+    for entry in entries:
+        who, result = f"{entry.student}, {entry.assignment}/{entry.name}", _result(entry, results)
+        report.notes += [f"{who}: {note}" for note in entry.hand_in.notes]
+        if (entry.student, entry.assignment) in failed:
+            report.faults.append(f"{who}: nbgrader could not enter it; its log is above")
+        elif entry.hand_in.problem:
+            report.problems.append(f"{who}: {entry.hand_in.problem}")
+        elif result is None or result["fault"]:
+            report.faults.append(f"{who}: {result['fault'] if result else 'there is no result'}")
+        elif difference := out_of_step(entry.released, items_of(result)):
+            again = f"course notebooks --out ., then nbgrader generate_assignment --force {entry.assignment}"
+            report.faults.append(f"{who}: {difference}. {again}")
+        elif not all(map(is_decided, result["tests"])):
+            reason = next(test["message"] for test in result["tests"] if not is_decided(test))
+            report.waiting.append(f"{who}: {reason}")
+        else:
+            report.graded[entry.assignment] += 1
+        if result and result.get("outcome") == "pass":
+            same[entry.text.key].add(f"{entry.student} ({entry.name})")
+    report.notes += [f"The same text to the letter: {', '.join(sorted(who))}" for who in same.values() if len(who) > 1]
+    return report
+
+
+def _tell(report: Report, choice: Choice, say: Say) -> int:
+    for assignment, count in sorted(report.graded.items()):
+        say(f"{assignment}: {count} graded.")
+    _tell_list("To know", report.notes, say)
+    _tell_list("Waiting for a machine that can judge it (points open, neither 0 nor full)", report.waiting, say)
+    _tell_list("Not graded, for the student to mend; the feedback tells them", report.problems, say)
+    _tell_list("Not graded, a fault here and not a student's", report.faults, say)
+    if report.faults:
+        say("Next: mend the fault (course doctor), then run the same command: it judges what is missing.")
+    elif report.waiting and not gpu():
+        say("Next: run the same command on a machine with a GPU. nbgrader export shows what is decided so far.")
+    else:
+        say("Next: nbgrader generate_feedback ASSIGNMENT, nbgrader export")
+    return 1 if report.faults else 0
+
+
+def _tell_list(title: str, lines: list[str], say: Say) -> None:
+    if lines:
+        say(f"{title}:")
+    for line in lines:
+        say(f"  {line}")

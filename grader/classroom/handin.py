@@ -1,0 +1,192 @@
+"""What a student handed in for one exercise, read as data: the text of one solution cell or one .py file.
+
+Nothing else of a notebook is looked at: no other cell, no output, no metadata beyond what marks the solution cell.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from grader.classroom.derive import SOLUTION_CELL, magic_of
+from grader.submission import MOST_BYTES
+
+MOST_NOTEBOOK_BYTES = 64 << 20
+BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+
+
+@dataclass
+class HandIn:
+    """`text` is None where there is nothing to judge; `problem` then says why. `notes` are for both sides to read."""
+
+    text: str | None = None
+    problem: str = ""
+    absent: bool = False  # there is no file at all that could be meant
+    notes: list[str] = field(default_factory=list)
+
+
+class Unreadable(Exception):
+    """A file that cannot be judged; the message completes "softmax.ipynb ..."."""
+
+
+def read_hand_in(folder: Path, name: str, stub: str, siblings: tuple[str, ...] = ()) -> HandIn:
+    """The hand-in for exercise `name` in a student's folder. `stub` is the text of the released solution cell;
+    `siblings` are the other exercises of the assignment, whose files lie in the same folder.
+    """
+    found: dict[str, str] = {}
+    problems, notes = [], []
+    for path, read in ((folder / f"{name}.ipynb", notebook_text), (folder / f"{name}.py", script_text)):
+        try:
+            if path.is_symlink():
+                raise Unreadable("is a link; hand in the file itself")
+            if not path.exists():
+                continue
+            if not path.is_file():
+                raise Unreadable("is not a file")
+            if is_placeholder(path):
+                continue
+            found[path.name] = read(path, notes)
+        except Unreadable as unreadable:
+            problems.append(f"{path.name} {unreadable}")
+        except OSError as error:
+            problems.append(f"{path.name} cannot be read ({error.strerror or type(error).__name__})")
+    if problems and not found:
+        return HandIn(problem="; ".join(problems))
+    if not found:
+        others = _other_files(folder, (name, *siblings))
+        there = f"; there is {', '.join(others[:5])}" if others else ""
+        return HandIn(problem=f"{name}.ipynb or {name}.py was expected{there}", absent=not others)
+    chosen = _chosen(folder, found, stub, notes)
+    text = found[chosen]
+    if len(text.encode()) > MOST_BYTES:
+        notes.append(f"{chosen} has {len(text)} characters; at most {MOST_BYTES} bytes are judged, so it was not.")
+        text = f"# This file had {len(text)} characters.\n"
+    return HandIn(text, notes=[*notes, *problems])
+
+
+def notebook_text(path: Path, notes: list[str]) -> str:
+    """The text of the last solution cell; "" and a note where the notebook has none."""
+    cells = _cells(path)
+    name = path.stem
+    marked = [text for cell, text in cells if _grade_id(cell) == SOLUTION_CELL]
+    magic = magic_of(name)
+    found = marked or [text for _, text in cells if text.lstrip().startswith(magic)]
+    if not found:
+        notes.append(
+            f"{path.name} has no solution cell any more, so there is nothing to judge. Put your kernel into the cell "
+            f"that begins with {magic} of the notebook as it was handed out."
+        )
+        return "\n"
+    if len(found) > 1:
+        notes.append(f"{path.name} has {len(found)} solution cells; the last one was judged.")
+    first, _, rest = found[-1].lstrip().partition("\n")
+    text = clean(rest if first.startswith("%%writefile") else found[-1])
+    if not text.strip():
+        notes.append(f"The solution cell of {path.name} is empty.")
+    return text
+
+
+def script_text(path: Path, notes: list[str]) -> str:
+    if path.stat().st_size > MOST_NOTEBOOK_BYTES:
+        raise Unreadable(f"has {path.stat().st_size >> 20} MB; a kernel has a few kB")
+    data = path.read_bytes()
+    try:
+        return clean(data.decode(BYTE_ORDER_MARKS.get(data[:2]) or BYTE_ORDER_MARKS.get(data[:3]) or "utf-8"))
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"is not UTF-8 text (byte {error.start}); save it as UTF-8 and hand in again") from None
+
+
+def clean(text: str) -> str:
+    """One form for a cell and a file: \\n line ends, one at the end, no lone surrogates."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
+    return text.encode("utf-8", errors="replace").decode("utf-8") + "\n"
+
+
+def solution_text(notebook: NotebookNode) -> str:
+    """The text of the solution cell of a notebook of ours."""
+    cell = next(cell for cell in notebook.cells if _grade_id(cell) == SOLUTION_CELL)
+    return clean(cell.source.partition("\n")[2])
+
+
+def filled(released: NotebookNode, text: str) -> NotebookNode:
+    """The released notebook with a student's text in the solution cell: nothing else of theirs is in it."""
+    notebook = copy.deepcopy(released)
+    cell = next(cell for cell in notebook.cells if _grade_id(cell) == SOLUTION_CELL)
+    cell.source = f"{cell.source.partition(chr(10))[0]}\n{text.rstrip()}"
+    return notebook
+
+
+def placeholder(released: NotebookNode) -> NotebookNode:
+    """A notebook that stands in a folder where nbgrader expects one, and holds nothing that was handed in."""
+    notebook = copy.deepcopy(released)
+    notebook.metadata["course"]["placeholder"] = True
+    return notebook
+
+
+def is_placeholder(path: Path) -> bool:
+    if path.suffix != ".ipynb" or path.stat().st_size > 1 << 20:
+        return False
+    try:
+        return json.loads(path.read_bytes())["metadata"]["course"]["placeholder"] is True
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return False
+
+
+def _cells(path: Path) -> list[tuple[dict, str]]:
+    """(cell, its text) of a file that ought to be a notebook."""
+    size = path.stat().st_size
+    if not size:
+        raise Unreadable("is empty (0 bytes); hand in again")
+    if size > MOST_NOTEBOOK_BYTES:
+        raise Unreadable(f"has {size >> 20} MB; clear its outputs and hand in again")
+    try:
+        notebook = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"is not a notebook (byte {error.start} is not UTF-8); hand in again") from None
+    except ValueError as error:
+        line = getattr(error, "lineno", 1)
+        raise Unreadable(f"is not a notebook (line {line} is not JSON); hand in again") from None
+    except RecursionError:
+        raise Unreadable("is not a notebook (nested too deeply); hand in again") from None
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list):
+        raise Unreadable("is not a notebook (it has no list of cells); hand in again")
+    return [(cell, _source(cell)) for cell in cells if isinstance(cell, dict)]
+
+
+def _source(cell: dict) -> str:
+    source = cell.get("source", "")
+    if isinstance(source, list):
+        return "".join(part for part in source if isinstance(part, str))
+    return source if isinstance(source, str) else ""
+
+
+def _grade_id(cell: dict) -> object:
+    metadata = cell.get("metadata")
+    nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    return nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
+
+
+def _chosen(folder: Path, found: dict[str, str], stub: str, notes: list[str]) -> str:
+    """Of a notebook and a .py file the one that was worked on; of two, the newer. Running the cell makes both alike."""
+    names = list(found)
+    if len(names) == 1 or found[names[0]] == found[names[1]]:
+        return names[0]
+    attempted = [name for name in names if found[name].strip() and found[name] != stub]
+    if len(attempted) == 1:
+        return attempted[0]
+    newer = max(names, key=lambda name: (folder / name).stat().st_mtime)
+    older = next(name for name in names if name != newer)
+    notes.append(f"{names[0]} and {names[1]} differ; {newer} was judged, which is newer than {older}.")
+    return newer
+
+
+def _other_files(folder: Path, names: tuple[str, ...]) -> list[str]:
+    """Files that may have been meant: a wrong name, an archive. nbgrader's own two are none of them."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.stem not in names)
+    known = ("timestamp.txt", "submission_secret.txt")
+    return sorted(str(path.relative_to(folder)) for path in files if path.name not in known)

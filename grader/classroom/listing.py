@@ -1,0 +1,14 @@
+"""A pytest plugin that prints each test's exercise, rubric item and points: `pytest NN_name --collect-only -p THIS`."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.exercise import Folder
+from grader.session import points_of, rubric_item
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    for item in session.items:
+        exercise = Folder.containing(item.path).id
+        print(f"\nitem\t{exercise}\t{rubric_item(item)}\t{points_of(item)}")

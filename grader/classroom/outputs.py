@@ -1,0 +1,45 @@
+"""A result as the outputs of a notebook's cells: text, a picture, and a score. Numbers and words only, no markup."""
+
+from __future__ import annotations
+
+from grader.classroom.rubric import Item
+
+MOST_TILES = 256  # of a picture: a thousand are 200 kB and tell no more
+MOST_REPORT = 20_000  # characters
+
+
+def picture_of(result: dict) -> str:
+    """The map of tiles of a result that has a wrong one, as SVG; "" where it would say nothing."""
+    from grader.pictures.tiles import tile_map_svg
+    from grader.tilemap import RIGHT, TileMap
+
+    if not result.get("tiles"):
+        return ""
+    tiles = TileMap.from_json(result["tiles"])
+    states = {tile.state for line in tiles.tiles for tile in line}
+    return tile_map_svg(tiles) if 1 < tiles.count <= MOST_TILES and states != {RIGHT} else ""
+
+
+def report_outputs(result: dict | None, notes: list[str]) -> list[dict]:
+    """The check cell: what the grader has to say about the hand-in, then the judge's report and picture."""
+    text = "\n".join(notes)
+    if result is not None:
+        text = "\n\n".join(part for part in (text, result["report"].strip("\n")) if part)
+    outputs = [_text(text[:MOST_REPORT])]
+    if result is not None and (picture := picture_of(result)):
+        outputs.append({"output_type": "display_data", "data": {"image/svg+xml": picture}, "metadata": {}})
+    return outputs
+
+
+def item_outputs(item: Item | None, why_open: str) -> list[dict]:
+    """A grade cell: its tests and its score; without a score the reason, for nbgrader takes silence for full marks."""
+    lines = list(item.lines) if item is not None else []
+    if why_open:
+        return [_text("\n".join([*lines, f"Not graded yet: {why_open}. These points are open, not lost."]))]
+    data = {"text/plain": repr(float(item.reached))}
+    score = {"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": None}
+    return [_text("\n".join(lines)), score]
+
+
+def _text(text: str) -> dict:
+    return {"output_type": "stream", "name": "stdout", "text": text + "\n"}

@@ -1,0 +1,111 @@
+"""Judged texts on disk: results/NN_name/KEY.json, and the text beside it as KEY.py. Same text, same result.
+
+The key covers all that a verdict depends on: text, tests, hidden cases, the judge itself and what it runs on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.classroom.rubric import is_decided
+from grader.doctor import gpu
+from grader.exercise import Folder
+from grader.files import write_whole
+
+PACKAGE = Path(__file__).resolve().parent.parent
+NOT_THE_JUDGE = ("classroom", "author", "learn", "pictures")  # rooms whose code decides no verdict
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text to judge; students who hand in the same text share it."""
+
+    exercise: Folder
+    text: str
+    hidden: Path | None  # the folder of hidden cases
+
+    @functools.cached_property
+    def key(self) -> str:
+        parts = [self.text.encode(), *(_bytes(path) for path in self._files), _judge()]
+        return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:32]
+
+    @property
+    def _files(self) -> list[Path | None]:
+        hidden = self.hidden / f"{self.exercise.id}.toml" if self.hidden else None
+        return [self.exercise.test_file, self.exercise.solution_file, hidden]
+
+
+@dataclass(frozen=True)
+class Results:
+    """The folder of results. A fault of the machine is kept apart, so that the next run judges again."""
+
+    folder: Path
+
+    def path(self, text: Text) -> Path:
+        return self.folder / text.exercise.id / f"{text.key}.json"
+
+    def find(self, text: Text) -> dict | None:
+        """The result of this very text; else the fault of the last attempt; else None."""
+        path = self.path(text)
+        return _read(path) or _read(_fault_path(path))
+
+    def is_missing(self, text: Text) -> bool:
+        """Whether the text has to be judged: never was, met a fault, or waits for the GPU that is here now."""
+        result = _read(self.path(text))
+        if result is None:
+            return True
+        return bool(gpu()) and not all(map(is_decided, result["tests"]))
+
+    def store(self, text: Text, result: dict) -> None:
+        path = self.path(text)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+        if result["fault"]:
+            if not path.exists():  # a result that waits for a GPU is better than the fault that met the next attempt
+                write_whole(_fault_path(path), content)
+            return
+        write_whole(path.with_suffix(".py"), text.text)
+        write_whole(path, content)
+        _fault_path(path).unlink(missing_ok=True)
+
+
+def faulty(text: Text, fault: str) -> dict:
+    """What stands for a result when the judge gave none."""
+    return {"exercise": text.exercise.id, "tests": [], "points": 0, "fault": fault, "report": "", "seed": None}
+
+
+def _read(path: Path) -> dict | None:
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+        return result if isinstance(result.get("tests"), list) and "fault" in result else None
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _fault_path(path: Path) -> Path:
+    return path.with_suffix(".fault.json")
+
+
+def _bytes(path: Path | None) -> bytes:
+    with contextlib.suppress(OSError):
+        return path.read_bytes() if path else b""
+    return b""
+
+
+@functools.cache
+def _judge() -> bytes:
+    """The judge's own code, and the releases of what runs a kernel."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.relative_to(PACKAGE).parts[0] not in NOT_THE_JUDGE:
+            digest.update(path.read_bytes())
+    for name in ("torch", "triton", "numpy"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            digest.update(f"{name} {importlib.metadata.version(name)}".encode())
+    return digest.digest()

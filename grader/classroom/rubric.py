@@ -1,0 +1,97 @@
+"""What a result is worth, item by item. An item is nbgrader's unit: one locked cell with points."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.exercise import Folder
+from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED
+
+RIGHT, COST, SPEED, HIDDEN, OTHER = "right", "cost", "speed", "hidden", "other"
+TITLES = {
+    RIGHT: "values and memory safety",
+    COST: "memory traffic and compiled code",
+    SPEED: "throughput on a GPU",
+    HIDDEN: "cases that are shown by name only",
+    OTHER: "other tests",
+}
+MOST_MESSAGE = 2000  # characters of one test
+
+
+class RubricError(Exception):
+    """The tests of an exercise could not be listed; the message is pytest's."""
+
+
+@dataclass
+class Item:
+    """One item of a judged submission. `open` holds reasons why its points are not decided: neither 0 nor full."""
+
+    name: str
+    reached: float = 0
+    possible: float = 0
+    open: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def score(self) -> float | None:
+        return None if self.open else self.reached
+
+
+def items_of(result: dict) -> dict[str, Item]:
+    """The items of a result, in the order of TITLES. A fault of the machine leaves all of them open."""
+    items: dict[str, Item] = {}
+    for test in result["tests"]:
+        item = items.setdefault(test["item"], Item(test["item"]))
+        points = float(test["points"])
+        if not math.isfinite(points) or points < 0:
+            raise ValueError(f"{result['exercise']}: {test['name']} has {points} points")
+        item.possible += points
+        item.lines.append(line_of(test))
+        if result["fault"]:
+            item.open.append(result["fault"])
+        elif test["outcome"] == PASS:
+            item.reached += points
+        elif not is_decided(test):
+            item.open.append(test["message"] or test["outcome"])
+    return {name: items[name] for name in TITLES if name in items}
+
+
+def is_decided(test: dict) -> bool:
+    """Whether a test's points are final: a skip is, where it waited for right values that never came."""
+    decided = test["outcome"] in (PASS, FAIL, NOT_ATTEMPTED)
+    return decided or (test["outcome"] == SKIPPED and test["id"] == WAITED)
+
+
+def line_of(test: dict) -> str:
+    """One test as a learner reads it."""
+    mark = {PASS: "pass", FAIL: "FAIL"}.get(test["outcome"], "-" if is_decided(test) else "not run")
+    name = test["name"] if test["hidden"] else test["name"].removeprefix("test_").replace("_", " ")
+    note = test["message"].partition("\n")[0][:MOST_MESSAGE] if test["outcome"] == SKIPPED else ""
+    return f"{mark:<8}{name}  ({test['points']:g}){': ' if note else ''}{note}"
+
+
+def points_of(folders: list[Folder], hidden: Path | None = None) -> dict[str, dict[str, float]]:
+    """The points of each exercise's items, by its id: what its test file and the hidden cases add up to."""
+    command = [sys.executable, "-m", "pytest", *(str(folder.path) for folder in folders)]
+    command += ["--collect-only", "-p", "grader.classroom.listing", *(["--hidden", str(hidden)] if hidden else [])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([_own_path(), os.environ.get("PYTHONPATH", "")])}
+    root = folders[0].root
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=300)
+    points: dict[str, dict[str, float]] = {folder.id: {} for folder in folders}
+    for line in done.stdout.splitlines():
+        if line.startswith("item\t"):
+            _, exercise, name, worth = line.split("\t")
+            points[exercise][name] = points[exercise].get(name, 0) + float(worth)
+    if done.returncode or not all(points.values()):
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise RubricError(said[0].removeprefix("ERROR: ") if said else "pytest found no test")
+    return {id: {name: items[name] for name in TITLES if name in items} for id, items in points.items()}
+
+
+def _own_path() -> str:
+    return str(Path(__file__).resolve().parents[2])

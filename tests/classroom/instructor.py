@@ -1,0 +1,80 @@
+"""An instructor: the commands of a class, run as they are typed."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+
+
+def environment(**more: str) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COLUMNS"))}
+    path = os.pathsep.join([str(BIN), os.environ["PATH"]])  # nbgrader calls alembic by name
+    return {**inherited, "PATH": path, "PYTHONPATH": str(ROOT), **more}
+
+
+@dataclass
+class Classroom:
+    """A class's folder and the commands run in it."""
+
+    path: Path
+    course: Path = ROOT
+
+    def run(self, *command: str, status: int = 0, cwd: Path | None = None, **more: str) -> str:
+        """What the command prints; its exit status has to be `status`."""
+        done = subprocess.run(
+            command, cwd=cwd or self.path, env=environment(**more), capture_output=True, text=True, timeout=900
+        )
+        assert done.returncode == status, f"{command} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+    def make(self, *exercises: str, assignment: str = "") -> str:
+        """`course notebooks` and, for each assignment, `nbgrader generate_assignment`."""
+        self.path.mkdir(exist_ok=True)
+        named = ["--assignment", assignment] if assignment else []
+        said = self.run("course", "notebooks", "--out", str(self.path), *named, *exercises, cwd=self.course)
+        for name in [assignment] if assignment else exercises:
+            said += self.run("nbgrader", "generate_assignment", "--force", name)
+        return said
+
+    def released(self, assignment: str, name: str):
+        import nbformat
+
+        return nbformat.read(self.path / "release" / assignment / f"{name}.ipynb", as_version=4)
+
+    def hand_in(self, student: str, assignment: str, files: dict[str, bytes | str]) -> None:
+        folder = self.path / "submitted" / student / assignment
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+
+    def export(self, exporter: str) -> list[dict[str, str]]:
+        file = f"{exporter.lower()}.csv"
+        self.run("nbgrader", "export", f"--exporter=grader.classroom.exports.{exporter}", "--to", file)
+        with (self.path / file).open(encoding="utf-8", newline="") as lines:
+            return list(csv.DictReader(lines))
+
+    def scores(self) -> dict[tuple[str, str, str], float | None]:
+        """By student, exercise and item; None where an item is open."""
+        rows = self.export("Items")
+        return {
+            (row["student_id"], row["exercise"], row["item"]): float(row["judged"]) if row["judged"] else None
+            for row in rows
+        }
+
+    def feedback(self, student: str, assignment: str, name: str) -> str:
+        return (self.path / "feedback" / student / assignment / f"{name}.html").read_text(encoding="utf-8")
+
+
+def solution(exercise: str) -> str:
+    return (ROOT / "solutions" / exercise / f"{exercise[3:]}.py").read_text(encoding="utf-8")
+
+
+def mutant(name: str) -> str:
+    return (ROOT / "tests/mutants" / f"{name}.py").read_text(encoding="utf-8")

@@ -1,0 +1,210 @@
+"""Real nbgrader, end to end, on a handful of hand-ins: exchange, late penalties, overrides, machines that fail."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grader import sandbox
+from tests.classroom.instructor import ROOT, Classroom, mutant, solution
+from tests.classroom.synthetic import filled, notebook
+
+ADD, SOFTMAX = "01_masked_add", "03_softmax"
+THROUGHPUT = """
+
+@pytest.fixture
+def throughput():
+    if shutil.which("nvidia-smi") is None:
+        pytest.skip("needs a GPU")
+
+
+def test_it_is_fast(throughput):
+    pass
+"""
+
+
+@pytest.fixture
+def own_course(tmp_path) -> Path:
+    """A course of one exercise, with a test that a machine without a GPU cannot run."""
+    for name in (f"exercises/{ADD}", f"solutions/{ADD}"):
+        shutil.copytree(ROOT / name, tmp_path / "course" / name)
+    (tmp_path / "course/hints").mkdir()
+    shutil.copy(ROOT / f"hints/{ADD}.md", tmp_path / "course/hints")
+    tests = tmp_path / f"course/exercises/{ADD}/test_masked_add.py"
+    tests.write_text(f"import shutil\n\nimport pytest\n{tests.read_text()}{THROUGHPUT}")
+    return tmp_path / "course"
+
+
+def fake_gpu(tmp_path) -> dict[str, str]:
+    """An environment with an nvidia-smi that reports a GPU."""
+    (tmp_path / "gpu").mkdir(exist_ok=True)
+    tool = tmp_path / "gpu/nvidia-smi"
+    tool.write_text("#!/bin/sh\necho 'Imaginary GPU, 1 MiB'\n")
+    tool.chmod(0o755)
+    return {"PATH": os.pathsep.join([str(tool.parent), str(Path(sys.executable).parent), os.environ["PATH"]])}
+
+
+def broken_sandbox(tmp_path) -> dict[str, str]:
+    """An environment whose bubblewrap comes up for a trial and fails for a submission."""
+    (tmp_path / "broken").mkdir()
+    tool = tmp_path / "broken/bwrap"
+    tool.write_text('#!/bin/sh\ncase "$*" in *"env true") exit 0;; esac\necho "bwrap: No such device" >&2\nexit 1\n')
+    tool.chmod(0o755)
+    return {"PATH": os.pathsep.join([str(tool.parent), str(Path(sys.executable).parent), os.environ["PATH"]])}
+
+
+def test_exchange_late_penalty_and_feedback(classroom, tmp_path):
+    classroom.make(ADD, SOFTMAX, assignment="week1")
+    config = classroom.path / "nbgrader_config.py"
+    config.write_text(config.read_text() + '\nc.LateSubmissionPlugin.penalty_method = "zero"\n')
+    classroom.run("nbgrader", "db", "assignment", "add", "week1", "--duedate", "2020-01-01 00:00:00 UTC")
+    classroom.run("nbgrader", "release_assignment", "week1")
+
+    home = tmp_path / "home of a student"
+    home.mkdir()
+    exchange = f"--Exchange.root={classroom.path.parent / 'class_exchange'}"
+    student = {"HOME": str(home), "JUPYTER_DATA_DIR": str(home / ".jupyter"), "cwd": home}
+    classroom.run("nbgrader", "fetch_assignment", "week1", "--course", "triton", exchange, **student)
+    assert {path.name for path in (home / "week1").iterdir()} == {"masked_add.ipynb", "softmax.ipynb"}
+    handed_out = classroom.released("week1", "masked_add")
+    (home / "week1/masked_add.ipynb").write_bytes(notebook(ADD, filled(handed_out, solution(ADD)))["masked_add.ipynb"])
+    (home / "week1/softmax.py").write_text(mutant("03_softmax/pad_zero"))
+    classroom.run("nbgrader", "submit", "week1", "--course", "triton", exchange, **student)
+    classroom.run("nbgrader", "collect", "week1")
+
+    said = classroom.run("course", "grade")
+    assert "week1: 2 graded." in said
+    (name,) = {path.name for path in (classroom.path / "submitted").iterdir()}
+    assert classroom.scores() == {
+        (name, "masked_add", "right"): 8,
+        (name, "masked_add", "cost"): 4,
+        (name, "softmax", "right"): 5,
+        (name, "softmax", "cost"): 0,
+    }
+    (row,) = classroom.export("Grades")
+    assert (row["status"], row["reached"], row["late_penalty"], row["score"]) == ("graded", "17.0", "17.0", "0.0")
+
+    classroom.run("nbgrader", "generate_feedback", "week1")
+    classroom.run("nbgrader", "release_feedback", "week1")
+    classroom.run("nbgrader", "fetch_feedback", "week1", "--course", "triton", exchange, **student)
+    (page,) = home.rglob("softmax.html")
+    text = page.read_text()
+    assert "The rows of z sum to" in text
+    assert "data:image/svg+xml;base64," in text
+    assert "<script" not in text and "http" not in text
+    assert len(text) < 60_000
+
+
+def test_a_gpu_item_stays_open_until_a_gpu_is_there(classroom, own_course, tmp_path):
+    classroom.course = own_course
+    classroom.make(ADD)
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as export:
+        export.writestr("Łukasz Müller_12_assignsubmission_file_/masked_add.py", solution(ADD))
+        export.writestr("Ada_13_assignsubmission_file_/masked_add.py", mutant(f"{ADD}/floor_grid"))
+    said = classroom.run("course", "grade", "--from", str(tmp_path / "export.zip"))
+    assert "Łukasz Müller, 01_masked_add/masked_add: needs a GPU" in said
+    assert "Next: run the same command on a machine with a GPU." in said
+    assert classroom.scores()["Łukasz Müller", "masked_add", "speed"] is None
+    rows = {row["student_id"]: row for row in classroom.export("Grades")}
+    assert (rows["Łukasz Müller"]["status"], rows["Łukasz Müller"]["score"]) == ("partly graded", "")
+    assert (rows["Łukasz Müller"]["reached"], rows["Łukasz Müller"]["judged"]) == ("12.0", "12.0")
+    classroom.run("nbgrader", "generate_feedback", ADD)
+    assert "open, of 1" in classroom.feedback("Łukasz Müller", ADD, "masked_add")
+
+    override(classroom, "Ada", "right", 7)
+    classroom.run("course", "grade", **fake_gpu(tmp_path))
+    scores = classroom.scores()
+    assert scores["Łukasz Müller", "masked_add", "speed"] == 1
+    rows = {row["student_id"]: row for row in classroom.export("Grades")}
+    assert (rows["Łukasz Müller"]["status"], rows["Łukasz Müller"]["score"]) == ("graded", "13.0")
+    assert rows["Ada"]["reached"] == "8.0"  # a person gave 7 for the values; the speed test passes for anyone here
+    assert not (classroom.path / "feedback/Łukasz Müller").joinpath(ADD).exists(), "a page with the old score is left"
+
+    tests = own_course / f"exercises/{ADD}/test_masked_add.py"
+    tests.write_text(tests.read_text().replace("def test_it_is_fast", "@pytest.mark.points(3)\ndef test_it_is_fast"))
+    said = classroom.run("course", "grade", **fake_gpu(tmp_path), status=1)
+    assert "the notebook has right 8, cost 4, speed 1; the tests have right 8, cost 4, speed 3" in said
+    classroom.make(ADD)
+    classroom.run("course", "grade", **fake_gpu(tmp_path))
+    assert classroom.scores()["Łukasz Müller", "masked_add", "speed"] == 3
+
+
+def override(classroom: Classroom, student: str, item: str, score: float) -> None:
+    """What a person's entry in the formgrader does."""
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{classroom.path / 'gradebook.db'}") as gradebook:
+        grade = gradebook.find_grade(item, "masked_add", ADD, student)
+        grade.manual_score = score
+        gradebook.db.commit()
+
+
+@pytest.mark.skipif(bool(sandbox.missing()), reason=sandbox.missing() or "-")
+def test_a_fault_of_the_machine_is_nobodys_zero_and_the_next_run_grades(classroom, tmp_path):
+    classroom.make(ADD)
+    classroom.hand_in("ada", ADD, {"masked_add.py": solution(ADD)})
+    results = classroom.path / "results"
+    results.mkdir()
+    full_disk = ["bwrap", "--dev-bind", "/", "/", "--size", "4096", "--tmpfs", str(results), "course", "grade"]
+    said = classroom.run(*full_disk, "--isolation", "limits", status=1)
+    assert "No space left on device. What was judged is kept." in said
+
+    said = classroom.run("course", "grade", status=1, **broken_sandbox(tmp_path))
+    assert "Not graded, a fault here and not a student's:\n  ada, 01_masked_add/masked_add: " in said
+    assert "torch and triton could not be imported: bwrap: No such device" in said
+    assert "Next: mend the fault (course doctor), then run the same command" in said
+    (row,) = classroom.export("Grades")
+    assert (row["status"], row["score"]) == ("not graded", "")
+    assert "01_masked_add: 1 graded." in classroom.run("course", "grade")
+    assert classroom.scores()["ada", "masked_add", "right"] == 8
+
+
+def test_a_hand_in_that_gets_worse_keeps_no_score_of_the_earlier_one(classroom):
+    classroom.make(ADD)
+    classroom.hand_in("ada", ADD, {"masked_add.py": solution(ADD)})
+    classroom.run("course", "grade")
+    classroom.hand_in("ada", ADD, {"masked_add.py": "größer".encode("latin-1")})
+    said = classroom.run("course", "grade")
+    assert "masked_add.py is not UTF-8 text" in said
+    assert classroom.scores()["ada", "masked_add", "right"] is None
+    classroom.run("nbgrader", "generate_feedback", ADD)
+    assert "is not UTF-8 text (byte 2); save it as UTF-8" in classroom.feedback("ada", ADD, "masked_add")
+
+
+def test_nbgraders_own_autograde_asks_the_judge_too(classroom):
+    classroom.make(ADD)
+    handed_out = classroom.released(ADD, "masked_add")
+    classroom.hand_in("ada", ADD, notebook(ADD, filled(handed_out, solution(ADD))))
+    classroom.hand_in("eve", ADD, {"masked_add.ipynb": b"not a notebook"})
+    classroom.run("nbgrader", "autograde", ADD)
+    scores = classroom.scores()
+    assert (scores["ada", "masked_add", "right"], scores["eve", "masked_add", "right"]) == (8, None)
+
+
+def test_commands_say_what_is_missing(classroom, tmp_path):
+    tmp_path.joinpath("elsewhere").mkdir()
+    said = classroom.run("course", "grade", status=1, cwd=tmp_path / "elsewhere")
+    assert "has no nbgrader_config.py. Next: cd into the class's folder" in said
+    classroom.make(ADD)
+    assert "Nothing was handed in for 01_masked_add" in classroom.run("course", "grade", status=1)
+    classroom.hand_in("ada", ADD, {"masked_add.py": solution(ADD)})
+    assert "no folder of a student 'bob'" in classroom.run("course", "grade", "--student", "bob", status=1)
+    assert "02_x is no released assignment; there are 01_masked_add." in classroom.run(
+        "course", "grade", "02_x", status=1
+    )
+    (tmp_path / "broken.zip").write_bytes(b"PK")
+    assert "cannot be read as a zip file" in classroom.run(
+        "course", "grade", "--from", str(tmp_path / "broken.zip"), status=1
+    )
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    said = classroom.run(
+        shutil.which("course", path=str(Path(sys.executable).parent)), "grade", "--isolation", "strict",
+        status=1, PATH=str(tools),
+    )  # fmt: skip
+    assert "--isolation strict: bubblewrap is not installed" in said

@@ -1,0 +1,162 @@
+"""Hand-ins are read as data: what counts of a notebook and of a file, and what is said of those that do not count."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from grader.classroom.derive import notebook_of
+from grader.classroom.handin import filled, placeholder, read_hand_in, solution_text
+from grader.exercise import Folder
+from tests.classroom.instructor import ROOT
+
+RELEASED = notebook_of(Folder(ROOT / "exercises/03_softmax"), {"right": 16, "cost": 2})
+STUB = solution_text(RELEASED)
+CELL = 2
+
+
+def write(folder, notebook, name="softmax.ipynb"):
+    data = notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode()
+    (folder / name).write_bytes(data)
+
+
+def read(folder):
+    return read_hand_in(folder, "softmax", STUB)
+
+
+def edited(change):
+    notebook = copy.deepcopy(filled(RELEASED, "my kernel"))
+    change(notebook)
+    return notebook
+
+
+def test_the_text_of_the_solution_cell_counts(tmp_path):
+    write(tmp_path, filled(RELEASED, "my kernel"))
+    assert read(tmp_path).text == "my kernel\n"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda nb: nb.cells[CELL].update(source="my kernel"),
+        lambda nb: nb.cells[CELL].metadata.clear(),
+        lambda nb: nb.cells[CELL].update(cell_type="markdown"),
+        lambda nb: nb.cells[CELL].update(source=nb.cells[CELL].source.replace("\n", "\r\n")),
+        lambda nb: nb.cells[CELL].update(source=nb.cells[CELL].source.splitlines(keepends=True)),
+        lambda nb: nb.metadata.update(course="x", kernelspec=3),
+        lambda nb: nb.update(nbformat=99),
+        lambda nb: nb.cells.insert(0, "not a cell"),
+        lambda nb: nb.cells[0].update(metadata=[1]),
+    ],
+    ids=["no magic line", "no metadata", "markdown", "windows", "list of lines", "metadata", "format", "cell", "list"],
+)
+def test_edits_around_the_text_do_not_matter(tmp_path, change):
+    write(tmp_path, edited(change))
+    assert read(tmp_path).text == "my kernel\n"
+    assert read(tmp_path).notes == []
+
+
+def test_of_two_solution_cells_the_last_counts_and_it_is_said(tmp_path):
+    def twice(notebook):
+        notebook.cells.append(copy.deepcopy(notebook.cells[CELL]))
+        notebook.cells[-1].source = "%%writefile softmax.py\nthe second"
+
+    write(tmp_path, edited(twice))
+    assert read(tmp_path).text == "the second\n"
+    assert "2 solution cells; the last one was judged" in read(tmp_path).notes[0]
+
+
+def test_a_deleted_solution_cell_is_an_empty_file_with_advice(tmp_path):
+    write(tmp_path, edited(lambda nb: nb.cells.pop(CELL)))
+    hand_in = read(tmp_path)
+    assert hand_in.text.strip() == ""
+    assert "no solution cell any more" in hand_in.notes[0]
+
+
+@pytest.mark.parametrize(
+    "data, problem",
+    [
+        (b"", "is empty (0 bytes)"),
+        (b"hello", "is not a notebook (line 1 is not JSON)"),
+        (b"[1, 2]", "is not a notebook (it has no list of cells)"),
+        (b"\xff\xfe\x00", "is not a notebook (byte 0 is not UTF-8)"),
+        (b"[" * 100_000, "is not a notebook (nested too deeply)"),
+    ],
+    ids=["empty", "text", "list", "bytes", "nested"],
+)
+def test_a_notebook_that_is_none_is_not_graded_and_the_sentence_says_why(tmp_path, data, problem):
+    write(tmp_path, data)
+    hand_in = read(tmp_path)
+    assert hand_in.text is None
+    assert problem in hand_in.problem
+
+
+def test_a_broken_notebook_beside_a_script_is_noted_and_the_script_judged(tmp_path):
+    write(tmp_path, b"hello")
+    write(tmp_path, b"my kernel", "softmax.py")
+    assert read(tmp_path).text == "my kernel\n"
+    assert "softmax.ipynb is not a notebook" in read(tmp_path).notes[0]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_script_may_come_in_any_unicode(tmp_path, encoding):
+    write(tmp_path, "größer\r\n".encode(encoding), "softmax.py")
+    assert read(tmp_path).text == "größer\n"
+
+
+def test_a_script_in_another_encoding_is_not_guessed_at(tmp_path):
+    write(tmp_path, "größer".encode("latin-1"), "softmax.py")
+    assert "is not UTF-8 text (byte 2)" in read(tmp_path).problem
+
+
+def test_an_untouched_notebook_gives_way_to_a_script(tmp_path):
+    write(tmp_path, b"my kernel", "softmax.py")
+    write(tmp_path, RELEASED)
+    assert read(tmp_path).text == "my kernel\n"
+    assert read(tmp_path).notes == []
+
+
+@pytest.mark.parametrize("newer", ["softmax.py", "softmax.ipynb"])
+def test_of_two_that_were_worked_on_the_newer_counts_and_it_is_said(tmp_path, newer):
+    write(tmp_path, filled(RELEASED, "the softmax.ipynb"))
+    write(tmp_path, b"the softmax.py", "softmax.py")
+    for name in ("softmax.py", "softmax.ipynb"):
+        os.utime(tmp_path / name, (2000, 2000) if name == newer else (1000, 1000))
+    assert read(tmp_path).text == f"the {newer}\n"
+    assert f"{newer} was judged, which is newer" in read(tmp_path).notes[0]
+
+
+def test_a_wrong_name_is_told_with_the_names_that_are_there(tmp_path):
+    write(tmp_path, RELEASED, "softmax (1).ipynb")
+    assert read(tmp_path).problem == "softmax.ipynb or softmax.py was expected; there is softmax (1).ipynb"
+    assert not read(tmp_path).absent
+
+
+def test_an_empty_folder_is_absent(tmp_path):
+    (tmp_path / "timestamp.txt").write_text("2030-01-01")
+    assert read(tmp_path).absent
+
+
+def test_a_placeholder_of_ours_counts_as_nothing(tmp_path):
+    write(tmp_path, placeholder(RELEASED))
+    assert read(tmp_path).absent
+
+
+def test_a_link_is_not_followed(tmp_path):
+    (tmp_path / "secret.py").write_text("the solution")
+    (tmp_path / "softmax.py").symlink_to(tmp_path / "secret.py")
+    assert "is a link" in read(tmp_path).problem
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "softmax.py")
+    assert "is not a file" in read(tmp_path).problem
+
+
+def test_a_lone_surrogate_is_replaced(tmp_path):
+    write(tmp_path, new_notebook(cells=[new_code_cell("%%writefile softmax.py\nx = '\ud800'")]))
+    assert read(tmp_path).text == "x = '?'\n"

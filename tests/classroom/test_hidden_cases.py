@@ -1,0 +1,89 @@
+"""Hidden cases are data; a learner reads their names, never their values. Mistakes in the file are sentences."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from grader.exercise import Folder
+from grader.hidden import read_cases
+from tests.classroom.instructor import ROOT, environment
+
+FOLDER = Folder(ROOT / "exercises/03_softmax")
+CASES = """
+[[case]]
+name = "a matrix that is narrow"
+points = 2
+dtypes = ["float16"]
+arguments = [{ input = "normal", shape = [37, 3], layout = "transposed", times = 2, plus = -7 }]
+
+[[case]]
+name = "nothing but one column"
+arguments = [{ input = "uniform", shape = [29, 1] }]
+"""
+
+
+def judged(tmp_path, submission):
+    (tmp_path / "03_softmax.toml").write_text(CASES)
+    result = tmp_path / "result.json"
+    command = [sys.executable, "-m", "pytest", str(FOLDER.path), "--hidden", str(tmp_path), "--result", str(result)]
+    done = subprocess.run(
+        [*command, "--submission", str(submission)], env=environment(), capture_output=True, text=True, timeout=120
+    )
+    return done, json.loads(result.read_text())
+
+
+def test_a_solution_passes_them(tmp_path):
+    done, result = judged(tmp_path, FOLDER.solution_file)
+    assert done.returncode == 0, done.stdout
+    hidden = [test for test in result["tests"] if test["hidden"]]
+    assert [(test["name"], test["item"], test["points"]) for test in hidden] == [
+        ("a matrix that is narrow", "hidden", 2),
+        ("nothing but one column", "hidden", 1),
+    ]
+
+
+def test_a_failure_is_named_and_its_data_are_not_shown(tmp_path):
+    done, result = judged(tmp_path, ROOT / "tests/mutants/03_softmax/pad_zero.py")
+    assert "FAIL  a matrix that is narrow\n" in done.stdout
+    assert "37 x 3" not in done.stdout
+    assert result["tiles"]["shape"] != [37, 3]
+
+
+def test_where_only_a_hidden_case_fails_the_diagnosis_is_its_name(tmp_path):
+    text = FOLDER.solution_file.read_text().replace(
+        "    return z", "    return z if M != 29 else torch.ones_like(z) / 3"
+    )
+    (tmp_path / "softmax.py").write_text(text)
+    done, result = judged(tmp_path, tmp_path / "softmax.py")
+    assert "A hidden case fails: nothing but one column. Its data are not shown." in done.stdout
+    assert "29 x 1" not in done.stdout
+    assert result["tiles"] is None
+    assert result["outcome"] == "fail"
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("[[case]\n", "not a TOML file"),
+        ('[[cases]]\nname = "x"\n', "'cases' is unknown here"),
+        ("[[case]]\npoints = 1\n", "name is missing"),
+        ('[[case]]\nname = "x"\n', "arguments must list"),
+        ('[[case]]\nname = "x"\npoints = -1\narguments = []\n', "points must be a number above 0"),
+        ('[[case]]\nname = "x"\ncode = "import os"\n', "'code' is unknown here"),
+        ('[[case]]\nname = "x"\narguments = [{ input = "os" }]\n', "input 'os' is unknown"),
+        ('[[case]]\nname = "x"\narguments = [{ input = "normal", shape = [0] }]\n', "shape must be a list"),
+        ('[[case]]\nname = "x"\narguments = [{ input = "normal", shape = [9999, 9999] }]\n', "at most 4194304"),
+        ('[[case]]\nname = "x"\narguments = [{ input = "normal", shape = [9, 9], layout = "y" }]\n', "layout 'y'"),
+        ('[[case]]\nname = "x"\nbound = "loose"\narguments = []\n', "bound 'loose' is unknown"),
+    ],
+)
+def test_a_mistake_in_the_file_says_where_and_what(tmp_path, text, sentence):
+    (tmp_path / "03_softmax.toml").write_text(text)
+    with pytest.raises(pytest.UsageError) as raised:
+        read_cases(tmp_path, FOLDER)
+    assert sentence in str(raised.value)
+    assert "03_softmax.toml" in str(raised.value)

@@ -1,0 +1,113 @@
+"""The notebooks: what is derived, what a student sees when cells are run, and what never leaves the instructor."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from grader.classroom.derive import hints_of, lesson_of, notebook_of
+from grader.classroom.rubric import RubricError, points_of
+from grader.exercise import Folder, all_folders, marked_regions
+from tests.classroom.instructor import ROOT, environment, mutant, solution
+
+EXERCISES = all_folders(ROOT)
+SOLUTION, CHECK = 2, 3
+
+
+@pytest.fixture(scope="module")
+def points():
+    return points_of(EXERCISES)
+
+
+def run(tmp_path, notebook, order):
+    """Runs the cells in this order, as a student does, in a kernel of its own; their outputs."""
+    for name, value in environment().items():
+        pytest.MonkeyPatch().setenv(name, value)
+    client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}})
+    outputs = []
+    with client.setup_kernel():
+        for place in order:
+            notebook.cells[place].outputs = []
+            client.execute_cell(notebook.cells[place], place)
+            outputs.append(notebook.cells[place].outputs)
+    return outputs
+
+
+def text_of(outputs):
+    assert not [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"], outputs
+    return "".join(o.get("text", "") or o.get("data", {}).get("text/plain", "") for o in outputs)
+
+
+def filled(folder, points, text):
+    notebook = notebook_of(folder, points[folder.id])
+    magic = notebook.cells[SOLUTION].source.partition("\n")[0]
+    notebook.cells[SOLUTION].source = f"{magic}\n{text}"
+    return notebook
+
+
+@pytest.mark.parametrize("folder", EXERCISES, ids=lambda folder: folder.id)
+def test_what_is_released_is_the_stub_and_holds_no_line_of_the_solution(folder, points):
+    from grader.author.stubs import stub_of
+
+    notebook = notebook_of(folder, points[folder.id])
+    stub = stub_of(notebook.cells[SOLUTION].source)
+    assert stub.partition("\n")[2] == folder.learner_file.read_text(encoding="utf-8")
+    lines = folder.solution_file.read_text(encoding="utf-8").splitlines()
+    secret = {line.strip() for first, last in marked_regions("\n".join(lines)) for line in lines[first : last - 1]}
+    others = "\n".join([stub, hints_of(folder), *(cell.source for cell in notebook.cells[CHECK:])])
+    told = lesson_of(folder)  # which may show a line on purpose
+    assert not [line for line in secret if len(line) > 12 and line in others and line not in told]
+    assert "## Explanation" not in others
+
+
+def test_the_lesson_brings_its_pictures_and_links_nowhere():
+    lesson = lesson_of(EXERCISES[2])
+    assert "](data:image/svg+xml;base64," in lesson
+    assert "](programs.svg)" not in lesson
+    assert "](.." not in lesson
+
+
+def test_points_come_from_the_tests(points):
+    assert points["03_softmax"]["right"] == 16
+    assert points["03_softmax"]["cost"] == 2
+
+
+def test_a_test_file_that_cannot_be_read_is_a_sentence(tmp_path):
+    (tmp_path / "exercises/01_masked_add").mkdir(parents=True)
+    (tmp_path / "exercises/01_masked_add/test_masked_add.py").write_text("def test_x(: pass")
+    with pytest.raises(RubricError):
+        points_of([Folder(tmp_path / "exercises/01_masked_add")])
+
+
+def test_a_student_runs_the_cells_out_of_order_and_again(tmp_path, points):
+    folder = EXERCISES[2]
+    notebook = filled(folder, points, mutant("03_softmax/pad_zero"))
+    right = len(notebook.cells) - 2
+    before, _, report, score, again = run(tmp_path, notebook, [CHECK, SOLUTION, CHECK, right, CHECK])
+    assert text_of(before) == "There is no softmax.py yet. Run the solution cell first: it saves the file.\n"
+    assert "The rows of z sum to" in text_of(report)
+    assert "FAIL  columns are not a power of two" in text_of(report)
+    assert [o for o in report if "image/svg+xml" in o.get("data", {})]
+    assert text_of(score).endswith("5.0")
+    assert "The rows of z sum to" in text_of(again)
+
+
+def test_the_untouched_notebook_says_not_attempted(tmp_path, points):
+    stub = EXERCISES[0].learner_file.read_text(encoding="utf-8")
+    _, report, score = run(tmp_path, filled(EXERCISES[0], points, stub), [SOLUTION, CHECK, -2])
+    assert "not attempted" in text_of(report)
+    assert text_of(score).endswith("0")
+
+
+def test_nbgraders_own_validation_takes_the_cells_of_a_right_notebook(tmp_path, points):
+    notebook = filled(EXERCISES[0], points, solution("01_masked_add"))
+    nbformat.write(notebook, tmp_path / "masked_add.ipynb")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "nbgrader", "validate", "masked_add.ipynb"],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert "Success! Your notebook passes all the tests." in done.stdout, done.stdout + done.stderr

@@ -1,0 +1,102 @@
+"""bubblewrap around a submission, looked at from inside: past the list of what a file may import, on purpose."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from grader import sandbox
+from grader.child_process import ChildEnded, ChildProcess
+from tests.classroom.instructor import ROOT, environment
+
+needs_bubblewrap = pytest.mark.skipif(bool(sandbox.missing()), reason=sandbox.missing() or "-")
+
+
+def inside(text: str) -> str:
+    """What a submission that consists of `text` prints in a sandbox; its failure, if it has one."""
+    child = ChildProcess(sandboxed=True)
+    try:
+        answer, _ = child.ask({"kind": "load", "filename": "kernel.py"}, text.encode(), 20)
+        failure = answer["error"] or {}
+        said = f"{failure.get('type', '')} {failure.get('message', '')}"
+    except ChildEnded as ended:
+        said = f"{ended.how} {ended.detail}"
+    finally:
+        child.end()
+    return f"{child.printed}{said}".strip()
+
+
+@needs_bubblewrap
+def test_it_sees_the_judge_and_python_and_nothing_else():
+    seen = inside(f"import os\nprint(*[os.path.exists(p) for p in {[str(ROOT / 'grader'), str(ROOT / 'solutions')]}])")
+    assert seen == "True False"
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("open('/tmp/course_was_here', 'w')", "OSError"),
+        ("open('/dev/shm/left', 'w')", "OSError"),
+        ("import socket\nsocket.create_connection(('127.0.0.1', 80), 1)", "PermissionError"),
+        ("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)", "PermissionError"),
+        ("import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)", "PermissionError"),
+        ("import os\nopen(f'/proc/{os.getppid()}/mem', 'rb')", "PermissionError"),
+        ("import os\nos._exit(7)", "exit 7"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "signal 11"),
+    ],
+)
+def test_attacks_meet_a_wall(text, said):
+    assert said in inside(text)
+
+
+@needs_bubblewrap
+def test_what_a_submission_leaves_behind_is_gone_with_it():
+    leave = (
+        "import os, time\nfor _ in range(30):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(600)\n"
+    )
+    assert inside(f"{leave}open('left', 'w').write('x')") == ""
+    others = (
+        "import os\nprint([p for p in os.listdir('/proc') if p.isdigit() and int(p) > 2 and int(p) != os.getpid()])"
+    )
+    assert inside(f"{others}\nprint(os.listdir('.'), os.listdir('..'))").startswith("[]\n['kernel.py'] ['course-")
+
+
+@needs_bubblewrap
+def test_processes_are_few_for_an_ordinary_user():
+    if os.getuid() == 0:
+        pytest.skip("Linux does not count the processes of root")
+    assert "BlockingIOError" in inside("import os\nwhile True:\n    if os.fork() == 0:\n        break")
+
+
+@needs_bubblewrap
+def test_a_nursery_that_was_lost_is_replaced():
+    from grader.nursery import shared_nursery
+
+    assert inside("print(1)") == "1"
+    lost = shared_nursery(None, True)
+    lost._process.kill()
+    lost._process.wait()
+    assert inside("print(2)") == "2"
+
+
+@needs_bubblewrap
+def test_a_hanging_submission_ends_at_its_time_limit():
+    child, started = ChildProcess(sandboxed=True), time.monotonic()
+    with pytest.raises(ChildEnded) as ended:
+        child.ask({"kind": "load", "filename": "kernel.py"}, b"while True: pass", 1)
+    assert ended.value.how == "time"
+    assert time.monotonic() - started < 30
+
+
+def test_strict_refuses_without_bubblewrap(tmp_path):
+    command = [sys.executable, "-m", "pytest", str(ROOT / "exercises/01_masked_add"), "--isolation", "strict"]
+    environ = {**environment(), "PATH": str(tmp_path)}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 4
+    assert "--isolation strict: bubblewrap is not installed" in done.stdout + done.stderr
+    assert "Nothing was graded." in done.stdout + done.stderr
