@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 import warnings
 from pathlib import Path
 
@@ -55,6 +56,7 @@ def configure(config, file: str, course: str) -> None:
     config.PutInVerdict.course = course
     config.GenerateFeedback.exporter_class = FeedbackExporter
     config.GenerateFeedback.preprocessors = [Scores]
+    config.GenerateFeedback.post_convert_hook = complete_feedback
     config.FeedbackExporter.template_name = "course_feedback"
     config.FeedbackExporter.extra_template_basedirs = [str(TEMPLATES)]
     config.ExportApp.plugin_class = "grader.classroom.exports.Grades"
@@ -81,6 +83,15 @@ class HandInExporter(NotebookExporter):
 
 class FeedbackExporter(HTMLExporter):
     """HTMLExporter under a name of its own, so that its template is set for feedback and not for the formgrader."""
+
+
+def complete_feedback(assignment: str, student: str, notebooks: list[str]) -> None:
+    """nbgrader release_feedback stops at the first hand-in that came by another way than nbgrader submit."""
+    autograded = Path(notebooks[0]).parent
+    folder = autograded.parents[2] / "feedback" / autograded.parent.name / autograded.name
+    for name, content in (("submission_secret.txt", secrets.token_hex(32)), ("timestamp.txt", "")):
+        if folder.is_dir() and not (folder / name).exists():
+            (folder / name).write_text(content)
 
 
 def released_notebooks(coursedir, assignment: str) -> list[Path]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -194,17 +193,14 @@ def _hold_places(coursedir, entries: list[Entry]) -> None:
         path = folder / f"{entry.name}.ipynb"
         if not path.exists():
             write_whole(path, nbformat.writes(placeholder(entry.released)) + "\n")
-        secret = folder / "submission_secret.txt"  # nbgrader release_feedback stops at the first folder without one
-        if not secret.exists():
-            write_whole(secret, secrets.token_hex(32))
         timestamp = folder / "timestamp.txt"
-        if not timestamp.exists() or not _is_time(timestamp):
-            write_whole(timestamp, "")  # nbgrader would end the whole run at one that it cannot read
+        if timestamp.exists() and not _is_time(timestamp):  # nbgrader would end the whole run at it
+            timestamp.replace(folder / "timestamp.txt.unreadable")
 
 
 def _is_time(path: Path) -> bool:
     try:
-        return bool(parse_utc(path.read_text().strip() or "2000-01-01"))
+        return bool(parse_utc(path.read_text()))
     except (ValueError, OverflowError, OSError):
         return False
 

@@ -1,0 +1,188 @@
+"""A class of thirty that does not exist, on five exercises, through real nbgrader: every point as the table has it.
+
+The first runs are disturbed: a worker is killed, then the whole command, twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.classroom.rubric import points_of
+from grader.exercise import all_folders, marked_regions
+from tests.classroom.instructor import ROOT, Classroom, environment
+from tests.classroom.synthetic import Class, HandIn
+
+pytestmark = pytest.mark.xdist_group("whole_class")  # one worker: the class is graded once
+
+SEED, STUDENTS = 20, 30
+EXERCISES = all_folders(ROOT)
+HIDDEN_NAME = "rows far below zero, between other rows"
+HIDDEN = f"""
+[[case]]
+name = "{HIDDEN_NAME}"
+arguments = [{{ input = "normal", shape = [31, 300], layout = "every second element", plus = -200 }}]
+"""
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory) -> tuple[Classroom, list[HandIn], str]:
+    """(the class's folder, what was handed in, what the last `course grade` said)."""
+    classroom = Classroom(tmp_path_factory.mktemp("whole") / "class")
+    (classroom.path / "hidden").mkdir(parents=True)
+    (classroom.path / "hidden/03_softmax.toml").write_text(HIDDEN)
+    classroom.make(*(folder.id for folder in EXERCISES))
+    released = {folder.id: classroom.released(folder.id, folder.name) for folder in EXERCISES}
+    hand_ins = Class(SEED, released).hand_ins(STUDENTS)
+    for hand_in in hand_ins:
+        classroom.hand_in(hand_in.student, hand_in.exercise, hand_in.files)
+    disturbed(classroom, lambda: count(classroom, "results/*/*.json") > 15, kill_worker=True)
+    disturbed(classroom, lambda: count(classroom, "autograded/*/*/*.ipynb") > 15)
+    return classroom, hand_ins, classroom.run("course", "grade")
+
+
+def disturbed(classroom: Classroom, far_enough, kill_worker: bool = False) -> None:
+    """Runs `course grade`, ends one of its workers by force, and then the command itself."""
+    running = subprocess.Popen(
+        ["course", "grade"], cwd=classroom.path, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 600
+    while running.poll() is None and not far_enough():
+        assert time.monotonic() < deadline
+        if kill_worker and (workers := workers_of(running.pid)) and count(classroom, "results/*/*.json") > 3:
+            os.kill(workers[0], signal.SIGKILL)
+            kill_worker = False
+        time.sleep(0.05)
+    running.kill()
+    running.wait()
+
+
+def workers_of(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def count(classroom: Classroom, pattern: str) -> int:
+    return len(list(classroom.path.glob(pattern)))
+
+
+def test_every_point_is_as_expected(graded):
+    classroom, hand_ins, said = graded
+    points = points_of(EXERCISES, classroom.path / "hidden")
+    scores, wrong = classroom.scores(), []
+    for hand_in in hand_ins:
+        for item, expected in hand_in.expected(points[hand_in.exercise]).items():
+            reached = scores.pop((hand_in.student, hand_in.exercise[3:], item))
+            if reached != expected:
+                wrong.append(
+                    f"{hand_in.student}, {hand_in.exercise}, {hand_in.kind}, {item}: {reached}, not {expected}"
+                )
+    assert not wrong, "\n".join(wrong)
+    assert not scores, "scores of hand-ins that nobody made"
+
+
+def test_the_class_report_names_what_was_not_graded(graded):
+    _, hand_ins, said = graded
+    problems = said.partition("Not graded, for the student to mend")[2]
+    for hand_in in hand_ins:
+        assert (hand_in.lost is None) == (f"  {hand_in.student}, {hand_in.exercise}/" in problems), hand_in.kind
+    assert "a fault here" not in said
+
+
+def test_a_second_run_changes_nothing(graded):
+    classroom, _, said = graded
+    before = hashlib.sha256((classroom.path / "gradebook.db").read_bytes()).digest()
+    again = classroom.run("course", "grade")
+    assert ", 0 to judge;" in again
+    assert "0 hand-ins entered into the gradebook" in again
+    assert hashlib.sha256((classroom.path / "gradebook.db").read_bytes()).digest() == before
+    assert again.partition("graded.")[2] == said.partition("graded.")[2]
+
+
+def test_nothing_of_the_instructor_is_released(graded):
+    classroom, _, _ = graded
+    files = [path for path in (classroom.path / "release").rglob("*") if path.is_file()]
+    assert sorted(path.name for path in files) == sorted(f"{folder.name}.ipynb" for folder in EXERCISES)
+    released = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    for secret in ("BEGIN SOLUTION", "END SOLUTION", HIDDEN_NAME, str(ROOT), str(classroom.path), "## Explanation"):
+        assert secret not in released, secret
+    for folder in EXERCISES:
+        lesson = (folder.path / "README.md").read_text(encoding="utf-8")
+        lines = folder.solution_file.read_text(encoding="utf-8").splitlines()
+        for first, last in marked_regions("\n".join(lines)):
+            shown = [s for line in lines[first : last - 1] if len(s := line.strip()) > 12 and s not in lesson]
+            assert not [line for line in shown if line.replace('"', '\\"') in released]
+
+
+def test_feedback_is_small_loads_nothing_and_hides_what_is_hidden(graded):
+    classroom, hand_ins, _ = graded
+    for folder in EXERCISES:
+        classroom.run("nbgrader", "generate_feedback", folder.id)
+    pages = list(classroom.path.glob("feedback/*/*/*.html"))
+    assert len(pages) == len(hand_ins)
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        shown = text.partition("Your file, as it was judged")[0]
+        assert len(shown) < 60_000, page
+        assert "<script" not in text and "src=x" not in text, page
+        assert not re.search(r'(src|href)="(?!data:|#)', text), page
+        assert "31 x 300" not in shown, page
+        assert str(ROOT) not in text and str(classroom.path) not in text, page
+    assert [page for page in pages if HIDDEN_NAME in page.read_text(encoding="utf-8")]
+
+
+def test_exports_hold_the_points_of_the_gradebook(graded):
+    classroom, hand_ins, _ = graded
+    rows = {(row["student_id"], row["assignment"]): row for row in classroom.export("Grades")}
+    canvas = {row["SIS User ID"]: row for row in classroom.export("Canvas")}
+    for hand_in in hand_ins:
+        row = rows[hand_in.student, hand_in.exercise]
+        assert row["status"] == ("not graded" if hand_in.lost is None else "graded")
+        assert row["score"] == canvas[hand_in.student][hand_in.exercise]
+    for exporter in ("Gradescope", "JUnit"):
+        classroom.run("nbgrader", "export", f"--exporter=grader.classroom.exports.{exporter}")
+    judged = sum(hand_in.lost is not None for hand_in in hand_ins)
+    assert count(classroom, "gradescope/*/*/results.json") == count(classroom, "junit/*/*.xml") == judged
+    for path in classroom.path.glob("gradescope/03_softmax/*/results.json"):
+        tests = json.loads(path.read_text())["tests"]
+        assert [test["output"] for test in tests if test["visibility"] != "visible"] == [""]
+
+
+def test_no_process_and_no_file_of_a_submission_is_left(graded):
+    classroom, _, _ = graded
+    assert not Path("/tmp/course_was_here").exists()
+    for pid in Path("/proc").glob("[0-9]*"):
+        try:
+            environ, command = (pid / "environ").read_bytes(), (pid / "cmdline").read_bytes()
+        except OSError:
+            continue
+        ours = b"grader.child.nursery" in command and str(classroom.path).encode() in environ
+        assert not ours, f"process {pid.name} is left: {command[:200]}"
+
+
+def test_the_formgrader_shows_the_class(graded, tmp_path):
+    selenium = pytest.importorskip("selenium", reason="needs selenium")
+    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not browser or not driver:
+        pytest.skip("needs chromium and chromium-driver")
+    from tests.classroom.browser import Formgrader
+
+    assert selenium
+    classroom, hand_ins, _ = graded
+    failing = next(h for h in hand_ins if h.kind == "partly right" and h.exercise == "03_softmax")
+    with Formgrader(classroom.path, tmp_path) as formgrader:
+        table = formgrader.text("formgrader/gradebook/03_softmax/softmax", until="Submission #")
+        assert table.count("Submission #") == sum(h.exercise == "03_softmax" for h in hand_ins)
+        page = formgrader.submission("03_softmax", "softmax", failing.student)
+        assert "03 softmax   softmax.py" in page
+        assert "points" in page
+        assert formgrader.scripts_that_ran() == []
