@@ -66,6 +66,14 @@ def read_cases(directory: Path, folder: Folder) -> list[Case]:
 
 
 def items(cases: list[Case], module: pytest.Module) -> list[pytest.Item]:
+    """The cases as tests of an exercise's module. A case that does not fit the entry function is a usage error."""
+    names = module.obj.exercise.arguments
+    for case in cases:
+        if len(case.data) != len(names):
+            raise pytest.UsageError(
+                f"hidden case {case.name!r}: {len(case.data)} data sets are given, and "
+                f"{module.obj.exercise.entry} takes {len(names)} arguments: {', '.join(names)}."
+            )
     return [_item(case, module) for case in cases]
 
 

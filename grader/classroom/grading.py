@@ -26,7 +26,7 @@ from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, s
 from grader.classroom.intake import IntakeError, Person, take_in
 from grader.classroom.judging import judge_all
 from grader.classroom.results import Results, Text
-from grader.classroom.rubric import is_decided, items_of
+from grader.classroom.rubric import RubricError, is_decided, items_of, points_of
 from grader.doctor import gpu
 from grader.exercise import Folder
 from grader.files import write_whole
@@ -86,6 +86,7 @@ def grade_class(choice: Choice, say: Say) -> int:
     if not entries:
         raise GradingError(f"Nothing was handed in for {', '.join(assignments)}: {coursedir.submitted_directory}/ is "
                            "empty. Next: nbgrader collect, or course grade --from EXPORT.zip")  # fmt: skip
+    _check_hidden_cases(entries)
     results = Results(Path(coursedir.root, "results"))
     _judge(entries, results, choice, say)
     _hold_places(coursedir, entries)
@@ -167,6 +168,17 @@ def _entries_of(folder: Path, student: str, assignment: str, released: dict, cou
     if any(entry.text is not None for entry in made):
         made = [entry for entry in made if not entry.hand_in.absent]  # nbgrader gives a missing one of several 0
     return made
+
+
+def _check_hidden_cases(entries: list[Entry]) -> None:
+    """A mistake in a file of hidden cases would be every student's fault of the machine."""
+    given = {(entry.text.exercise, entry.text.hidden) for entry in entries if entry.text and entry.text.hidden}
+    if not given:
+        return
+    try:
+        points_of([exercise for exercise, _ in given], next(iter(given))[1])
+    except RubricError as error:
+        raise GradingError(f"{error} Nothing was graded.") from None
 
 
 def _judge(entries: list[Entry], results: Results, choice: Choice, say: Say) -> None:

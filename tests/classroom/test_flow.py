@@ -201,6 +201,13 @@ def test_commands_say_what_is_missing(classroom, tmp_path):
     assert "cannot be read as a zip file" in classroom.run(
         "course", "grade", "--from", str(tmp_path / "broken.zip"), status=1
     )
+    (classroom.path / "hidden").mkdir()
+    cases = '[[case]]\nname = "two"\narguments = [{ input = "normal", shape = [9] }]\n'
+    (classroom.path / "hidden/01_masked_add.toml").write_text(cases)
+    said = classroom.run("course", "grade", status=1)
+    assert (
+        "hidden case 'two': 1 data sets are given, and masked_add takes 2 arguments: x, y. Nothing was graded." in said
+    )
     tools = tmp_path / "tools"
     tools.mkdir()
     said = classroom.run(
