@@ -10,6 +10,7 @@ import functools
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 LIMITS, AUTO, STRICT = "limits", "auto", "strict"
@@ -42,8 +43,9 @@ def command(folder: str, python_path: list[str], environment: dict[str, str]) ->
     `folder` is its only writable one, in memory. Of the import path only installations of Python are shown.
     """
     own = Path(__file__).resolve().parent
-    imported = [path for path in map(Path, python_path) if path != own.parent and _is_python(path)]
-    walls = [*_walls(), *_read_only([own, Path(sys.prefix), Path(sys.base_prefix), *imported])]
+    homes = _homes()
+    imported = [path for path in map(Path, python_path) if path in homes or (path != own.parent and _is_python(path))]
+    walls = [*_walls(), *_read_only([own, Path(sys.prefix), Path(sys.base_prefix), *imported, *homes])]
     walls += ["--size", str(SCRATCH_BYTES), "--tmpfs", folder, "--chdir", folder]
     walls += ["--remount-ro", "/dev", "--remount-ro", "/"]  # neither keeps anything from one submission to the next
     for name, value in environment.items():
@@ -65,6 +67,12 @@ def _walls() -> list[str]:
 def _read_only(paths: list[Path]) -> list[str]:
     bound = [path for path in dict.fromkeys(paths) if path.exists() and not path.is_relative_to("/usr")]
     return [word for path in bound for word in ("--ro-bind", str(path), str(path))]
+
+
+def _homes() -> list[Path]:
+    """Where torch and triton lie, and where a link to them leads: not every machine has them with its Python."""
+    found = [Path(spec.origin) for name in ("torch", "triton") if (spec := find_spec(name)) and spec.origin]
+    return [home for origin in found for home in (origin.parent.parent, origin.resolve().parent.parent)]
 
 
 def _is_python(path: Path) -> bool:
