@@ -31,7 +31,8 @@ def main(students: int) -> None:
         hand_ins = Class(SEED, released).hand_ins(students)
         for hand_in in hand_ins:
             classroom.hand_in(hand_in.student, hand_in.exercise, hand_in.files)
-        print(f"{students} students, {len(hand_ins)} hand-ins, {os.cpu_count()} cores, sandbox: {not sandbox.missing()}")
+        sandboxed = sandbox.missing() or "in a sandbox"
+        print(f"{students} students, {len(hand_ins)} hand-ins, {os.cpu_count()} cores, {sandboxed}", flush=True)
         show("course grade, all of it", seconds(classroom, "course", "grade"), len(hand_ins))
         idle = seconds(classroom, "course", "grade")
         show("course grade, nothing to do", idle, len(hand_ins))
@@ -49,7 +50,7 @@ def seconds(classroom: Classroom, *command: str) -> float:
 
 
 def show(what: str, took: float, hand_ins: int) -> None:
-    print(f"{what:<36}{took:8.1f} s {took / hand_ins:8.3f} s a hand-in")
+    print(f"{what:<36}{took:8.1f} s {took / hand_ins:8.3f} s a hand-in", flush=True)
 
 
 if __name__ == "__main__":

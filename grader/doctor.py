@@ -12,6 +12,8 @@ from pathlib import Path
 
 import click
 
+from grader import sandbox
+
 SUPPORTED = {"torch": (2, 6), "triton": (3, 6), "numpy": (1, 26), "pytest": (8, 2)}
 NEWEST_TESTED = {"triton": (3, 9)}
 PYTHONS = ((3, 11), (3, 13))
@@ -53,6 +55,7 @@ def examine(say: Callable[[str], None]) -> bool:
     fine &= _platform(say)
     fine = fine and _self_test(say)
     say(f"GPU            {gpu() or 'none found: not needed; speed is not judged in this version'}")
+    say(f"sandbox        {sandbox.missing() or 'bubblewrap works'}; only needed to grade other people's files")
     say("")
     if fine:
         say("Judged here: values (fp32, fp16), memory safety, races, traffic, machine code. Not here: speed, bf16.")
