@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -75,6 +76,15 @@ def test_points_come_from_the_tests(points):
     text = EXERCISES[2].test_file.read_text(encoding="utf-8")
     assert points["03_softmax"]["right"] == text.count("(check):")
     assert points["03_softmax"]["cost"] == text.count("(traffic):") + text.count("(compiled):")
+
+
+def test_the_page_for_instructors_shows_points_as_they_are(points):
+    page = (ROOT / "classroom.md").read_text(encoding="utf-8")
+    shown = re.findall(r"source/(\w+)/\w+\.ipynb: (\d+) points \((.*)\)", page)
+    assert len(shown) == 2
+    for exercise, total, items in shown:
+        assert float(total) == sum(points[exercise].values())
+        assert items == ", ".join(f"{item} {worth:g}" for item, worth in points[exercise].items())
 
 
 def test_a_test_file_that_cannot_be_read_is_a_sentence(tmp_path):
