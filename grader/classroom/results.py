@@ -60,7 +60,7 @@ class Results:
         result = _read(self.path(text))
         if result is None:
             return True
-        return bool(gpu()) and not all(map(is_decided, result["tests"]))
+        return not all(map(is_decided, result["tests"])) and bool(gpu())
 
     def store(self, text: Text, result: dict) -> None:
         path = self.path(text)
