@@ -36,7 +36,8 @@ class ChildProcess:
         self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
         self._nursery = shared_nursery(model, sandboxed)
-        self.folder = Path(tempfile.mkdtemp(dir=self._nursery.folder))  # what clears up after the nursery takes it along
+        # What clears up after the nursery takes the child's folder along.
+        self.folder = Path(tempfile.mkdtemp(dir=self._nursery.folder))
         self._status: int | None = None
         requests, self._request = os.pipe()
         self._reply, replies = os.pipe()

@@ -130,6 +130,8 @@ class LearnerFile:
         while isinstance(chain[-1], InterpreterError) and chain[-1].__cause__ is not None:
             chain.append(chain[-1].__cause__)
         cause = chain[-1]
+        if isinstance(cause, (ImportError, FileNotFoundError)) and not self._comes_from_here(cause):
+            raise cause  # torch or triton is not whole: a fault of the machine, which is not put into these words
         lines = (self._last_line(link) for link in reversed(chain))
         line = next((line for line in lines if line), 0)
         message = _text_of(cause)
@@ -164,6 +166,13 @@ class LearnerFile:
             if isinstance(function, ast.FunctionDef) and function.name == name and hasattr(node, "lineno"):
                 return function.lineno + node.lineno - 1
         return 0
+
+    def _comes_from_here(self, error: BaseException) -> bool:
+        """Whether the learner's own line raised it, not one of a library that the line called."""
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        return trace is None or trace.tb_frame.f_code.co_filename == self.path
 
     def _last_line(self, error: BaseException) -> int:
         line, trace = 0, error.__traceback__
