@@ -63,7 +63,8 @@ def test_what_a_submission_leaves_behind_is_gone_with_it():
     others = (
         "import os\nprint([p for p in os.listdir('/proc') if p.isdigit() and int(p) > 2 and int(p) != os.getpid()])"
     )
-    assert inside(f"{others}\nprint(os.listdir('.'), os.listdir('..'))").startswith("[]\n['kernel.py'] ['course-")
+    seen = inside(f"{others}\nprint(os.listdir('.'), len(os.listdir('..')))")
+    assert seen == "[]\n['kernel.py'] 1"
 
 
 @needs_bubblewrap
