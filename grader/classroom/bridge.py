@@ -27,14 +27,13 @@ from nbgrader.utils import is_grade
 from sqlalchemy.exc import SAWarning
 from traitlets import Bool, Unicode
 
-from grader.author.stubs import STUB
 from grader.classroom.derive import CHECK_CELL
 from grader.classroom.handin import HandIn, filled, read_hand_in, solution_text
 from grader.classroom.judging import judge
 from grader.classroom.outputs import item_outputs, report_outputs
 from grader.classroom.results import Results, Text
 from grader.classroom.rubric import Item, items_of
-from grader.exercise import Folder
+from grader.exercise import STUB, Folder
 from grader.sandbox import AUTO
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -44,7 +43,7 @@ def configure(config, file: str, course: str) -> None:
     """The whole difference between a stock nbgrader course and ours. `file`: the configuration that calls this."""
     warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")  # its own, on every autograde
     config.CourseDirectory.root = str(Path(file).resolve().parent)
-    config.ClearSolutions.code_stub = {"python": STUB}
+    config.ClearSolutions.code_stub = {"python": "\n".join(STUB)}
     config.Autograde.exporter_class = HandInExporter
     config.Autograde.sanitize_preprocessors = ["nbgrader.preprocessors.CheckCellMetadata"]
     config.Autograde.autograde_preprocessors = [
