@@ -11,10 +11,14 @@ from pathlib import Path
 import pytest
 
 from grader import sandbox
+from grader.classroom.rubric import points_of
+from grader.exercise import Folder
 from tests.classroom.instructor import ROOT, Classroom, mutant, solution
 from tests.classroom.synthetic import filled, notebook
 
 ADD, SOFTMAX = "01_masked_add", "03_softmax"
+RIGHT, COST = (points_of([Folder(ROOT / "exercises" / ADD)])[ADD][item] for item in ("right", "cost"))
+FULL = RIGHT + COST
 THROUGHPUT = """
 
 @pytest.fixture
@@ -81,13 +85,15 @@ def test_exchange_late_penalty_and_feedback(classroom, tmp_path):
     assert "week1: 2 graded." in said
     (name,) = {path.name for path in (classroom.path / "submitted").iterdir()}
     assert classroom.scores() == {
-        (name, "masked_add", "right"): 8,
-        (name, "masked_add", "cost"): 4,
+        (name, "masked_add", "right"): RIGHT,
+        (name, "masked_add", "cost"): COST,
         (name, "softmax", "right"): 5,
         (name, "softmax", "cost"): 0,
     }
     (row,) = classroom.export("Grades")
-    assert (row["status"], row["reached"], row["late_penalty"], row["score"]) == ("graded", "17.0", "17.0", "0.0")
+    assert (row["status"], row["reached"], row["late_penalty"], row["score"]) == (
+        "graded", f"{FULL + 5}", f"{FULL + 5}", "0.0"
+    )  # fmt: skip
 
     classroom.run("nbgrader", "generate_feedback", "week1")
     classroom.run("nbgrader", "release_feedback", "week1")
@@ -112,7 +118,7 @@ def test_a_gpu_item_stays_open_until_a_gpu_is_there(classroom, own_course, tmp_p
     assert classroom.scores()["Łukasz Müller", "masked_add", "speed"] is None
     rows = {row["student_id"]: row for row in classroom.export("Grades")}
     assert (rows["Łukasz Müller"]["status"], rows["Łukasz Müller"]["score"]) == ("partly graded", "")
-    assert (rows["Łukasz Müller"]["reached"], rows["Łukasz Müller"]["judged"]) == ("12.0", "12.0")
+    assert (rows["Łukasz Müller"]["reached"], rows["Łukasz Müller"]["judged"]) == (f"{FULL}", f"{FULL}")
     classroom.run("nbgrader", "generate_feedback", ADD)
     assert "open, of 1" in classroom.feedback("Łukasz Müller", ADD, "masked_add")
 
@@ -121,14 +127,15 @@ def test_a_gpu_item_stays_open_until_a_gpu_is_there(classroom, own_course, tmp_p
     scores = classroom.scores()
     assert scores["Łukasz Müller", "masked_add", "speed"] == 1
     rows = {row["student_id"]: row for row in classroom.export("Grades")}
-    assert (rows["Łukasz Müller"]["status"], rows["Łukasz Müller"]["score"]) == ("graded", "13.0")
+    assert (rows["Łukasz Müller"]["status"], rows["Łukasz Müller"]["score"]) == ("graded", f"{FULL + 1}")
     assert rows["Ada"]["reached"] == "8.0"  # a person gave 7 for the values; the speed test passes for anyone here
     assert not (classroom.path / "feedback/Łukasz Müller").joinpath(ADD).exists(), "a page with the old score is left"
 
     tests = own_course / f"exercises/{ADD}/test_masked_add.py"
     tests.write_text(tests.read_text().replace("def test_it_is_fast", "@pytest.mark.points(3)\ndef test_it_is_fast"))
     said = classroom.run("course", "grade", **fake_gpu(tmp_path), status=1)
-    assert "the notebook has right 8, cost 4, speed 1; the tests have right 8, cost 4, speed 3" in said
+    both = f"right {RIGHT:g}, cost {COST:g}"
+    assert f"the notebook has {both}, speed 1; the tests have {both}, speed 3" in said
     classroom.make(ADD)
     classroom.run("course", "grade", **fake_gpu(tmp_path))
     assert classroom.scores()["Łukasz Müller", "masked_add", "speed"] == 3
@@ -161,7 +168,7 @@ def test_a_fault_of_the_machine_is_nobodys_zero_and_the_next_run_grades(classroo
     (row,) = classroom.export("Grades")
     assert (row["status"], row["score"]) == ("not graded", "")
     assert "01_masked_add: 1 graded." in classroom.run("course", "grade")
-    assert classroom.scores()["ada", "masked_add", "right"] == 8
+    assert classroom.scores()["ada", "masked_add", "right"] == RIGHT
 
 
 def test_a_hand_in_that_gets_worse_keeps_no_score_of_the_earlier_one(classroom):
@@ -183,7 +190,7 @@ def test_nbgraders_own_autograde_asks_the_judge_too(classroom):
     classroom.hand_in("eve", ADD, {"masked_add.ipynb": b"not a notebook"})
     classroom.run("nbgrader", "autograde", ADD)
     scores = classroom.scores()
-    assert (scores["ada", "masked_add", "right"], scores["eve", "masked_add", "right"]) == (8, None)
+    assert (scores["ada", "masked_add", "right"], scores["eve", "masked_add", "right"]) == (RIGHT, None)
 
 
 def test_commands_say_what_is_missing(classroom, tmp_path):
