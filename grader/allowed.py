@@ -364,7 +364,7 @@ def _instead_of(full: str) -> str:
         return "It would write the kernel that you are to write."
     if full.startswith("triton.language."):
         name = full.rpartition(".")[2]
-        near = difflib.get_close_matches(name, members("triton.language"), 1)
+        near = difflib.get_close_matches(name, members("triton.language"), 1, 0.7)
         return f"Is tl.{near[0]} meant?" if near else "Kernels use the public functions of tl, as in tl.load."
     if full.startswith("triton.runtime"):
         return f"Take the device of an input, x.device; torch.cuda.get_device_properties tells its limits. {TRY_OUT}"
