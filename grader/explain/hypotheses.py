@@ -188,10 +188,10 @@ def _softmax(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothe
         shifted = greatest.clamp(min=0.0)  # the padding takes part in the maximum too
         padded = torch.exp(x - shifted)
         total = padded.sum(dim=1, keepdim=True) + padding * torch.exp(-shifted)
-        lanes = "lane" if padding == 1 else f"{padding} lanes"
+        lanes, verb = ("lane", "takes") if padding == 1 else (f"{padding} lanes", "take")
         yield Hypothesis(
             "padding-counted",
-            f"{_row_sums(evidence)}: the {lanes} past the end of each row take part in the sum.",
+            f"{_row_sums(evidence)}: the {lanes} past the end of each row {verb} part in the sum.",
             padded / total,
         )
     for shift in (torch.zeros_like(greatest), x[:, :1]):

@@ -22,8 +22,6 @@ from grader.exercise import all_folders, marked_regions
 from tests.classroom.instructor import ROOT, Classroom, environment
 from tests.classroom.synthetic import Class, HandIn
 
-pytestmark = pytest.mark.xdist_group("whole_class")  # one worker: the class is graded once
-
 SEED, STUDENTS = 20, 30
 EXERCISES = all_folders(ROOT)
 HIDDEN_NAME = "rows far below zero, between other rows"
