@@ -125,7 +125,7 @@ def _fill(section: Section, result: dict) -> None:
         if (moved := moved_of(test["figures"])) and moved not in drawn:
             drawn.append(moved)
             section.traffic.append((title, traffic_svg(moved, f"{section.id}-{number}")))
-        if test["item"] == "compiled" and test["outcome"] == PASS:
+        if "registers" in test.get("figures", {}) and test["outcome"] == PASS:
             section.compiled.append((title, note))
     if result["tiles"]:
         section.tile_map = tile_map_svg(TileMap.from_json(result["tiles"]))

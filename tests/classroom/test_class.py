@@ -40,12 +40,23 @@ def graded(tmp_path_factory) -> tuple[Classroom, list[HandIn], str]:
     (classroom.path / "hidden/03_softmax.toml").write_text(HIDDEN)
     classroom.make(*(folder.id for folder in EXERCISES))
     released = {folder.id: classroom.released(folder.id, folder.name) for folder in EXERCISES}
-    hand_ins = Class(SEED, released).hand_ins(STUDENTS)
+    hand_ins = _enough(Class(SEED, released).hand_ins(STUDENTS))
+    assert len({one.student for one in hand_ins}) == STUDENTS and len({one.exercise for one in hand_ins}) == 5
     for hand_in in hand_ins:
         classroom.hand_in(hand_in.student, hand_in.exercise, hand_in.files)
     disturbed(classroom, lambda: count(classroom, "results/*/*.json") > 15, kill_worker=True)
     disturbed(classroom, lambda: count(classroom, "autograded/*/*/*.ipynb") > 15)
     return classroom, hand_ins, classroom.run("course", "grade")
+
+
+def _enough(hand_ins: list[HandIn]) -> list[HandIn]:
+    """All that are odd; of the ordinary ones those of students who have few others, to keep the run short."""
+    kept: list[HandIn] = []
+    for hand_in in hand_ins:
+        ordinary = hand_in.kind in ("right", "partly right", "stub")
+        if not ordinary or sum(one.student == hand_in.student for one in kept) < 2:
+            kept.append(hand_in)
+    return kept
 
 
 def disturbed(classroom: Classroom, far_enough, kill_worker: bool = False) -> None:
