@@ -175,10 +175,8 @@ class _Reader:
         if _is_format_of_text(node):
             return
         if not self._is_attribute(node.attr):
-            if (module := self._missing_import(node)) is not None:
-                yield Refused(node.lineno, f"Line {node.lineno}: {module} is used and not imported.", node.col_offset)
-            else:
-                yield _not_an_attribute(node, node.attr)
+            module = self._missing_import(node)
+            yield _not_imported(node, module) if module else _not_an_attribute(node, node.attr)
         elif _is_stored(node) and getattr(node.value, "id", "") not in OWN_INSTANCES:
             yield _refused(
                 node, f"a new value for {ast.unparse(node)}", "Tensors, kernels and functions stay as they are."
@@ -351,6 +349,11 @@ def _not_importable(node: ast.stmt, written: str, module: str) -> Refused:
     return _refused(
         node, written, f'It may import {listed}; for trying things out, import below `if __name__ == "__main__":`.'
     )
+
+
+def _not_imported(node: ast.Attribute, module: str) -> Refused:
+    sentence = f"Line {node.lineno}: {module} is used and not imported. Add `import {module}` at the top."
+    return Refused(node.lineno, sentence, node.col_offset)
 
 
 def _not_an_attribute(node: ast.AST, name: str) -> Refused:

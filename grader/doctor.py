@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import click
 
 from grader import sandbox
+from grader.gpu.models import gpu_here
 
 SUPPORTED = {"torch": (2, 6), "triton": (3, 6), "numpy": (1, 26), "pytest": (8, 2)}
 NEWEST_TESTED = {"triton": (3, 9)}
@@ -54,7 +53,8 @@ def examine(say: Callable[[str], None]) -> bool:
     fine = _versions(say)
     fine &= _platform(say)
     fine = fine and _self_test(say)
-    say(f"GPU            {gpu() or 'none found: not needed; speed is not judged in this version'}")
+    found = gpu_here()
+    say(f"GPU            {found or 'none found: not needed; speed is not judged in this version'}")
     say(f"sandbox        {sandbox.missing() or 'bubblewrap works'}; only needed to grade other people's files")
     say("")
     if fine:
@@ -99,17 +99,6 @@ def _platform(say: Callable[[str], None]) -> bool:
     note = "" if fine else "  !  Triton is published for Linux: use Linux, WSL or a container"
     say(f"{'system':<15}{platform.system()} {platform.machine()}{note}")
     return fine
-
-
-def gpu() -> str:
-    command = shutil.which("nvidia-smi")
-    if not command:
-        return ""
-    query = [command, "--query-gpu=name,memory.total", "--format=csv,noheader"]
-    try:
-        return subprocess.run(query, capture_output=True, text=True, timeout=10).stdout.strip().splitlines()[0]
-    except (OSError, subprocess.TimeoutExpired, IndexError):
-        return ""
 
 
 def _self_test(say: Callable[[str], None]) -> bool:

@@ -50,6 +50,10 @@ class Judge:
     wrong_with_own_blocks: bool = False
     right_before: set[str] = field(default_factory=set)
     right_trials: list[tuple[Trial, list[Launch]]] = field(default_factory=list)  # and what they launched
+    choices: random.Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.choices = random.Random(self.run.seed)
 
     def check(
         self,
@@ -123,11 +127,11 @@ class Judge:
         return plan, None
 
     def _launches_differ(self) -> Verdict | None:
-        """One of the calls that were right in the interpreter, compiled. Which one is secret: all have to be alike."""
+        """One of the calls that were right in the interpreter, compiled. Which one is secret, and another each time."""
         ran = [trial for trial in self.right_trials if same_launches.interpreted(trial[1])]
         if not ran:
             return None
-        trial, launches = random.Random(self.run.seed).choice(ran)
+        trial, launches = self.choices.choice(ran)
         plan, refused = self._plan(trial)
         if refused is not None:
             return refused

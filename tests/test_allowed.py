@@ -257,6 +257,8 @@ REFUSED = {
     "from .helpers import f": "from .helpers import f is not allowed in a submission. A submission is one file",
     "import solutions.masked_add": "A submission is one file, and all that it uses stands in it.",
     "async def f():\n    pass": "async is not allowed",
+    "X = math.inf": "math is used and not imported. Add `import math` at the top.",
+    "X = tl.transpose": "triton.language.transpose is not allowed in a submission. Is tl.trans meant?",
     "tl = 3": "a new value for tl is not allowed in a submission. Choose another name: this one is a module's.",
     "x = torch": "torch as a value is not allowed in a submission. Use what you need of a module, as in torch.empty.",
     # other modules

@@ -62,19 +62,10 @@ def stated_sentence(path: Path) -> str:
 
 
 def run(proof: Proof) -> Outcome:
-    """Grades the submission with the very command that a learner uses, in this process.
-
-    A wrong one only up to its first failure, which is quicker; all of it where that does not name the mistake.
-    """
-    if proof.outcome == FAIL and not (first := _graded(proof, "--maxfail=1")).complaint:
-        return first
-    return _graded(proof)
-
-
-def _graded(proof: Proof, *options: str) -> Outcome:
+    """Grades the submission with the very command that a learner uses, in this process."""
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed:
         file = Path(folder) / "result.json"
-        arguments = [str(proof.exercise), "--submission", str(proof.submission), "--result", str(file), *options]
+        arguments = [str(proof.exercise), "--submission", str(proof.submission), "--result", str(file)]
         status = pytest.main(arguments)
         if not file.exists():
             return Outcome(proof, f"pytest gave no result: {printed.getvalue().strip()[-300:]}")

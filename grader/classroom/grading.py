@@ -27,9 +27,9 @@ from grader.classroom.intake import IntakeError, Person, take_in
 from grader.classroom.judging import judge_all
 from grader.classroom.results import Results, Text
 from grader.classroom.rubric import RubricError, is_decided, items_of, points_of
-from grader.doctor import gpu
 from grader.exercise import Folder
 from grader.files import write_whole
+from grader.gpu.models import gpu_here
 
 Say = Callable[[str], None]
 
@@ -307,7 +307,7 @@ def _tell(report: Report, choice: Choice, say: Say) -> int:
     _tell_list("Not graded, a fault here and not a student's", report.faults, say)
     if report.faults:
         say("Next: mend the fault (course doctor), then run the same command: it judges what is missing.")
-    elif report.waiting and not gpu():
+    elif report.waiting and not gpu_here():
         say("Next: run the same command on a machine with a GPU. nbgrader export shows what is decided so far.")
     else:
         say("Next: nbgrader generate_feedback ASSIGNMENT, nbgrader export")

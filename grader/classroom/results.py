@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.classroom.rubric import is_decided
-from grader.doctor import gpu
 from grader.exercise import Folder
 from grader.files import write_whole
+from grader.gpu.models import gpu_here
 
 PACKAGE = Path(__file__).resolve().parent.parent
 # Rooms and files whose code decides no verdict.
@@ -61,7 +61,7 @@ class Results:
         result = _read(self.path(text))
         if result is None:
             return True
-        return not all(map(is_decided, result["tests"])) and bool(gpu())
+        return not all(map(is_decided, result["tests"])) and bool(gpu_here())
 
     def store(self, text: Text, result: dict) -> None:
         path = self.path(text)

@@ -19,13 +19,22 @@ DEFAULT_TARGET = "sm_90"
 
 def target_here() -> str:
     """The target of the GPU in this machine, the default where there is none or one that is not in the table."""
+    target = f"sm_{_first_gpu('compute_cap').replace('.', '')}"
+    return target if target in MODELS else DEFAULT_TARGET
+
+
+def gpu_here() -> str:
+    """Name and memory of the GPU in this machine, "" where there is none."""
+    return _first_gpu("name,memory.total")
+
+
+def _first_gpu(names: str) -> str:
+    """What nvidia-smi says of the first GPU, comma between several properties; "" where there is none."""
     command = shutil.which("nvidia-smi")
     if not command:
-        return DEFAULT_TARGET
-    query = [command, "--query-gpu=compute_cap", "--format=csv,noheader"]
+        return ""
+    query = [command, f"--query-gpu={names}", "--format=csv,noheader"]
     try:
-        said = subprocess.run(query, capture_output=True, text=True, timeout=10).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return DEFAULT_TARGET
-    target = f"sm_{said.strip().splitlines()[0].replace('.', '')}" if said.strip() else ""
-    return target if target in MODELS else DEFAULT_TARGET
+        return subprocess.run(query, capture_output=True, text=True, timeout=10).stdout.strip().splitlines()[0]
+    except (OSError, subprocess.TimeoutExpired, IndexError):
+        return ""
