@@ -62,4 +62,4 @@ def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[t
 
 
 def _infinite_where(wrong: torch.Tensor) -> torch.Tensor:
-    return torch.zeros(wrong.shape, dtype=torch.float64).masked_fill_(wrong, torch.inf)
+    return torch.zeros(wrong.shape, dtype=torch.float64, device=wrong.device).masked_fill_(wrong, torch.inf)

@@ -129,7 +129,7 @@ def _data(table: object, where: str) -> Data:
     times, plus = table.get("times", 1), table.get("plus", 0)
     if type(times) not in (int, float) or type(plus) not in (int, float):
         raise pytest.UsageError(f"{where}: times and plus must be numbers.")
-    if data.draw is not None and (times != 1 or plus != 0):
+    if not data.is_output and (times != 1 or plus != 0):
         data = data * times + plus
     return LAYOUTS[layout](data)
 

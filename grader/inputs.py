@@ -1,18 +1,18 @@
 """Named data sets: what a test file asks for (`normal(64, 200) - 20`), drawn when the run's secret seed is known.
 
-A data set is a recipe, so a test file can be read and collected without drawing anything. Values are drawn in float64
-and rounded once to the dtype under test; the reference sees the rounded values too.
+A data set is a recipe, so a test file can be read and collected without drawing anything, and a recipe can be handed to
+another process as plain text. Values are drawn in float64 and rounded once to the dtype under test; the reference sees
+the rounded values too.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
-
-Draw = Callable[[tuple[int, ...], torch.Generator], torch.Tensor]
 
 # Fills the holes of a view and outputs not yet written. A NaN, so reading it spoils the result; a payload of its own.
 POISON_BITS = {
@@ -27,24 +27,30 @@ PADDING = 13  # elements between two padded rows; odd, so that it hides behind n
 
 @dataclass(frozen=True)
 class Data:
-    """A recipe for one tensor argument: shape, values and layout in memory."""
+    """A recipe for one tensor argument: shape, values and layout in memory.
+
+    `steps`: a draw of DRAWS, then changes of CHANGES, each a name and its numbers. No step: an output, left as poison.
+    """
 
     shape: tuple[int, ...]
-    draw: Draw | None  # None: an output, filled with poison
+    steps: tuple[tuple[str | float, ...], ...] = ()
     layout: str = "contiguous"
 
     def __add__(self, number: float) -> Data:
-        return self._then(lambda values: values + number)
+        return self.then("add", number)
 
     def __sub__(self, number: float) -> Data:
-        return self._then(lambda values: values - number)
+        return self.then("add", -number)
 
     def __mul__(self, number: float) -> Data:
-        return self._then(lambda values: values * number)
+        return self.then("times", number)
 
-    def _then(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Data:
-        draw = self.draw
-        return replace(self, draw=lambda shape, generator: change(draw(shape, generator)))
+    def then(self, change: str, number: float) -> Data:
+        return replace(self, steps=(*self.steps, (change, float(number))))
+
+    @property
+    def is_output(self) -> bool:
+        return not self.steps
 
     def transposed(self) -> Data:
         """The same matrix, stored column by column: strides (1, M)."""
@@ -62,23 +68,49 @@ class Data:
         """One row seen M times: row stride 0."""
         return replace(self, layout="one row, expanded")
 
+    def shifted(self) -> Data:
+        """One element past the start of its memory: no address is a multiple of 16 bytes."""
+        return replace(self, layout="shifted by one element")
+
     @property
     def label(self) -> str:
         size = " x ".join(map(str, self.shape))
         return size if self.layout == "contiguous" else f"{size} ({self.layout})"
 
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    def values(self, generator: torch.Generator) -> torch.Tensor:
+        """The values alone: [shape], float64, on the generator's device."""
+        (name, *numbers), *changes = self.steps
+        values = DRAWS[name](self.shape, generator, *numbers)
+        for change, number in changes:
+            values = CHANGES[change](values, generator, number)
+        return values
+
     def tensor(self, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
         """The argument: a view, in the asked layout, of a storage whose other elements are poison."""
-        view = _empty_view(self.shape, self.layout, dtype)
-        if self.draw is not None:
-            values = self.draw(self.shape, generator).to(dtype)
-            target = view[:1] if self.layout == "one row, expanded" else view
-            target.copy_(values[: len(target)])
+        view = _empty_view(self.shape, self.layout, dtype, generator.device)
+        self.fill(view, generator)
         return view
+
+    def fill(self, view: torch.Tensor, generator: torch.Generator) -> None:
+        """Draws the values into a view of this shape and layout; an output stays as it is."""
+        if not self.is_output:
+            target = view[:1] if self.layout == "one row, expanded" else view
+            target.copy_(self.values(generator)[: len(target)])
 
     def shape_on(self, device: str, dtype: torch.dtype) -> torch.Tensor:
         """The argument without its values, as for the device "meta", which has no memory."""
         return _empty_view(self.shape, self.layout, dtype, device)
+
+    def to_json(self) -> dict:
+        return {"shape": self.shape, "steps": self.steps, "layout": self.layout}
+
+    @staticmethod
+    def from_json(data: dict) -> Data:
+        return Data(tuple(data["shape"]), tuple(tuple(step) for step in data["steps"]), data["layout"])
 
 
 def poison_(tensor: torch.Tensor) -> torch.Tensor:
@@ -92,12 +124,14 @@ def is_poison(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().view(BITS[tensor.element_size()]) == POISON_BITS[tensor.dtype]
 
 
-def _empty_view(shape: tuple[int, ...], layout: str, dtype: torch.dtype, device: str = "cpu") -> torch.Tensor:
+def _empty_view(shape: tuple[int, ...], layout: str, dtype: torch.dtype, device: str | torch.device) -> torch.Tensor:
     def poisoned(*size: int) -> torch.Tensor:
         return poison_(torch.empty(size, dtype=dtype, device=device))
 
     if layout == "contiguous":
         return poisoned(*shape)
+    if layout == "shifted by one element":
+        return poisoned(math.prod(shape) + 1)[1:].view(shape)
     rows, columns = shape
     if layout == "transposed":
         return poisoned(columns, rows).t()
@@ -110,61 +144,47 @@ def _empty_view(shape: tuple[int, ...], layout: str, dtype: torch.dtype, device:
 
 def generator_for(seed: int, *names: object) -> torch.Generator:
     """A generator that depends on the run's seed and on the names alone, not on which tests ran before."""
+    return torch.Generator().manual_seed(seed_for(seed, *names))
+
+
+def seed_for(seed: int, *names: object) -> int:
     digest = hashlib.sha256(repr((seed, *names)).encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)
+    return int.from_bytes(digest[:8], "little") >> 1
 
 
 def normal(*shape: int) -> Data:
     """Standard normal values."""
-    return Data(shape, lambda size, generator: torch.randn(size, generator=generator, dtype=torch.float64))
+    return Data(shape, (("normal",),))
 
 
 def uniform(*shape: int) -> Data:
     """Positive values below 1: a sum grows with its length, so lost digits and dropped terms show."""
-    return Data(shape, lambda size, generator: torch.rand(size, generator=generator, dtype=torch.float64))
+    return Data(shape, (("uniform",),))
 
 
 def integers(*shape: int) -> Data:
     """-1, 0 and 1: sums are exact in fp32 in any order, so the result must match to the bit."""
-    return Data(shape, lambda size, generator: torch.randint(-1, 2, size, generator=generator).double())
+    return Data(shape, (("integers",),))
 
 
 def one_hot(*shape: int) -> Data:
     """Each row holds a single 1: a product with it copies a row, to the bit."""
-
-    def draw(size, generator):
-        values = torch.zeros(size, dtype=torch.float64)
-        picked = torch.randint(0, size[-1], (size[0], 1), generator=generator)
-        return values.scatter_(-1, picked, 1.0)
-
-    return Data(shape, draw)
+    return Data(shape, (("one hot",),))
 
 
 def falling(*shape: int) -> Data:
     """Each row falls from 100 to -100."""
-    return Data(shape, lambda size, _: torch.linspace(100, -100, size[-1], dtype=torch.float64).expand(size))
+    return Data(shape, (("falling",),))
 
 
 def with_some(value: float, data: Data) -> Data:
     """`data` with about a tenth of its elements replaced by `value`."""
-
-    def draw(size, generator):
-        values = data.draw(size, generator)
-        chosen = torch.rand(size, generator=generator) < 0.1
-        return values.masked_fill(chosen, value)
-
-    return replace(data, draw=draw)
+    return data.then("with some", value)
 
 
 def leading(value: float, data: Data) -> Data:
     """`data` with the first half of each row replaced by `value`."""
-
-    def draw(size, generator):
-        values = data.draw(size, generator).clone()
-        values[..., : size[-1] // 2] = value
-        return values
-
-    return replace(data, draw=draw)
+    return data.then("leading", value)
 
 
 def special(data: Data) -> Data:
@@ -179,20 +199,73 @@ def cancelling(M: int, K: int, N: int) -> tuple[Data, Data]:
 
     fp32 holds every running sum exactly (it stays below 2**24), fp16 holds only even numbers above 2048.
     """
-
-    def draw_a(size, generator):
-        half = torch.randint(2, 5, (M, K // 2), generator=generator).double()
-        values = torch.cat([half, torch.zeros(M, K % 2, dtype=torch.float64), -half], dim=1)
-        values[:, -1] += torch.randint(-2, 3, (M,), generator=generator)
-        return values
-
-    def draw_b(size, generator):
-        half = torch.randint(2, 5, (K // 2, N), generator=generator).double()
-        return torch.cat([half, torch.zeros(K % 2, N, dtype=torch.float64), half], dim=0)
-
-    return Data((M, K), draw_a), Data((K, N), draw_b)
+    return Data((M, K), (("cancelling a",),)), Data((K, N), (("cancelling b",),))
 
 
 def output(*shape: int) -> Data:
     """An argument that the entry fills: poison, in any layout."""
-    return Data(shape, draw=None)
+    return Data(shape)
+
+
+# ---- draws and changes: (shape or values, generator, numbers) -> float64 on the generator's device -------------------
+
+
+def _on(generator: torch.Generator) -> dict:
+    return {"generator": generator, "device": generator.device}
+
+
+def _normal(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+    return torch.randn(size, dtype=torch.float64, **_on(generator))
+
+
+def _uniform(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+    return torch.rand(size, dtype=torch.float64, **_on(generator))
+
+
+def _integers(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+    return torch.randint(-1, 2, size, **_on(generator)).double()
+
+
+def _one_hot(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+    values = torch.zeros(size, dtype=torch.float64, device=generator.device)
+    return values.scatter_(-1, torch.randint(0, size[-1], (size[0], 1), **_on(generator)), 1.0)
+
+
+def _falling(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+    return torch.linspace(100, -100, size[-1], dtype=torch.float64, device=generator.device).expand(size)
+
+
+def _cancelling_a(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+    M, K = size
+    half = torch.randint(2, 5, (M, K // 2), **_on(generator)).double()
+    values = torch.cat([half, half.new_zeros(M, K % 2), -half], dim=1)
+    values[:, -1] += torch.randint(-2, 3, (M,), **_on(generator))
+    return values
+
+
+def _cancelling_b(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+    K, N = size
+    half = torch.randint(2, 5, (K // 2, N), **_on(generator)).double()
+    return torch.cat([half, half.new_zeros(K % 2, N), half], dim=0)
+
+
+def _with_some(values: torch.Tensor, generator: torch.Generator, value: float) -> torch.Tensor:
+    return values.masked_fill(torch.rand(values.shape, **_on(generator)) < 0.1, value)
+
+
+def _leading(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tensor:
+    values = values.clone()
+    values[..., : values.shape[-1] // 2] = value
+    return values
+
+
+DRAWS: dict[str, Callable[..., torch.Tensor]] = {
+    "normal": _normal, "uniform": _uniform, "integers": _integers, "one hot": _one_hot, "falling": _falling,
+    "cancelling a": _cancelling_a, "cancelling b": _cancelling_b,
+}  # fmt: skip
+CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor]] = {
+    "add": lambda values, _, number: values + number,
+    "times": lambda values, _, number: values * number,
+    "with some": _with_some,
+    "leading": _leading,
+}

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import torch
 
+from grader import replayed
 from grader.allowed import Refused, first_refused
 from grader.bounds import EXACT
 from grader.child_process import ChildEnded
@@ -25,12 +26,16 @@ from grader.explain.memory import memory_verdict
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.tiles import tile_map
 from grader.explain.values import boolean_masks, first_wrong_text, value_verdict
+from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Plan
+from grader.gpu.replayer import Recording
 from grader.inputs import Data
+from grader.nursery import MachineFault
 from grader.protocol import Failure, Launch
 from grader.reply import DTYPES, Reply
 from grader.run import Run, Trial
-from grader.verdict import NOT_ATTEMPTED, PASS, Verdict, failed
+from grader.speed import speed_verdict
+from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, Verdict, failed
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
@@ -102,6 +107,36 @@ class Judge:
                 return verdicts[-1]
         return verdicts[0]
 
+    def on_gpu(
+        self,
+        name: str,
+        data: tuple[Data, ...],
+        bound: str | None = None,
+        dtypes: tuple[str, ...] = (),
+        **constants: int,
+    ) -> Verdict:
+        """Values and memory safety of a call too large for the interpreter, in every dtype or in those given."""
+
+        def replay(trial: Trial) -> Verdict:
+            recording, refused = self._recording(trial)
+            return refused or replayed.large(self.run, self.exercise, trial, recording)
+
+        verdicts = []
+        for dtype in dtypes or self.exercise.dtypes:
+            verdicts.append(self._judged(self._trial(name, data, dtype, bound, constants), replay))
+            if verdicts[-1].outcome != PASS:
+                return verdicts[-1]
+        return verdicts[0]
+
+    def throughput(self, name: str, data: tuple[Data, ...], anchor: str, gate: float) -> Verdict:
+        """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
+
+        def timed(trial: Trial) -> Verdict:
+            recording, refused = self._recording(trial, texts=("ptx", "ttgir"))
+            return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate)
+
+        return self._judged(self._trial(name, data, self.exercise.dtypes[0], None, {}), timed)
+
     def _machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
         run = self.run
         plan, refused = self._plan(trial)
@@ -111,10 +146,16 @@ class Judge:
         return (self._launches_differ() if verdict.outcome == PASS else None) or verdict
 
     def _plan(self, trial: Trial) -> tuple[Plan | None, Verdict | None]:
-        """The launch plan of a trial, or why there is none."""
+        """The launch plan of a trial with what facts are read from, or why there is none."""
+        recording, refused = self._recording(trial, texts=("ptx", "ttgir"))
+        return (None, refused) if recording is None else (recording.plan, None)
+
+    def _recording(self, trial: Trial, texts: tuple[str, ...] = ()) -> tuple[Recording | None, Verdict | None]:
+        """The launch plan of a trial, ready to be replayed, or why there is none."""
         run, exercise = self.run, self.exercise
         try:
-            plan = run.plan(exercise, trial, texts=("ptx", "ttgir"))
+            recording = run.recording(exercise, trial, texts)
+            plan = recording.plan
         except BadPlan as refused:
             failure = Failure("not-recordable", message=str(refused))
             return None, compiler_refusal(failure, run.submission, exercise, run.model)
@@ -124,7 +165,7 @@ class Judge:
             return None, failures.refusal(plan.refusals, run.submission, exercise)
         if plan.error is not None:
             return None, compiler_refusal(plan.error, run.submission, exercise, run.model)
-        return plan, None
+        return recording, None
 
     def _launches_differ(self) -> Verdict | None:
         """One of the calls that were right in the interpreter, compiled. Which one is secret, and another each time."""
@@ -158,8 +199,8 @@ class Judge:
         return cost.TrafficLimits(reads, writes, idle, programs, moved)
 
     def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
-        verdict = self._before_any_call() or self._guarded(trial, judge)
-        if verdict.outcome != PASS:
+        verdict = self.before_any_call() or self._guarded(trial, judge)
+        if verdict.outcome == FAIL:
             verdict.note, verdict.case = trial.data_label, trial.label
         return verdict
 
@@ -169,13 +210,15 @@ class Judge:
         except ChildEnded as how:
             at_import = how is self.run.interpreter.load_ended or how is self.run.compiler.load_ended
             verdict = failures.ended(how, self.run.submission.path.name if at_import else "", self.exercise)
+        except GpuBusy as busy:
+            raise MachineFault(str(busy)) from None
         changed = [] if self.run.fenced else self.run.files_changed_beside()
         if changed and verdict.outcome == PASS:
             files = ", ".join(changed)
             return failed("files-changed", f"{self.exercise.entry} changed files beside it: {files}.", kind="error")
         return verdict
 
-    def _before_any_call(self) -> Verdict | None:
+    def before_any_call(self) -> Verdict | None:
         """What the text of the submission alone decides."""
         submission = self.run.submission
         if submission.failure is not None:
@@ -203,6 +246,8 @@ class Judge:
                 trial = replace(trial, config=config)
                 other = self._first_call(trial, inputs, self.run.call(self.exercise, trial, inputs))
                 verdict = verdict if other.outcome == PASS else other
+        if verdict.outcome == PASS and self.run.replays is not None and first.launches:
+            verdict = self._replayed(replace(trial, config=0), inputs, first.launches) or verdict
         if verdict.outcome == PASS:
             self.right_before.add(trial.bound)
             self.right_trials.append((trial, first.launches))
@@ -217,6 +262,14 @@ class Judge:
             verdict.lines.insert(0, f"The marked region in {still} is still empty.")
             verdict.kind = "region"
         return verdict
+
+    def _replayed(self, trial: Trial, inputs: list[torch.Tensor], launches: list[Launch]) -> Verdict | None:
+        """The same call on the GPU, in all its configurations: None if it is right there too."""
+        recording, refused = self._recording(trial)
+        if refused is not None:
+            return refused
+        atomics = any(launch.atomics for launch in launches)
+        return replayed.complaint(self.run, self.exercise, trial, recording, inputs, atomics)
 
     def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:
         """Right so far, wrong as soon as the block sizes change: they stand in the code as numbers."""

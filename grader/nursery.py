@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from grader import sandbox
-from grader.exercise import Folder
+from grader.import_path import trusted_path
 from grader.protocol import GpuModel
 
 ANSWER_LIMIT = 10.0  # seconds for a sandbox to be emptied
@@ -47,7 +47,7 @@ class Nursery:
         _adopt_orphans()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.settimeout(START_LIMIT)
-        environment, path, walls = _environment(self.folder, interpreted=model is None), _trusted_path(), []
+        environment, path, walls = _environment(self.folder, interpreted=model is None), trusted_path(), []
         if sandboxed:
             walls, path = sandbox.command(self.folder, path, environment)
         given = [json.dumps(path), str(theirs.fileno()), _json_of(model), json.dumps(sandboxed)]
@@ -148,14 +148,6 @@ def shared_nurseries() -> list[Nursery]:
 
 def _json_of(model: GpuModel | None) -> str:
     return json.dumps(None if model is None else asdict(model))
-
-
-def _trusted_path() -> list[str]:
-    """This process's import path without the current folder and without any exercise's folder."""
-    own = Path(__file__).resolve().parent.parent
-    entries = [Path(entry).resolve() for entry in sys.path if entry]
-    kept = [entry for entry in entries if Folder.containing(entry) is None and entry not in (Path.cwd(), own)]
-    return [str(entry) for entry in (own, *kept)]
 
 
 def _environment(folder: str, interpreted: bool) -> dict[str, str]:

@@ -126,11 +126,6 @@ def _check_options(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--hidden {config.option.hidden}: there is no such folder.")
     if config.option.isolation == sandbox.STRICT and sandbox.missing():
         raise pytest.UsageError(f"--isolation strict: {sandbox.missing()}. Nothing was graded.")
-    if config.option.device == "cuda":
-        raise pytest.UsageError(
-            "--device cuda: this version interprets and compiles kernels on the CPU; nothing is run on a GPU yet. "
-            "Leave the option out."
-        )
     if config.option.seed is not None and not 0 <= config.option.seed < 1 << 63:
         raise pytest.UsageError("--seed: a whole number from 0 to 2**63 - 1 was expected.")
 
@@ -187,3 +182,36 @@ def compiled(request: pytest.FixtureRequest):
         session.settle(request.node, lambda judge, name: judge.compiled(name, data, expected, **constants))
 
     return compiled
+
+
+@pytest.fixture
+def on_gpu(request: pytest.FixtureRequest):
+    """on_gpu(*data, bound=None, dtypes=(), **constants): as `check`, for sizes that only a GPU gets through.
+
+    Inputs are drawn on the GPU and the result is compared there. Without a GPU the test is skipped.
+    """
+    session = request.config.pluginmanager.get_plugin("course-session")
+
+    def on_gpu(*data, bound=None, dtypes=(), **constants):
+        session.needs_gpu(request.node)
+        session.wait_for_right_values(request.node)
+        session.settle(request.node, lambda judge, name: judge.on_gpu(name, data, bound, dtypes, **constants))
+
+    return on_gpu
+
+
+@pytest.fixture
+def throughput(request: pytest.FixtureRequest):
+    """throughput(*data, at_least, anchor="copy"): the speed of one call, as a share of an anchor's on the same GPU.
+
+    anchor: "copy", which reads and writes as many bytes as the call has to, or "matmul", the vendor's product of the
+    same matrices. Without a GPU the test is skipped; so it is where noise does not let the speed be told.
+    """
+    session = request.config.pluginmanager.get_plugin("course-session")
+
+    def throughput(*data, at_least, anchor="copy"):
+        session.needs_gpu(request.node)
+        session.wait_for_right_values(request.node)
+        session.settle(request.node, lambda judge, name: judge.throughput(name, data, anchor, at_least))
+
+    return throughput

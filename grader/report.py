@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.learn.hints import level_for
-from grader.verdict import FAIL, INCOMPLETE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
+from grader.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
 
 if TYPE_CHECKING:
     from grader.session import Grading, TestResult
@@ -27,9 +27,12 @@ def begin(writer, grading: Grading) -> None:
     """The header: which exercise, and which file is judged."""
     if grading.run.not_attempted:
         return
-    path, target = _shown(grading.run.submission.path), grading.run.model.target
+    run = grading.run
+    how = f"interpreted, and compiled for {run.model.target}; no GPU"
+    if run.replays:
+        how = f"interpreted, compiled for {run.model.target}, and run on an {run.replays.device.name}"
     writer.write_line("")
-    writer.write_line(f"{_title(grading)}   {path}   (interpreted, and compiled for {target}; no GPU)", bold=True)
+    writer.write_line(f"{_title(grading)}   {_shown(run.submission.path)}   ({how})", bold=True)
 
 
 def test_line(writer, test: TestResult) -> None:
@@ -104,10 +107,17 @@ def _tiles(writer, verdict: Verdict) -> None:
 
 
 def _passed(writer, grading: Grading) -> None:
-    speed = "values, memory, traffic and machine code are right; speed needs a GPU and is not part of this run"
-    _paragraph(writer, f"Passed in {grading.seconds:.1f} s: {speed}.")
+    _paragraph(writer, f"Passed in {grading.seconds:.1f} s: {_what_is_right(grading)}.")
     if grading.run.submission.path != grading.folder.solution_file and grading.folder.solution_file.exists():
         _paragraph(writer, f"Compare: {_shown(grading.folder.solution_file)}")
+
+
+def _what_is_right(grading: Grading) -> str:
+    if grading.run.replays is None:
+        return "values, memory, traffic and machine code are right; speed needs a GPU and is not part of this run"
+    if any(test.verdict.id == INCONCLUSIVE for test in grading.results):
+        return "values, memory, traffic and machine code are right; the speed could not be told"
+    return "values, memory, traffic, machine code and speed are right"
 
 
 def _printed(writer, grading: Grading) -> None:

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from grader.session import Grading
 
 
-def write(path: Path, gradings: list[Grading], device: str) -> None:
+def write(path: Path, gradings: list[Grading]) -> None:
     """One exercise: its object. Several: an object whose "exercises" is the list of them."""
-    objects = [as_json(grading, device) for grading in gradings]
+    objects = [as_json(grading) for grading in gradings]
     content = objects[0] if len(objects) == 1 else {"exercises": objects}
     write_whole(path, json.dumps(content, indent=1) + "\n")
 
 
-def as_json(grading: Grading, device: str) -> dict:
+def as_json(grading: Grading) -> dict:
+    replays = grading.run.replays
     reached, possible = grading.points
     return {
         "exercise": grading.folder.id,
@@ -47,7 +48,8 @@ def as_json(grading: Grading, device: str) -> dict:
         "possible": possible,
         "figures": {"seconds": round(grading.seconds, 3), **_worst_figures(grading)},
         "tiles": _tiles(grading),
-        "device": "cpu" if device == "auto" else device,
+        "device": "cuda" if replays else "cpu",
+        "gpu": replays.device.name if replays else "",
         "isolation": "sandbox" if grading.run.sandboxed else "fence" if grading.run.fenced else "limits",
         "versions": {
             "python": platform.python_version(),

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.exercise import Exercise, Folder, empty_regions
-from grader.gpu.models import DEFAULT_TARGET, MODELS
+from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.plan import Plan, read_plan
+from grader.gpu.replayer import Recording, Replays
 from grader.inputs import Data, generator_for
-from grader.protocol import RecordRequest, RunRequest
+from grader.protocol import GpuModel, RecordRequest, RunRequest
 from grader.reply import Reply, read_reply, spec_and_bytes, spec_of
 from grader.runner import Runner
 from grader.submission import Submission, read_submission
@@ -57,13 +58,15 @@ class Run:
         folder: Folder,
         submission_path: str | None = None,
         seed: int | None = None,
-        target: str = DEFAULT_TARGET,
+        model: GpuModel = DEFAULT_MODEL,
         sandboxed: bool = False,
+        replays: Replays | None = None,
     ) -> None:
         self.folder = folder
         self.sandboxed = sandboxed
         self.seed = secrets.randbits(63) if seed is None else seed
-        self.model = MODELS[target]
+        self.model = model  # of the GPU that kernels are compiled for
+        self.replays = replays  # None: nothing runs on a GPU
         self.submission: Submission = read_submission(folder.submission_file(submission_path))
         self.empty: list[str] = []
         self.regions = 0
@@ -114,11 +117,18 @@ class Run:
 
     def plan(self, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Plan:
         """One call of the entry, compiled and not run. Raises BadPlan too. `texts`: what to keep of each kernel."""
+        return self.recording(exercise, trial, texts).plan
+
+    def recording(self, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
+        """The same plan with what a replay needs."""
         tensors = [data.shape_on("meta", trial.dtype) for data in trial.data]
         specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, tensors, strict=True)]
         request = RecordRequest(exercise.entry, specs, trial.constants, list(texts))
         return self.compiler.ask(
-            request.to_json(), b"", COMPILE_LIMIT, lambda header, blob: read_plan(header, blob, specs, self.model)
+            request.to_json(),
+            b"",
+            COMPILE_LIMIT,
+            lambda header, blob: Recording(read_plan(header, blob, specs, self.model), header, blob, specs),
         )
 
     def files_changed_beside(self) -> list[str]:

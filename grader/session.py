@@ -12,16 +12,32 @@ import pytest
 
 from grader import hidden, report, result, sandbox
 from grader.exercise import Folder
-from grader.gpu.models import target_here
+from grader.gpu.device import NO_GPU, Device, device_here, model_here
+from grader.gpu.models import MODELS
+from grader.gpu.replayer import Replays
 from grader.hidden import Case
 from grader.judge import Judge
 from grader.learn.record import record_run
 from grader.nursery import MachineFault, shared_nursery
 from grader.run import Run
 from grader.runner import Runner
-from grader.verdict import FAIL, INCOMPLETE, NOT_ATTEMPTED, NOT_RUN, PASS, SKIPPED, WAITED, Verdict, failed
+from grader.verdict import (
+    FAIL,
+    INCOMPLETE,
+    INCONCLUSIVE,
+    NOT_ATTEMPTED,
+    NOT_RUN,
+    PASS,
+    SKIPPED,
+    WAITED,
+    Verdict,
+    failed,
+)
 
-ITEMS = {"check": "right", "traffic": "cost", "compiled": "cost", "throughput": "speed"}  # rubric item by fixture
+# Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
+ITEMS = {"check": "right", "traffic": "cost", "compiled": "cost", "on_gpu": "speed", "throughput": "speed"}
+ONLY_ON_GPU = ("on_gpu", "throughput")
+SAMPLES_AT_FIRST = 2  # of a measured speed
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS = "waits for right values"
 
@@ -82,9 +98,10 @@ class Grading:
 
     @property
     def points(self) -> tuple[float, float]:
-        """(reached, possible)."""
+        """(reached, possible here): what this machine could not judge does not count."""
         reached = sum(test.points for test in self.results if test.verdict.outcome == PASS)
-        return reached, sum(test.points for test in self.results)
+        undecided = sum(test.points for test in self.results if test.verdict.id in (NOT_RUN, INCONCLUSIVE))
+        return reached, sum(test.points for test in self.results) - undecided
 
 
 class Session:
@@ -93,11 +110,13 @@ class Session:
     def __init__(self, config: pytest.Config, folders: list[Folder]) -> None:
         self.config = config
         option = config.option
-        target = option.target or target_here()
+        self.device = _device(option.device, option.target)
+        self.replays = Replays(self.device) if isinstance(self.device, Device) else None
+        model = MODELS[option.target] if option.target else model_here(self.device)
         self.gradings = {
             folder.id: Grading(
                 folder,
-                Run(folder, option.submission, option.seed, target, sandbox.wanted(option.isolation)),
+                Run(folder, option.submission, option.seed, model, sandbox.wanted(option.isolation), self.replays),
             )
             for folder in folders
         }
@@ -108,6 +127,8 @@ class Session:
         first = next((grading.run for grading in self.gradings.values() if grading.run.needs_child), None)
         if first is not None:
             _warm_up(first.interpreter)
+        if first is not None and self.replays is not None:
+            self.replays.warm_up()
 
     def _grading(self, item: pytest.Item) -> Grading:
         grading = self.gradings[Folder.containing(item.path).id]
@@ -119,6 +140,8 @@ class Session:
         """Asks for a verdict and turns it into pytest's outcome."""
         verdict = ask(self._grading(item).judge, item.name)
         self._verdicts[item.nodeid] = verdict
+        if verdict.outcome == SKIPPED:
+            pytest.skip(verdict.note)
         if verdict.outcome != PASS:
             pytest.fail("\n".join(verdict.lines) or verdict.outcome, pytrace=False)
 
@@ -128,13 +151,22 @@ class Session:
         if wrong and wrong[0].verdict.kind != "file":
             pytest.skip(WAITS)
 
+    def needs_gpu(self, item: pytest.Item) -> None:
+        """Skips the test where nothing runs on a GPU, and says why; unless the submission's text settles it anyway."""
+        if self.replays is None and self._grading(item).judge.before_any_call() is None:
+            pytest.skip("needs a GPU" if self.device == NO_GPU else f"needs a GPU: {self.device}")
+
     # ---- pytest's hooks ---------------------------------------------------------------------------------------------
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         grading = self.gradings[Folder.containing(item.path).id]
         grading.tests += 1
-        if "compiled" in item.fixturenames and grading.run.needs_child:
+        if not grading.run.needs_child:
+            return
+        if "compiled" in item.fixturenames or self.replays is not None:
             _warm_up(grading.run.compiler)
+        if "throughput" in item.fixturenames and self.replays is not None:
+            self.replays.warm_up(SAMPLES_AT_FIRST)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -176,7 +208,7 @@ class Session:
         own = grading.run.submission.path == grading.folder.learner_file
         if own and len(grading.results) == grading.tests:
             try:
-                record_run(grading.folder, result.as_json(grading, self.config.option.device))
+                record_run(grading.folder, result.as_json(grading))
             except OSError as error:
                 grading.unkept = f"{error.filename}: {error.strerror}"
 
@@ -194,6 +226,8 @@ class Session:
     def _verdict_of(self, item: pytest.Item, call: pytest.CallInfo, grading: Grading) -> Verdict:
         error = call.excinfo.value if call.excinfo else None
         if isinstance(error, pytest.skip.Exception):
+            if item.nodeid in self._verdicts:
+                return self._verdicts[item.nodeid]
             return Verdict(SKIPPED, WAITED if error.msg == WAITS else NOT_RUN, note=error.msg)
         if isinstance(error, AssertionError):
             return failed("assertion", str(error))
@@ -204,7 +238,7 @@ class Session:
 
     def pytest_sessionfinish(self) -> None:
         if self.config.option.result:
-            result.write(Path(self.config.option.result), list(self.gradings.values()), self.config.option.device)
+            result.write(Path(self.config.option.result), list(self.gradings.values()))
 
     def pytest_terminal_summary(self, terminalreporter) -> None:
         graded = [grading for grading in self.gradings.values() if grading.results]
@@ -217,10 +251,24 @@ class Session:
     def pytest_unconfigure(self) -> None:
         for grading in self.gradings.values():
             grading.run.end()
+        if self.replays is not None:
+            self.replays.end()
 
     @property
     def _writer(self):
         return self.config.pluginmanager.get_plugin("terminalreporter")
+
+
+def _device(wanted: str, target: str | None) -> Device | str:
+    """The GPU to judge on, or why there is none."""
+    if wanted == "cpu":
+        return "--device cpu"
+    found = device_here()
+    if isinstance(found, Device) and target and found.model.target != target:
+        found = f"kernels are compiled for {target}, and the GPU here is {found.model.target}"
+    if wanted == "cuda" and not isinstance(found, Device):
+        raise pytest.UsageError(f"--device cuda: {found}. Next: course doctor")
+    return found
 
 
 def _warm_up(runner: Runner) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from grader.tilemap import TileMap
 
 PASS, FAIL, NOT_ATTEMPTED, SKIPPED = "pass", "fail", "not attempted", "skipped"
-WAITED, NOT_RUN = "waited", "not-run"  # ids of a skip: values are wrong; the machine cannot judge this
+# Ids of a skip: values are wrong; the machine cannot judge this; it is too noisy to judge a speed now.
+WAITED, NOT_RUN, INCONCLUSIVE = "waited", "not-run", "inconclusive"
 INCOMPLETE = "incomplete"  # of an exercise: nothing failed, but not every test was run
 
 # Of several failures in one run the one with the most direct cause is explained: the first kind in this list.

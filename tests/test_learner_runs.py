@@ -101,7 +101,7 @@ def test_a_part_of_the_tests_is_no_pass(course):
     write(course, "03_softmax", (ROOT / SOFTMAX).read_text())
     done = run("exercises/03_softmax", "-k", "one_column", "--result", "out.json", cwd=course)
     assert done.status == 0 and len([line for line in done.lines if line.startswith("  pass  ")]) == 2
-    assert "Right so far: 2 of 19 tests were run." in done.out and "Passed" not in done.out
+    assert "Right so far: 2 of 22 tests were run." in done.out and "Passed" not in done.out
     assert json.loads((course / "out.json").read_text())["outcome"] == "incomplete"
     run("exercises/03_softmax", "-k", "no_such_test", "--result", "out.json", cwd=course)
     assert json.loads((course / "out.json").read_text())["outcome"] == "incomplete"
@@ -150,7 +150,7 @@ def test_points_come_from_the_marker(course):
     ("arguments", "sentence"),
     [
         (["--submission", "nowhere.py"], "--submission nowhere.py: there is no such file or folder."),
-        (["--device", "cuda"], "--device cuda: this version interprets"),
+        (["--device", "cuda"], "--device cuda: no GPU. Next: course doctor"),
         (["--result", "no/such/folder/out.json"], "there is no folder"),
         (["--seed", "-3"], "--seed: a whole number from 0 to 2**63 - 1 was expected."),
     ],

@@ -63,3 +63,15 @@ def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
 
 def test_it_compiles_for_a_gpu(compiled):
     compiled(normal(1 << 20), normal(1 << 20))
+
+
+def test_a_size_that_only_a_gpu_gets_through(on_gpu):
+    on_gpu(normal(1_000_003), normal(1_000_003), dtypes=("float32", "float16", "bfloat16"))
+
+
+def test_tensors_of_more_than_two_billion_bytes(on_gpu):
+    on_gpu(normal((1 << 29) + 1009), normal((1 << 29) + 1009), dtypes=("float32",))
+
+
+def test_it_is_as_fast_as_memory_allows(throughput):
+    throughput(normal(1 << 27), normal(1 << 27), at_least=0.78)

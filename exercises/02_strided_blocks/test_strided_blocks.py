@@ -85,3 +85,19 @@ def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
 def test_it_compiles_for_a_gpu(compiled):
     compiled(normal(4096, 4096), output(4096, 4096))
     compiled(normal(4096, 4096).transposed(), output(4096, 4096))
+
+
+def test_a_size_that_only_a_gpu_gets_through(on_gpu):
+    on_gpu(normal(1031, 2053).transposed(), output(1031, 2053), dtypes=("float32", "float16", "bfloat16"))
+
+
+def test_matrices_of_more_than_two_billion_bytes(on_gpu):
+    on_gpu(normal(24593, 24593).padded(), output(24593, 24593), dtypes=("float32",))
+
+
+def test_it_is_as_fast_as_memory_allows(throughput):
+    throughput(normal(8192, 8192), output(8192, 8192), at_least=0.5)
+
+
+def test_a_transposed_source_is_no_slower(throughput):
+    throughput(normal(8192, 8192).transposed(), output(8192, 8192), at_least=0.5)

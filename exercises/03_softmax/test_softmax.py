@@ -89,3 +89,15 @@ def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
 
 def test_a_long_row_stays_in_registers(compiled):
     compiled(normal(4096, 4096))
+
+
+def test_a_size_that_only_a_gpu_gets_through(on_gpu):
+    on_gpu(normal(4099, 12671), dtypes=("float32", "float16", "bfloat16"))
+
+
+def test_matrices_of_more_than_two_billion_bytes(on_gpu):
+    on_gpu(normal(262147, 2053), dtypes=("float32",))
+
+
+def test_it_is_as_fast_as_memory_allows(throughput):
+    throughput(normal(32768, 4096), at_least=0.78)

@@ -67,3 +67,15 @@ def test_reads_and_writes_both_run_along_memory(traffic):
 
 def test_reads_and_writes_move_16_bytes_at_a_time(compiled):
     compiled(normal(4096, 4096), vectors=True)
+
+
+def test_a_size_that_only_a_gpu_gets_through(on_gpu):
+    on_gpu(normal(1031, 2053), dtypes=("float32", "float16", "bfloat16"))
+
+
+def test_matrices_of_more_than_two_billion_bytes(on_gpu):
+    on_gpu(normal(24593, 24593), dtypes=("float32",))
+
+
+def test_it_is_as_fast_as_memory_allows(throughput):
+    throughput(normal(8192, 8192), at_least=0.5)

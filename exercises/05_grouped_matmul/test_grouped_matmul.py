@@ -78,3 +78,15 @@ def test_neighbouring_programs_share_what_they_read(traffic):
 
 def test_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
     compiled(normal(4096, 4096), normal(4096, 4096), tensor_cores=True, pipelined=True)
+
+
+def test_a_size_that_only_a_gpu_gets_through(on_gpu):
+    on_gpu(normal(1031, 777), normal(777, 2053))
+
+
+def test_matrices_of_more_than_two_billion_bytes(on_gpu):
+    on_gpu(normal(65537, 64), normal(64, 16411))
+
+
+def test_it_keeps_the_tensor_cores_busy(throughput):
+    throughput(normal(4096, 4096), normal(4096, 4096), anchor="matmul", at_least=0.6)

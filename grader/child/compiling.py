@@ -31,7 +31,7 @@ class CompilingHost(Host):
     def call(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         names = RecordRequest.__dataclass_fields__.keys() & header.keys()
         fields = {name: header[name] for name in names}
-        fields["arguments"] = [TensorSpec.from_json(spec, ANY_SIZE) for spec in header["arguments"]]
+        fields["arguments"] = [TensorSpec.from_json(spec, ANY_SIZE, ANY_SIZE) for spec in header["arguments"]]
         return self._record(RecordRequest(**fields))
 
     def _record(self, request: RecordRequest) -> tuple[dict, bytes]:

@@ -15,6 +15,7 @@ MODELS = {
     "sm_100": GpuModel("NVIDIA B200", 100, 148, 232448, 233472, 126 << 20, 180 << 30),
 }
 DEFAULT_TARGET = "sm_90"
+DEFAULT_MODEL = MODELS[DEFAULT_TARGET]
 
 
 def target_here() -> str:

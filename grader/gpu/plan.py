@@ -155,6 +155,16 @@ class Plan:
         """How many alternatives the largest choice has; 1 where nothing is to choose."""
         return max((len(step.alternatives) for step in self.steps if isinstance(step, Choice)), default=1)
 
+    @property
+    def usable_configs(self) -> list[int]:
+        """The configurations that can run: Triton leaves out those that a GPU has no room for."""
+        choices = [step for step in self.steps if isinstance(step, Choice)]
+        return [
+            config
+            for config in range(self.configs)
+            if not any(choice.alternatives[config % len(choice.alternatives)].error for choice in choices)
+        ]
+
 
 def steps_with(steps: list[Step], config: int) -> Iterator[PlannedLaunch | Fill]:
     for step in steps:

@@ -54,7 +54,7 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
     if target not in MODELS:
         raise click.ClickException(f"There is no target {target!r}: it is one of {', '.join(MODELS)}.")
     module = load_test_file(exercise)
-    run = Run(exercise, submission, seed=0, target=target)
+    run = Run(exercise, submission, seed=0, model=MODELS[target])
     _refuse_what_cannot_run(run)
     with busy("Compiling ..."):
         plan, case = _plan(run, module, level)

@@ -56,11 +56,11 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _leave)
     import pytest
 
-    from grader.gpu.models import MODELS, target_here
+    from grader.gpu.device import device_here, model_here
     from grader.nursery import MachineFault, shared_nursery
 
     with contextlib.suppress(MachineFault, ImportError):  # the run tells
-        for model in (None, MODELS[target_here()]):
+        for model in (None, model_here(device_here())):
             shared_nursery(model)
         import grader.session  # noqa: F401  imports torch
     gc.freeze()

@@ -1,0 +1,110 @@
+"""The GPU of this machine: what it is, what its datasheet promises, how it feels right now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.gpu.models import MODELS, gpu_here, target_here
+from grader.protocol import GpuModel
+
+# What the vendors' datasheets promise: bytes per second of memory, dense fp16 FLOP per second. Nothing is faster.
+PEAKS = {
+    "NVIDIA A100": (2.039e12, 312e12),
+    "NVIDIA H100": (3.35e12, 989e12),
+    "NVIDIA H200": (4.8e12, 989e12),
+    "NVIDIA B200": (8.0e12, 2250e12),
+}
+ROOM_ABOVE_PEAK = 1.05
+THROTTLED = 0x8 | 0x40 | 0x80 | 0x20  # hardware slowdown, its thermal and power-brake forms, software thermal slowdown
+INSTALL = 'pip install -e ".[gpu]"'
+NO_GPU = "no GPU"
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU of this machine. `uuid` as NVML writes it: GPU-xxxxxxxx-xxxx-..."""
+
+    uuid: str
+    model: GpuModel
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def peaks(self) -> tuple[float, float] | None:
+        return next((peaks for name, peaks in PEAKS.items() if self.name.startswith(name)), None)
+
+    def is_impossible(self, bytes_per_second: float = 0.0, flops: float = 0.0) -> bool:
+        """Faster than the datasheet allows: something was not done, or not timed."""
+        if self.peaks is None:
+            return False
+        memory, arithmetic = self.peaks
+        return bytes_per_second > ROOM_ABOVE_PEAK * memory or flops > ROOM_ABOVE_PEAK * arithmetic
+
+
+def device_here() -> Device | str:
+    """The first GPU that CUDA shows this process, asked without making a context; or why there is none, in words."""
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        return f"the package cuda-bindings is missing ({INSTALL})" if gpu_here() else NO_GPU
+    try:
+        error, *_ = driver.cuInit(0)
+        count = driver.cuDeviceGetCount()[1] if error == driver.CUresult.CUDA_SUCCESS else 0
+    except RuntimeError:  # no driver is installed
+        return NO_GPU
+    if not count:
+        nothing = error in (driver.CUresult.CUDA_SUCCESS, driver.CUresult.CUDA_ERROR_NO_DEVICE)
+        return NO_GPU if nothing else f"the driver says {error.name}"
+    handle = driver.cuDeviceGet(0)[1]
+
+    def attribute(name: str) -> int:
+        found = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return driver.cuDeviceGetAttribute(found, handle)[1]
+
+    name = driver.cuDeviceGetName(128, handle)[1].split(b"\0")[0].decode()
+    bits = bytes(driver.cuDeviceGetUuid(handle)[1].bytes).hex()
+    uuid = "GPU-" + "-".join((bits[:8], bits[8:12], bits[12:16], bits[16:20], bits[20:]))
+    model = GpuModel(
+        name,
+        10 * attribute("COMPUTE_CAPABILITY_MAJOR") + attribute("COMPUTE_CAPABILITY_MINOR"),
+        attribute("MULTIPROCESSOR_COUNT"),
+        attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+        attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
+        attribute("L2_CACHE_SIZE"),
+        driver.cuDeviceTotalMem(handle)[1],
+    )
+    return Device(uuid, model)
+
+
+def model_here(device: Device | str) -> GpuModel:
+    """What to compile for: the GPU here, else the model that its generation or the default has."""
+    return device.model if isinstance(device, Device) else MODELS[target_here()]
+
+
+class Clocks:
+    """The clock of the multiprocessors and the reasons that hold it down, as NVML tells; nothing without NVML."""
+
+    def __init__(self, uuid: str):
+        try:
+            import pynvml
+
+            pynvml.nvmlInit()
+            self._handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+        except Exception:  # not installed, or not allowed in this container
+            self._nvml = None
+        else:
+            self._nvml = pynvml
+
+    def megahertz(self) -> float | None:
+        if self._nvml is None:
+            return None
+        return float(self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
+
+    def complaint(self) -> str:
+        """Why a figure of now is worth nothing; "" if nothing speaks against it."""
+        if self._nvml is None:
+            return ""
+        reasons = self._nvml.nvmlDeviceGetCurrentClocksEventReasons(self._handle)
+        return "the GPU is throttled: too hot, or short of power" if reasons & THROTTLED else ""

@@ -1,0 +1,139 @@
+"""A sample of a call's speed: the plan on several sets of buffers, beside an anchor, and beside torch if asked for."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import torch
+
+from grader.comparison import compare
+from grader.exercise import Exercise
+from grader.gpu import anchors
+from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement
+from grader.gpu.buffers import Buffers
+from grader.gpu.device import Clocks
+from grader.gpu.launcher import Functions
+from grader.gpu.plan import Plan
+from grader.gpu.replay import Replay
+from grader.gpu.timing import Chain, Flush, measure
+from grader.inputs import Data
+from grader.protocol import TensorSpec
+
+TOTAL_WANTED = 4 << 30  # bytes of all sets of buffers: far more than any L2 cache
+LEAST_SLOTS, MOST_SLOTS = 4, 20
+
+
+@dataclass
+class Speed:
+    """What to measure: a call with these arguments, in one dtype, checked against the exercise's reference."""
+
+    exercise: Exercise
+    bound: str
+    data: list[Data]
+    arguments: list[TensorSpec]
+    anchor: str
+    config: int = 0
+    seed: int = 0
+    with_torch: bool = False
+    l2_bytes: int = 0
+    uuid: str = ""
+    generator: torch.Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.generator = torch.Generator("cuda").manual_seed(self.seed)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return getattr(torch, self.arguments[0].dtype)
+
+
+def least_bytes(plan: Plan, arguments: list[TensorSpec], returns: str) -> int:
+    """Bytes that a call has to move: each element of an input read once, each of the result written once."""
+    shapes = [(spec.shape, spec.dtype) for spec in arguments if spec.name != returns]
+    shapes.append((plan.result.shape, plan.result.dtype))
+    return sum(torch.Size(shape).numel() * getattr(torch, dtype).itemsize for shape, dtype in shapes)
+
+
+def slots_for(plan: Plan) -> int:
+    bytes_per_slot = max(sum(buffer.bytes for buffer in plan.buffers), 1)
+    return max(LEAST_SLOTS, min(MOST_SLOTS, TOTAL_WANTED // bytes_per_slot))
+
+
+def sample(plan: Plan, functions: Functions, speed: Speed) -> Measurement:
+    slots = [Buffers(plan) for _ in range(slots_for(plan))]
+    chains = {KERNEL: _of_plan(plan, functions, speed, slots), ANCHOR: _of_anchor(plan, speed, len(slots))}
+    if speed.with_torch:
+        chains[TORCH] = _of_torch(speed, slots)
+    found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed))
+    found.bytes, found.config = least_bytes(plan, speed.arguments, speed.exercise.returns), speed.config
+    return found
+
+
+def fastest(plan: Plan, functions: Functions, speed: Speed) -> int:
+    """The configuration of an autotuned kernel that takes the least time; each is verified on the way elsewhere."""
+    slots = [Buffers(plan) for _ in range(LEAST_SLOTS)]
+    chains = {}
+    for config in plan.usable_configs:
+        speed.config = config
+        chains[str(config)] = _of_plan(plan, functions, speed, slots)
+    found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed))
+    total = {name: sum(one.seconds[name] for one in found.rounds) for name in chains}
+    return int(min(total, key=total.get))
+
+
+def _of_plan(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffers]) -> Chain:
+    calls = [Replay(plan, functions, buffers, speed.config).enqueue for buffers in slots]
+
+    def refresh() -> None:
+        for buffers in slots:
+            buffers.poison()
+            for number, (recipe, spec) in enumerate(zip(speed.data, speed.arguments)):
+                view = buffers.argument(number, spec)
+                if recipe.is_output:
+                    view.fill_(float("nan"))
+                recipe.fill(view, speed.generator)
+
+    def verify() -> str:
+        return next((wrong for buffers in slots if (wrong := _complaint(plan, speed, buffers))), "")
+
+    return Chain(calls, refresh, verify)
+
+
+def _complaint(plan: Plan, speed: Speed, buffers: Buffers) -> str:
+    """Why a timed call was wrong, "" if it was right. What was expected is overwritten before this returns."""
+    exact = [buffers.argument(number, spec).double() for number, spec in enumerate(speed.arguments)]
+    comparison = compare(buffers.view(plan.result), speed.exercise.reference(*exact), speed.bound, exact)
+    right = comparison.right
+    for tensor in (comparison.expected, comparison.ref, *exact):
+        tensor.fill_(float("nan"))
+    if not right:
+        return "an output of a timed call is wrong"
+    overruns = buffers.overruns()
+    return f"a timed call wrote outside of {overruns[0].buffer}" if overruns else ""
+
+
+def _of_anchor(plan: Plan, speed: Speed, slots: int) -> Chain:
+    if speed.anchor == anchors.MATMUL:
+        (M, K), (_, N) = speed.arguments[0].shape, speed.arguments[1].shape
+        anchor = anchors.matmul_of(M, K, N, speed.dtype, slots)
+    else:
+        anchor = anchors.copy_of(least_bytes(plan, speed.arguments, speed.exercise.returns), slots)
+
+    def refresh() -> None:
+        for tensor in anchor.inputs:
+            tensor.normal_(generator=speed.generator)
+
+    return Chain(anchor.calls, refresh)
+
+
+def _of_torch(speed: Speed, slots: list[Buffers]) -> Chain:
+    """The reference in the dtype of the call; where it is a view of an argument, a contiguous copy of it."""
+
+    def call(buffers: Buffers) -> None:
+        arguments = [buffers.argument(number, spec) for number, spec in enumerate(speed.arguments)]
+        result = speed.exercise.reference(*arguments)
+        if any(result.untyped_storage().data_ptr() == one.untyped_storage().data_ptr() for one in arguments):
+            result.clone(memory_format=torch.contiguous_format)
+
+    return Chain([lambda buffers=buffers: call(buffers) for buffers in slots])

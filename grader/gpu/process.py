@@ -1,0 +1,102 @@
+"""The replay process: disposable, trusted code only, owner of a GPU context that a submission's kernels may ruin.
+
+It is given plans that the parent has accepted, and accepts them once more. It holds no expected value while a kernel of
+a submission can still run. After a fault of a kernel it is of no more use: the parent starts another.
+
+    process -> parent    ready    {}                                    torch is imported, the context is there
+    parent -> process    check    {plan, config, arguments, ...}        a call on inputs that the blob holds
+                         draw     {plan, config, arguments, data, ...}  a call on inputs drawn here, compared here
+                         measure  {plan, config, arguments, data, ...}  a sample of a call's speed
+    process -> parent    checked  {overruns, changed, differing, output}  the result's bytes are the blob
+                         drawn    {overruns, changed, differing, summary}
+                         measured {rounds, wrong, bytes, config}
+                         failed   {message}                             the driver refused, or a kernel faulted
+                         no-room  {message}                             the GPU has too little memory
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from grader.exercise import Folder, load_test_file
+from grader.gpu import checking, measuring
+from grader.gpu.buffers import Buffers
+from grader.gpu.launcher import DriverError, Functions
+from grader.gpu.plan import Plan, read_plan
+from grader.inputs import Data
+from grader.protocol import LENGTHS, GpuModel, TensorSpec, pack, unpack_header, unpack_lengths
+from grader.reply import spec_and_bytes
+
+ANY_SIZE = 1 << 62
+
+
+def main(request_fd: int, reply_fd: int) -> None:
+    """Answers requests until the pipe ends."""
+    torch.zeros(1, device="cuda")  # makes the context and keeps it current
+    with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
+        replies.write(pack({"kind": "ready"}))
+        replies.flush()
+        while start := requests.read(LENGTHS.size):
+            header_bytes, blob_bytes = unpack_lengths(start)
+            header, blob = unpack_header(requests.read(header_bytes)), requests.read(blob_bytes)
+            reply, reply_blob = _answer(header, blob)
+            replies.write(pack(reply, reply_blob))
+            replies.flush()
+            if reply["kind"] == "failed":
+                os._exit(1)  # the context may be ruined, and leaving in order would wait for it
+            torch.cuda.empty_cache()
+
+
+def _answer(header: dict, blob: bytes) -> tuple[dict, bytes]:
+    answers = {"check": _check, "draw": _draw, "measure": _measure}
+    try:
+        arguments = [TensorSpec.from_json(spec, ANY_SIZE, ANY_SIZE) for spec in header["arguments"]]
+        plan = read_plan(header["plan"], blob[: header["plan_bytes"]], arguments, GpuModel(**header["model"]))
+        functions = Functions(plan)
+        reply = answers[header["kind"]](header, blob[header["plan_bytes"] :], plan, functions, arguments)
+        functions.unload()
+        return reply
+    except torch.OutOfMemoryError as error:
+        return {"kind": "no-room", "message": str(error).splitlines()[0][:300]}, b""
+    except (DriverError, RuntimeError) as error:
+        return {"kind": "failed", "message": str(error).splitlines()[0][:300]}, b""
+
+
+def _check(
+    header: dict, storages: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]
+) -> tuple[dict, bytes]:
+    given = [storages[spec.start : spec.start + spec.size] for spec in arguments]
+
+    def fill(buffers: Buffers) -> None:
+        for number, data in enumerate(given):
+            if data:
+                buffers.data(number).copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+
+    buffers, found = checking.replayed(plan, functions, header["config"], fill, arguments, header["returns"])
+    spec, data = spec_and_bytes(header["returns"], buffers.view(plan.result).cpu().contiguous(), 0)
+    return {"kind": "checked", **asdict(found), "output": spec.to_json()}, data
+
+
+def _draw(header: dict, _: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]) -> tuple[dict, bytes]:
+    exercise = load_test_file(Folder(Path(header["folder"]))).exercise
+    fill = checking.drawn([Data.from_json(data) for data in header["data"]], arguments, header["seeds"])
+    buffers, found = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.returns)
+    summary = checking.compared(exercise, header["bound"], plan, buffers, arguments)
+    return {"kind": "drawn", **asdict(found), "summary": asdict(summary)}, b""
+
+
+def _measure(
+    header: dict, _: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]
+) -> tuple[dict, bytes]:
+    exercise = load_test_file(Folder(Path(header["folder"]))).exercise
+    speed = measuring.Speed(
+        exercise, header["bound"], [Data.from_json(data) for data in header["data"]], arguments, header["anchor"],
+        header["config"], header["seed"], header["with_torch"], header["model"]["l2_bytes"], header["uuid"],
+    )  # fmt: skip
+    if header["choose"] and plan.configs > 1:
+        speed.config = measuring.fastest(plan, functions, speed)
+    return {"kind": "measured", **asdict(measuring.sample(plan, functions, speed))}, b""

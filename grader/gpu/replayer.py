@@ -1,0 +1,193 @@
+"""The parent's end of the replay processes: started ahead, asked under a time limit, replaced when one is ruined."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+
+from grader.exercise import Folder
+from grader.gpu.device import Device
+from grader.gpu.lock import gpu_held
+from grader.gpu.plan import Plan
+from grader.import_path import trusted_path
+from grader.protocol import LENGTHS, ProtocolError, TensorSpec, pack, unpack_header, unpack_lengths
+
+START_LIMIT = 120.0  # seconds to import torch and make a context
+CHECK_LIMIT, DRAW_LIMIT, MEASURE_LIMIT = 20.0, 120.0, 60.0
+BOOT = (
+    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+    "from grader.gpu.process import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+)
+
+
+class ReplayEnded(Exception):
+    """A replay process is gone. how: "time"; "failed": the driver's error is the detail; "no-room"; "died"."""
+
+    def __init__(self, how: str, detail: str):
+        super().__init__(detail)
+        self.how, self.detail = how, detail
+
+
+@dataclass
+class Recording:
+    """A launch plan, read, and as the child sent it; `arguments` are those it was asked for."""
+
+    plan: Plan
+    header: dict
+    blob: bytes
+    arguments: list[TensorSpec]
+
+
+class Replayer:
+    """One replay process."""
+
+    def __init__(self) -> None:
+        theirs_in, self._request = os.pipe()
+        self._reply, theirs_out = os.pipe()
+        self._ready = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs_in), str(theirs_out)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            pass_fds=(theirs_in, theirs_out), start_new_session=True, cwd="/",
+        )  # fmt: skip
+        os.close(theirs_in)
+        os.close(theirs_out)
+
+    def wait_until_ready(self) -> None:
+        if not self._ready:
+            self._guarded(lambda: self._receive(time.monotonic() + START_LIMIT))
+            self._ready = True
+
+    def ask(self, request: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
+        """Raises ReplayEnded; after that the process is of no more use."""
+        self.wait_until_ready()
+
+        def answered():
+            deadline = time.monotonic() + limit
+            data = memoryview(pack(request, blob))
+            while data:
+                data = data[os.write(self._request, data[: 1 << 20]) :]
+            return self._receive(deadline)
+
+        reply, reply_blob = self._guarded(answered)
+        if reply["kind"] in ("failed", "no-room"):
+            self.end()
+            raise ReplayEnded(reply["kind"], str(reply.get("message", "")))
+        return reply, reply_blob
+
+    def _guarded(self, work):
+        try:
+            return work()
+        except (BrokenPipeError, ProtocolError) as error:
+            self.end()
+            raise ReplayEnded("died", str(error)) from None
+        except ReplayEnded:
+            self.end()
+            raise
+
+    def _receive(self, deadline: float) -> tuple[dict, bytes]:
+        header_bytes, blob_bytes = unpack_lengths(self._read(LENGTHS.size, deadline))
+        return unpack_header(self._read(header_bytes, deadline)), self._read(blob_bytes, deadline)
+
+    def _read(self, count: int, deadline: float) -> bytes:
+        parts = []
+        while count:
+            ready, _, _ = select.select([self._reply], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise ReplayEnded("time", "")
+            part = os.read(self._reply, min(count, 1 << 20))
+            if not part:
+                raise ReplayEnded("died", "the replay process ended")
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def end(self) -> None:
+        if self._request < 0:
+            return
+        self._process.kill()
+        self._process.wait()
+        for descriptor in (self._request, self._reply):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        self._request = self._reply = -1
+
+
+class Replays:
+    """The replay processes of a session: one that checks calls until a kernel ruins it, a fresh one for each sample."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._checker: Replayer | None = None
+        self._fresh: list[Replayer] = []
+        atexit.register(self.end)
+
+    def warm_up(self, samples: int = 0) -> None:
+        """Starts processes while other work goes on: the one that checks, and so many for samples."""
+        if self._checker is None or not self._checker.alive:
+            self._checker = Replayer()
+        self._fresh = [replayer for replayer in self._fresh if replayer.alive]
+        while len(self._fresh) < samples:
+            self._fresh.append(Replayer())
+
+    def check(self, recording: Recording, config: int, arguments: list[TensorSpec], storages: bytes, returns: str):
+        """(reply, bytes of the result) of a call on these very inputs. Raises ReplayEnded, GpuBusy."""
+        request = {"kind": "check", "returns": returns, **self._given(recording, config, arguments)}
+        with gpu_held(self.device.uuid, alone=False):
+            return self._checked(request, recording.blob + storages, CHECK_LIMIT)
+
+    def draw(self, recording: Recording, config: int, folder: Folder, data: list[dict], seeds: list[int], bound: str):
+        """The reply to a call on inputs that the process draws from recipes. Raises ReplayEnded, GpuBusy."""
+        request = {
+            "kind": "draw", "folder": str(folder.path), "data": data, "seeds": seeds, "bound": bound,
+            **self._given(recording, config, recording.arguments),
+        }  # fmt: skip
+        with gpu_held(self.device.uuid, alone=False):
+            return self._checked(request, recording.blob, DRAW_LIMIT)[0]
+
+    def _checked(self, request: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
+        self.warm_up(len(self._fresh))
+        try:
+            return self._checker.ask(request, blob, limit)
+        except ReplayEnded:
+            self._checker = None
+            raise
+
+    def measure(self, recording: Recording, config: int, folder: Folder, **options) -> dict:
+        """One sample, by a process of its own, that is warm before the GPU is taken. Raises ReplayEnded, GpuBusy."""
+        request = {
+            "kind": "measure", "folder": str(folder.path), "uuid": self.device.uuid, **options,
+            **self._given(recording, config, recording.arguments),
+        }  # fmt: skip
+        self.warm_up(max(len(self._fresh), 1))
+        for replayer in self._fresh:  # a context in the making would disturb the measurement
+            replayer.wait_until_ready()
+        replayer = self._fresh.pop(0)
+        try:
+            with gpu_held(self.device.uuid, alone=True):
+                return replayer.ask(request, recording.blob, MEASURE_LIMIT)[0]
+        finally:
+            replayer.end()
+
+    def _given(self, recording: Recording, config: int, arguments: list[TensorSpec]) -> dict:
+        return {
+            "plan": recording.header, "plan_bytes": len(recording.blob), "model": asdict(self.device.model),
+            "config": config, "arguments": [spec.to_json() for spec in arguments],
+        }  # fmt: skip
+
+    def end(self) -> None:
+        for replayer in (self._checker, *self._fresh):
+            if replayer is not None:
+                replayer.end()
+        self._checker, self._fresh = None, []

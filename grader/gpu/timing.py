@@ -1,0 +1,107 @@
+"""The time of a call against that of an anchor: in turns, on fresh data, with every output verified.
+
+A round replays a chain of calls, one on each of several sets of buffers that together are far larger than the L2
+cache, as one CUDA graph: the host's speed drops out. Before it, outputs and scratch are poisoned, inputs are new, and
+the cache is flushed with a pattern that is not constant. The anchor's chain runs in the same round, before or after.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from grader.gpu.answers import Measurement, Round
+from grader.gpu.device import Clocks
+
+ROUNDS = 7
+WARM_UP_SECONDS = 0.3
+FLUSHES = 8  # 0.5 ms on an H200: longer than the host takes to launch a graph
+MOST_CLOCK_DIFFERENCE = 0.03  # between the two blocks of a round
+
+
+@dataclass
+class Chain:
+    """Calls that are timed as one. `refresh` prepares them outside of the clock; `verify` gives a complaint or ""."""
+
+    calls: list[Callable[[], None]]
+    refresh: Callable[[], None] = lambda: None
+    verify: Callable[[], str] = lambda: ""
+    graph: torch.cuda.CUDAGraph | None = None
+
+    def capture(self) -> None:
+        self.refresh()
+        for call in self.calls:  # once outside of the graph, as capturing demands
+            call()
+        torch.cuda.synchronize()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            for call in self.calls:
+                call()
+
+
+class Flush:
+    """Writes more than the L2 cache holds, never the same number twice in a row."""
+
+    def __init__(self, l2_bytes: int):
+        self.memory = torch.arange(max(2 * l2_bytes, 64 << 20) // 4, dtype=torch.int32, device="cuda")
+
+    def __call__(self) -> None:
+        for _ in range(FLUSHES):
+            self.memory.add_(1)
+
+
+def measure(chains: dict[str, Chain], flush: Flush, clocks: Clocks, order: random.Random) -> Measurement:
+    """Rounds of all chains in turns. A wrong output ends it."""
+    for chain in chains.values():
+        chain.capture()
+    _warm_up(list(chains.values()))
+    found = Measurement()
+    while len(found.rounds) < ROUNDS and not found.wrong:
+        one, found.wrong = _round(chains, flush, clocks, order)
+        found.rounds.append(one)
+    return found
+
+
+def _warm_up(chains: list[Chain]) -> None:
+    """Until the clocks have settled."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    milliseconds = 0.0
+    while milliseconds < 1000 * WARM_UP_SECONDS:
+        begin.record()
+        for chain in chains:
+            chain.graph.replay()
+        end.record()
+        end.synchronize()
+        milliseconds += begin.elapsed_time(end)
+
+
+def _round(chains: dict[str, Chain], flush: Flush, clocks: Clocks, order: random.Random) -> tuple[Round, str]:
+    seconds, megahertz, late, wrong = {}, [], "", ""
+    for name in order.sample(list(chains), len(chains)):
+        chain = chains[name]
+        chain.refresh()
+        seconds[name], clock, was_late = _time(chain, flush, clocks)
+        megahertz += [clock] if clock else []
+        late = f"the host was late in launching the {name}" if was_late else late
+        wrong = wrong or chain.verify()
+    invalid = late or clocks.complaint()
+    if megahertz and max(megahertz) / min(megahertz) - 1 > MOST_CLOCK_DIFFERENCE:
+        invalid = invalid or "the clock changed between kernel and anchor"
+    return Round(seconds, invalid), wrong
+
+
+def _time(chain: Chain, flush: Flush, clocks: Clocks) -> tuple[float, float | None, bool]:
+    """(seconds per call, MHz, whether the GPU waited for the host)."""
+    torch.cuda.synchronize()
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    flush()
+    begin.record()
+    chain.graph.replay()
+    late = begin.query()  # the flush should still be running
+    end.record()
+    megahertz = clocks.megahertz()
+    end.synchronize()
+    return begin.elapsed_time(end) / 1000 / len(chain.calls), megahertz, late

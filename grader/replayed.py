@@ -1,0 +1,114 @@
+"""Values and memory safety of a call on the GPU: its plan, replayed on inputs that the submission never saw."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from grader.comparison import compare
+from grader.exercise import Exercise
+from grader.explain import on_gpu
+from grader.gpu.answers import Replayed, Summary
+from grader.gpu.replayer import Recording, ReplayEnded
+from grader.inputs import seed_for
+from grader.protocol import DTYPE_BYTES, TensorSpec
+from grader.reply import spec_and_bytes, tensor_of
+from grader.run import Run, Trial, short_dtype
+from grader.verdict import NOT_RUN, PASS, SKIPPED, Verdict
+
+MOST_CONFIGURATIONS = 16  # of an autotuned kernel that are replayed
+BYTES_PER_ELEMENT = 80  # of the result, when it is compared: float64 and what a comparison keeps
+SHARE_OF_MEMORY = 0.8
+
+
+def complaint(
+    run: Run, exercise: Exercise, trial: Trial, recording: Recording, inputs: list[torch.Tensor], atomics: bool
+) -> Verdict | None:
+    """What is wrong with a call on these inputs; None if nothing is. Raises GpuBusy."""
+    specs, storages = [], b""
+    for name, tensor in zip(exercise.arguments, inputs, strict=True):
+        spec, data = spec_and_bytes(name, tensor, len(storages))
+        specs.append(spec)
+        storages += data
+    exact = [tensor.double() for tensor in inputs]
+    expected = exercise.reference(*exact)
+    if (other := other_result(exercise, trial, recording, tuple(expected.shape))) is not None:
+        return other
+    for config in recording.plan.usable_configs[:MOST_CONFIGURATIONS]:
+        try:
+            reply, data = run.replays.check(recording, config, specs, storages, exercise.returns)
+        except ReplayEnded as ended:
+            return on_gpu.fault(ended)
+        output = tensor_of(TensorSpec.from_json(reply["output"], len(data)), data)
+        comparison = compare(output, expected, trial.bound, exact)
+        wrong = None if comparison.right else on_gpu.wrong_values(exercise.returns, comparison)
+        found = _beside(Replayed.from_json(reply), exercise, atomics) or wrong
+        if found is not None:
+            return found
+    return None
+
+
+def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording) -> Verdict:
+    """A call whose inputs are drawn on the GPU and whose result is compared there. Raises GpuBusy."""
+    if (other := other_result(exercise, trial, recording, _shape_of_result(exercise, trial))) is not None:
+        return other
+    if (needed := _bytes_needed(recording)) > SHARE_OF_MEMORY * run.replays.device.model.memory_bytes:
+        return Verdict(SKIPPED, NOT_RUN, note=f"needs {needed / 1e9:.0f} GB of GPU memory")
+    seeds = seeds_of(run, trial)
+    data = [recipe.to_json() for recipe in trial.data]
+    worst = 0.0
+    for config in recording.plan.usable_configs[:MOST_CONFIGURATIONS]:
+        try:
+            reply = run.replays.draw(recording, config, run.folder, data, seeds, trial.bound)
+        except ReplayEnded as ended:
+            if ended.how == "no-room":
+                return Verdict(SKIPPED, NOT_RUN, note="the GPU has too little free memory")
+            return on_gpu.fault(ended)
+        summary = Summary(**reply["summary"])
+        wrong = on_gpu.wrong_summary(exercise.returns, summary) if summary.wrong else None
+        found = _beside(Replayed.from_json(reply), exercise, atomics=True) or wrong
+        if found is not None:
+            return found
+        worst = max(worst, summary.largest_error)
+    return Verdict(PASS, figures={"largest_error": worst})
+
+
+def other_result(exercise: Exercise, trial: Trial, recording: Recording, shape: tuple[int, ...]) -> Verdict | None:
+    """The interpreter has checked what the entry returns; for a compiler it might return something else."""
+    result, dtype = recording.plan.result, str(trial.dtype).removeprefix("torch.")
+    names = [recording.plan.buffers[result.buffer].name] if result else []
+    right = result is not None and (tuple(result.shape), result.dtype) == (shape, dtype)
+    own = result is not None and not recording.plan.buffers[result.buffer].argument
+    if right and (names == [exercise.returns] if exercise.fills_argument else own):
+        return None
+    return on_gpu.another_result(exercise.entry)
+
+
+def _shape_of_result(exercise: Exercise, trial: Trial) -> tuple[int, ...]:
+    return tuple(exercise.reference(*(data.shape_on("meta", torch.float64) for data in trial.data)).shape)
+
+
+def seeds_of(run: Run, trial: Trial) -> list[int]:
+    """One per argument: the inputs are the same for the same seed of the run."""
+    dtype = short_dtype(trial.dtype)
+    return [seed_for(run.seed, run.folder.id, trial.name, dtype, number) for number in range(len(trial.data))]
+
+
+def _beside(found: Replayed, exercise: Exercise, atomics: bool) -> Verdict | None:
+    """Sums by atomics may come in any order, and differ by rounding."""
+    if found.overruns:
+        return on_gpu.overrun(found.overruns[0])
+    if found.changed:
+        return on_gpu.input_written(found.changed[0])
+    if found.differing and not atomics:
+        return on_gpu.not_repeatable(exercise.returns, found.differing)
+    return None
+
+
+def _bytes_needed(recording: Recording) -> int:
+    """At the peak: two sets of buffers and the copies of the arguments, then what the comparison takes."""
+    plan = recording.plan
+    buffers = sum(buffer.bytes for buffer in plan.buffers)
+    arguments = sum(8 * spec.size // DTYPE_BYTES[spec.dtype] for spec in recording.arguments)
+    return 4 * buffers + arguments + BYTES_PER_ELEMENT * math.prod(plan.result.shape)

@@ -1,0 +1,83 @@
+"""How fast is a call? Samples from fresh processes, until the sequential rule has made up its mind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from grader.exercise import Exercise
+from grader.explain import on_gpu, speed
+from grader.explain.speed import Speed
+from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement
+from grader.gpu.replayer import Recording, ReplayEnded
+from grader.gpu.verdict import FAST, MORE, SLOW, Decision, decide, distance_of
+from grader.inputs import seed_for
+from grader.run import Run, Trial
+from grader.verdict import Verdict
+
+USUAL_SAMPLES = 2  # with these the rule decides about most kernels
+MOST_USELESS = 3  # samples without enough valid rounds
+
+
+def speed_verdict(
+    run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str, gate: float
+) -> Verdict:
+    """Raises GpuBusy."""
+    samples: list[Measurement] = []
+    useless = 0
+    try:
+        for sample in _samples(run, trial, recording, anchor):
+            if sample.wrong:
+                return speed.wrong_while_timed(sample.wrong)
+            if math.isnan(sample.share):
+                useless += 1
+                if useless == MOST_USELESS:
+                    return speed.inconclusive(f"{sample.why_invalid}. Run it again when the GPU is quiet.")
+                continue
+            samples.append(sample)
+            decision = decide([distance_of(one.share, gate) for one in samples])
+            if decision.outcome != MORE:
+                break
+    except ReplayEnded as ended:
+        if ended.how == "no-room":
+            return speed.inconclusive("the GPU has too little free memory")
+        return on_gpu.fault(ended)
+    found = _speed_of(samples, decision, recording, anchor, gate)
+    if run.replays.device.is_impossible(**{"bytes_per_second" if anchor == speed.COPY else "flops": found.rate}):
+        return speed.impossible(found)
+    if decision.outcome == FAST:
+        return speed.fast_enough(found)
+    if decision.outcome == SLOW:
+        return speed.too_slow(found, recording.plan, samples[0].config, run.submission, run.model, run.filename)
+    return speed.too_noisy(found)
+
+
+def _samples(run: Run, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:
+    """One fresh process each. The first also finds an autotuned kernel's fastest configuration, and times torch."""
+    config, number = 0, 0
+    while True:
+        run.replays.warm_up(max(USUAL_SAMPLES - number, 1))
+        reply = run.replays.measure(
+            recording, config, run.folder, data=[recipe.to_json() for recipe in trial.data], bound=trial.bound,
+            anchor=anchor, seed=seed_for(run.seed, run.folder.id, trial.name, "speed", number),
+            choose=number == 0, with_torch=number == 0,
+        )  # fmt: skip
+        sample = Measurement.from_json(reply)
+        config, number = sample.config, number + 1
+        yield sample
+
+
+def _speed_of(samples: list[Measurement], decision: Decision, recording: Recording, anchor: str, gate: float) -> Speed:
+    work = samples[0].bytes if anchor == speed.COPY else _flops(recording)
+    median = sorted(samples, key=lambda sample: sample.share)[len(samples) // 2]
+    torch = samples[0].seconds(TORCH)
+    return Speed(
+        anchor, gate, gate * math.exp(-decision.distance), work / median.seconds(KERNEL), work / median.seconds(ANCHOR),
+        0.0 if math.isnan(torch) else work / torch, len(samples), decision.spread,
+    )  # fmt: skip
+
+
+def _flops(recording: Recording) -> int:
+    """Of a product of matrices: a multiplication and an addition for each term."""
+    (M, K), (_, N) = recording.arguments[0].shape, recording.arguments[1].shape
+    return 2 * M * N * K
