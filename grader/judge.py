@@ -176,6 +176,12 @@ class Judge:
         plan, refused = self._plan(trial)
         if refused is not None:
             return refused
+        return self._difference(launches, plan)
+
+    def _difference(self, launches: list[Launch], plan: Plan) -> Verdict | None:
+        """Whether what was interpreted is what was compiled: None if it is."""
+        if not same_launches.interpreted(launches):
+            return None
         constants = self.run.interpreter.constexprs, self.run.compiler.constexprs
         return same_launches.difference(launches, plan, self.exercise) or same_launches.differing_constants(*constants)
 
@@ -268,6 +274,8 @@ class Judge:
         recording, refused = self._recording(trial)
         if refused is not None:
             return refused
+        if (other := self._difference(launches, recording.plan)) is not None:
+            return other
         atomics = any(launch.atomics for launch in launches)
         return replayed.complaint(self.run, self.exercise, trial, recording, inputs, atomics)
 

@@ -194,7 +194,7 @@ def on_gpu(request: pytest.FixtureRequest):
 
     def on_gpu(*data, bound=None, dtypes=(), **constants):
         session.needs_gpu(request.node)
-        session.wait_for_right_values(request.node)
+        session.wait_for_all_before(request.node)
         session.settle(request.node, lambda judge, name: judge.on_gpu(name, data, bound, dtypes, **constants))
 
     return on_gpu
@@ -211,7 +211,7 @@ def throughput(request: pytest.FixtureRequest):
 
     def throughput(*data, at_least, anchor="copy"):
         session.needs_gpu(request.node)
-        session.wait_for_right_values(request.node)
+        session.wait_for_all_before(request.node)
         session.settle(request.node, lambda judge, name: judge.throughput(name, data, anchor, at_least))
 
     return throughput

@@ -14,7 +14,7 @@ from grader import hidden, report, result, sandbox
 from grader.exercise import Folder
 from grader.gpu.device import NO_GPU, Device, device_here, model_here
 from grader.gpu.models import MODELS
-from grader.gpu.replayer import Replays
+from grader.gpu.replayer import shared_replays
 from grader.hidden import Case
 from grader.judge import Judge
 from grader.learn.record import record_run
@@ -39,7 +39,7 @@ ITEMS = {"check": "right", "traffic": "cost", "compiled": "cost", "on_gpu": "spe
 ONLY_ON_GPU = ("on_gpu", "throughput")
 SAMPLES_AT_FIRST = 2  # of a measured speed
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
-WAITS = "waits for right values"
+WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
 
 
 @dataclass
@@ -111,7 +111,7 @@ class Session:
         self.config = config
         option = config.option
         self.device = _device(option.device, option.target)
-        self.replays = Replays(self.device) if isinstance(self.device, Device) else None
+        self.replays = shared_replays(self.device) if isinstance(self.device, Device) else None
         model = MODELS[option.target] if option.target else model_here(self.device)
         self.gradings = {
             folder.id: Grading(
@@ -144,6 +144,11 @@ class Session:
             pytest.skip(verdict.note)
         if verdict.outcome != PASS:
             pytest.fail("\n".join(verdict.lines) or verdict.outcome, pytrace=False)
+
+    def wait_for_all_before(self, item: pytest.Item) -> None:
+        """What only a GPU shows is not judged before everything else is right: less direct causes would say less."""
+        if any(test.verdict.kind != "file" for test in self._grading(item).failures):
+            pytest.skip(WAITS_FOR_ALL)
 
     def wait_for_right_values(self, item: pytest.Item) -> None:
         """Cost is not judged before values are right."""
@@ -228,7 +233,7 @@ class Session:
         if isinstance(error, pytest.skip.Exception):
             if item.nodeid in self._verdicts:
                 return self._verdicts[item.nodeid]
-            return Verdict(SKIPPED, WAITED if error.msg == WAITS else NOT_RUN, note=error.msg)
+            return Verdict(SKIPPED, WAITED if error.msg in (WAITS, WAITS_FOR_ALL) else NOT_RUN, note=error.msg)
         if isinstance(error, AssertionError):
             return failed("assertion", str(error))
         if error is not None and not isinstance(error, pytest.fail.Exception):
@@ -251,8 +256,6 @@ class Session:
     def pytest_unconfigure(self) -> None:
         for grading in self.gradings.values():
             grading.run.end()
-        if self.replays is not None:
-            self.replays.end()
 
     @property
     def _writer(self):

@@ -25,12 +25,16 @@ ROOM_TO_BOUND = 0.85  # a solution closer to its bound than this leaves other ri
 
 @dataclass(frozen=True)
 class Proof:
-    """`sentence` must be part of the diagnosis of a mutant or cheat; " ... " in it stands for any text."""
+    """`sentence` must be part of the diagnosis of a mutant or cheat; " ... " in it stands for any text.
+
+    `may_be_slow`: an odd kernel proves that right values are accepted, however long they take on a GPU.
+    """
 
     exercise: Path  # exercises/NN_name
     submission: Path
     outcome: str
     sentence: str = ""
+    may_be_slow: bool = False
 
 
 @dataclass
@@ -48,7 +52,7 @@ def proofs_of(folder) -> list[Proof]:
         Proof(folder.path, folder.solution_file, PASS),
     ]
     for path in sorted((tests / "accepted" / folder.id).glob("*.py")):
-        proofs.append(Proof(folder.path, path, PASS))
+        proofs.append(Proof(folder.path, path, PASS, may_be_slow=True))
     for kind in ("mutants", "cheats"):
         for path in sorted((tests / kind / folder.id).glob("*.py")):
             proofs.append(Proof(folder.path, path, FAIL, stated_sentence(path)))
@@ -77,6 +81,8 @@ def _complaint(proof: Proof, result: dict, status: int) -> str:
     again = f"again with --seed {result['seed']}"
     if result["fault"]:
         return f"not judged: {result['fault']}"
+    if proof.may_be_slow and {test["id"] for test in result["tests"] if test["outcome"] == FAIL} == {"too-slow"}:
+        return ""
     if result["outcome"] != proof.outcome:
         said = f": {result['message']}" if result["message"] else ""
         return f"{result['outcome']}, but {proof.outcome} was expected{said} ({again})"

@@ -13,24 +13,27 @@ POISON = 0xFF  # every byte: NaN in all floating-point formats, -1 in integers
 
 
 class Buffers:
-    """One set of a plan's buffers. `shift`: bytes between an aligned address and the data, a multiple of 16.
+    """One set of a plan's buffers. `shift`: bytes between an aligned address and an argument, a multiple of 16.
+
+    What the submission allocated stays aligned, as it is when torch allocates it: descriptors and scratch rely on it.
 
     `pattern`: what the guards' bytes hold; POISON makes what is read beyond a buffer a NaN.
     """
 
     def __init__(self, plan: Plan, shift: int = 0, pattern: int = POISON, device: str = "cuda"):
-        self.plan, self.shift, self.pattern = plan, shift, pattern
-        sizes = [2 * GUARD + shift + buffer.bytes for buffer in plan.buffers]
+        self.plan, self.pattern = plan, pattern
+        self.starts = [GUARD + shift * buffer.argument for buffer in plan.buffers]
+        sizes = [start + buffer.bytes + GUARD for start, buffer in zip(self.starts, plan.buffers)]
         self.memory = [torch.full((size,), pattern, dtype=torch.uint8, device=device) for size in sizes]
         self.poison()
 
     @property
     def addresses(self) -> list[int]:
-        return [memory.data_ptr() + GUARD + self.shift for memory in self.memory]
+        return [memory.data_ptr() + start for memory, start in zip(self.memory, self.starts)]
 
     def data(self, number: int) -> torch.Tensor:
         """The bytes of a buffer, without its guards."""
-        start = GUARD + self.shift
+        start = self.starts[number]
         return self.memory[number][start : start + self.plan.buffers[number].bytes]
 
     def poison(self) -> None:
@@ -57,8 +60,8 @@ class Buffers:
     def overruns(self) -> list[Overrun]:
         """What was written outside of the buffers; looked for once nothing runs any more."""
         found = []
-        for memory, buffer in zip(self.memory, self.plan.buffers):
-            start, end = GUARD + self.shift, GUARD + self.shift + buffer.bytes
+        for memory, start, buffer in zip(self.memory, self.starts, self.plan.buffers):
+            end = start + buffer.bytes
             before = (memory[:start] != self.pattern).nonzero()
             after = (memory[end:] != self.pattern).nonzero()
             if len(before):

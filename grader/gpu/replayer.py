@@ -131,7 +131,6 @@ class Replays:
         self.device = device
         self._checker: Replayer | None = None
         self._fresh: list[Replayer] = []
-        atexit.register(self.end)
 
     def warm_up(self, samples: int = 0) -> None:
         """Starts processes while other work goes on: the one that checks, and so many for samples."""
@@ -191,3 +190,14 @@ class Replays:
             if replayer is not None:
                 replayer.end()
         self._checker, self._fresh = None, []
+
+
+_shared: dict[Device, Replays] = {}
+
+
+def shared_replays(device: Device) -> Replays:
+    """This process's replay processes on a GPU; they outlive a run, so that the next one finds them warm."""
+    if device not in _shared:
+        _shared[device] = Replays(device)
+        atexit.register(_shared[device].end)
+    return _shared[device]

@@ -54,8 +54,8 @@ def matmul(a, b):
     (M, K), N = a.shape, b.shape[1]
     c = torch.empty((M, N), dtype=a.dtype, device=a.device)
     sums = torch.zeros((M, N), dtype=torch.float32, device=a.device)
-    locks = torch.zeros(4096, dtype=torch.int32, device=a.device)
     grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N), 2)
+    locks = torch.zeros(grid[0], dtype=torch.int32, device=a.device)
     matmul_kernel[grid](
         a, b, sums, locks, M, N, K, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1),
         BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, BLOCK_K=BLOCK_K, GROUP_M=GROUP_M, num_warps=8, num_stages=3,
