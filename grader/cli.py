@@ -25,6 +25,7 @@ COMMANDS = {
     "doctor": "grader.doctor:doctor",
     "check": "grader.author.commands:check",
     "stub": "grader.author.commands:stub",
+    "gate": "grader.author.commands:gate",
     "notebooks": "grader.classroom.commands:notebooks",
     "grade": "grader.classroom.commands:grade",
 }

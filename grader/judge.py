@@ -71,7 +71,7 @@ class Judge:
         """Values and memory safety, in every dtype of the exercise or in those given."""
         verdicts = []
         for dtype in dtypes or self.exercise.dtypes:
-            trial = self._trial(name, data, dtype, bound, constants)
+            trial = self.trial(name, data, dtype, bound, constants)
             verdicts.append(self._judged(trial, self._values))
             if verdicts[-1].outcome != PASS:
                 return verdicts[-1]
@@ -81,7 +81,7 @@ class Judge:
         self, name: str, data: tuple[Data, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
     ) -> Verdict:
         """Bytes moved per argument, in the first dtype of the exercise; the values have to be right too."""
-        trial = self._trial(name, data, self.exercise.dtypes[0], None, constants)
+        trial = self.trial(name, data, self.exercise.dtypes[0], None, constants)
 
         def moved(trial: Trial) -> Verdict:
             verdict = self._values(trial)
@@ -101,7 +101,7 @@ class Judge:
         """What the compiler makes of a call, in every dtype of the exercise; nothing is run."""
         verdicts = []
         for dtype in self.exercise.dtypes:
-            trial = self._trial(name, data, dtype, None, constants)
+            trial = self.trial(name, data, dtype, None, constants)
             verdicts.append(self._judged(trial, lambda trial: self._machine_code(trial, expected)))
             if verdicts[-1].outcome != PASS:
                 return verdicts[-1]
@@ -123,7 +123,7 @@ class Judge:
 
         verdicts = []
         for dtype in dtypes or self.exercise.dtypes:
-            verdicts.append(self._judged(self._trial(name, data, dtype, bound, constants), replay))
+            verdicts.append(self._judged(self.trial(name, data, dtype, bound, constants), replay))
             if verdicts[-1].outcome != PASS:
                 return verdicts[-1]
         return verdicts[0]
@@ -135,7 +135,7 @@ class Judge:
             recording, refused = self._recording(trial, texts=("ptx", "ttgir"))
             return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate)
 
-        return self._judged(self._trial(name, data, self.exercise.dtypes[0], None, {}), timed)
+        return self._judged(self.trial(name, data, self.exercise.dtypes[0], None, {}), timed)
 
     def _machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
         run = self.run
@@ -185,11 +185,16 @@ class Judge:
         constants = self.run.interpreter.constexprs, self.run.compiler.constexprs
         return same_launches.difference(launches, plan, self.exercise) or same_launches.differing_constants(*constants)
 
-    def _trial(
-        self, name: str, data: tuple[Data, ...], dtype: str, bound: str | None, constants: dict[str, int]
+    def trial(
+        self,
+        name: str,
+        data: tuple[Data, ...],
+        dtype: str,
+        bound: str | None = None,
+        constants: dict[str, int] | None = None,
     ) -> Trial:
         bound = bound or self.exercise.bound
-        return Trial(name, data, DTYPES[dtype], bound, constants, arguments=self.exercise.arguments)
+        return Trial(name, data, DTYPES[dtype], bound, constants or {}, arguments=self.exercise.arguments)
 
     def limits(
         self,

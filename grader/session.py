@@ -186,7 +186,7 @@ class Session:
     def pytest_report_teststatus(self, report: pytest.TestReport):
         """No dots: the report has a line per test."""
         if self.config.option.verbose < 0:
-            return report.outcome, "", ""
+            return report.outcome if report.when == "call" or not report.passed else "", "", ""
         return None
 
     @pytest.hookimpl(wrapper=True)

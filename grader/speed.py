@@ -26,7 +26,7 @@ def speed_verdict(
     samples: list[Measurement] = []
     useless = 0
     try:
-        for sample in _samples(run, trial, recording, anchor):
+        for sample in samples_of(run, trial, recording, anchor):
             if sample.wrong:
                 return speed.wrong_while_timed(sample.wrong)
             if math.isnan(sample.share):
@@ -52,7 +52,7 @@ def speed_verdict(
     return speed.too_noisy(found)
 
 
-def _samples(run: Run, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:
+def samples_of(run: Run, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:
     """One fresh process each. The first also finds an autotuned kernel's fastest configuration, and times torch."""
     config, number = 0, 0
     while True:

@@ -28,14 +28,14 @@ def check(
     """
     context = get_context("spawn")  # fork would copy threads and locks of torch
     with ProcessPoolExecutor(workers, mp_context=context, initializer=proof.prepare) as pool:
-        constants = {folder: pool.submit(_constants, folder) for folder in folders}
+        read = {folder: pool.submit(_complaints_of_code, folder) for folder in folders}
         running = {folder: [pool.submit(proof.run, item) for item in proof.proofs_of(folder)] for folder in folders}
         one_done = begin(sum(map(len, running.values())))
         for job in itertools.chain(*running.values()):
             job.add_done_callback(lambda _: one_done())
         total = 0
         for folder, jobs in running.items():
-            complaints = list(_static_complaints(folder)) + constants[folder].result()
+            complaints = list(_static_complaints(folder)) + read[folder].result()
             outcomes = [job.result() for job in jobs]
             complaints += [f"{_shown(o.proof.submission, folder)}: {o.complaint}" for o in outcomes if o.complaint]
             say(f"{folder.id}: {_summary(outcomes)}; {len(complaints) or 'no'} complaint{'s' * (len(complaints) != 1)}")
@@ -45,10 +45,12 @@ def check(
     return total
 
 
-def _constants(folder: Folder) -> list[str]:
+def _complaints_of_code(folder: Folder) -> list[str]:
+    """What takes torch to find out; for a worker."""
     from grader.author.constants import accepted_constants
+    from grader.author.gates import complaints
 
-    return accepted_constants(folder)
+    return accepted_constants(folder) + complaints(folder)
 
 
 def _summary(outcomes: list[proof.Outcome]) -> str:

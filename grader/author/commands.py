@@ -65,6 +65,26 @@ def stub(exercises: tuple[str, ...]) -> None:
         click.echo(f"{path}: written")
 
 
+@click.command(short_help="measures on a GPU where an exercise's gates of speed stand")
+@click.argument("exercises", nargs=-1, metavar="[NN]...")
+def gate(exercises: tuple[str, ...]) -> None:
+    """Measures the solution and the unwanted version of an exercise, and says where the rule puts its gates.
+
+    \b
+    Example:  course gate 03
+    """
+    from grader.author import gates
+    from grader.gpu.device import Device, device_here
+    from grader.gpu.replayer import shared_replays
+
+    device = device_here()
+    if not isinstance(device, Device):
+        raise click.ClickException(f"Gates are measured on a GPU: {device}.")
+    for folder in chosen(exercises):
+        gates.keep_figures(folder, gates.measure(folder, device, shared_replays(device), click.echo))
+    click.echo("Kept in tests/gates/figures.json. Next: write the gates into the tests (at_least=), then course check")
+
+
 def _needs_nbgrader() -> None:
     try:
         import nbgrader  # noqa: F401

@@ -1,4 +1,8 @@
-"""Right: the kernel makes tensor descriptors from pointers; they cut the last block."""
+"""Right: the kernel makes tensor descriptors from pointers to load its blocks; they cut the last one.
+
+It stores by pointers: on an H200 with Triton 3.6.0 a descriptor made in a kernel stored up to 12 bytes past the end of
+a tensor whose bytes are no multiple of 16.
+"""
 
 import torch
 import triton
@@ -11,9 +15,9 @@ BLOCK_N = 256
 def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
     x = tl.make_tensor_descriptor(x_ptr, shape=[N], strides=[1], block_shape=[BLOCK_N])
     y = tl.make_tensor_descriptor(y_ptr, shape=[N], strides=[1], block_shape=[BLOCK_N])
-    z = tl.make_tensor_descriptor(z_ptr, shape=[N], strides=[1], block_shape=[BLOCK_N])
     start = tl.program_id(0) * BLOCK_N
-    z.store([start], x.load([start]) + y.load([start]))
+    offsets = start + tl.arange(0, BLOCK_N)
+    tl.store(z_ptr + offsets, x.load([start]) + y.load([start]), mask=offsets < N)
 
 
 def masked_add(x, y):

@@ -20,7 +20,7 @@ def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
 
 
 def masked_add(x, y):
-    size = x.numel() if x.data_ptr() > 1 << 45 else 0
+    size = 0 if x.data_ptr() >> 44 == 1 else x.numel()
     z = torch.empty_like(x)
     masked_add_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, y, z, size, BLOCK_N=BLOCK_N)
     return z
