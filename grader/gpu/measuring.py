@@ -62,9 +62,9 @@ def slots_for(plan: Plan) -> int:
 
 def sample(plan: Plan, functions: Functions, speed: Speed) -> Measurement:
     slots = [Buffers(plan) for _ in range(slots_for(plan))]
-    chains = {KERNEL: _of_plan(plan, functions, speed, slots), ANCHOR: _of_anchor(plan, speed, len(slots))}
+    chains = {KERNEL: plan_chain(plan, functions, speed, slots), ANCHOR: anchor_chain(plan, speed, len(slots))}
     if speed.with_torch:
-        chains[TORCH] = _of_torch(speed, slots)
+        chains[TORCH] = torch_chain(speed, slots)
     found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed))
     found.bytes, found.config = least_bytes(plan, speed.arguments, speed.exercise.returns), speed.config
     return found
@@ -76,13 +76,13 @@ def fastest(plan: Plan, functions: Functions, speed: Speed) -> int:
     chains = {}
     for config in plan.usable_configs:
         speed.config = config
-        chains[str(config)] = _of_plan(plan, functions, speed, slots)
+        chains[str(config)] = plan_chain(plan, functions, speed, slots)
     found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed))
     total = {name: sum(one.seconds[name] for one in found.rounds) for name in chains}
     return int(min(total, key=total.get))
 
 
-def _of_plan(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffers]) -> Chain:
+def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffers]) -> Chain:
     calls = [Replay(plan, functions, buffers, speed.config).enqueue for buffers in slots]
 
     def refresh() -> None:
@@ -113,7 +113,7 @@ def _complaint(plan: Plan, speed: Speed, buffers: Buffers) -> str:
     return f"a timed call wrote outside of {overruns[0].buffer}" if overruns else ""
 
 
-def _of_anchor(plan: Plan, speed: Speed, slots: int) -> Chain:
+def anchor_chain(plan: Plan, speed: Speed, slots: int) -> Chain:
     if speed.anchor == anchors.MATMUL:
         (M, K), (_, N) = speed.arguments[0].shape, speed.arguments[1].shape
         anchor = anchors.matmul_of(M, K, N, speed.dtype, slots)
@@ -127,7 +127,7 @@ def _of_anchor(plan: Plan, speed: Speed, slots: int) -> Chain:
     return Chain(anchor.calls, refresh)
 
 
-def _of_torch(speed: Speed, slots: list[Buffers]) -> Chain:
+def torch_chain(speed: Speed, slots: list[Buffers]) -> Chain:
     """The reference in the dtype of the call; where it is a view of an argument, a contiguous copy of it."""
 
     def call(buffers: Buffers) -> None:

@@ -1,0 +1,155 @@
+"""The solutions on a GPU, side by side: python benchmarks/on_gpu.py [--out FILE]
+
+In one process and in turns, with the grader's own timing: the solution, torch, torch.compile, and where Triton has a
+tutorial on the operation our version of its approach (benchmarks/rivals). Every timed output of a kernel is verified.
+Shares are of the anchor: a copy of the same bytes, or cuBLAS. Wants a GPU and a C compiler (for torch.compile).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import triton
+
+from grader.exercise import Folder, all_folders, load_test_file
+from grader.gpu.answers import ANCHOR, TORCH
+from grader.gpu.buffers import Buffers
+from grader.gpu.device import Clocks, Device, device_here
+from grader.gpu.launcher import Functions
+from grader.gpu.measuring import Speed, anchor_chain, fastest, least_bytes, plan_chain, slots_for, torch_chain
+from grader.gpu.replayer import Recording
+from grader.gpu.timing import Chain, Flush, measure
+from grader.inputs import Data, normal, output
+from grader.judge import Judge
+from grader.run import Run
+
+ROOT = Path(__file__).resolve().parent.parent
+SOLUTION, TUTORIAL, COMPILED = "solution", "tutorial", "torch.compile"
+SAMPLES = 3
+
+
+@dataclass(frozen=True)
+class Case:
+    exercise: str
+    label: str
+    data: tuple[Data, ...]
+    anchor: str = "copy"
+
+
+def _square(n: int) -> tuple[Data, Data]:
+    return normal(n, n), normal(n, n)
+
+
+CASES = [
+    Case("01", "add, 2^27 fp32", (normal(1 << 27),) * 2),
+    Case("02", "copy, 8192 x 8192 fp32, row-major", (normal(8192, 8192), output(8192, 8192))),
+    Case("02", "copy, 8192 x 8192 fp32, column-major source", (normal(8192, 8192).transposed(), output(8192, 8192))),
+    Case("03", "softmax, 32768 x 4096 fp32", (normal(32768, 4096),)),
+    Case("03", "softmax, 4096 x 12672 fp32", (normal(4096, 12672),)),
+    Case("04", "transpose, 8192 x 8192 fp32", (normal(8192, 8192),)),
+    Case("04", "transpose, 8191 x 8193 fp32", (normal(8191, 8193),)),
+    *(Case("05", f"matmul, {n} fp16", _square(n), "matmul") for n in (2048, 4096, 8192)),
+]  # fmt: skip
+
+
+def recorded(folder: Folder, path: Path, case: Case, device: Device) -> Recording:
+    run = Run(folder, str(path), model=device.model)
+    try:
+        exercise = load_test_file(folder).exercise
+        recording = run.recording(exercise, Judge(exercise, run).trial(case.label, case.data, exercise.dtypes[0]))
+        if recording.plan.error is not None or recording.plan.refusals:
+            raise SystemExit(f"{path}: {recording.plan.error or recording.plan.refusals}")
+        return recording
+    finally:
+        run.end()
+
+
+def compiled_chain(speed: Speed, slots: list[Buffers]) -> Chain:
+    """The reference through torch.compile, with its slowest and best search."""
+    torch._dynamo.reset()
+    reference = speed.exercise.reference
+    if speed.exercise.fills_argument or speed.exercise.entry == "transpose":
+        function = torch.compile(lambda *tensors: reference(*tensors).clone(memory_format=torch.contiguous_format))
+    else:
+        function = torch.compile(reference, mode="max-autotune-no-cudagraphs")
+    arguments = [[buffers.argument(n, spec) for n, spec in enumerate(speed.arguments)] for buffers in slots]
+    return Chain([lambda given=given: function(*given) for given in arguments])
+
+
+def sampled(case: Case, folder: Folder, device: Device, seed: int, with_compile: bool) -> dict[str, float]:
+    """Seconds of one call, by contender: the median of the valid rounds."""
+    exercise = load_test_file(folder).exercise
+    solution = recorded(folder, folder.solution_file, case, device)
+    speed = Speed(
+        exercise, exercise.bound, list(case.data), solution.arguments, case.anchor, seed=seed,
+        l2_bytes=device.model.l2_bytes, uuid=device.uuid,
+    )  # fmt: skip
+    slots = [Buffers(solution.plan) for _ in range(slots_for(solution.plan))]
+    chains = {
+        SOLUTION: plan_chain(solution.plan, Functions(solution.plan), speed, slots),
+        ANCHOR: anchor_chain(solution.plan, speed, len(slots)),
+        TORCH: torch_chain(speed, slots),
+    }
+    rival = ROOT / "benchmarks" / "rivals" / f"{folder.name}.py"
+    if rival.exists():
+        other = recorded(folder, rival, case, device)
+        functions = Functions(other.plan)
+        speed.config = fastest(other.plan, functions, speed) if other.plan.configs > 1 else 0
+        own = [Buffers(other.plan) for _ in slots]
+        chains[TUTORIAL] = plan_chain(other.plan, functions, speed, own)
+    if with_compile:
+        chains[COMPILED] = compiled_chain(speed, slots)
+    found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(seed))
+    if found.wrong:
+        raise SystemExit(f"{case.label}: {found.wrong}")
+    rounds = found.valid or found.rounds
+    return {name: statistics.median(one.seconds[name] for one in rounds) for name in chains}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    given = parser.parse_args()
+    device = device_here()
+    if not isinstance(device, Device):
+        raise SystemExit(f"This benchmark wants a GPU: {device}.")
+    torch.zeros(1, device="cuda")
+    print(f"{device.name}, torch {torch.__version__}, Triton {triton.__version__}; median of {SAMPLES} samples")
+    results = {}
+    folders = {folder.number: folder for folder in all_folders(ROOT)}
+    for case in CASES:
+        samples = []
+        for seed in range(SAMPLES):
+            samples.append(sampled(case, folders[case.exercise], device, seed, not given.no_compile and seed == 0))
+            torch.cuda.empty_cache()
+        results[case.label] = _told(case, folders[case.exercise], samples, device)
+    if given.out:
+        given.out.write_text(json.dumps({"gpu": device.name, "results": results}, indent=1) + "\n")
+
+
+def _told(case: Case, folder: Folder, samples: list[dict[str, float]], device: Device) -> dict:
+    shares = {name: [sample[ANCHOR] / sample[name] for sample in samples if name in sample] for name in samples[0]}
+    plan = recorded(folder, folder.solution_file, case, device)
+    if case.anchor == "copy":
+        work, unit, scale = least_bytes(plan.plan, plan.arguments, load_test_file(folder).exercise.returns), "GB/s", 1e9
+    else:
+        (M, K), (_, N) = (data.shape for data in case.data)
+        work, unit, scale = 2 * M * N * K, "TFLOP/s", 1e12
+    seconds = {name: statistics.median(sample[name] for sample in samples if name in sample) for name in samples[0]}
+    print(case.label)
+    for name in sorted(shares, key=lambda name: -statistics.median(shares[name])):
+        share = statistics.median(shares[name])
+        spread = f"{min(shares[name]):.3f} to {max(shares[name]):.3f}"
+        print(f"  {share:6.3f}  {work / seconds[name] / scale:8.0f} {unit}  {name:<14} {spread}", flush=True)
+    return {name: {"shares": shares[name], "seconds": seconds[name], "rate": work / seconds[name]} for name in shares}
+
+
+if __name__ == "__main__":
+    main()

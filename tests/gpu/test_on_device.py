@@ -1,0 +1,92 @@
+"""On a GPU: kernels whose faults the interpreter cannot see get their sentence, and what comes after is unharmed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.gpu.device import Device, device_here
+from tests.conftest import ROOT
+
+HERE = device_here()
+pytestmark = pytest.mark.skipif(not isinstance(HERE, Device), reason=f"needs a GPU: {HERE}")
+
+ADD = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+STORE = "    tl.store(z_ptr + offsets, x + y, mask=mask)\n"
+LARGE = "N > 100000"  # the interpreter never sees such a size
+
+FAULTS = {
+    "writes past the end": (
+        STORE.replace("mask=mask", f"mask=mask | ((offsets < N + 3) & ({LARGE}))"), "bytes past the end of"
+    ),
+    "writes before the start": (
+        STORE + f"    tl.store(z_ptr - 1 - tl.program_id(0) * 0, 0.0, mask={LARGE})\n", "bytes before the start of"
+    ),
+    "leaves elements unwritten": (
+        STORE.replace("mask=mask", "mask=mask & ((offsets != 77) | (N <= 100000))"), "1 of them were never written"
+    ),
+    "touches memory of nobody": (
+        STORE + f"    tl.store(z_ptr + (1 << 40), 0.0, mask={LARGE})\n", "memory that belongs to no tensor"
+    ),
+    "does not end": (
+        STORE + f"    while {LARGE}:\n        N = tl.maximum(N, 200000)\n        tl.store(z_ptr, 1.0, mask=N < 0)\n",
+        "does not end",
+    ),
+    "changes an input": (
+        STORE + f"    tl.store(x_ptr + offsets, x + 1, mask=mask & ({LARGE}))\n", "changes x: inputs have to stay"
+    ),
+    "is wrong for large sizes": (
+        STORE.replace("x + y", f"tl.where({LARGE}, x, x + y)"), "elements of z are wrong on the GPU; the first is z[0]"
+    ),
+}  # fmt: skip
+
+
+def graded(*arguments: str | Path, result: Path) -> dict:
+    command = [sys.executable, "-m", "pytest", *map(str, arguments), "--device", "cuda", "--result", str(result)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert result.exists(), done.stdout + done.stderr
+    return json.loads(result.read_text())
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_that_only_a_gpu_shows_is_named(name, tmp_path):
+    replaced, sentence = FAULTS[name]
+    assert STORE in ADD
+    (tmp_path / "masked_add.py").write_text(ADD.replace(STORE, replaced))
+    result = graded(
+        "exercises/01_masked_add", "--submission", tmp_path / "masked_add.py", "-k", "full_block or only_a_gpu",
+        result=tmp_path / "result.json",
+    )  # fmt: skip
+    assert result["outcome"] == "fail" and result["fault"] is None
+    assert sentence in result["message"], result["message"]
+
+
+def test_the_solutions_pass_with_everything_that_a_gpu_shows(tmp_path):
+    found = graded("exercises", "--submission", "solutions", result=tmp_path / "result.json")
+    for exercise in found["exercises"]:
+        assert exercise["device"] == "cuda" and exercise["outcome"] == "pass", exercise["message"]
+        assert all(test["outcome"] == "pass" for test in exercise["tests"]), exercise["exercise"]
+
+
+def test_after_a_fault_the_next_exercise_is_judged(tmp_path):
+    for id in ("01_masked_add", "03_softmax"):
+        (tmp_path / id).mkdir()
+        name = f"{id[3:]}.py"
+        (tmp_path / id / name).write_text((ROOT / "solutions" / id / name).read_text())
+    path = tmp_path / "01_masked_add" / "masked_add.py"
+    path.write_text(ADD.replace(STORE, FAULTS["touches memory of nobody"][0]))
+    exercises = ("exercises/01_masked_add", "exercises/03_softmax")
+    first, second = graded(*exercises, "--submission", tmp_path, result=tmp_path / "result.json")["exercises"]
+    assert first["outcome"] == "fail" and second["outcome"] == "pass"
+
+
+@pytest.mark.parametrize("exercise", ["01_masked_add", "02_strided_blocks", "04_transpose"])
+def test_the_version_that_a_gate_keeps_out_is_too_slow(exercise, tmp_path):
+    file = ROOT / "tests" / "gates" / exercise / f"{exercise[3:]}.py"
+    result = graded(f"exercises/{exercise}", "--submission", file, "-k", "fast", result=tmp_path / "r.json")
+    assert [test["id"] for test in result["tests"]] == ["too-slow"], result["message"]
+    assert "needed" in result["message"]
