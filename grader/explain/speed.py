@@ -11,7 +11,7 @@ from grader.protocol import GpuModel
 from grader.submission import Submission
 from grader.verdict import INCONCLUSIVE, PASS, SKIPPED, Verdict, failed
 
-COPY = "copy"
+COPY, MATMUL = "copy", "matmul"
 FEW_BYTES_PER_PROGRAM = 2048
 LEAST_WAVES = 2  # programs per multiprocessor
 
@@ -50,6 +50,15 @@ class Speed:
         shares = {"share": round(self.share, 4), "gate": self.gate, "samples": self.samples}
         rates = {unit: round(self.rate), f"ceiling_{unit}": round(self.ceiling), f"torch_{unit}": round(self.torch)}
         return {**shares, **rates}
+
+    @staticmethod
+    def from_figures(figures: dict[str, float]) -> Speed | None:
+        """Of a test's figures; None where no speed was measured. Raises TypeError, ValueError or KeyError."""
+        if "share" not in figures:
+            return None
+        anchor, unit = (COPY, "bytes_per_second") if "bytes_per_second" in figures else (MATMUL, "flops")
+        rates = (float(figures[name]) for name in (unit, f"ceiling_{unit}", f"torch_{unit}"))
+        return Speed(anchor, float(figures["gate"]), float(figures["share"]), *rates, int(figures["samples"]))
 
 
 def fast_enough(speed: Speed) -> Verdict:

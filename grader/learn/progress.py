@@ -23,6 +23,32 @@ NAME = "progress.txt"
 HEADER = "# Progress in this course, kept by pytest and `course`. Deleting it is safe; so is joining two of them."
 STATE_FOLDER = ".course"  # what can be made again: last results, the lock
 FIELD = re.compile(r"([a-z][a-z-]*)=(\S*)")
+SPEED = re.compile(r"(\d+)(GB/s|TFLOP/s),(\d+\.\d)%")
+
+
+@dataclass(frozen=True, order=True)
+class Throughput:
+    """A measured speed: in per cent of the ceiling, the best first to compare by, and as a rate on that GPU."""
+
+    per_cent: float
+    rate: int
+    unit: str  # "GB/s" or "TFLOP/s"
+
+    @staticmethod
+    def read(text: str) -> Throughput:
+        """Of progress.txt: "4173GB/s,97.8%". Raises ValueError."""
+        match = SPEED.fullmatch(text)
+        if match is None:
+            raise ValueError(text)
+        return Throughput(float(match[3]), int(match[1]), match[2])
+
+    def __str__(self) -> str:
+        return f"{self.rate}{self.unit},{self.per_cent:.1f}%"
+
+    @property
+    def text(self) -> str:
+        """ "4 173 GB/s 98 %" """
+        return f"{self.rate:,} {self.unit} {self.per_cent:.0f} %".replace(",", " ")
 
 
 @dataclass
@@ -39,6 +65,7 @@ class Record:
     passed: datetime | None = None  # for the first time
     gave_up: datetime | None = None  # asked for the solution before passing
     cause: str = ""  # of the last failure: the id of its verdict
+    throughput: Throughput | None = None  # the best share of the ceiling that a run has shown
     other: dict[str, str] = field(default_factory=dict)
 
     def merged(self, other: Record) -> Record:
@@ -55,6 +82,7 @@ class Record:
             _earliest(one.passed, two.passed),
             _earliest(one.gave_up, two.gave_up),
             two.cause if two.last else one.cause,
+            better(one.throughput, two.throughput),
             one.other | two.other,
         )
 
@@ -121,6 +149,10 @@ def now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 
+def better(one: Throughput | None, two: Throughput | None) -> Throughput | None:
+    return max((speed for speed in (one, two) if speed), default=None)
+
+
 def _record(line: str) -> Record | None:
     """None for a comment and for anything else that is no record."""
     id, _, rest = line.strip().partition(" ")
@@ -141,7 +173,8 @@ def _set(record: Record, name: str, value: str) -> None:
     types = {f.name: f.type for f in fields(Record) if f.name not in ("id", "other")}
     attribute = name.replace("-", "_")
     try:
-        read_value = {"int": int, "str": str, "datetime | None": _date}[types[attribute]]
+        readers = {"int": int, "str": str, "datetime | None": _date, "Throughput | None": Throughput.read}
+        read_value = readers[types[attribute]]
         setattr(record, attribute, read_value(value))
     except (KeyError, ValueError):
         record.other[name] = value

@@ -9,8 +9,10 @@ from pathlib import Path
 from grader.exercise import Folder
 from grader.files import write_whole
 from grader.learn import progress
-from grader.learn.progress import Record
+from grader.learn.progress import Record, Throughput, better
 from grader.verdict import FAIL, PASS
+
+UNITS = {"bytes_per_second": ("GB/s", 1e9), "flops": ("TFLOP/s", 1e12)}
 
 
 def record_run(folder: Folder, result: dict) -> None:
@@ -30,8 +32,19 @@ def _note(record: Record, result: dict, now: datetime) -> None:
     record.started = record.started or now
     record.last = now
     record.cause = result["cause"]
+    record.throughput = better(record.throughput, _throughput(result["tests"]))
     if result["outcome"] == PASS:
         record.passed = record.passed or now
+
+
+def _throughput(tests: list[dict]) -> Throughput | None:
+    """Of the first test that measured one and could tell; the tests after it may ask for another layout."""
+    told = (test["figures"] for test in tests if test["outcome"] in (PASS, FAIL) and "share" in test["figures"])
+    figures = next(told, {})
+    for name, (unit, size) in UNITS.items():
+        if name in figures:
+            return Throughput(round(100 * figures["share"], 1), round(figures[name] / size), unit)
+    return None
 
 
 def last_result(folder: Folder) -> dict | None:

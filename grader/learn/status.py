@@ -13,9 +13,11 @@ from grader.learn.standing import BROKEN_AGAIN, FAILING, NOT_STARTED, PASSED, ne
 STYLES = {PASSED: "green", FAILING: "red", BROKEN_AGAIN: "red", NOT_STARTED: "dim"}
 
 
-@click.command(short_help="every exercise: state, points, hints used; what is next")
+@click.command(short_help="every exercise: state, points, throughput, hints used; what is next")
 def status() -> None:
-    """Every exercise: its state, points, hints used and the time since its last run; and what is next.
+    """Every exercise: its state, points, best throughput, hints used and the time since its last run; what is next.
+
+    The throughput is the best that a GPU has shown of your kernel, and its share of what that GPU can do.
 
     \b
     Example:  course status
@@ -28,11 +30,14 @@ def status() -> None:
     done, out = read_progress(root), console()
     wide = out.width >= NARROW
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("exercise", "state", "points", "hints", "last run") if wide else ("exercise", "state", "points"):
-        table.add_column(column, overflow="fold")
+    measured = any(record.throughput for record in done.records.values())
+    columns = ["exercise", "state", "points"] + ["throughput"] * measured + ["hints", "last run"] * wide
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column == "throughput" and wide)
     for folder in all_folders(root):
         record = done.of(folder.id)
         row = [folder.id, f"[{STYLES[state(record)]}]{state(record)}[/]", record.points.replace("/", " of ")]
+        row += [record.throughput.text if record.throughput else ""] * measured
         table.add_row(*row, *([_hints(record), ago(record.last, progress.now())] if wide else []))
     out.print(table)
     out.print()
@@ -48,7 +53,9 @@ def _hints(record: Record) -> str:
 
 def _notes(done: Progress, known: set[str]) -> list[str]:
     passed = sum(1 for id, record in done.records.items() if id in known and record.passed)
-    notes = [f"{passed} of {len(known)} passed. Throughput: not measured here, it needs a GPU."]
+    measured = any(record.throughput for id, record in done.records.items() if id in known)
+    throughput = "your best, and its share of what the GPU can do" if measured else "not measured here, it needs a GPU"
+    notes = [f"{passed} of {len(known)} passed. Throughput: {throughput}."]
     foreign = sorted(id for id, record in done.records.items() if id not in known)
     if foreign:
         notes.append(

@@ -96,6 +96,20 @@ def test_status_after_a_pass_and_failures(tried):
     assert lines[-1] == edit
 
 
+@pytest.mark.parametrize("columns", ["80", "60"])
+def test_status_shows_the_best_throughput_where_there_is_one(course, columns):
+    (course.path / "progress.txt").write_text(
+        "01_masked_add  outcome=pass points=30/30 hints=1 last=2026-01-02T00:00:00Z passed=2026-01-02T00:00:00Z "
+        "throughput=4173GB/s,97.8%\n03_softmax  outcome=fail runs=1\n"
+    )
+    lines = course.course("status", COLUMNS=columns).lines
+    assert "throughput" in lines[0] and "4 173 GB/s 98 %" in lines[1]
+    assert "%" not in "".join(lines[2:6])
+    assert "1 of 5 passed. Throughput: your best, and its share of what the GPU can do." in " ".join(
+        " ".join(lines).split()
+    )
+
+
 def test_status_tells_what_it_does_not_understand(course):
     (course.path / "progress.txt").write_text("<<<<<<< HEAD\n77_gone  runs=1\n01_masked_add  runs=1\n")
     out = course.course("status").out

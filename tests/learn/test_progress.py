@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 import pytest
 
 from grader.learn import progress
-from grader.learn.progress import NAME, Record
+from grader.exercise import Folder
+from grader.learn.progress import NAME, Record, Throughput
+from grader.learn.record import record_run
 
 EARLY, LATE = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)
 
@@ -22,7 +24,8 @@ def written(root, *lines: str) -> None:
 
 
 def test_a_record_reads_what_it_wrote(tmp_path):
-    record = Record("03_softmax", "fail", "5/17", 4, 2, EARLY, LATE, EARLY, LATE, "padding-counted")
+    speed = Throughput(97.8, 4173, "GB/s")
+    record = Record("03_softmax", "fail", "5/17", 4, 2, EARLY, LATE, EARLY, LATE, "padding-counted", speed)
     written(tmp_path, record.line())
     assert progress.read(tmp_path).of("03_softmax") == record
 
@@ -57,6 +60,49 @@ def test_lines_of_two_machines_merge_in_any_order(tmp_path):
         "03_softmax  outcome=fail points=5/17 runs=9 hints=2 last=2026-01-03T00:00:00Z passed=2026-01-02T00:00:00Z "
         "gave-up=2026-01-01T00:00:00Z cause=no-other"
     }
+
+
+@pytest.mark.parametrize("speed", ["fast", "4173GB/s", "4173GB/s,98%", "4173km/h,98.0%", ""])
+def test_a_speed_that_cannot_be_read_is_kept_as_it_is(tmp_path, speed):
+    written(tmp_path, f"03_softmax  runs=3 throughput={speed}")
+    record = progress.read(tmp_path).of("03_softmax")
+    assert record.throughput is None and record.line().endswith(f"throughput={speed}")
+
+
+def test_of_two_speeds_the_better_share_counts(tmp_path):
+    here, there = "throughput=4173GB/s,97.8%", "throughput=700GB/s,98.1%"
+    for lines in itertools.permutations((here, there, "runs=3")):
+        written(tmp_path, *(f"03_softmax  {line}" for line in lines))
+        assert progress.read(tmp_path).of("03_softmax").throughput == Throughput(98.1, 700, "GB/s")
+
+
+# ---- speeds from runs on a GPU --------------------------------------------------------------------------------------
+
+
+def result(*tests: tuple[str, dict]) -> dict:
+    shown = [{"name": "test_speed", "outcome": outcome, "figures": figures} for outcome, figures in tests]
+    return {"outcome": "pass", "fault": None, "points": 1, "possible": 1, "cause": "", "tests": shown}
+
+
+def speed(share: float, **rate: float) -> dict:
+    return {"share": share, "gate": 0.78, **rate}
+
+
+def test_a_run_on_a_gpu_leaves_its_best_throughput(tmp_path):
+    folder = Folder(tmp_path / "exercises" / "01_masked_add")
+    record_run(folder, result(("pass", {}), ("pass", speed(0.9784, bytes_per_second=4.1731e12)),
+                              ("pass", speed(0.6, bytes_per_second=2e12))))  # fmt: skip
+    assert "throughput=4173GB/s,97.8%" in (tmp_path / NAME).read_text()
+    record_run(folder, result(("fail", speed(0.5, bytes_per_second=2e12))))
+    record_run(folder, result(("skipped", speed(0.99, bytes_per_second=4.2e12))))  # too noisy to tell
+    record_run(folder, result(("skipped", {})))
+    best = progress.read(tmp_path).of("01_masked_add")
+    assert (best.throughput, best.throughput.text) == (Throughput(97.8, 4173, "GB/s"), "4 173 GB/s 98 %")
+
+
+def test_a_product_counts_operations(tmp_path):
+    record_run(Folder(tmp_path / "exercises" / "05_grouped_matmul"), result(("pass", speed(0.87, flops=612.4e12))))
+    assert "throughput=612TFLOP/s,87.0%" in (tmp_path / NAME).read_text()
 
 
 def _open_hints(root, id, times):
