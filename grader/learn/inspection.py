@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from grader.choice import EXERCISE
 from grader.exercise import Folder
+from grader.learn.asked import Asked, asked
 from grader.learn.levels import LEVELS, READING, instructions
+from grader.learn.runnable import judge_it, recorded, refuse_what_cannot_run
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from grader.run import Run
 
 NAMES = {"ttir": "Triton IR", "ttgir": "Triton GPU IR", "llir": "LLVM IR", "ptx": "PTX", "sass": "machine code"}
-
-
-@dataclass
-class Compiled:
-    """What a test compiles: its name and what it hands to `compiled`."""
-
-    test: str
-    data: tuple
-    constants: dict[str, int]
 
 
 @click.command("inspect", short_help="what Triton makes of your kernel: code, registers, launch")
@@ -55,80 +46,37 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
         raise click.ClickException(f"There is no target {target!r}: it is one of {', '.join(MODELS)}.")
     module = load_test_file(exercise)
     run = Run(exercise, submission, seed=0, model=MODELS[target])
-    _refuse_what_cannot_run(run)
+    refuse_what_cannot_run(run)
     with busy("Compiling ..."):
         plan, case = _plan(run, module, level)
     launches = list(plan.launches())
     if not launches:
-        raise click.ClickException(f"{module.exercise.entry} launched no kernel. Next: {_judge(exercise)}")
+        raise click.ClickException(f"{module.exercise.entry} launched no kernel. Next: {judge_it(exercise)}")
     _show(run, plan, launches, case, level, meta)
 
 
-def _judge(folder: Folder) -> str:
-    from grader.learn.terminal import shown
-
-    return f"pytest {shown(folder.path)} says what is wrong"
-
-
-def _refuse_what_cannot_run(run: Run) -> None:
-    from grader.allowed import first_refused
-
-    name = run.submission.path.name
-    if run.not_attempted:
-        raise click.ClickException(
-            f"The marked regions of {name} are empty: there is nothing to show. Next: course open {run.folder.number}"
-        )
-    if run.submission.failure is not None or first_refused(run.submission.tree):
-        raise click.ClickException(f"{name} cannot be run. Next: {_judge(run.folder)}")
-
-
-def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, Compiled]:
-    from grader.child_process import ChildEnded
-    from grader.gpu.plan import BadPlan
-    from grader.nursery import MachineFault
+def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, Asked]:
+    """Of the first call that a test of the exercise compiles."""
     from grader.reply import DTYPES
     from grader.run import Trial
 
-    stated, case = module.exercise, _compiled_case(module, run.folder)
-    trial = Trial(case.test, case.data, DTYPES[stated.dtypes[0]], stated.bound, case.constants)
+    stated, cases = module.exercise, asked(module, "compiled")
+    if not cases:
+        raise click.ClickException(f"No test of {run.folder.id} compiles a kernel.")
+    case = cases[0]
+    constants = {name: value for name, value in case.options.items() if name.isupper()}
+    trial = Trial(case.test, case.data, DTYPES[stated.dtypes[0]], stated.bound, constants)
     texts = {"ptx", "ttgir", *([level] if level and level != "sass" else [])}
     try:
-        plan = run.plan(stated, trial, texts=tuple(sorted(texts)))
-    except (ChildEnded, BadPlan) as error:
-        said = str(error) if isinstance(error, BadPlan) else f"{stated.entry} did not come to its end"
-        raise click.ClickException(f"{said.rstrip('.')}. Next: {_judge(run.folder)}") from None
-    except MachineFault as fault:
-        raise click.ClickException(f"{fault}. Next: course doctor") from None
+        return recorded(run, stated, trial, tuple(sorted(texts))).plan, case
     finally:
         run.end()
-    failure = run.compiler.load_failure or plan.error
-    if failure is not None or plan.refusals:
-        said = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
-        where = f" in line {failure.line}" if failure and failure.line else ""
-        raise click.ClickException(f"It does not compile{where}: {said.rstrip('.')}. Next: {_judge(run.folder)}")
-    return plan, case
-
-
-def _compiled_case(module: ModuleType, folder: Folder) -> Compiled:
-    """The first call that a test of the exercise compiles."""
-    found: list[Compiled] = []
-    for name, test in vars(module).items():
-        if name.startswith("test_") and "compiled" in inspect.signature(test).parameters:
-
-            def note(*data, test=name, **options) -> None:
-                constants = {key: value for key, value in options.items() if key.isupper()}
-                found.append(Compiled(test, data, constants))
-
-            test(note)
-    if not found:
-        raise click.ClickException(f"No test of {folder.id} compiles a kernel.")
-    return found[0]
 
 
 # ---- what is shown ------------------------------------------------------------------------------------------------
 
 
-def _show(run: Run, plan: Plan, launches: list[PlannedLaunch], case: Compiled, level: str | None, meta: bool) -> None:
+def _show(run: Run, plan: Plan, launches: list[PlannedLaunch], case: Asked, level: str | None, meta: bool) -> None:
     from grader.learn.terminal import console
 
     out = console()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +11,7 @@ from grader.choice import course_root
 from grader.exercise import Folder, all_folders
 from grader.files import write_whole
 from grader.learn import progress
+from grader.learn.caches import keep_caches_in
 from grader.learn.progress import Record
 from grader.learn.record import last_result
 from grader.learn.standing import read_progress, state
@@ -64,7 +62,7 @@ def report(output: Path | None) -> None:
     from grader.learn.terminal import console
 
     root = course_root()
-    _keep_caches_in(root)
+    keep_caches_in(root)
     done, out = read_progress(root), console()
     folders = all_folders(root)
     if out.is_terminal:
@@ -77,13 +75,6 @@ def report(output: Path | None) -> None:
         raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None
     out.print(f"{path}: {path.stat().st_size / 1000:.0f} kB", markup=False, soft_wrap=True)
     out.print(f"Next: open it in a browser: {path.resolve().as_uri()}", markup=False, soft_wrap=True)
-
-
-def _keep_caches_in(root: Path) -> None:
-    """matplotlib's list of fonts goes to the course's own folder, not into the learner's home."""
-    with contextlib.suppress(OSError):
-        os.environ.setdefault("MPLCONFIGDIR", str(progress.state_folder(root) / "matplotlib"))
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def _page(sections: list[Section]) -> str:

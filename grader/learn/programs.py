@@ -10,6 +10,7 @@ import click
 from grader.choice import EXERCISE
 from grader.exercise import Folder
 from grader.files import write_whole
+from grader.learn.runnable import judge_it, refuse_what_cannot_run
 
 if TYPE_CHECKING:
     from grader.exercise import Exercise
@@ -41,24 +42,18 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
     if stated.example is None:
         raise click.ClickException(f"{exercise.id} has no small example.")
     run = Run(exercise, submission, SEED)
-    _refuse_what_cannot_run(run, stated)
+    refuse_what_cannot_run(run)
     trial = _trial(Trial, stated)
     try:
         with busy("Running ..."):
             reply = run.call(stated, trial, run.inputs(trial), fill="zero", trace=True)
     except ChildEnded:
-        raise click.ClickException(f"{stated.entry} did not come to its end. Next: {_judge(exercise)}") from None
+        raise click.ClickException(f"{stated.entry} did not come to its end. Next: {judge_it(exercise)}") from None
     except MachineFault as fault:
         raise click.ClickException(f"{fault}. Next: course doctor") from None
     finally:
         run.end()
     _show(exercise, stated, run, trial, reply, svg)
-
-
-def _judge(folder: Folder) -> str:
-    from grader.learn.terminal import shown
-
-    return f"pytest {shown(folder.path)} says what is wrong"
 
 
 def _trial(kind: type[Trial], exercise: Exercise) -> Trial:
@@ -69,18 +64,6 @@ def _trial(kind: type[Trial], exercise: Exercise) -> Trial:
         "example", example.data, DTYPES[exercise.dtypes[0]], exercise.bound, example.constants,
         arguments=exercise.arguments,
     )  # fmt: skip
-
-
-def _refuse_what_cannot_run(run: Run, exercise: Exercise) -> None:
-    from grader.allowed import first_refused
-
-    if run.not_attempted:
-        raise click.ClickException(
-            f"The marked regions of {run.submission.path.name} are empty: there is nothing to show. "
-            f"Next: course open {run.folder.number}"
-        )
-    if run.submission.failure is not None or first_refused(run.submission.tree):
-        raise click.ClickException(f"{run.submission.path.name} cannot be run. Next: {_judge(run.folder)}")
 
 
 def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Reply, svg: Path | None) -> None:
@@ -102,7 +85,7 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
         _print_grid(out, one)
     out.print()
     if reply.findings:
-        out.print(f"Some accesses are wrong and were left out: {_judge(folder)}.", markup=False)
+        out.print(f"Some accesses are wrong and were left out: {judge_it(folder)}.", markup=False)
     if svg is not None:
         _write_picture(svg, grids, f"{folder.id}: {trial.label}")
         out.print(f"Picture: {svg}", markup=False, soft_wrap=True)

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from grader.learn import progress
 from grader.exercise import Folder
+from grader.learn import progress
 from grader.learn.progress import NAME, Record, Throughput
 from grader.learn.record import record_run
 

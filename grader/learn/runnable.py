@@ -1,0 +1,55 @@
+"""A submission that a command is to run or to compile, or the one sentence why it cannot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.exercise import Folder
+
+if TYPE_CHECKING:
+    from grader.exercise import Exercise
+    from grader.gpu.replayer import Recording
+    from grader.run import Run, Trial
+
+
+def judge_it(folder: Folder) -> str:
+    """The next action where something is wrong with a submission."""
+    from grader.learn.terminal import shown
+
+    return f"pytest {shown(folder.path)} says what is wrong"
+
+
+def refuse_what_cannot_run(run: Run) -> None:
+    """What the text alone decides. Raises click.ClickException, as all here do."""
+    from grader.allowed import first_refused
+
+    name = run.submission.path.name
+    if run.not_attempted:
+        raise click.ClickException(
+            f"The marked regions of {name} are empty: there is nothing to show. Next: course open {run.folder.number}"
+        )
+    if run.submission.failure is not None or first_refused(run.submission.tree):
+        raise click.ClickException(f"{name} cannot be run. Next: {judge_it(run.folder)}")
+
+
+def recorded(run: Run, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
+    """A call of the entry, compiled and not run."""
+    from grader.child_process import ChildEnded
+    from grader.gpu.plan import BadPlan
+    from grader.nursery import MachineFault
+
+    try:
+        recording = run.recording(exercise, trial, texts)
+    except (ChildEnded, BadPlan) as error:
+        said = str(error) if isinstance(error, BadPlan) else f"{exercise.entry} did not come to its end"
+        raise click.ClickException(f"{said.rstrip('.')}. Next: {judge_it(run.folder)}") from None
+    except MachineFault as fault:
+        raise click.ClickException(f"{fault}. Next: course doctor") from None
+    failure = run.compiler.load_failure or recording.plan.error
+    if failure is not None or recording.plan.refusals:
+        said = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
+        where = f" in line {failure.line}" if failure and failure.line else ""
+        raise click.ClickException(f"It does not compile{where}: {said.rstrip('.')}. Next: {judge_it(run.folder)}")
+    return recording
