@@ -21,6 +21,7 @@ COMMANDS = {
     "reset": "grader.learn.reset:reset",
     "programs": "grader.learn.programs:programs",
     "inspect": "grader.learn.inspection:inspect_kernel",
+    "plot": "grader.learn.plot:plot",
     "report": "grader.learn.page:report",
     "doctor": "grader.doctor:doctor",
     "check": "grader.author.commands:check",

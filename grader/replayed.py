@@ -51,7 +51,7 @@ def complaint(
 
 def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording) -> Verdict:
     """A call whose inputs are drawn on the GPU and whose result is compared there. Raises GpuBusy."""
-    if (other := other_result(exercise, trial, recording, _shape_of_result(exercise, trial))) is not None:
+    if (other := other_result(exercise, trial, recording, shape_of_result(exercise, trial))) is not None:
         return other
     if (needed := _bytes_needed(recording)) > SHARE_OF_MEMORY * run.replays.device.model.memory_bytes:
         return Verdict(SKIPPED, NOT_RUN, note=f"needs {needed / 1e9:.0f} GB of GPU memory")
@@ -85,7 +85,7 @@ def other_result(exercise: Exercise, trial: Trial, recording: Recording, shape: 
     return on_gpu.another_result(exercise.entry)
 
 
-def _shape_of_result(exercise: Exercise, trial: Trial) -> tuple[int, ...]:
+def shape_of_result(exercise: Exercise, trial: Trial) -> tuple[int, ...]:
     return tuple(exercise.reference(*(data.shape_on("meta", torch.float64) for data in trial.data)).shape)
 
 

@@ -68,7 +68,7 @@ def samples_of(run: Run, trial: Trial, recording: Recording, anchor: str) -> Ite
 
 
 def _speed_of(samples: list[Measurement], decision: Decision, recording: Recording, anchor: str, gate: float) -> Speed:
-    work = samples[0].bytes if anchor == speed.COPY else _flops(recording)
+    work = samples[0].bytes if anchor == speed.COPY else flops_of(recording)
     median = sorted(samples, key=lambda sample: sample.share)[len(samples) // 2]
     torch = samples[0].seconds(TORCH)
     return Speed(
@@ -77,7 +77,7 @@ def _speed_of(samples: list[Measurement], decision: Decision, recording: Recordi
     )  # fmt: skip
 
 
-def _flops(recording: Recording) -> int:
+def flops_of(recording: Recording) -> int:
     """Of a product of matrices: a multiplication and an addition for each term."""
     (M, K), (_, N) = recording.arguments[0].shape, recording.arguments[1].shape
     return 2 * M * N * K

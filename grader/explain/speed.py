@@ -33,16 +33,21 @@ class Speed:
     def text(self) -> str:
         """ "3 921 GB/s, 91 % of what this GPU can copy" """
         of = "what this GPU can copy" if self.anchor == COPY else "cuBLAS"
-        return f"{self._rate(self.rate)}, {self.share:.0%} of {of}".replace("%", " %")
+        return f"{self.rate_text(self.rate)}, {self.share:.0%} of {of}".replace("%", " %")
 
     @property
     def needed(self) -> str:
         return f"needed {self.gate:.0%}".replace("%", " %")
 
-    def _rate(self, rate: float) -> str:
+    def rate_text(self, rate: float) -> str:
         if self.anchor == COPY:
             return f"{rate / 1e9:,.0f} GB/s".replace(",", " ")
         return f"{rate / 1e12:.0f} TFLOP/s"
+
+    @property
+    def ceiling_bar(self) -> tuple[str, float]:
+        """What sets the ceiling, and its rate."""
+        return ("copy" if self.anchor == COPY else "cuBLAS"), self.ceiling
 
     @property
     def figures(self) -> dict[str, float]:
@@ -62,7 +67,7 @@ class Speed:
 
 
 def fast_enough(speed: Speed) -> Verdict:
-    torch = f"; torch {speed._rate(speed.torch)}" if speed.torch and speed.anchor == COPY else ""
+    torch = f"; torch {speed.rate_text(speed.torch)}" if speed.torch and speed.anchor == COPY else ""
     grace = ", within the measuring grace" if speed.share < speed.gate else ""
     return Verdict(PASS, note=f"{speed.text}; {speed.needed}{grace}{torch}", figures=speed.figures)
 
@@ -88,7 +93,7 @@ def wrong_while_timed(sentence: str) -> Verdict:
 
 
 def too_slow(speed: Speed, plan: Plan, config: int, submission: Submission, model: GpuModel, filename: str) -> Verdict:
-    ceiling = f" ({speed._rate(speed.ceiling)})"
+    ceiling = f" ({speed.rate_text(speed.ceiling)})"
     verdict = failed(
         "too-slow", f"{speed.text}{ceiling}; {speed.needed}.", *_what_holds_it_back(plan, config, model, filename),
         kind="cost",

@@ -1,0 +1,142 @@
+"""`course plot`: the throughput of a kernel over size, beside the solution, torch and what the GPU can do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.choice import EXERCISE
+from grader.exercise import Folder
+
+if TYPE_CHECKING:
+    from grader.gpu.device import Device
+    from grader.learn.curves import Curves
+    from grader.learn.sweep import Sweep
+    from grader.run import Run
+
+
+@click.command(short_help="throughput over size, on a GPU: yours, the solution's, torch's")
+@click.argument("exercise", type=EXERCISE, metavar="NN")
+@click.option("--submission", metavar="PATH", help="time this file instead of yours")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.png",
+              help="where to write the picture (default: throughput_NN_name.png in the course)")  # fmt: skip
+def plot(exercise: Folder, submission: str | None, out: Path | None) -> None:
+    """Times your kernel on the GPU from small sizes to that of the exercise's throughput test, and draws the curve.
+
+    Beside it stand the solution, torch, and the ceiling: a copy of as many bytes, or cuBLAS. Every output that is
+    timed is compared with the reference; a kernel that is wrong is not plotted.
+
+    \b
+    Example:  course plot 03
+    """
+    path = out or exercise.root / f"throughput_{exercise.id}.png"
+    _refuse_path(path)
+    device = _gpu(exercise)
+    from grader.gpu.replayer import Replays
+    from grader.learn.runnable import refuse_what_cannot_run
+
+    replays, runs = Replays(device), {}
+    try:
+        runs = _runs(exercise, submission, device, replays)
+        for run in runs.values():
+            refuse_what_cannot_run(run)
+        curves, notes = _measured(_sweep(exercise, runs, replays))
+    finally:
+        for run in runs.values():
+            run.end()
+        replays.end()
+    own = next(iter(runs.values())).submission.path == exercise.learner_file
+    _show(exercise, curves, notes, path, keep_them=own)
+
+
+def _refuse_path(path: Path) -> None:
+    """Before anything is measured."""
+    if path.suffix.lower() != ".png":
+        raise click.ClickException(f"--out {path}: a name that ends in .png was expected.")
+    if not path.resolve().parent.is_dir():
+        raise click.ClickException(f"--out {path}: there is no folder {path.resolve().parent}.")
+
+
+def _gpu(folder: Folder) -> Device:
+    from grader.gpu.device import NO_GPU, device_here
+    from grader.learn.terminal import shown
+
+    device = device_here()
+    if device == NO_GPU:
+        raise click.ClickException(
+            "course plot measures on a GPU, and there is none here. "
+            f"Next: pytest {shown(folder.path)} judges all but speed without one."
+        )
+    if isinstance(device, str):
+        raise click.ClickException(
+            f"course plot measures on a GPU, and the one here cannot be used: {device}. Next: course doctor"
+        )
+    return device
+
+
+def _runs(folder: Folder, submission: str | None, device: Device, replays) -> dict[str, Run]:
+    """What is timed, by name: the submission first, then the solution unless that is the submission."""
+    from grader.learn.curves import SOLUTION, YOURS
+    from grader.run import Run
+
+    path = folder.submission_file(submission)
+    if path == folder.solution_file:
+        return {SOLUTION: Run(folder, "solutions", model=device.model, replays=replays)}
+    name = YOURS if path == folder.learner_file else path.name
+    return {
+        name: Run(folder, submission, model=device.model, replays=replays),
+        SOLUTION: Run(folder, str(folder.solution_file), model=device.model, replays=replays),
+    }
+
+
+def _sweep(folder: Folder, runs: dict[str, Run], replays) -> Sweep:
+    from grader.exercise import load_test_file
+    from grader.learn.asked import asked
+    from grader.learn.sweep import Sweep
+
+    module = load_test_file(folder)
+    timed = asked(module, "throughput")
+    if not timed:
+        raise click.ClickException(f"No test of {folder.id} measures throughput.")
+    return Sweep(runs, module.exercise, timed[0], replays)
+
+
+def _measured(sweep: Sweep) -> tuple[Curves, list[str]]:
+    """The curves, and why points are missing."""
+    from rich.progress import Progress
+
+    from grader.learn.terminal import console
+
+    notes: list[str] = []
+    out = console()
+    with Progress(console=out, transient=True, disable=not out.is_terminal) as bar:
+        task = bar.add_task("Measuring", total=sweep.samples)
+        return sweep.measure(lambda: bar.advance(task), notes.append), notes
+
+
+def _show(folder: Folder, curves: Curves, notes: list[str], path: Path, keep_them: bool) -> None:
+    from grader.learn import curves as curve_file
+    from grader.learn.caches import keep_caches_in
+    from grader.learn.curve_table import curve_table
+    from grader.learn.terminal import console
+
+    out = console()
+    out.print(f"{folder.id}: throughput in {curves.unit} on {curves.gpu}", style="bold", markup=False)
+    out.print(curve_table(curves, out.width))
+    out.print()
+    for line in (*notes, curves.caption):
+        out.print(line, markup=False)
+    try:
+        if keep_them:
+            curve_file.keep(folder, curves)
+        keep_caches_in(folder.root)
+        from grader.pictures.throughput import curves_png
+
+        path.write_bytes(curves_png(curves))
+    except OSError as error:
+        raise click.ClickException(f"{error.filename} cannot be written: {error.strerror}.") from None
+    out.print(f"Picture: {path}", markup=False, soft_wrap=True)
+    follows = "course report shows it beside your progress" if keep_them else f"course plot {folder.number} plots yours"
+    out.print(f"Next: {follows}", markup=False, soft_wrap=True)

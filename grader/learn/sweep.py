@@ -1,0 +1,117 @@
+"""The speed of kernels over size, one sample for each: the same plans, clock and checks as the judge's own verdict.
+
+Nothing here says that a kernel is right at every size; each output that is timed is verified, and one that is wrong
+ends the sweep.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import click
+
+from grader.exercise import Exercise
+from grader.explain import on_gpu
+from grader.gpu.answers import ANCHOR, KERNEL, Measurement
+from grader.gpu.answers import TORCH as TORCH_CHAIN
+from grader.gpu.lock import GpuBusy
+from grader.gpu.replayer import Recording, ReplayEnded, Replays
+from grader.learn.asked import Asked
+from grader.learn.curves import CEILINGS, TORCH, UNITS, Curves, number_text, resized, shape_text, sizes_below
+from grader.learn.runnable import judge_it, recorded
+from grader.replayed import other_result, shape_of_result
+from grader.reply import DTYPES
+from grader.run import Run, Trial, short_dtype
+from grader.speed import flops_of
+
+AT_ONCE = 4  # processes that warm up together; a measurement waits until all of them are ready
+
+
+@dataclass
+class Sweep:
+    """`runs`: by name, the submissions to time; the first of them beside torch as well, unless torch is the ceiling."""
+
+    runs: dict[str, Run]
+    exercise: Exercise
+    asked: Asked
+    replays: Replays
+
+    @property
+    def anchor(self) -> str:
+        return self.asked.options.get("anchor", "copy")
+
+    @property
+    def samples(self) -> int:
+        return len(sizes_below(self.asked.data[0])) * len(self.runs)
+
+    def measure(self, advance: Callable[[], None], note: Callable[[str], None]) -> Curves:
+        """`advance` is told of each sample, `note` why one is missing. Raises click.ClickException."""
+        curves, first = self._empty(), next(iter(self.runs))
+        for place, size in enumerate(curves.sizes):
+            for number, (name, run) in enumerate(self.runs.items()):
+                done = place * len(self.runs) + number
+                if done % AT_ONCE == 0:
+                    self.replays.warm_up(min(AT_ONCE, self.samples - done))
+                try:
+                    found = self._rates(run, size, with_torch=name == first and self.anchor == "copy")
+                except _NotMeasured as why:
+                    note(f"n = {number_text(size)}, {name}: not measured, {why}.")
+                else:
+                    curves.rates[name][place] = found[KERNEL]
+                    curves.rates[curves.ceiling][place] = curves.rates[curves.ceiling][place] or found[ANCHOR]
+                    if name == first and TORCH in curves.rates:
+                        curves.rates[TORCH][place] = found[TORCH_CHAIN]
+                advance()
+        return curves
+
+    def _empty(self) -> Curves:
+        model, (unit, _) = self.replays.device.model, UNITS[self.anchor]
+        shape = f"{shape_text(self.asked.data[0])}, {short_dtype(DTYPES[self.exercise.dtypes[0]])}"
+        sizes = sizes_below(self.asked.data[0])
+        names = [*self.runs, *([TORCH] if self.anchor == "copy" else []), CEILINGS[self.anchor]]
+        rates = {name: [None] * len(sizes) for name in names}
+        folder = next(iter(self.runs.values())).folder
+        return Curves(folder.id, model.name, model.l2_bytes, shape, unit, CEILINGS[self.anchor], sizes, rates)
+
+    def _rates(self, run: Run, size: int, with_torch: bool) -> dict[str, float | None]:
+        """By chain, in the unit of the curves. Raises _NotMeasured."""
+        trial = Trial(
+            self.asked.test, resized(self.asked.data, size), DTYPES[self.exercise.dtypes[0]], self.exercise.bound
+        )
+        recording = recorded(run, self.exercise, trial)
+        if other_result(self.exercise, trial, recording, shape_of_result(self.exercise, trial)) is not None:
+            self._refuse(run, f"{self.exercise.entry} returns another result than it should")
+        sample = self._sample(run, trial, recording, with_torch)
+        if sample.wrong:
+            self._refuse(run, f"At n = {number_text(size)} {sample.wrong}")
+        if math.isnan(sample.share):
+            raise _NotMeasured(sample.why_invalid or "too few rounds were sound")
+        work = (sample.bytes if self.anchor == "copy" else flops_of(recording)) / UNITS[self.anchor][1]
+        seconds = {chain: sample.seconds(chain) for chain in (KERNEL, ANCHOR, TORCH_CHAIN)}
+        return {chain: None if math.isnan(time) else work / time for chain, time in seconds.items()}
+
+    def _sample(self, run: Run, trial: Trial, recording: Recording, with_torch: bool) -> Measurement:
+        try:
+            reply = self.replays.measure(
+                recording, 0, run.folder, data=[recipe.to_json() for recipe in trial.data], bound=trial.bound,
+                anchor=self.anchor, seed=secrets.randbits(62), choose=True, with_torch=with_torch,
+            )  # fmt: skip
+        except ReplayEnded as ended:
+            if ended.how == "no-room":
+                raise _NotMeasured("the GPU has too little free memory") from None
+            self._refuse(run, on_gpu.fault(ended).lines[0].rstrip("."))
+        except GpuBusy as busy:
+            raise click.ClickException(f"{busy}. Next: try again when it is done.") from None
+        return Measurement.from_json(reply)
+
+    def _refuse(self, run: Run, sentence: str) -> None:
+        raise click.ClickException(
+            f"{run.submission.path.name}: {sentence}. Only a right kernel is plotted. Next: {judge_it(run.folder)}"
+        )
+
+
+class _NotMeasured(Exception):
+    """Why one size is missing, in words."""

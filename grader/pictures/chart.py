@@ -1,0 +1,41 @@
+"""matplotlib's figures as part of a page: text stays text, colours are the page's own, and the picture has words."""
+
+from __future__ import annotations
+
+import io
+import re
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# matplotlib wants colours; these are exchanged for the page's own, which follow light and dark.
+INK, QUIET, BAR, OVER = "#010203", "#010204", "#010205", "#010206"
+VARIABLES = {INK: "--ink", QUIET: "--quiet", BAR: "--bar", OVER: "--wrong"}
+SETTINGS = {"svg.fonttype": "none", "font.size": 9, "svg.hashsalt": "course"}  # text stays text; the same each time
+
+
+def plain_sides(axes: Axes, colour: str, ink: str) -> None:
+    """No frame but the axis at the bottom."""
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(colour)
+    axes.tick_params(axis="x", colors=ink)
+    axes.tick_params(axis="y", length=0)
+
+
+def page_svg(figure: Figure, name: str, said: str) -> str:
+    """An <svg> element, without fonts or scripts. `name` sets it apart from others on its page, `said` is its text."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    for colour, variable in VARIABLES.items():
+        svg = svg.replace(colour, f"var({variable})")
+    svg = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", svg).replace("*{", ".chart *{")
+    svg = re.sub(r"font-family: [^;\"]*; ?", "", svg)  # the page chooses
+    svg = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1", svg)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(said)}" class="chart" ', 1)

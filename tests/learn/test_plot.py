@@ -1,0 +1,253 @@
+"""course plot without a GPU: which calls are timed, what becomes of samples, and what is shown of them.
+
+The samples here are made up, as a replay process would send them; the plans are real.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import asdict, dataclass, field
+
+import click
+import pytest
+from rich.console import Console
+
+from grader.exercise import Folder, all_folders, load_test_file
+from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement, Round
+from grader.gpu.device import Device
+from grader.gpu.models import DEFAULT_MODEL
+from grader.gpu.replayer import ReplayEnded
+from grader.inputs import normal
+from grader.learn import curves as curve_file
+from grader.learn.asked import Asked, asked
+from grader.learn.curve_table import curve_table
+from grader.learn.curves import Curves, resized, sizes_below
+from grader.learn.sweep import Sweep
+from grader.run import Run
+from tests.learn.conftest import ROOT
+
+ADD = Folder(ROOT / "exercises" / "01_masked_add")
+VECTORS = (normal(1 << 14), normal(1 << 14))
+MATMUL = Folder(ROOT / "exercises" / "05_grouped_matmul")
+
+
+def answer(work: int, kernel: float, anchor: float, torch: float | None = None, invalid: str = "", wrong: str = ""):
+    seconds = {KERNEL: kernel, ANCHOR: anchor} | ({TORCH: torch} if torch else {})
+    return {"kind": "measured", **asdict(Measurement([Round(seconds, invalid)] * 7, wrong, work))}
+
+
+@dataclass
+class Answers:
+    """In the place of Replays: an answer per call, by number of calls."""
+
+    special: dict[int, object] = field(default_factory=dict)
+    asked: list[dict] = field(default_factory=list)
+    ready: int = 0
+    device: Device = Device("GPU-0", DEFAULT_MODEL)
+
+    def warm_up(self, samples: int) -> None:
+        assert self.ready == 0
+        self.ready = samples
+
+    def measure(self, recording, config, folder, **options) -> dict:
+        self.ready -= 1
+        self.asked.append({"elements": recording.arguments[0].shape, **options})
+        found = self.special.get(len(self.asked) - 1)
+        if isinstance(found, Exception):
+            raise found
+        work = 12 * recording.arguments[0].shape[0]
+        return found or answer(work, work / 2e12, work / 4e12, work / 1e12 if options["with_torch"] else None)
+
+
+@pytest.fixture
+def sweep(request):
+    """sweep(answers, data, folder): of the solution, against itself under the learner's name."""
+    made: list[Run] = []
+
+    def sweep(answers, data=VECTORS, folder=ADD, **options) -> Sweep:
+        made.extend(Run(folder, "solutions", model=DEFAULT_MODEL) for _ in range(2))
+        exercise = load_test_file(folder).exercise
+        return Sweep(dict(zip(("yours", "solution"), made[-2:])), exercise, Asked("test_it", data, options), answers)
+
+    yield sweep
+    for run in made:
+        run.end()
+
+
+def measured(sweep: Sweep) -> tuple[Curves, int, list[str]]:
+    advanced, notes = [], []
+    curves = sweep.measure(lambda: advanced.append(1), notes.append)
+    return curves, len(advanced), notes
+
+
+# ---- sizes ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
+def test_every_exercise_has_a_size_to_plot_up_to(folder):
+    timed = asked(load_test_file(folder), "throughput")
+    sizes = sizes_below(timed[0].data[0])
+    assert len(sizes) >= 6 and sizes == sorted(set(sizes)) and resized(timed[0].data, sizes[-1]) == timed[0].data
+    for data in resized(timed[0].data, sizes[0]):
+        assert 4096 <= data.elements < 8192
+
+
+def test_a_square_stays_one_and_a_row_keeps_its_length():
+    square, rows = (normal(8192, 8192).transposed(),), (normal(32768, 4096),)
+    assert resized(square, 64) == (normal(64, 64).transposed(),) and sizes_below(square[0])[0] == 64
+    assert resized(rows, 64) == (normal(64, 4096),) and sizes_below(rows[0])[0] == 1
+
+
+def test_a_size_that_is_no_power_of_two_is_the_last():
+    assert sizes_below(normal(10_000)) == [4096, 8192, 10_000] and sizes_below(normal(100)) == [100]
+
+
+# ---- samples to curves ----------------------------------------------------------------------------------------------
+
+
+def test_rates_come_from_the_bytes_of_the_call(sweep):
+    answers = Answers()
+    curves, advanced, notes = measured(sweep(answers))
+    assert curves.sizes == [4096, 8192, 16384] and (advanced, notes, answers.ready) == (6, [], 0)
+    near = pytest.approx
+    assert curves.rates["yours"] == near([2000] * 3) and curves.rates["solution"] == near([2000] * 3)
+    assert curves.rates["torch"] == near([1000] * 3) and curves.rates["copy"] == near([4000] * 3)
+    assert curves.share("yours", 0) == near(0.5) and curves.unit == "GB/s"
+    assert curves.summary == "At n = 16 384: yours 2 000 GB/s, solution 2 000 GB/s, torch 1 000 GB/s, copy 4 000 GB/s."
+    assert [one["with_torch"] for one in answers.asked] == [True, False] * 3
+    assert [one["elements"][0] for one in answers.asked] == [4096, 4096, 8192, 8192, 16384, 16384]
+
+
+def test_a_product_is_counted_in_operations(sweep):
+    flops = [2 * 64**3, 2 * 128**3]
+    answers = Answers({n: answer(0, flops[n // 2] / 400e12, flops[n // 2] / 700e12) for n in range(4)})
+    curves, _, _ = measured(sweep(answers, (normal(128, 128), normal(128, 128)), MATMUL, anchor="matmul"))
+    assert curves.rates["yours"] == pytest.approx([400, 400]) and curves.rates["cuBLAS"] == pytest.approx([700, 700])
+    assert curves.unit == "TFLOP/s" and "torch" not in curves.rates and not answers.asked[0]["with_torch"]
+    assert curves.shape == "n x n, fp16"
+
+
+def test_what_cannot_be_measured_is_a_gap_with_its_reason(sweep):
+    answers = Answers({2: ReplayEnded("no-room", ""), 3: answer(1, 1.0, 1.0, invalid="the GPU is throttled")})
+    curves, advanced, notes = measured(sweep(answers))
+    assert advanced == 6 and curves.rates["yours"][1] is curves.rates["solution"][1] is curves.rates["copy"][1] is None
+    assert notes == [
+        "n = 8 192, yours: not measured, the GPU has too little free memory.",
+        "n = 8 192, solution: not measured, the GPU is throttled.",
+    ]
+    assert curves.rates["yours"][2] == pytest.approx(2000)
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (answer(1, 1.0, 1.0, wrong="an output of a timed call is wrong"), "At n = 8 192 an output of a timed call is"),
+        (ReplayEnded("failed", "CUDA_ERROR_ILLEGAL_ADDRESS"), "On the GPU the kernel reads or writes memory that"),
+        (ReplayEnded("time", ""), "On the GPU the kernel does not end"),
+    ],
+)
+def test_a_wrong_kernel_is_not_plotted(sweep, found, sentence):
+    with pytest.raises(click.ClickException) as refused:
+        measured(sweep(Answers({2: found})))
+    assert refused.value.message.startswith(f"masked_add.py: {sentence}")
+    assert "Only a right kernel is plotted. Next: pytest " in refused.value.message
+
+
+def test_a_kernel_that_returns_something_else_is_not_plotted(tmp_path):
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    path = tmp_path / "masked_add.py"
+    path.write_text(text.replace("return z", "return z[1:]"))
+    run = Run(ADD, str(path), model=DEFAULT_MODEL)
+    asked_for = Asked("test_it", VECTORS, {})
+    try:
+        with pytest.raises(click.ClickException, match="returns another result than it should"):
+            measured(Sweep({"yours": run}, load_test_file(ADD).exercise, asked_for, Answers()))
+    finally:
+        run.end()
+
+
+# ---- what is shown --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def curves() -> Curves:
+    sizes = [1 << power for power in range(12, 28)]
+    rates = {name: [peak * n / (n + 4e6) for n in sizes]
+             for name, peak in (("yours", 3000), ("solution", 4200), ("torch", 4100), ("copy", 4266))}  # fmt: skip
+    rates["yours"][5] = None
+    return Curves("01_masked_add", "NVIDIA H200", 60 << 20, "n elements, fp32", "GB/s", "copy", sizes, rates)
+
+
+def lines_of(curves: Curves, width: int) -> list[str]:
+    out = Console(width=width, force_terminal=False, highlight=False)
+    with out.capture() as captured:
+        out.print(curve_table(curves, width))
+    return captured.get().splitlines()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120])
+def test_the_table_fits_and_says_every_size(curves, width):
+    lines = lines_of(curves, width)
+    assert max(map(len, lines)) <= width and "…" not in "".join(lines)
+    last = next(line for line in lines if line.startswith("134 217 728"))
+    assert last.split()[3:7] == ["2", "913", "70", "%"]
+    assert next(line for line in lines if line.strip().startswith("131 072")).split()[2] == "|"  # a gap
+    assert ("solution" in lines[0]) == (width >= 84)
+
+
+def test_a_bar_is_as_long_as_the_rate(curves):
+    bars = [line.count("█") for line in lines_of(curves, 100)[1:-1]]
+    assert bars == sorted(bars[:5]) + [0] + sorted(bars[6:]) and bars[-1] == round(30 * 2913 / 4142)
+
+
+def test_the_picture_is_a_png_of_its_own(curves):
+    from grader.pictures.throughput import curves_png
+
+    content = curves_png(curves)
+    width, height = struct.unpack(">II", content[16:24])
+    assert content.startswith(b"\x89PNG") and width > 800 and height > 600 and curves_png(curves) == content
+
+
+# ---- kept for the report --------------------------------------------------------------------------------------------
+
+
+def test_curves_are_read_as_they_were_kept(curves, tmp_path):
+    folder = Folder(tmp_path / "exercises" / "01_masked_add")
+    assert curve_file.kept(folder) is None
+    curve_file.keep(folder, curves)
+    assert curve_file.kept(folder) == curves
+
+
+DAMAGE = [
+    {"rates": {}}, {"sizes": []}, {"sizes": [1, 2]}, {"ceiling": "moon"}, {"more": 1},
+    {"rates": {"copy": ["fast"] * 16}}, {"rates": 3}, {"sizes": [-1] * 16},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", DAMAGE)
+def test_damaged_curves_are_none(curves, tmp_path, change):
+    folder = Folder(tmp_path / "exercises" / "01_masked_add")
+    curve_file.keep(folder, curves)
+    path = tmp_path / ".course/plots/01_masked_add.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    assert curve_file.kept(folder) is None
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+
+def test_without_a_gpu_it_is_one_sentence(course):
+    done = course.course("plot", "03", CUDA_VISIBLE_DEVICES="-1")  # also on a machine that has one
+    assert (done.status, done.out) == (1, "")
+    assert done.err == (
+        "Error: course plot measures on a GPU, and there is none here. "
+        "Next: pytest exercises/03_softmax judges all but speed without one.\n"
+    )
+
+
+@pytest.mark.parametrize(("out", "sentence"), [("a.jpg", "a name that ends in .png was expected"),
+                                               ("no/such/a.png", "there is no folder")])  # fmt: skip
+def test_a_picture_that_cannot_be_written_is_told_before_measuring(course, out, sentence):
+    done = course.course("plot", "03", "--out", out)
+    assert done.status == 1 and sentence in done.err
