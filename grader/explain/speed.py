@@ -45,9 +45,10 @@ class Speed:
         return f"{rate / 1e12:.0f} TFLOP/s"
 
     @property
-    def ceiling_bar(self) -> tuple[str, float]:
-        """What sets the ceiling, and its rate."""
-        return ("copy" if self.anchor == COPY else "cuBLAS"), self.ceiling
+    def compared(self) -> list[tuple[str, float]]:
+        """Rates by name: the submission's, torch's unless it is the ceiling, the ceiling."""
+        torch = [("torch", self.torch)] if self.torch and self.anchor == COPY else []
+        return [("yours", self.rate), *torch, ("copy" if self.anchor == COPY else "cuBLAS", self.ceiling)]
 
     @property
     def figures(self) -> dict[str, float]:

@@ -116,12 +116,23 @@ def kept(folder: Folder) -> Curves | None:
     """Those of the last plot; None where there is none, or none that can be read."""
     try:
         curves = Curves(**json.loads(_file(folder).read_text(encoding="utf-8")))
-        lengths = {len(rates) for rates in curves.rates.values()}
-        numbers = [rate for rates in curves.rates.values() for rate in rates if rate is not None]
-        sound = lengths == {len(curves.sizes)} and curves.ceiling in curves.rates and curves.sizes
-        return curves if sound and all(rate > 0 for rate in numbers) and all(n > 0 for n in curves.sizes) else None
+        return curves if _is_sound(curves) else None
     except (OSError, ValueError, TypeError, AttributeError):
         return None
+
+
+def _is_sound(curves: Curves) -> bool:
+    """Whether it can be drawn. Raises TypeError or AttributeError for what no plot wrote."""
+    texts = (curves.exercise, curves.gpu, curves.shape, curves.unit, curves.ceiling)
+    numbers = [rate for rates in curves.rates.values() for rate in rates if rate is not None]
+    return (
+        all(isinstance(text, str) for text in texts)
+        and all(isinstance(number, int) and number > 0 for number in (curves.l2_bytes, *curves.sizes))
+        and {len(rates) for rates in curves.rates.values()} == {len(curves.sizes)}
+        and all(math.isfinite(rate) and rate > 0 for rate in numbers)
+        and curves.ceiling in curves.rates
+        and bool(curves.sizes)
+    )
 
 
 def _file(folder: Folder):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,13 +13,26 @@ from grader.exercise import Folder, all_folders
 from grader.files import write_whole
 from grader.learn import progress
 from grader.learn.caches import keep_caches_in
+from grader.learn.curves import Curves, kept, number_text, rate_text
 from grader.learn.progress import Record
 from grader.learn.record import last_result
 from grader.learn.standing import read_progress, state
 from grader.verdict import FAIL, PASS
 
+if TYPE_CHECKING:
+    from grader.explain.speed import Speed
+
 NAME = "report.html"
 TEMPLATE = Path(__file__).with_name("page.html")
+
+
+@dataclass
+class Shown:
+    """A chart, the test it belongs to, and what it shows in words."""
+
+    title: str
+    text: str
+    chart: str  # SVG; "" where nothing could be told
 
 
 @dataclass
@@ -35,11 +49,19 @@ class Section:
     tile_test: str = ""  # the test it belongs to
     traffic: list[tuple[str, str]] = field(default_factory=list)  # (test, SVG)
     compiled: list[tuple[str, str]] = field(default_factory=list)  # (test, what the compiler made of it)
+    throughput: list[Shown] = field(default_factory=list)  # of the last run's tests of speed
+    gpu: str = ""  # that the last run used
+    curves: Curves | None = None  # of the last plot
+    curves_chart: str = ""  # SVG
     seconds: float = 0.0
 
     @property
     def title(self) -> str:
         return self.id.replace("_", " ", 1)
+
+    @property
+    def speed_told(self) -> bool:
+        return bool(self.throughput) and all(shown.chart for shown in self.throughput)
 
     @property
     def reached(self) -> tuple[float, float]:
@@ -81,6 +103,7 @@ def _page(sections: list[Section]) -> str:
     import jinja2
 
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment.filters |= {"number": number_text, "rate": rate_text}
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     passed = sum(1 for section in sections if section.record.passed)
     return template.render(sections=sections, passed=passed, when=progress.now())
@@ -94,18 +117,25 @@ def _section(folder: Folder, record: Record) -> Section:
     if result is not None:
         try:
             _fill(section, result)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             section.lines = ["Its last result cannot be read. Run it again."]
+    section.curves = kept(folder)
+    if section.curves is not None:
+        from grader.pictures.throughput import curves_svg
+
+        section.curves_chart = curves_svg(section.curves, f"{section.id}-curves")
     return section
 
 
 def _fill(section: Section, result: dict) -> None:
-    """Raises KeyError, TypeError, ValueError or AttributeError for a result that no run wrote."""
+    """Raises KeyError, TypeError, ValueError, AttributeError or ArithmeticError for a result that no run wrote."""
+    from grader.explain.speed import Speed
     from grader.pictures.tiles import tile_map_svg
     from grader.pictures.traffic import moved_of, traffic_svg
     from grader.tilemap import TileMap
 
     section.lines = str(result["message"]).splitlines()
+    section.gpu = str(result.get("gpu", ""))
     section.seconds = float(result["figures"]["seconds"])
     drawn = []
     for number, test in enumerate(result["tests"]):
@@ -116,11 +146,23 @@ def _fill(section: Section, result: dict) -> None:
         if (moved := moved_of(test["figures"])) and moved not in drawn:
             drawn.append(moved)
             section.traffic.append((title, traffic_svg(moved, f"{section.id}-{number}")))
+        if (speed := Speed.from_figures(test["figures"])) is not None:
+            section.throughput.append(_shown(title, test, speed, f"{section.id}-{number}-speed"))
         if "registers" in test.get("figures", {}) and test["outcome"] == PASS:
             section.compiled.append((title, note))
     if result["tiles"]:
         section.tile_map = tile_map_svg(TileMap.from_json(result["tiles"]))
         section.tile_test = _title(result["tiles"]["test"])
+
+
+def _shown(title: str, test: dict, speed: Speed, name: str) -> Shown:
+    from grader.pictures.throughput import throughput_svg
+
+    if test["outcome"] not in (PASS, FAIL):
+        return Shown(title, str(test["message"]), "")
+    rates = ", ".join(f"{name} {speed.rate_text(rate)}" for name, rate in speed.compared[1:])
+    text = f"{speed.text}; {speed.needed}. Beside it: {rates}."
+    return Shown(title, text, throughput_svg(speed, name))
 
 
 def _title(name: str) -> str:

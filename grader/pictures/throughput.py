@@ -26,7 +26,7 @@ def throughput_svg(speed: Speed, name: str) -> str:
     import matplotlib
     from matplotlib.figure import Figure
 
-    bars = [("yours", speed.rate), *([("torch", speed.torch)] if speed.torch else []), speed.ceiling_bar]
+    bars = speed.compared
     with matplotlib.rc_context(SETTINGS):
         figure = Figure(figsize=(6.2, 0.7 + 0.34 * len(bars)))
         axes = figure.subplots()

@@ -105,3 +105,28 @@ def tried(history, tmp_path) -> Course:
     """A copy of the course in which all five exercises were tried once."""
     shutil.copytree(history.path, tmp_path / "tried")
     return Course(tmp_path / "tried", made=True)
+
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory):
+    """A browser; tests load what they want to see."""
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not chromedriver:
+        pytest.skip("needs a browser: apt-get install chromium chromium-driver")
+    pytest.importorskip("selenium", reason="selenium drives the browser: python -m pip install selenium")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}", "--window-size=1000,900"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(chromedriver))
+    yield driver
+    driver.quit()

@@ -222,6 +222,7 @@ def test_curves_are_read_as_they_were_kept(curves, tmp_path):
 DAMAGE = [
     {"rates": {}}, {"sizes": []}, {"sizes": [1, 2]}, {"ceiling": "moon"}, {"more": 1},
     {"rates": {"copy": ["fast"] * 16}}, {"rates": 3}, {"sizes": [-1] * 16},
+    {"l2_bytes": "60"}, {"gpu": None}, {"rates": {"copy": [float("nan")] * 16}},
 ]  # fmt: skip
 
 

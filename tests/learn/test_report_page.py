@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 selenium = pytest.importorskip("selenium", reason="selenium drives the browser: python -m pip install selenium")
-from selenium import webdriver  # noqa: E402
 from selenium.webdriver import ActionChains, Keys  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
-
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -25,21 +18,6 @@ def page(history, tmp_path_factory) -> Path:
     done = history.course("report", "--output", str(path))
     assert done.status == 0 and "Next: open it in a browser: file://" in done.lines[-1]
     return path
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not chromedriver:
-        pytest.skip("needs a browser: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}", "--window-size=1000,900"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(chromedriver))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture
@@ -56,7 +34,7 @@ def section(browser, id: str):
 
 
 def test_it_holds_everything_and_asks_for_nothing(browser, page):
-    assert page.stat().st_size < 500_000
+    assert page.stat().st_size < 250_000  # speeds measured on a GPU take the other half of 500 kB
     assert "1 of 5 passed" in browser.title
     assert "Passed in" in section(browser, "01_masked_add").text
     assert "243 lanes past the end of each row" in section(browser, "03_softmax").text
