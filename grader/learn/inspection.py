@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from grader.asked import Asked, asked
 from grader.choice import EXERCISE
 from grader.exercise import Folder
-from grader.learn.asked import Asked, asked
 from grader.learn.levels import LEVELS, READING, instructions
 from grader.learn.runnable import judge_it, recorded, refuse_what_cannot_run
 

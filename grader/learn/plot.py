@@ -92,8 +92,8 @@ def _runs(folder: Folder, submission: str | None, device: Device, replays) -> di
 
 
 def _sweep(folder: Folder, runs: dict[str, Run], replays) -> Sweep:
+    from grader.asked import asked
     from grader.exercise import load_test_file
-    from grader.learn.asked import asked
     from grader.learn.sweep import Sweep
 
     module = load_test_file(folder)

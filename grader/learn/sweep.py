@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import click
 
+from grader.asked import Asked
 from grader.exercise import Exercise
 from grader.explain import on_gpu
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement
 from grader.gpu.answers import TORCH as TORCH_CHAIN
 from grader.gpu.lock import GpuBusy
 from grader.gpu.replayer import Recording, ReplayEnded, Replays
-from grader.learn.asked import Asked
 from grader.learn.curves import CEILINGS, TORCH, UNITS, Curves, number_text, resized, shape_text, sizes_below
 from grader.learn.runnable import judge_it, recorded
 from grader.replayed import other_result, shape_of_result

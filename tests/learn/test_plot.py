@@ -13,6 +13,7 @@ import click
 import pytest
 from rich.console import Console
 
+from grader.asked import Asked, asked
 from grader.exercise import Folder, all_folders, load_test_file
 from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement, Round
 from grader.gpu.device import Device
@@ -20,7 +21,6 @@ from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.replayer import ReplayEnded
 from grader.inputs import normal
 from grader.learn import curves as curve_file
-from grader.learn.asked import Asked, asked
 from grader.learn.curve_table import curve_table
 from grader.learn.curves import Curves, resized, sizes_below
 from grader.learn.sweep import Sweep
