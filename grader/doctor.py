@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from grader import sandbox
-from grader.gpu.models import gpu_here
+from grader.doctor_gpu import Found, examine_gpu
 
 SUPPORTED = {"torch": (2, 6), "triton": (3, 6), "numpy": (1, 26), "pytest": (8, 2)}
 NEWEST_TESTED = {"triton": (3, 9)}
@@ -42,6 +42,8 @@ def probe(x):
 def doctor() -> None:
     """Versions, what can be judged here, and a kernel that runs to prove it.
 
+    On a machine with a GPU it also measures what the GPU can do now, and whether verdicts on speed can be trusted.
+
     \b
     Example:  course doctor
     """
@@ -53,17 +55,33 @@ def examine(say: Callable[[str], None]) -> bool:
     fine = _versions(say)
     fine &= _platform(say)
     fine = fine and _self_test(say)
-    found = gpu_here()
-    say(f"GPU            {found or 'none found: not needed; speed is not judged in this version'}")
+    gpu = _gpu(say) if fine else Found()
     say(f"sandbox        {sandbox.missing() or 'bubblewrap works'}; only needed to grade other people's files")
     say("")
     if fine:
-        say("Judged here: values (fp32, fp16), memory safety, races, traffic, machine code. Not here: speed, bf16.")
-        say("Next: pytest exercises/01_masked_add")
+        for line in _judged_here(gpu):
+            say(line)
     else:
         say("Exercises cannot be judged here until the lines marked with ! are mended.")
         say('Next: python -m pip install -c constraints.txt -e ".[author]"')
     return fine
+
+
+def _gpu(say: Callable[[str], None]) -> Found:
+    from grader.learn.terminal import busy
+
+    return examine_gpu(lambda name, found, good: say(_line(name, found, good, "")), busy)
+
+
+def _judged_here(gpu: Found) -> list[str]:
+    judged = "Judged here: values (fp32, fp16), memory safety, races, traffic, machine code."
+    begin = "Next: pytest exercises/01_masked_add"
+    if not gpu.here:
+        return [f"{judged} Not here: speed, bf16.", begin]
+    if not gpu.usable:
+        return [judged, "Not here: bf16; large sizes and speed, since the GPU cannot be used.", f"{begin} --device cpu"]
+    speed = "speed" if gpu.trusted else "speed, which may come out as inconclusive"
+    return [judged, f"On the GPU: large sizes and {speed}. Not here: bf16.", begin]
 
 
 def _versions(say: Callable[[str], None]) -> bool:

@@ -20,7 +20,17 @@ from grader.gpu.models import gpu_here
 
 PACKAGE = Path(__file__).resolve().parent.parent
 # Rooms and files whose code decides no verdict.
-NOT_THE_JUDGE = ("classroom", "author", "learn", "pictures", "cli.py", "doctor.py", "choice.py", "text_output.py")
+NOT_THE_JUDGE = (
+    "classroom",
+    "author",
+    "learn",
+    "pictures",
+    "cli.py",
+    "doctor.py",
+    "doctor_gpu.py",
+    "choice.py",
+    "text_output.py",
+)
 
 
 @dataclass(frozen=True)

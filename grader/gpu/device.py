@@ -102,6 +102,12 @@ class Clocks:
             return None
         return float(self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
 
+    def most_megahertz(self) -> float | None:
+        """What the clock may reach."""
+        if self._nvml is None:
+            return None
+        return float(self._nvml.nvmlDeviceGetMaxClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
+
     def complaint(self) -> str:
         """Why a figure of now is worth nothing; "" if nothing speaks against it."""
         if self._nvml is None:

@@ -29,6 +29,11 @@ def gpu_here() -> str:
     return _first_gpu("name,memory.total")
 
 
+def driver_here() -> str:
+    """The version of the GPU's driver, "" where there is none."""
+    return _first_gpu("driver_version")
+
+
 def _first_gpu(names: str) -> str:
     """What nvidia-smi says of the first GPU, comma between several properties; "" where there is none."""
     command = shutil.which("nvidia-smi")

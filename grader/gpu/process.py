@@ -7,9 +7,11 @@ a submission can still run. After a fault of a kernel it is of no more use: the 
     parent -> process    check    {plan, config, arguments, ...}        a call on inputs that the blob holds
                          draw     {plan, config, arguments, data, ...}  a call on inputs drawn here, compared here
                          measure  {plan, config, arguments, data, ...}  a sample of a call's speed
+                         ceilings {uuid, seed, ...}                     the anchors against themselves; no plan
     process -> parent    checked  {overruns, changed, differing, output}  the result's bytes are the blob
                          drawn    {overruns, changed, differing, summary}
                          measured {rounds, wrong, bytes, config}
+                         ceilings {copy, matmul, megahertz, complaint}
                          failed   {message}                             the driver refused, or a kernel faulted
                          no-room  {message}                             the GPU has too little memory
 """
@@ -23,7 +25,7 @@ from pathlib import Path
 import torch
 
 from grader.exercise import Folder, load_test_file
-from grader.gpu import checking, measuring
+from grader.gpu import ceilings, checking, measuring
 from grader.gpu.buffers import Buffers
 from grader.gpu.launcher import DriverError, Functions
 from grader.gpu.plan import Plan, read_plan
@@ -54,6 +56,8 @@ def main(request_fd: int, reply_fd: int) -> None:
 def _answer(header: dict, blob: bytes) -> tuple[dict, bytes]:
     answers = {"check": _check, "draw": _draw, "measure": _measure}
     try:
+        if header["kind"] == "ceilings":
+            return ceilings.answer(header["uuid"], header["seed"], header["l2_bytes"], header["memory_bytes"]), b""
         arguments = [TensorSpec.from_json(spec, ANY_SIZE, ANY_SIZE) for spec in header["arguments"]]
         plan = read_plan(header["plan"], blob[: header["plan_bytes"]], arguments, GpuModel(**header["model"]))
         functions = Functions(plan)

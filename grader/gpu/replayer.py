@@ -136,6 +136,10 @@ class Replays:
         """Starts processes while other work goes on: the one that checks, and so many for samples."""
         if self._checker is None or not self._checker.alive:
             self._checker = Replayer()
+        self.warm_up_samples(samples)
+
+    def warm_up_samples(self, samples: int) -> None:
+        """Starts processes for samples alone."""
         self._fresh = [replayer for replayer in self._fresh if replayer.alive]
         while len(self._fresh) < samples:
             self._fresh.append(Replayer())
@@ -169,13 +173,22 @@ class Replays:
             "kind": "measure", "folder": str(folder.path), "uuid": self.device.uuid, **options,
             **self._given(recording, config, recording.arguments),
         }  # fmt: skip
-        self.warm_up(max(len(self._fresh), 1))
+        return self._sampled(request, recording.blob)
+
+    def ceilings(self, seed: int) -> dict:
+        """A sample of what the GPU can do now, the anchors against themselves. Raises ReplayEnded, GpuBusy."""
+        model = self.device.model
+        request = {"kind": "ceilings", "uuid": self.device.uuid, "seed": seed}
+        return self._sampled(request | {"l2_bytes": model.l2_bytes, "memory_bytes": model.memory_bytes}, b"")
+
+    def _sampled(self, request: dict, blob: bytes) -> dict:
+        self.warm_up_samples(max(len(self._fresh), 1))
         for replayer in self._fresh:  # a context in the making would disturb the measurement
             replayer.wait_until_ready()
         replayer = self._fresh.pop(0)
         try:
             with gpu_held(self.device.uuid, alone=True):
-                return replayer.ask(request, recording.blob, MEASURE_LIMIT)[0]
+                return replayer.ask(request, blob, MEASURE_LIMIT)[0]
         finally:
             replayer.end()
 

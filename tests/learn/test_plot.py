@@ -46,7 +46,7 @@ class Answers:
     ready: int = 0
     device: Device = Device("GPU-0", DEFAULT_MODEL)
 
-    def warm_up(self, samples: int) -> None:
+    def warm_up_samples(self, samples: int) -> None:
         assert self.ready == 0
         self.ready = samples
 
