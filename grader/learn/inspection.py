@@ -51,7 +51,7 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
         plan, case = _plan(run, module, level)
     launches = list(plan.launches())
     if not launches:
-        raise click.ClickException(f"{module.exercise.entry} launched no kernel. Next: {judge_it(exercise)}")
+        raise click.ClickException(f"{module.exercise.entry} launched no kernel. Next: {judge_it(run)}")
     _show(run, plan, launches, case, level, meta)
 
 

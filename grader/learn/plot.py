@@ -39,7 +39,7 @@ def plot(exercise: Folder, submission: str | None, out: Path | None) -> None:
 
     replays, runs = Replays(device), {}
     try:
-        runs = _runs(exercise, submission, device, replays)
+        runs = _runs(exercise, submission, device)
         for run in runs.values():
             refuse_what_cannot_run(run)
         curves, notes = _measured(_sweep(exercise, runs, replays))
@@ -76,18 +76,18 @@ def _gpu(folder: Folder) -> Device:
     return device
 
 
-def _runs(folder: Folder, submission: str | None, device: Device, replays) -> dict[str, Run]:
+def _runs(folder: Folder, submission: str | None, device: Device) -> dict[str, Run]:
     """What is timed, by name: the submission first, then the solution unless that is the submission."""
     from grader.learn.curves import SOLUTION, YOURS
     from grader.run import Run
 
     path = folder.submission_file(submission)
     if path == folder.solution_file:
-        return {SOLUTION: Run(folder, "solutions", model=device.model, replays=replays)}
+        return {SOLUTION: Run(folder, "solutions", model=device.model)}
     name = YOURS if path == folder.learner_file else path.name
     return {
-        name: Run(folder, submission, model=device.model, replays=replays),
-        SOLUTION: Run(folder, str(folder.solution_file), model=device.model, replays=replays),
+        name: Run(folder, submission, model=device.model),
+        SOLUTION: Run(folder, str(folder.solution_file), model=device.model),
     }
 
 
@@ -117,8 +117,6 @@ def _measured(sweep: Sweep) -> tuple[Curves, list[str]]:
 
 
 def _show(folder: Folder, curves: Curves, notes: list[str], path: Path, keep_them: bool) -> None:
-    from grader.learn import curves as curve_file
-    from grader.learn.caches import keep_caches_in
     from grader.learn.curve_table import curve_table
     from grader.learn.terminal import console
 
@@ -128,15 +126,30 @@ def _show(folder: Folder, curves: Curves, notes: list[str], path: Path, keep_the
     out.print()
     for line in (*notes, curves.caption):
         out.print(line, markup=False)
-    try:
-        if keep_them:
-            curve_file.keep(folder, curves)
-        keep_caches_in(folder.root)
-        from grader.pictures.throughput import curves_png
-
-        path.write_bytes(curves_png(curves))
-    except OSError as error:
-        raise click.ClickException(f"{error.filename} cannot be written: {error.strerror}.") from None
+    _write_picture(folder, curves, path)
     out.print(f"Picture: {path}", markup=False, soft_wrap=True)
+    if keep_them:
+        _keep(folder, curves)
     follows = "course report shows it beside your progress" if keep_them else f"course plot {folder.number} plots yours"
     out.print(f"Next: {follows}", markup=False, soft_wrap=True)
+
+
+def _write_picture(folder: Folder, curves: Curves, path: Path) -> None:
+    from grader.learn.caches import keep_caches_in
+
+    keep_caches_in(folder.root)
+    from grader.pictures.throughput import curves_png
+
+    try:
+        path.write_bytes(curves_png(curves))
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _keep(folder: Folder, curves: Curves) -> None:
+    from grader.learn import curves as curve_file
+
+    try:
+        curve_file.keep(folder, curves)
+    except OSError as error:
+        raise click.ClickException(f"The report will lack it: {error.filename}: {error.strerror}.") from None

@@ -48,7 +48,7 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
         with busy("Running ..."):
             reply = run.call(stated, trial, run.inputs(trial), fill="zero", trace=True)
     except ChildEnded:
-        raise click.ClickException(f"{stated.entry} did not come to its end. Next: {judge_it(exercise)}") from None
+        raise click.ClickException(f"{stated.entry} did not come to its end. Next: {judge_it(run)}") from None
     except MachineFault as fault:
         raise click.ClickException(f"{fault}. Next: course doctor") from None
     finally:
@@ -85,7 +85,7 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
         _print_grid(out, one)
     out.print()
     if reply.findings:
-        out.print(f"Some accesses are wrong and were left out: {judge_it(folder)}.", markup=False)
+        out.print(f"Some accesses are wrong and were left out: {judge_it(run)}.", markup=False)
     if svg is not None:
         _write_picture(svg, grids, f"{folder.id}: {trial.label}")
         out.print(f"Picture: {svg}", markup=False, soft_wrap=True)

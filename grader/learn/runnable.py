@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.exercise import Folder
-
 if TYPE_CHECKING:
     from grader.exercise import Exercise
     from grader.gpu.replayer import Recording
     from grader.run import Run, Trial
 
 
-def judge_it(folder: Folder) -> str:
+def judge_it(run: Run) -> str:
     """The next action where something is wrong with a submission."""
     from grader.learn.terminal import shown
 
-    return f"pytest {shown(folder.path)} says what is wrong"
+    path = run.submission.path
+    other = f" --submission {shown(path)}" if path != run.folder.learner_file else ""
+    return f"pytest {shown(run.folder.path)}{other} says what is wrong"
 
 
 def refuse_what_cannot_run(run: Run) -> None:
@@ -31,7 +31,7 @@ def refuse_what_cannot_run(run: Run) -> None:
             f"The marked regions of {name} are empty: there is nothing to show. Next: course open {run.folder.number}"
         )
     if run.submission.failure is not None or first_refused(run.submission.tree):
-        raise click.ClickException(f"{name} cannot be run. Next: {judge_it(run.folder)}")
+        raise click.ClickException(f"{name} cannot be run. Next: {judge_it(run)}")
 
 
 def recorded(run: Run, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
@@ -44,12 +44,12 @@ def recorded(run: Run, exercise: Exercise, trial: Trial, texts: tuple[str, ...] 
         recording = run.recording(exercise, trial, texts)
     except (ChildEnded, BadPlan) as error:
         said = str(error) if isinstance(error, BadPlan) else f"{exercise.entry} did not come to its end"
-        raise click.ClickException(f"{said.rstrip('.')}. Next: {judge_it(run.folder)}") from None
+        raise click.ClickException(f"{said.rstrip('.')}. Next: {judge_it(run)}") from None
     except MachineFault as fault:
         raise click.ClickException(f"{fault}. Next: course doctor") from None
     failure = run.compiler.load_failure or recording.plan.error
     if failure is not None or recording.plan.refusals:
         said = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
         where = f" in line {failure.line}" if failure and failure.line else ""
-        raise click.ClickException(f"It does not compile{where}: {said.rstrip('.')}. Next: {judge_it(run.folder)}")
+        raise click.ClickException(f"It does not compile{where}: {said.rstrip('.')}. Next: {judge_it(run)}")
     return recording

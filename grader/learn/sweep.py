@@ -109,7 +109,7 @@ class Sweep:
 
     def _refuse(self, run: Run, sentence: str) -> None:
         raise click.ClickException(
-            f"{run.submission.path.name}: {sentence}. Only a right kernel is plotted. Next: {judge_it(run.folder)}"
+            f"{run.submission.path.name}: {sentence}. Only a right kernel is plotted. Next: {judge_it(run)}"
         )
 
 

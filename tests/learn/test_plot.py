@@ -11,9 +11,11 @@ from dataclasses import asdict, dataclass, field
 
 import click
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
 from grader.asked import Asked, asked
+from grader.cli import main
 from grader.exercise import Folder, all_folders, load_test_file
 from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement, Round
 from grader.gpu.device import Device
@@ -57,11 +59,15 @@ class Answers:
         if isinstance(found, Exception):
             raise found
         work = 12 * recording.arguments[0].shape[0]
+        assert self.ready >= 0
         return found or answer(work, work / 2e12, work / 4e12, work / 1e12 if options["with_torch"] else None)
+
+    def end(self) -> None:
+        pass
 
 
 @pytest.fixture
-def sweep(request):
+def sweep():
     """sweep(answers, data, folder): of the solution, against itself under the learner's name."""
     made: list[Run] = []
 
@@ -236,6 +242,51 @@ def test_damaged_curves_are_none(curves, tmp_path, change):
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def plot(course, monkeypatch):
+    """plot(*arguments): the command in this process, on a GPU whose answers are made up."""
+    answers = Answers()
+    monkeypatch.setattr("grader.gpu.device.device_here", lambda: answers.device)
+    monkeypatch.setattr("grader.gpu.replayer.Replays", lambda device: answers)
+    monkeypatch.chdir(course.path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return lambda *arguments: CliRunner().invoke(main, ["plot", *arguments], prog_name="course")
+
+
+def test_it_shows_draws_and_keeps(course, plot):
+    course.write("04_transpose")
+    done = plot("04")
+    lines = done.stdout.splitlines()
+    assert done.exit_code == 0 and done.stderr == ""
+    assert lines[0] == "04_transpose: throughput in GB/s on NVIDIA H200"
+    assert lines[1].split() == ["n", "yours", "share", "solution", "torch", "copy"]
+    assert [line.split()[0] for line in lines[2:6]] == ["64", "128", "256", "512"]
+    assert "The first argument is n x n, fp32." in done.stdout
+    assert lines[-2] == f"Picture: {course.path / 'throughput_04_transpose.png'}"
+    assert lines[-1] == "Next: course report shows it beside your progress"
+    assert max(map(len, lines[:-2])) <= 100
+    assert (course.path / "throughput_04_transpose.png").read_bytes().startswith(b"\x89PNG")
+    assert curve_file.kept(Folder(course.path / "exercises/04_transpose")).sizes[-1] == 8192
+
+
+def test_what_others_wrote_is_not_kept(course, plot):
+    done = plot("04", "--submission", "solutions", "--out", "mine.png")
+    lines = done.stdout.splitlines()
+    assert lines[1].split() == ["n", "solution", "share", "torch", "copy"] and (course.path / "mine.png").exists()
+    assert lines[-1] == "Next: course plot 04 plots yours" and not (course.path / ".course/plots").exists()
+
+
+def test_an_empty_stub_is_not_plotted(course, plot):
+    done = plot("04")
+    assert done.exit_code == 1 and "there is nothing to show. Next: course open 04" in done.stderr
+
+
+def test_a_file_that_is_not_there_is_named(course, plot):
+    done = plot("04", "--submission", "nowhere.py")
+    again = "pytest exercises/04_transpose --submission nowhere.py"
+    assert done.exit_code == 1 and f"nowhere.py cannot be run. Next: {again}" in done.stderr
 
 
 def test_without_a_gpu_it_is_one_sentence(course):
