@@ -79,9 +79,9 @@ def _judged_here(gpu: Found) -> list[str]:
     if not gpu.here:
         return [f"{judged} Not here: speed, bf16.", begin]
     if not gpu.usable:
-        return [judged, "Not here: bf16; large sizes and speed, since the GPU cannot be used.", f"{begin} --device cpu"]
+        return [judged, "Not here: large sizes, bf16 and speed, since the GPU cannot be used.", f"{begin} --device cpu"]
     speed = "speed" if gpu.trusted else "speed, which may come out as inconclusive"
-    return [judged, f"On the GPU: large sizes and {speed}. Not here: bf16.", begin]
+    return [judged, f"On the GPU: large sizes, bf16 and {speed}.", begin]
 
 
 def _versions(say: Callable[[str], None]) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 
+from grader.asked import asked
 from grader.exercise import Folder, load_test_file
 from grader.files import write_whole
 from grader.gpu.answers import Measurement
@@ -57,15 +58,10 @@ class Figures:
 
 
 def timed_calls(folder: Folder) -> list[TimedCall]:
-    """By calling the tests with something that only takes notes."""
-    calls = []
-    module = load_test_file(folder)
-    for name, test in vars(module).items():
-        if name.startswith("test_") and "throughput" in test.__code__.co_varnames[: test.__code__.co_argcount]:
-            test(
-                lambda *data, at_least, anchor="copy", name=name: calls.append(TimedCall(name, data, anchor, at_least))
-            )
-    return calls
+    return [
+        TimedCall(one.test, one.data, one.options.get("anchor", "copy"), one.options["at_least"])
+        for one in asked(load_test_file(folder), "throughput")
+    ]
 
 
 def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str], None]) -> dict[str, Figures]:

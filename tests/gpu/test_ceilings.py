@@ -151,9 +151,9 @@ def test_a_process_that_cannot_reach_the_gpu_is_a_sentence(monkeypatch):
     ("found", "judged", "next_action"),
     [
         (Found(), "Not here: speed, bf16.", ""),
-        (Found(here=True), "Not here: bf16; large sizes and speed, since the GPU cannot be used.", " --device cpu"),
-        (Found(True, True), "large sizes and speed, which may come out as inconclusive. Not here: bf16.", ""),
-        (Found(True, True, True), "On the GPU: large sizes and speed. Not here: bf16.", ""),
+        (Found(here=True), "Not here: large sizes, bf16 and speed, since the GPU cannot be used.", " --device cpu"),
+        (Found(True, True), "large sizes, bf16 and speed, which may come out as inconclusive.", ""),
+        (Found(True, True, True), "On the GPU: large sizes, bf16 and speed.", ""),
     ],
 )
 def test_the_last_lines_say_what_is_judged_here(found, judged, next_action):
