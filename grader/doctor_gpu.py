@@ -123,6 +123,6 @@ def _of_datasheet(ceiling: Ceiling, device: Device) -> str:
 def _clock(answer: dict) -> str:
     """ "1980 of 1980 MHz, " """
     now, most = answer["megahertz"], answer["most_megahertz"]
-    if not now or not most:
+    if not now:
         return "not known without NVML, "
-    return f"{now:.0f} of {most:.0f} MHz, "
+    return f"{now:.0f}{f' of {most:.0f}' if most else ''} MHz, "

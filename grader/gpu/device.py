@@ -106,7 +106,10 @@ class Clocks:
         """What the clock may reach."""
         if self._nvml is None:
             return None
-        return float(self._nvml.nvmlDeviceGetMaxClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
+        try:
+            return float(self._nvml.nvmlDeviceGetMaxClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
+        except self._nvml.NVMLError:  # some virtual GPUs do not tell
+            return None
 
     def complaint(self) -> str:
         """Why a figure of now is worth nothing; "" if nothing speaks against it."""

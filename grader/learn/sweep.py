@@ -102,6 +102,10 @@ class Sweep:
         except ReplayEnded as ended:
             if ended.how == "no-room":
                 raise _NotMeasured("the GPU has too little free memory") from None
+            if ended.how == "died":
+                raise click.ClickException(
+                    f"The process that owns the GPU ended: {ended.detail}. Next: course doctor"
+                ) from None
             self._refuse(run, on_gpu.fault(ended).lines[0].rstrip("."))
         except GpuBusy as busy:
             raise click.ClickException(f"{busy}. Next: try again when it is done.") from None

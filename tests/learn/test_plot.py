@@ -160,6 +160,14 @@ def test_a_wrong_kernel_is_not_plotted(sweep, found, sentence):
     assert "Only a right kernel is plotted. Next: pytest " in refused.value.message
 
 
+def test_a_process_that_died_is_not_the_kernels_fault(sweep):
+    with pytest.raises(click.ClickException) as refused:
+        measured(sweep(Answers({0: ReplayEnded("died", "the replay process ended")})))
+    assert refused.value.message == (
+        "The process that owns the GPU ended: the replay process ended. Next: course doctor"
+    )
+
+
 def test_a_kernel_that_returns_something_else_is_not_plotted(tmp_path):
     text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
     path = tmp_path / "masked_add.py"

@@ -127,6 +127,14 @@ def test_a_missed_gate_is_told_by_more_than_a_colour():
     assert said == "Throughput: yours 2 133 GB/s, torch 4 100 GB/s, copy 4 266 GB/s; needed 78 % of the ceiling"
 
 
+def test_a_plot_before_any_run_is_shown(course):
+    plot_of(course, "03_softmax")
+    assert course.course("report").status == 0
+    html = (course.path / "report.html").read_text()
+    assert html.startswith("<!doctype html>") and html.count("No run of it is known here.") == 5
+    assert "Throughput over size, on NVIDIA H200" in html
+
+
 def test_figures_give_the_speed_back():
     for speed in (COPY, SLOW, MATMUL):
         assert Speed.from_figures(json.loads(json.dumps(speed.figures))) == speed
