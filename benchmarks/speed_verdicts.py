@@ -5,7 +5,7 @@
 Each sample is a fresh process that times an anchor against a copy of itself with the grader's own code: right would be
 a share of 1. The sequential rule then judges them as a submission would be judged: at a gate of 1.00, where it must
 never say "too slow", and at a gate 6 % above the share, where it must never say "fast enough". With --busy another
-process keeps the GPU at work meanwhile. Runs are disjoint stretches of the samples; besides, 1000 random orders of them.
+process keeps the GPU at work meanwhile. Runs are disjoint stretches of the samples, and 1000 random orders of them.
 """
 
 from __future__ import annotations
