@@ -101,9 +101,9 @@ def tell(answers: list[dict], device: Device, say: Callable[[str, str, bool], No
             ceiling.add(answer)
         say(kind, f"{ceiling.rate_text}{_of_datasheet(ceiling, device)}" if ceiling.rates else "not measured", True)
     held_down = next((answer["complaint"] for answer in answers if answer["complaint"]), "")
-    say("clock", f"{_clock(answers[-1])}{held_down or 'not throttled'}", not held_down)
+    say("clock", _clock(answers[-1], held_down), not held_down)
     for ceiling in ceilings:
-        if ceiling.shares:
+        if len(ceiling.shares) > 1:
             text = f"{percent(ceiling.spread)} between {len(ceiling.shares)} processes, at most "
             say(f"A/A {ceiling.name}", f"{text}{percent(MOST_SPREAD[ceiling.name])}: timed against itself", True)
     complaints = [text for text in (held_down, *(ceiling.complaint for ceiling in ceilings)) if text]
@@ -120,9 +120,9 @@ def _of_datasheet(ceiling: Ceiling, device: Device) -> str:
     return f", {100 * ceiling.rate / device.peaks[ceiling.name == MATMUL]:.0f} % of the datasheet"
 
 
-def _clock(answer: dict) -> str:
-    """ "1980 of 1980 MHz, " """
+def _clock(answer: dict, held_down: str) -> str:
+    """ "1980 of 1980 MHz, not throttled" """
     now, most = answer["megahertz"], answer["most_megahertz"]
     if not now:
-        return "not known without NVML, "
-    return f"{now:.0f}{f' of {most:.0f}' if most else ''} MHz, "
+        return "not known: the driver's NVML does not answer, or nvidia-ml-py is missing"
+    return f"{now:.0f}{f' of {most:.0f}' if most else ''} MHz, {held_down or 'not throttled'}"

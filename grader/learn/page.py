@@ -69,12 +69,12 @@ class Section:
         return float(reached or 0), float(possible or 1)
 
 
-@click.command(short_help="one page with progress, tile maps, traffic")
+@click.command(short_help="one page with progress, tile maps, traffic, throughput")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help=f"where to write it (default: {NAME} in the course)")  # fmt: skip
 def report(output: Path | None) -> None:
-    """Writes one HTML page: progress, and of each exercise's last run the verdict, which program wrote which tile, and
-    the traffic. It needs no network, and nothing of it leaves this machine.
+    """Writes one HTML page: progress, and of each exercise's last run the verdict, which program wrote which tile, the
+    traffic, and what a GPU has shown of its throughput. It needs no network, and nothing of it leaves this machine.
 
     \b
     Example:  course report

@@ -13,7 +13,7 @@ from grader.learn.standing import BROKEN_AGAIN, FAILING, NOT_STARTED, PASSED, ne
 STYLES = {PASSED: "green", FAILING: "red", BROKEN_AGAIN: "red", NOT_STARTED: "dim"}
 
 
-@click.command(short_help="every exercise: state, points, throughput, hints used; what is next")
+@click.command(short_help="every exercise: state, points, throughput; what is next")
 def status() -> None:
     """Every exercise: its state, points, best throughput, hints used and the time since its last run; what is next.
 

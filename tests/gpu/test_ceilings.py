@@ -90,7 +90,14 @@ def test_a_gpu_without_a_datasheet_here_has_no_share_of_it():
 
 def test_without_nvml_the_clock_is_not_known():
     answers = [{**answer(1.0, 1.0), "megahertz": None, "most_megahertz": None}] * 5
-    assert told(answers)[1]["clock"][0] == "not known without NVML, not throttled"
+    assert told(answers)[1]["clock"][0].startswith("not known: the driver's NVML does not answer")
+
+
+def test_one_sample_has_no_spread():
+    answers = [answer(1.0, 1.0), *[answer(1.0, 1.0, invalid="the clock changed")] * 4]
+    trusted, lines = told(answers)
+    assert not trusted and "A/A copy" not in lines and lines["copy"][0] == "4 266 GB/s, 89 % of the datasheet"
+    assert lines["speed"][0].endswith("4 of 5 samples were useless: the clock changed")
 
 
 def test_a_ceiling_is_the_median_of_the_processes():
