@@ -171,7 +171,8 @@ def test_a_course_that_cannot_be_written_is_judged_all_the_same(course):
     (course.path / ".course").write_text("a file where a folder belongs")
     done = course.pytest("exercises/01_masked_add")
     assert done.status == 0 and "Passed in" in done.out
-    assert "Progress was not kept (" in done.out and "The verdict stands." in done.out
+    said = " ".join(done.out.split())  # where it wraps depends on the path
+    assert "Progress was not kept (" in said and "The verdict stands." in said
 
 
 def test_nothing_is_read_from_the_network_or_written_elsewhere(course, tmp_path_factory):
