@@ -39,9 +39,6 @@ def examine_gpu(say: Callable[[str, str, bool], None], wait: Callable) -> Found:
         say("GPU", f"there is one, and it cannot be used: {device}", False)
         return Found(here=True)
     say("GPU", describe(device, driver_here()), True)
-    if (missing := _torch_without_cuda()) is not None:
-        say("speed", missing, False)
-        return Found(here=True)
     from grader.gpu.lock import GpuBusy
     from grader.gpu.replayer import ReplayEnded, Replays
 
@@ -64,14 +61,6 @@ def describe(device: Device, driver: str) -> str:
     """ "NVIDIA H200, 140 GiB, sm_90, driver 570.133.20" """
     memory = f"{device.model.memory_bytes / (1 << 30):.0f} GiB"
     return ", ".join([device.name, memory, device.model.target] + [f"driver {driver}"] * bool(driver))
-
-
-def _torch_without_cuda() -> str | None:
-    import torch
-
-    if torch.version.cuda is not None:
-        return None
-    return f"torch {torch.__version__} is built without CUDA, so nothing runs on the GPU: install torch's CUDA build"
 
 
 def ask(replays: Replays) -> list[dict]:

@@ -12,6 +12,7 @@ from grader.explain import on_gpu
 from grader.gpu.answers import Replayed, Summary
 from grader.gpu.replayer import Recording, ReplayEnded
 from grader.inputs import seed_for
+from grader.nursery import MachineFault
 from grader.protocol import DTYPE_BYTES, TensorSpec
 from grader.reply import spec_and_bytes, tensor_of
 from grader.run import Run, Trial, short_dtype
@@ -39,7 +40,7 @@ def complaint(
         try:
             reply, data = run.replays.check(recording, config, specs, storages, exercise.returns)
         except ReplayEnded as ended:
-            return on_gpu.fault(ended)
+            return fault_of(ended)
         output = tensor_of(TensorSpec.from_json(reply["output"], len(data)), data)
         comparison = compare(output, expected, trial.bound, exact)
         wrong = None if comparison.right else on_gpu.wrong_values(exercise.returns, comparison)
@@ -64,7 +65,7 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording) -> V
         except ReplayEnded as ended:
             if ended.how == "no-room":
                 return Verdict(SKIPPED, NOT_RUN, note="the GPU has too little free memory")
-            return on_gpu.fault(ended)
+            return fault_of(ended)
         summary = Summary(**reply["summary"])
         wrong = on_gpu.wrong_summary(exercise.returns, summary) if summary.wrong else None
         found = _beside(Replayed.from_json(reply), exercise, atomics=True) or wrong
@@ -87,6 +88,13 @@ def other_result(exercise: Exercise, trial: Trial, recording: Recording, shape: 
 
 def shape_of_result(exercise: Exercise, trial: Trial) -> tuple[int, ...]:
     return tuple(exercise.reference(*(data.shape_on("meta", torch.float64) for data in trial.data)).shape)
+
+
+def fault_of(ended: ReplayEnded) -> Verdict:
+    """A fault of the kernel. Raises MachineFault where the process itself died, which no kernel can bring about."""
+    if ended.how == "died":
+        raise MachineFault(f"the process that owns the GPU ended: {ended.detail}")
+    return on_gpu.fault(ended)
 
 
 def seeds_of(run: Run, trial: Trial) -> list[int]:

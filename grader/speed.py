@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 
 from grader.exercise import Exercise
-from grader.explain import on_gpu, speed
+from grader.explain import speed
 from grader.explain.speed import Speed
 from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement
 from grader.gpu.replayer import Recording, ReplayEnded
 from grader.gpu.verdict import FAST, MORE, SLOW, Decision, decide, distance_of
 from grader.inputs import seed_for
+from grader.replayed import fault_of
 from grader.run import Run, Trial
 from grader.verdict import Verdict
 
@@ -41,7 +42,7 @@ def speed_verdict(
     except ReplayEnded as ended:
         if ended.how == "no-room":
             return speed.inconclusive("the GPU has too little free memory")
-        return on_gpu.fault(ended)
+        return fault_of(ended)
     found = _speed_of(samples, decision, recording, anchor, gate)
     if run.replays.device.is_impossible(**{"bytes_per_second" if anchor == speed.COPY else "flops": found.rate}):
         return speed.impossible(found)

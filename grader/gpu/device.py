@@ -59,6 +59,11 @@ def device_here() -> Device | str:
         return NO_GPU if nothing else f"the driver says {error.name}"
     handle = driver.cuDeviceGet(0)[1]
 
+    import torch
+
+    if torch.version.cuda is None:
+        return f"torch {torch.__version__} is built without CUDA (install torch's CUDA build)"
+
     def attribute(name: str) -> int:
         found = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return driver.cuDeviceGetAttribute(found, handle)[1]

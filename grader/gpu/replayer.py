@@ -61,9 +61,14 @@ class Replayer:
         os.close(theirs_out)
 
     def wait_until_ready(self) -> None:
-        if not self._ready:
+        """Raises ReplayEnded if the process does not come up."""
+        if self._ready:
+            return
+        try:
             self._guarded(lambda: self._receive(time.monotonic() + START_LIMIT))
-            self._ready = True
+        except ReplayEnded:
+            raise ReplayEnded("died", "it did not come up") from None
+        self._ready = True
 
     def ask(self, request: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
         """Raises ReplayEnded; after that the process is of no more use."""

@@ -6,6 +6,7 @@ import math
 import subprocess
 
 import pytest
+import torch
 
 from grader.explain import on_gpu, speed
 from grader.explain.speed import Speed
@@ -112,3 +113,13 @@ def test_where_there_is_no_gpu_none_is_found(monkeypatch, tmp_path):
     if isinstance(found, Device):
         pytest.skip("there is a GPU here")
     assert found == NO_GPU
+
+
+def test_a_torch_without_cuda_is_named_before_anything_is_started(monkeypatch):
+    driver = pytest.importorskip("cuda.bindings.driver")
+    fine = driver.CUresult.CUDA_SUCCESS
+    monkeypatch.setattr(driver, "cuInit", lambda flags: (fine,))
+    monkeypatch.setattr(driver, "cuDeviceGetCount", lambda: (fine, 1))
+    monkeypatch.setattr(driver, "cuDeviceGet", lambda number: (fine, 0))
+    monkeypatch.setattr(torch.version, "cuda", None)
+    assert "is built without CUDA (install torch's CUDA build)" in device_here()
