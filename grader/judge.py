@@ -290,8 +290,8 @@ class Judge:
             return
         if trial.constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
             changed = ", ".join(f"{name} = {value}" for name, value in trial.constants.items())
-            sentence = f"Right with your own block sizes, wrong with {changed}: a number stands where the name should."
-            verdict.lines.insert(0, sentence)
+            found = "a number, or another name, stands where one of them should"
+            verdict.lines.insert(0, f"Right with your own block sizes, wrong with {changed}: {found}.")
             verdict.kind = "cause"
 
     def _first_call(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Verdict:
