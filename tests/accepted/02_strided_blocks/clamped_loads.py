@@ -10,8 +10,8 @@ BLOCK_M, BLOCK_N = 32, 64
 def strided_copy_kernel(
     x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zm, stride_zn, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
 ):
-    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    rows = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     x_rows = tl.minimum(rows, M - 1)[:, None]
     x_cols = tl.where(cols < N, cols, N - 1)[None, :]
     tile = tl.load(x_ptr + x_rows * stride_xm + x_cols * stride_xn).to(tl.float32)
@@ -21,7 +21,7 @@ def strided_copy_kernel(
 
 def strided_copy(x, z):
     M, N = x.shape
-    grid = (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
+    grid = (triton.cdiv(N, BLOCK_N), triton.cdiv(M, BLOCK_M))
     strided_copy_kernel[grid](
         x, z, M, N, x.stride(0), x.stride(1), z.stride(0), z.stride(1), BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N
     )

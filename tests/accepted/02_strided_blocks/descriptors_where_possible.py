@@ -9,8 +9,8 @@ BLOCK_M, BLOCK_N = 16, 32
 
 @triton.jit
 def descriptor_copy_kernel(x_desc, z_desc, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    row = tl.program_id(0) * BLOCK_M
-    col = tl.program_id(1) * BLOCK_N
+    row = tl.program_id(1) * BLOCK_M
+    col = tl.program_id(0) * BLOCK_N
     z_desc.store([row, col], x_desc.load([row, col]))
 
 
@@ -18,8 +18,8 @@ def descriptor_copy_kernel(x_desc, z_desc, BLOCK_M: tl.constexpr, BLOCK_N: tl.co
 def strided_copy_kernel(
     x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zm, stride_zn, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
 ):
-    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    rows = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
     mask = (rows < M) & (cols < N)
     tile = tl.load(x_ptr + rows * stride_xm + cols * stride_xn, mask=mask)
     tl.store(z_ptr + rows * stride_zm + cols * stride_zn, tile, mask=mask)
@@ -33,7 +33,7 @@ def describable(tensor):
 
 def strided_copy(x, z):
     M, N = x.shape
-    grid = (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
+    grid = (triton.cdiv(N, BLOCK_N), triton.cdiv(M, BLOCK_M))
     if describable(x) and describable(z):
         x_desc = TensorDescriptor.from_tensor(x, [BLOCK_M, BLOCK_N])
         z_desc = TensorDescriptor.from_tensor(z, [BLOCK_M, BLOCK_N])

@@ -1,19 +1,19 @@
 """Wrong: the columns do not depend on the program id: only the first block of columns is copied.
 
-Rejected with: Programs overlap: the kernel never uses tl.program_id(1)
+Rejected with: Programs overlap: the kernel never uses tl.program_id(0)
 """
 
 import triton
 import triton.language as tl
 
-BLOCK_M, BLOCK_N = 32, 64
+BLOCK_M, BLOCK_N = 64, 64
 
 
 @triton.jit
 def strided_copy_kernel(
     x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zm, stride_zn, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
 ):
-    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    rows = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
     mask = (rows < M) & (cols < N)
     tile = tl.load(x_ptr + rows * stride_xm + cols * stride_xn, mask=mask)
@@ -22,7 +22,7 @@ def strided_copy_kernel(
 
 def strided_copy(x, z):
     M, N = x.shape
-    grid = (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
+    grid = (triton.cdiv(N, BLOCK_N), triton.cdiv(M, BLOCK_M))
     strided_copy_kernel[grid](
         x, z, M, N, x.stride(0), x.stride(1), z.stride(0), z.stride(1), BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N
     )

@@ -6,7 +6,7 @@ Rejected with: Programs overlap: the kernel never uses tl.program_id(0) and tl.p
 import triton
 import triton.language as tl
 
-BLOCK_M, BLOCK_N = 32, 64
+BLOCK_M, BLOCK_N = 64, 64
 
 
 @triton.jit
@@ -22,7 +22,7 @@ def strided_copy_kernel(
 
 def strided_copy(x, z):
     M, N = x.shape
-    grid = (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
+    grid = (triton.cdiv(N, BLOCK_N), triton.cdiv(M, BLOCK_M))
     strided_copy_kernel[grid](
         x, z, M, N, x.stride(0), x.stride(1), z.stride(0), z.stride(1), BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N
     )
