@@ -13,12 +13,12 @@ exercise = Exercise(
 )
 
 
-def test_one_full_tile(check):
-    check(normal(64, 64))
+def test_full_tiles(check):
+    check(normal(256, 256))
 
 
 def test_more_rows_than_columns(check):
-    check(normal(131, 77))
+    check(normal(261, 77))
 
 
 def test_more_columns_than_rows(check):

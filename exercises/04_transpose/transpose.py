@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_M, BLOCK_N = 64, 64  # rows and columns of the tile of x that one program turns
+BLOCK_M, BLOCK_N = 128, 64  # rows and columns of the tile of x that one program turns
 
 
 @triton.jit
@@ -21,7 +21,8 @@ def transpose(x):
     M, N = x.shape
     z = torch.empty((N, M), dtype=x.dtype, device=x.device)
     grid = (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
+    # H200, Triton 3.6, fp32: 0.98 of the speed of a plain copy on 8192 x 8192, 0.87 on 8191 x 8193.
     transpose_kernel[grid](
-        x, z, M, N, x.stride(0), x.stride(1), z.stride(0), z.stride(1), BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N
+        x, z, M, N, x.stride(0), x.stride(1), z.stride(0), z.stride(1), BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=32
     )
     return z

@@ -51,7 +51,7 @@ def test_rows_that_are_no_multiple_of_16_elements_are_moved_one_by_one(facts):
 
 def test_a_transposed_source_goes_through_shared_memory(facts):
     found = facts("04_transpose", "transpose", x=meta(4096, 4096))
-    assert {access.bytes for access in found.accesses} == {16} and found.shared == 64 * 64 * 4
+    assert {access.bytes for access in found.accesses} == {16} and found.shared == 128 * 64 * 4
 
 
 @pytest.mark.parametrize("target, instruction", [("sm_80", "mma"), ("sm_90", "wgmma"), ("sm_100", "tcgen05")])

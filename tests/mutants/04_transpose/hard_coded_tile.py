@@ -1,4 +1,4 @@
-"""Wrong: the tile is 64 x 64 whatever BLOCK_M and BLOCK_N are.
+"""Wrong: the tile is 128 x 64 whatever BLOCK_M and BLOCK_N are.
 
 Rejected with: Right with your own block sizes, wrong with
 """
@@ -7,14 +7,14 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_M, BLOCK_N = 64, 64
+BLOCK_M, BLOCK_N = 128, 64
 
 
 @triton.jit
 def transpose_kernel(
     x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zn, stride_zm, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
 ):
-    m = tl.program_id(0) * BLOCK_M + tl.arange(0, 64)
+    m = tl.program_id(0) * BLOCK_M + tl.arange(0, 128)
     n = tl.program_id(1) * BLOCK_N + tl.arange(0, 64)
     x_ptrs = x_ptr + m[:, None] * stride_xm + n[None, :] * stride_xn
     z_ptrs = z_ptr + n[:, None] * stride_zn + m[None, :] * stride_zm

@@ -1,13 +1,13 @@
 """Wrong: the mask of the load is used for the turned store.
 
-Rejected with: incompatible dimensions at index 0: 32 and 16
+Rejected with: incompatible dimensions at index 0: 64 and 128
 """
 
 import torch
 import triton
 import triton.language as tl
 
-BLOCK_M, BLOCK_N = 64, 64
+BLOCK_M, BLOCK_N = 128, 64
 
 
 @triton.jit

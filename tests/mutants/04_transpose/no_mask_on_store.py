@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_M, BLOCK_N = 64, 64
+BLOCK_M, BLOCK_N = 128, 64
 
 
 @triton.jit

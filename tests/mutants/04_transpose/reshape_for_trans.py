@@ -1,13 +1,13 @@
 """Wrong: tl.reshape instead of tl.trans: the shape is exchanged, the order of the elements stays.
 
-Rejected with: z holds x itself, unchanged.
+Rejected with: holds the right elements in the wrong order ... A reshape keeps the order; tl.trans turns a tile.
 """
 
 import torch
 import triton
 import triton.language as tl
 
-BLOCK_M, BLOCK_N = 64, 64
+BLOCK_M, BLOCK_N = 128, 64
 
 
 @triton.jit
