@@ -18,13 +18,23 @@ def matmul_kernel(
     pass
 
 
+def stages_that_fit(device):
+    """4 pairs of pieces of a and b on the chip at a time where shared memory has room for them (H200: yes), else 3."""
+    if device.type == "cpu":  # the interpreter
+        return 3
+    shared = torch.cuda.get_device_properties(device).shared_memory_per_block_optin
+    return 4 if shared >= 4 * (BLOCK_M + BLOCK_N) * BLOCK_K * 2 else 3
+
+
 def matmul(a, b):
     """a: [M, K], b: [K, N], fp16, any strides. Returns c = a @ b, [M, N] fp16 contiguous, summed in fp32."""
     (M, K), N = a.shape, b.shape[1]
     c = torch.empty((M, N), dtype=a.dtype, device=a.device)
     grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)
+    # H200, Triton 3.6, 4096 x 4096 x 4096: 0.95 of cuBLAS; with 3 stages 0.89, with GROUP_M = 1 0.85 to 0.88.
     matmul_kernel[grid](
         a, b, c, M, N, K, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1),
-        BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, BLOCK_K=BLOCK_K, GROUP_M=GROUP_M, num_warps=8, num_stages=3,
+        BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, BLOCK_K=BLOCK_K, GROUP_M=GROUP_M,
+        num_warps=8, num_stages=stages_that_fit(a.device),
     )  # fmt: skip
     return c

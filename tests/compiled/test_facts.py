@@ -58,9 +58,8 @@ def test_a_transposed_source_goes_through_shared_memory(facts):
 def test_products_run_on_the_tensor_cores_of_the_target(facts, target, instruction):
     a = meta(1024, 1024, dtype=HALF)
     folder = "05_grouped_matmul"
-    if target == "sm_80":  # 144 KiB fit an A100's 163
-        assert facts(folder, "matmul", target, a=a, b=a).shared <= MODELS[target].shared_per_block
     found = facts(folder, "matmul", target, a=a, b=a)
+    assert found.shared <= MODELS[target].shared_per_block  # with 4 stages, with 3 on an A100
     assert found.tensor_cores == instruction and (found.async_copies or found.tma_copies)
 
 

@@ -30,7 +30,7 @@ def test_what_a_kernel_uses(course):
     out = course.course("inspect", "05").out
     assert "05_grouped_matmul, 4096 x 4096, compiled for sm_90 (NVIDIA H200)" in out
     assert "warps          8: 256 threads work on a program" in out and "none spilled" in out
-    assert "shared memory  147456 of 232448 bytes per program" in out and "products       wgmma" in out
+    assert "shared memory  196608 of 232448 bytes per program" in out and "products       wgmma" in out
     assert out.strip().endswith("Next: course inspect 05 --ir ttir, or --meta for the launch")
 
 
