@@ -24,7 +24,7 @@ def transpose_kernel(
 
 
 def transpose(x):
-    """x: [M, N] fp32 or fp16, any strides. Returns z, [N, M] contiguous, with z[n, m] = x[m, n]."""
+    """x: [M, N] fp32, fp16 or bf16, any strides. Returns z, [N, M] contiguous, with z[n, m] = x[m, n]."""
     M, N = x.shape
     z = torch.empty((N, M), dtype=x.dtype, device=x.device)
     grid = (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
