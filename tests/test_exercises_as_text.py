@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,14 @@ def test_a_solution_has_regions_and_no_empty_one(id):
     text = Folder(ROOT / "exercises" / id).solution_file.read_text(encoding="utf-8")
     empty, total = empty_regions(text, ast.parse(text))
     assert len(marked_regions(text)) >= 1 and total >= 1 and empty == []
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_a_lesson_states_the_share_that_each_test_of_speed_demands(id):
+    folder = Folder(ROOT / "exercises" / id)
+    lesson = (folder.path / "README.md").read_text(encoding="utf-8")
+    demanded = re.findall(r"at_least=(\d\.\d+)", folder.test_file.read_text(encoding="utf-8"))
+    assert demanded and re.findall(r"at least\s(\d\.\d+) of", lesson) == demanded
 
 
 def stub_text() -> str:
