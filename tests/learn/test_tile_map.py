@@ -18,19 +18,19 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_a_right_result_has_a_map_of_its_programs(bench):
-    tiles = bench(TRANSPOSE, "04_transpose").check(normal(131, 77)).tiles
-    assert tiles.shape == (77, 131) and tiles.rows == (0, 64, 77) and tiles.columns == (0, 64, 128, 131)
+    tiles = bench(TRANSPOSE, "04_transpose").check(normal(261, 77)).tiles
+    assert tiles.shape == (77, 261) and tiles.rows == (0, 64, 77) and tiles.columns == (0, 128, 256, 261)
     assert [[tile.program for tile in line] for line in tiles.tiles] == [
         [(0, 0), (1, 0), (2, 0)],
         [(0, 1), (1, 1), (2, 1)],
     ]
     assert {tile.state for line in tiles.tiles for tile in line} == {RIGHT}
-    assert tiles.elements(1, 2) == "z[64:77, 128:131]"
+    assert tiles.elements(1, 2) == "z[64:77, 256:261]"
 
 
 def test_an_unwritten_tile_belongs_to_nobody(bench):
     floor = TRANSPOSE.replace("triton.cdiv(M, BLOCK_M)", "M // BLOCK_M")
-    tiles = bench(floor, "04_transpose").check(normal(131, 77)).tiles
+    tiles = bench(floor, "04_transpose").check(normal(261, 77)).tiles
     assert [[tile.state for tile in line] for line in tiles.tiles] == [[RIGHT, RIGHT, UNWRITTEN]] * 2
     assert tiles.tiles[0][2].program is None
     assert tiles.text() == ["..?", "..?"]
