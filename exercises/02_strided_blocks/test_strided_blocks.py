@@ -96,8 +96,8 @@ def test_matrices_of_more_than_two_billion_bytes(on_gpu):
 
 
 def test_it_is_as_fast_as_memory_allows(throughput):
-    throughput(normal(8192, 8192), output(8192, 8192), at_least=0.5)
+    throughput(normal(8192, 8192), output(8192, 8192), at_least=0.44)
 
 
 def test_a_transposed_source_is_no_slower(throughput):
-    throughput(normal(8192, 8192).transposed(), output(8192, 8192), at_least=0.5)
+    throughput(normal(8192, 8192).transposed(), output(8192, 8192), at_least=0.44)

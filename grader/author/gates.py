@@ -125,7 +125,9 @@ def complaints(folder: Folder) -> list[str]:
 
 def digest_of(path: Path) -> str:
     """Of the code without comments and blank lines: words may change, what runs may not."""
-    return hashlib.sha256(ast.dump(_without_docstrings(ast.parse(path.read_text("utf-8")))).encode()).hexdigest()[:16]
+    return hashlib.sha256(ast.unparse(_without_docstrings(ast.parse(path.read_text("utf-8")))).encode()).hexdigest()[
+        :16
+    ]
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

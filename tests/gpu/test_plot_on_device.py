@@ -39,7 +39,7 @@ def test_the_solution_comes_near_the_ceiling_at_the_largest_size(tmp_path, id):
 
 def test_a_kernel_that_is_wrong_at_one_size_is_not_plotted(tmp_path):
     course = Course(tmp_path)
-    course.write("01_masked_add", "x + y", "tl.where(N > 100000, x - y, x + y)")
+    course.write("01_masked_add", "x + y, mask", "tl.where(N > 100000, x - y, x + y), mask")
     done = run(course, "plot", "01")
     assert done.returncode == 1 and "Only a right kernel is plotted." in done.stderr
     assert "At n = 131 072 an output of a timed call is wrong" in done.stderr
