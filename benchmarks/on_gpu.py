@@ -1,8 +1,9 @@
-"""The solutions on a GPU, side by side: python benchmarks/on_gpu.py [--out FILE]
+"""The solutions on a GPU, side by side: python benchmarks/on_gpu.py [--only NN] [--no-compile] [--out FILE]
 
-In one process and in turns, with the grader's own timing: the solution, torch, torch.compile, and where Triton has a
-tutorial on the operation our version of its approach (benchmarks/rivals). Every timed output of a kernel is verified.
-Shares are of the anchor: a copy of the same bytes, or cuBLAS. Wants a GPU and a C compiler (for torch.compile).
+In one process and in turns, with the grader's own timing: the solution (and the one beyond it, where there is one),
+torch, torch.compile, and where Triton has a tutorial on the operation our version of its approach (benchmarks/rivals).
+Every timed output of a kernel is verified. Shares are of the anchor: a copy of the same bytes, or cuBLAS. Wants a GPU,
+and a C compiler for torch.compile.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from grader.judge import Judge
 from grader.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent
-SOLUTION, TUTORIAL, COMPILED = "solution", "tutorial", "torch.compile"
+SOLUTION, BEYOND, TUTORIAL, COMPILED = "solution", "beyond", "tutorial", "torch.compile"
 SAMPLES = 3
 
 
@@ -96,13 +97,18 @@ def sampled(case: Case, folder: Folder, device: Device, seed: int, with_compile:
         ANCHOR: anchor_chain(solution.plan, speed, len(slots)),
         TORCH: torch_chain(speed, slots),
     }
-    rival = ROOT / "benchmarks" / "rivals" / f"{folder.name}.py"
-    if rival.exists():
-        other = recorded(folder, rival, case, device)
+    rivals = {
+        BEYOND: folder.solution_file.with_name("beyond.py"),
+        TUTORIAL: ROOT / "benchmarks" / "rivals" / f"{folder.name}.py",
+    }
+    for name, path in rivals.items():
+        if not path.exists():
+            continue
+        other = recorded(folder, path, case, device)
         functions = Functions(other.plan)
         speed.config = fastest(other.plan, functions, speed) if other.plan.configs > 1 else 0
         own = [Buffers(other.plan) for _ in slots]
-        chains[TUTORIAL] = plan_chain(other.plan, functions, speed, own)
+        chains[name] = plan_chain(other.plan, functions, speed, own)
     if with_compile:
         chains[COMPILED] = compiled_chain(speed, slots)
     found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(seed))
@@ -115,6 +121,7 @@ def sampled(case: Case, folder: Folder, device: Device, seed: int, with_compile:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--only", metavar="NN", help="the number of one exercise")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     given = parser.parse_args()
     device = device_here()
@@ -124,7 +131,7 @@ def main() -> None:
     print(f"{device.name}, torch {torch.__version__}, Triton {triton.__version__}; median of {SAMPLES} samples")
     results = {}
     folders = {folder.number: folder for folder in all_folders(ROOT)}
-    for case in CASES:
+    for case in [case for case in CASES if given.only in (None, case.exercise)]:
         samples = []
         for seed in range(SAMPLES):
             samples.append(sampled(case, folders[case.exercise], device, seed, not given.no_compile and seed == 0))

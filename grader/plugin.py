@@ -15,6 +15,7 @@ import pytest
 from grader import sandbox
 from grader.exercise import Folder, all_folders
 from grader.gpu.models import DEFAULT_TARGET, MODELS
+from grader.machine import machine_for, warm_up
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -83,6 +84,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.no_header = True
         config.option.tbstyle = "no"
         config.option.reportchars = "N"
+    machine = machine_for(config.option)
+    if not config.option.collectonly:
+        warm_up(machine, folders, config.option.submission)
     gc.disable()
     try:
         from grader.session import Session  # imports torch: only when there is something to grade
@@ -90,7 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{error}. Next: course doctor") from None
     gc.freeze()  # torch's million objects will stay: collecting them costs 0.4 s, here and at the end
     gc.enable()
-    session = Session(config, folders)
+    session = Session(config, folders, machine)
     config.pluginmanager.register(session, "course-session")
 
 

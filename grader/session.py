@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,17 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from grader import hidden, report, result, sandbox
+from grader import hidden, report, result
 from grader.exercise import Folder
-from grader.gpu.device import NO_GPU, Device, device_here, model_here
-from grader.gpu.models import MODELS
+from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.replayer import shared_replays
 from grader.hidden import Case
 from grader.judge import Judge
 from grader.learn.record import record_run
-from grader.nursery import MachineFault, shared_nursery
+from grader.machine import Machine
+from grader.nursery import MachineFault
 from grader.run import Run
-from grader.runner import Runner
 from grader.verdict import (
     FAIL,
     INCOMPLETE,
@@ -37,7 +35,6 @@ from grader.verdict import (
 # Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
 ITEMS = {"check": "right", "traffic": "cost", "compiled": "cost", "on_gpu": "speed", "throughput": "speed"}
 ONLY_ON_GPU = ("on_gpu", "throughput")
-SAMPLES_AT_FIRST = 2  # of a measured speed
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
 
@@ -107,16 +104,15 @@ class Grading:
 class Session:
     """A pytest plugin object that lives as long as the session."""
 
-    def __init__(self, config: pytest.Config, folders: list[Folder]) -> None:
+    def __init__(self, config: pytest.Config, folders: list[Folder], machine: Machine) -> None:
         self.config = config
         option = config.option
-        self.device = _device(option.device, option.target)
+        self.device = _with_torch(machine.device, option.device)
         self.replays = shared_replays(self.device) if isinstance(self.device, Device) else None
-        model = MODELS[option.target] if option.target else model_here(self.device)
         self.gradings = {
             folder.id: Grading(
                 folder,
-                Run(folder, option.submission, option.seed, model, sandbox.wanted(option.isolation), self.replays),
+                Run(folder, option.submission, option.seed, machine.model, machine.sandboxed, self.replays),
             )
             for folder in folders
         }
@@ -124,11 +120,6 @@ class Session:
             folder.id: hidden.read_cases(Path(option.hidden), folder) for folder in folders if option.hidden
         }
         self._verdicts: dict[str, Verdict] = {}
-        first = next((grading.run for grading in self.gradings.values() if grading.run.needs_child), None)
-        if first is not None:
-            _warm_up(first.interpreter)
-        if first is not None and self.replays is not None:
-            self.replays.warm_up()
 
     def _grading(self, item: pytest.Item) -> Grading:
         grading = self.gradings[Folder.containing(item.path).id]
@@ -164,14 +155,7 @@ class Session:
     # ---- pytest's hooks ---------------------------------------------------------------------------------------------
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        grading = self.gradings[Folder.containing(item.path).id]
-        grading.tests += 1
-        if not grading.run.needs_child:
-            return
-        if "compiled" in item.fixturenames or self.replays is not None:
-            _warm_up(grading.run.compiler)
-        if "throughput" in item.fixturenames and self.replays is not None:
-            self.replays.warm_up(SAMPLES_AT_FIRST)
+        self.gradings[Folder.containing(item.path).id].tests += 1
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -262,22 +246,12 @@ class Session:
         return self.config.pluginmanager.get_plugin("terminalreporter")
 
 
-def _device(wanted: str, target: str | None) -> Device | str:
-    """The GPU to judge on, or why there is none."""
-    if wanted == "cpu":
-        return "--device cpu"
-    found = device_here()
-    if isinstance(found, Device) and target and found.model.target != target:
-        found = f"kernels are compiled for {target}, and the GPU here is {found.model.target}"
+def _with_torch(device: Device | str, wanted: str) -> Device | str:
+    """Not a GPU that the driver knows and torch cannot use."""
+    found = device_here() if isinstance(device, Device) else device
     if wanted == "cuda" and not isinstance(found, Device):
         raise pytest.UsageError(f"--device cuda: {found}. Next: course doctor")
     return found
-
-
-def _warm_up(runner: Runner) -> None:
-    """Starts the process that interprets, or compiles: it imports torch and triton while pytest goes on."""
-    with contextlib.suppress(MachineFault):  # the first call tells
-        shared_nursery(runner.model, runner.sandboxed)
 
 
 def rubric_item(item: pytest.Item) -> str:

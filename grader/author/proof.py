@@ -49,7 +49,7 @@ def proofs_of(folder) -> list[Proof]:
     tests = folder.root / "tests"
     proofs = [
         Proof(folder.path, folder.learner_file, NOT_ATTEMPTED),
-        Proof(folder.path, folder.solution_file, PASS),
+        *(Proof(folder.path, path, PASS) for path in sorted(folder.solution_file.parent.glob("*.py"))),
     ]
     for path in sorted((tests / "accepted" / folder.id).glob("*.py")):
         proofs.append(Proof(folder.path, path, PASS, may_be_slow=True))

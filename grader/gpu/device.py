@@ -44,7 +44,17 @@ class Device:
 
 
 def device_here() -> Device | str:
-    """The first GPU that CUDA shows this process, asked without making a context; or why there is none, in words."""
+    """The first GPU that CUDA shows this process and torch can use; or why there is none, in words."""
+    import torch
+
+    device = driver_device()
+    if isinstance(device, Device) and torch.version.cuda is None:
+        return f"torch {torch.__version__} is built without CUDA (install torch's CUDA build)"
+    return device
+
+
+def driver_device() -> Device | str:
+    """As the driver tells it, without making a context and without torch."""
     try:
         from cuda.bindings import driver
     except ImportError:
@@ -58,11 +68,6 @@ def device_here() -> Device | str:
         nothing = error in (driver.CUresult.CUDA_SUCCESS, driver.CUresult.CUDA_ERROR_NO_DEVICE)
         return NO_GPU if nothing else f"the driver says {error.name}"
     handle = driver.cuDeviceGet(0)[1]
-
-    import torch
-
-    if torch.version.cuda is None:
-        return f"torch {torch.__version__} is built without CUDA (install torch's CUDA build)"
 
     def attribute(name: str) -> int:
         found = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")

@@ -11,13 +11,16 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from grader.exercise import Folder
 from grader.gpu.device import Device
 from grader.gpu.lock import gpu_held
-from grader.gpu.plan import Plan
 from grader.import_path import trusted_path
 from grader.protocol import LENGTHS, ProtocolError, TensorSpec, pack, unpack_header, unpack_lengths
+
+if TYPE_CHECKING:
+    from grader.gpu.plan import Plan
 
 START_LIMIT = 120.0  # seconds to import torch and make a context
 CHECK_LIMIT, DRAW_LIMIT, MEASURE_LIMIT = 20.0, 120.0, 60.0

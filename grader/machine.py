@@ -1,0 +1,61 @@
+"""What judges here: the GPU if there is one, what to compile for, how a submission is shut in. Imports no torch.
+
+The processes that a run needs import torch for seconds. They are started before this process does the same, so that
+all of them do it side by side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from grader import sandbox
+from grader.exercise import Folder, stub_text
+from grader.gpu.device import Device, driver_device, model_here
+from grader.gpu.models import MODELS
+from grader.gpu.replayer import shared_replays
+from grader.nursery import MachineFault, shared_nursery
+from grader.protocol import GpuModel
+
+SAMPLES_AT_FIRST = 2  # of a measured speed: so many processes are started ahead
+
+
+@dataclass(frozen=True)
+class Machine:
+    device: Device | str  # or why there is none
+    model: GpuModel
+    sandboxed: bool
+
+
+def machine_for(option) -> Machine:
+    """From pytest's options. Raises pytest.UsageError where --device cuda cannot be had."""
+    device: Device | str = "--device cpu" if option.device == "cpu" else driver_device()
+    if isinstance(device, Device) and option.target and device.model.target != option.target:
+        device = f"kernels are compiled for {option.target}, and the GPU here is {device.model.target}"
+    if option.device == "cuda" and not isinstance(device, Device):
+        raise pytest.UsageError(f"--device cuda: {device}. Next: course doctor")
+    model = MODELS[option.target] if option.target else model_here(device)
+    return Machine(device, model, sandbox.wanted(option.isolation))
+
+
+def warm_up(machine: Machine, folders: list[Folder], submission: str | None) -> None:
+    """Starts what a run will need, if there is a submission that may have to be run."""
+    if not any(_may_run(folder, submission) for folder in folders):
+        return
+    with contextlib.suppress(MachineFault):  # the first call tells
+        for model in (None, machine.model):
+            shared_nursery(model, machine.sandboxed)
+    if isinstance(machine.device, Device):
+        shared_replays(machine.device).warm_up(SAMPLES_AT_FIRST)
+
+
+def _may_run(folder: Folder, submission: str | None) -> bool:
+    """Not the stub as it was given."""
+    path: Path = folder.submission_file(submission)
+    try:
+        return path.read_text(encoding="utf-8") != stub_text(folder.solution_file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return path.exists()
