@@ -34,6 +34,7 @@ from grader.classroom.outputs import item_outputs, report_outputs
 from grader.classroom.results import Results, Text
 from grader.classroom.rubric import Item, items_of
 from grader.exercise import STUB, Folder
+from grader.gpu.models import gpu_here
 from grader.sandbox import AUTO
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -139,7 +140,8 @@ class PutInVerdict(NbGraderPreprocessor):
         here = Path(self.parent.parent.coursedir.root)
         wanted = Text(Folder(Path(self.course, "exercises", exercise)), text, hidden_cases(here))
         results = Results(here / "results")
-        if self.judge_missing and results.is_missing(wanted):
+        if self.judge_missing and results.is_missing(wanted, bool(gpu_here())):
+            results.folder.mkdir(exist_ok=True)
             results.store(wanted, judge(wanted, self.isolation))
         return results.find(wanted) or {"fault": "there is no result yet", "tests": []}
 

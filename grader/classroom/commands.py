@@ -10,6 +10,8 @@ import click
 from grader.choice import chosen
 from grader.sandbox import AUTO, LEVELS
 
+EVERYONE = "*"  # what --regrade without a name stands for
+
 
 @click.command(short_help="a class's folder for nbgrader: notebooks, configuration")
 @click.argument("exercises", nargs=-1, metavar="[NN]...")
@@ -22,7 +24,7 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None) -> 
     Example:  course notebooks --out ~/triton-2027 01 03
               course notebooks --out ~/triton-2027 --assignment week1 01 02
     """
-    _needs_nbgrader()
+    _needs_extra()
     from grader.classroom.course_folder import write
     from grader.classroom.rubric import RubricError
 
@@ -36,18 +38,25 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None) -> 
         raise click.ClickException(f"{error.filename or out}: {error.strerror}") from None
 
 
-@click.command(short_help="judges what a class handed in, and fills nbgrader's gradebook")
-@click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")
+@click.command(short_help="judges what a class handed in; fills nbgrader's gradebook, or a folder of results")
+@click.argument("what", nargs=-1, metavar="[ASSIGNMENT]... | SUBMISSIONS")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="RESULTS",
+              help="judge a folder of submissions without nbgrader; results, tables and a report go here")  # fmt: skip
+@click.option("--only", "only", multiple=True, metavar="NN", help="with --out: only this exercise (repeatable)")
 @click.option("--from", "sources", multiple=True, type=click.Path(path_type=Path, exists=True), metavar="PATH",
               help="a zip or folder of a learning platform, taken into submitted/ first")  # fmt: skip
 @click.option("--student", "students", multiple=True, metavar="ID", help="only this student (repeatable)")
-@click.option("--regrade", is_flag=True, help="judge again, with new data, what has a result")
+@click.option("--regrade", is_flag=False, flag_value=EVERYONE, multiple=True, metavar="[STUDENT]",
+              help="judge again, with new data, what has a result: this student's, or all that is chosen")  # fmt: skip
 @click.option("--isolation", type=click.Choice(LEVELS), default=AUTO, show_default=True,
               help="process limits; bubblewrap where there is one; bubblewrap or nothing")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True,
-              help="hand-ins judged side by side")  # fmt: skip
-def grade(assignments, sources, students, regrade, isolation, jobs) -> None:
+              help="hand-ins judged side by side on this machine, spread over its GPUs")  # fmt: skip
+@click.option("--scheduler", default="", metavar="ADDRESS", help="judge on the workers of this Dask scheduler instead")
+@click.option("--db", default="", metavar="URL", help="nbgrader's gradebook, if not that of nbgrader_config.py")
+def grade(what, out, only, sources, students, regrade, isolation, jobs, scheduler, db) -> None:
     """Judges the hand-ins of a class and puts the verdicts into nbgrader's gradebook. Run it in the class's folder.
+    With --out: judges a folder of submissions, STUDENT/softmax.py or the like, and writes the results there.
 
     What has a result already is not judged again; a run that was stopped goes on where it was.
 
@@ -55,18 +64,20 @@ def grade(assignments, sources, students, regrade, isolation, jobs) -> None:
     Example:  course grade
               course grade 03_softmax --student ada
               course grade --from moodle.zip
+              course grade submissions/ --out results/ --only 03
     """
-    _needs_nbgrader()
-    from grader.classroom.grading import Choice, GradingError, grade_class
+    _needs_extra()
+    from grader.classroom.batch import GradingError, How, Students
 
-    if not Path("nbgrader_config.py").exists():
-        raise click.ClickException(
-            f"{Path.cwd()} has no nbgrader_config.py. Next: cd into the class's folder, the one that course notebooks "
-            "made with --out."
-        )
-    choice = Choice(assignments, students, sources, regrade, isolation, jobs)
+    again = Students(tuple(name for name in regrade if name != EVERYONE), everyone=EVERYONE in regrade)
+    how = How(isolation, jobs, scheduler)
     try:
-        raise SystemExit(grade_class(choice, click.echo))
+        if out is not None:
+            _refuse_with_out({"--from": sources, "--student": students, "--db": db})
+            raise SystemExit(_grade_folder(what, out, only, again, how))
+        if only:
+            raise click.UsageError("--only belongs to --out; here, name the assignments: course grade 03_softmax")
+        raise SystemExit(_grade_class(what, sources, students, again, how, db))
     except GradingError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
@@ -78,10 +89,41 @@ def grade(assignments, sources, students, regrade, isolation, jobs) -> None:
         raise click.ClickException("Stopped. What was judged is kept; the same command goes on from there.") from None
 
 
-def _needs_nbgrader() -> None:
+def _grade_class(assignments, sources, students, again, how, db) -> int:
+    from grader.classroom.grading import Choice, grade_class
+
+    if not Path("nbgrader_config.py").exists():
+        folder = next((name for name in assignments if Path(name).is_dir()), "")
+        form = f" To judge {folder} as a folder of submissions, say where to: --out RESULTS." if folder else ""
+        raise click.ClickException(
+            f"{Path.cwd()} has no nbgrader_config.py. Next: cd into the class's folder, the one that course notebooks "
+            f"made with --out.{form}"
+        )
+    return grade_class(Choice(assignments, students, sources, again, how, db), click.echo)
+
+
+def _grade_folder(what, out, only, again, how) -> int:
+    from grader.classroom.folder_grading import FolderChoice, grade_folder
+
+    if len(what) != 1:
+        raise click.UsageError("--out wants one folder of submissions: course grade SUBMISSIONS --out RESULTS")
+    source = Path(what[0])
+    if not source.exists():
+        raise click.ClickException(f"{source} is not there: a folder of submissions was expected, or a zip of one.")
+    chosen_ones = tuple(chosen(only)) if only else ()
+    return grade_folder(FolderChoice(source, out, tuple(chosen(())), chosen_ones, again, how), click.echo)
+
+
+def _refuse_with_out(given: dict[str, object]) -> None:
+    for option, value in given.items():
+        if value:
+            raise click.UsageError(f"{option} belongs to a class's folder for nbgrader; with --out it has no meaning.")
+
+
+def _needs_extra() -> None:
     try:
+        import distributed  # noqa: F401
         import nbgrader  # noqa: F401
-        import pebble  # noqa: F401
     except ImportError as error:
         raise click.ClickException(
             f'{error.name} is missing: python -m pip install -e ".[classroom]" in the course\'s folder'

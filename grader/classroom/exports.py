@@ -12,9 +12,7 @@ nbgrader's --to, --assignment and --student work with all of them.
 
 from __future__ import annotations
 
-import csv
 import json
-import xml.etree.ElementTree as xml
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,14 +22,13 @@ from nbgrader.api import MissingEntry
 from nbgrader.plugins import ExportPlugin
 
 from grader.classroom.bridge import hidden_cases
+from grader.classroom.graded import GRADED, MISSING, NOT_GRADED, PARTLY
 from grader.classroom.handin import solution_text
+from grader.classroom.per_test import gradescope_tests, junit_suite, junit_text
 from grader.classroom.results import Results, Text
-from grader.classroom.rubric import is_decided
+from grader.classroom.tables import csv_of
 from grader.exercise import Folder
 from grader.files import write_whole
-from grader.verdict import FAIL, PASS
-
-GRADED, PARTLY, NOT_GRADED, MISSING = "graded", "partly graded", "not graded", "missing"
 
 
 @dataclass
@@ -118,13 +115,8 @@ class Table(Exporter):
 
     def export(self, gradebook) -> None:
         path = Path(self.to or f"{type(self).__name__.lower()}.csv")
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, quoting=csv.QUOTE_NONNUMERIC).writerows(self._safe(row) for row in self.rows(gradebook))
+        path.write_text(csv_of(self.rows(gradebook)), encoding="utf-8", newline="")
         self.log.info("%s is written", path)
-
-    def _safe(self, row: list) -> list:
-        texts = (cell if not isinstance(cell, str) else _no_formula(cell) for cell in row)
-        return ["" if cell is None else cell for cell in texts]
 
     def rows(self, gradebook) -> Iterator[list]:
         raise NotImplementedError
@@ -187,7 +179,8 @@ class Gradescope(Exporter):
     def export(self, gradebook) -> None:
         root = Path(self.to or "gradescope")
         for each in self.everything(gradebook):
-            tests = [entry for facts in self.facts(each) for entry in _gradescope_tests(facts)]
+            results = [facts["result"] for facts in self.facts(each) if facts["result"]]
+            tests = [entry for result in results for entry in gradescope_tests(result)]
             if tests:
                 path = root / each.assignment.name / each.student.id / "results.json"
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -204,66 +197,18 @@ class JUnit(Exporter):
     def export(self, gradebook) -> None:
         root = Path(self.to or "junit")
         for each in self.everything(gradebook):
-            suites = xml.Element("testsuites")
-            for facts in self.facts(each):
-                if facts["result"]:
-                    suites.append(_suite(facts["result"]))
-            if len(suites):
+            suites = [junit_suite(facts["result"]) for facts in self.facts(each) if facts["result"]]
+            if suites:
                 path = root / each.assignment.name / f"{each.student.id}.xml"
                 path.parent.mkdir(parents=True, exist_ok=True)
-                xml.indent(suites)
-                write_whole(path, xml.tostring(suites, encoding="unicode", xml_declaration=True) + "\n")
+                write_whole(path, junit_text(suites))
 
 
 def _is_scored(grade) -> bool:
     return grade.auto_score is not None or grade.manual_score is not None
 
 
-def _no_formula(text: str) -> str:
-    """A spreadsheet takes a text for a formula by its first character; names come from students."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
-
-
 def _notes(facts: dict) -> list[str]:
     fault = facts["result"]["fault"] if facts["result"] else ""
     texts = [*facts["notes"], facts["problem"], fault]
     return [f"{facts['name']}: {text}" for text in texts if text]
-
-
-def _gradescope_tests(facts: dict) -> Iterator[dict]:
-    for test in facts["result"]["tests"] if facts["result"] else []:
-        entry = {
-            "name": _title(test),
-            "max_score": test["points"],
-            "output": "" if test["hidden"] else test["message"],
-            "visibility": "after_published" if test["hidden"] else "visible",
-            "tags": [facts["result"]["exercise"], test["item"]],
-        }
-        if is_decided(test):
-            entry["score"] = test["points"] if test["outcome"] == PASS else 0
-            entry["status"] = "passed" if test["outcome"] == PASS else "failed"
-        yield entry
-
-
-def _suite(result: dict) -> xml.Element:
-    tests = result["tests"]
-    counts = {"tests": len(tests), "failures": sum(test["outcome"] == FAIL for test in tests)}
-    counts["skipped"] = sum(test["outcome"] not in (PASS, FAIL) for test in tests)
-    suite = xml.Element("testsuite", {"name": result["exercise"], **{k: str(v) for k, v in counts.items()}})
-    for test in tests:
-        case = xml.SubElement(suite, "testcase", {"name": _title(test), "classname": result["exercise"]})
-        message = "" if test["hidden"] else _printable(test["message"])
-        if test["outcome"] == FAIL:
-            xml.SubElement(case, "failure", {"message": message.partition("\n")[0]}).text = message
-        elif test["outcome"] != PASS:
-            xml.SubElement(case, "skipped", {"message": message or test["outcome"]})
-    return suite
-
-
-def _title(test: dict) -> str:
-    return _printable(test["name"] if test["hidden"] else test["name"].removeprefix("test_").replace("_", " "))
-
-
-def _printable(text: str) -> str:
-    """XML has no way to write control characters."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)

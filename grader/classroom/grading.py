@@ -9,33 +9,27 @@ import logging
 import os
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import click
 import nbformat
 from nbgrader.api import Gradebook
 from nbgrader.apps.baseapp import NbGrader
 from nbgrader.converters import Autograde, NbGraderException
 from nbgrader.utils import parse_utc
 
-from grader import sandbox
+from grader.classroom.batch import GradingError, How, Say, Students, check_isolation, judge_missing
 from grader.classroom.bridge import fingerprint, hidden_cases, out_of_step, read_released, released_notebooks
-from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, solution_text
+from grader.classroom.class_report import write_report
+from grader.classroom.graded import Graded
+from grader.classroom.handin import filled, placeholder, read_hand_in, solution_text
 from grader.classroom.intake import IntakeError, Person, take_in
-from grader.classroom.judging import judge_all
+from grader.classroom.patience import patiently
 from grader.classroom.results import Results, Text
-from grader.classroom.rubric import RubricError, is_decided, items_of, points_of
+from grader.classroom.rubric import RubricError, items_of, points_of
 from grader.exercise import Folder
 from grader.files import write_whole
 from grader.gpu.models import gpu_here
-
-Say = Callable[[str], None]
-
-
-class GradingError(Exception):
-    """Nothing can be graded; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -45,21 +39,17 @@ class Choice:
     assignments: tuple[str, ...] = ()
     students: tuple[str, ...] = ()
     sources: tuple[Path, ...] = ()
-    regrade: bool = False
-    isolation: str = sandbox.AUTO
-    jobs: int = 1
+    regrade: Students = Students()
+    how: How = How()
+    db: str = ""
 
 
-@dataclass
-class Entry:
-    """One student's hand-in for one exercise."""
+@dataclass(kw_only=True)
+class Entry(Graded):
+    """What nbgrader has to know beyond it."""
 
-    student: str
     assignment: str
-    name: str
-    hand_in: HandIn
     released: nbformat.NotebookNode
-    text: Text | None = None  # None where there is nothing to judge
 
 
 @dataclass
@@ -75,30 +65,32 @@ class Report:
 
 def grade_class(choice: Choice, say: Say) -> int:
     """0 when everything handed in is graded or waits for a GPU, 1 when something needs the instructor."""
-    if choice.isolation == sandbox.STRICT and sandbox.missing():
-        raise GradingError(f"--isolation strict: {sandbox.missing()}. Nothing was graded.")
-    app = _nbgrader()
+    check_isolation(choice.how)
+    app = _nbgrader(choice.db)
     coursedir, course = app.coursedir, Path(app.config.PutInVerdict.course)
     assignments = _assignments(coursedir, choice)
     for source in choice.sources:
         _take_in(source, coursedir, assignments, say)
-    entries = _entries(coursedir, course, assignments, choice)
+    entries = patiently(lambda: _entries(coursedir, course, assignments, choice), say)
     if not entries:
         raise GradingError(f"Nothing was handed in for {', '.join(assignments)}: {coursedir.submitted_directory}/ is "
                            "empty. Next: nbgrader collect, or course grade --from EXPORT.zip")  # fmt: skip
     _check_hidden_cases(entries)
     results = Results(Path(coursedir.root, "results"))
-    _judge(entries, results, choice, say)
+    judge_missing(entries, choice.regrade, results, choice.how, say)
+    for entry in entries:
+        entry.result = None if entry.text is None else results.find(entry.text)
     _hold_places(coursedir, entries)
-    failed = _into_gradebook(app, entries, results, choice, say)
-    return _tell(_report(entries, results, failed), choice, say)
+    failed = _into_gradebook(app, entries, say)
+    page = write_report(entries, course, Path(coursedir.root, "report.html"))
+    return _tell(_report(entries, failed), page, say)
 
 
-def _nbgrader() -> NbGrader:
+def _nbgrader(db: str) -> NbGrader:
     """nbgrader's application object: its configuration is read as any nbgrader command reads it."""
     app = NbGrader()
     app.log_level = logging.ERROR
-    app.initialize([])
+    app.initialize([f"--db={db}"] if db else [])
     if "PutInVerdict" not in app.config:
         raise GradingError(
             "nbgrader_config.py does not call grader.classroom.bridge.configure: course notebooks --out ."
@@ -160,9 +152,9 @@ def _entries_of(folder: Path, student: str, assignment: str, released: dict, cou
     made = []
     for name, notebook in released.items():
         hand_in = read_hand_in(folder, name, solution_text(notebook), tuple(released))
-        entry = Entry(student, assignment, name, hand_in, notebook)
+        exercise = Folder(course / "exercises" / notebook.metadata["course"]["exercise"])
+        entry = Entry(student=student, exercise=exercise.id, hand_in=hand_in, assignment=assignment, released=notebook)
         if hand_in.text is not None:
-            exercise = Folder(course / "exercises" / notebook.metadata["course"]["exercise"])
             entry.text = Text(exercise, solution_text(filled(notebook, hand_in.text)), hidden)
         made.append(entry)
     if any(entry.text is not None for entry in made):
@@ -179,23 +171,6 @@ def _check_hidden_cases(entries: list[Entry]) -> None:
         points_of([exercise for exercise, _ in given], next(iter(given))[1])
     except RubricError as error:
         raise GradingError(f"{error} Nothing was graded.") from None
-
-
-def _judge(entries: list[Entry], results: Results, choice: Choice, say: Say) -> None:
-    texts = {entry.text.key: entry.text for entry in entries if entry.text is not None}
-    missing = [text for text in texts.values() if choice.regrade or results.is_missing(text)]
-    say(f"{len(entries)} hand-ins, {len(texts)} different texts, {len(missing)} to judge; {_level(choice)}.")
-    if not missing:
-        return
-    with click.progressbar(length=len(missing), label="Judging", show_pos=True) as bar:
-        judge_all(missing, results, choice.isolation, choice.jobs, lambda text, result: bar.update(1))
-
-
-def _level(choice: Choice) -> str:
-    if sandbox.wanted(choice.isolation):
-        return "each in a sandbox of its own"
-    why = f": {sandbox.missing()}" if choice.isolation != sandbox.LIMITS else ""
-    return f"each with process limits only{why}"
 
 
 def _hold_places(coursedir, entries: list[Entry]) -> None:
@@ -226,12 +201,12 @@ class _Some(Autograde):
         return student_id in self.wanted and super().init_destination(assignment_id, student_id)
 
 
-def _into_gradebook(app: NbGrader, entries: list[Entry], results: Results, choice: Choice, say: Say) -> set[tuple]:
+def _into_gradebook(app: NbGrader, entries: list[Entry], say: Say) -> set[tuple]:
     """Runs nbgrader's autograde where a verdict is new; the (student, assignment) pairs it failed for."""
     coursedir = app.coursedir
     stale = defaultdict(set)
     for entry in entries:
-        if _is_stale(coursedir, entry, results):
+        if _is_stale(coursedir, entry):
             stale[entry.assignment].add(entry.student)
     app.config.PutInVerdict.judge_missing = False
     for assignment, students in stale.items():
@@ -249,14 +224,14 @@ def _into_gradebook(app: NbGrader, entries: list[Entry], results: Results, choic
             os.chdir(here)
     told = sum(map(len, stale.values()))
     say(f"{told} hand-ins entered into the gradebook, {_folders(entries) - told} unchanged.")
-    return {(e.student, e.assignment) for e in entries if _is_stale(coursedir, e, results)}
+    return {(e.student, e.assignment) for e in entries if _is_stale(coursedir, e)}
 
 
 def _folders(entries: list[Entry]) -> int:
     return len({(entry.student, entry.assignment) for entry in entries})
 
 
-def _is_stale(coursedir, entry: Entry, results: Results) -> bool:
+def _is_stale(coursedir, entry: Entry) -> bool:
     """Whether the autograded notebook is missing, half written or made from another verdict."""
     folder = coursedir.format_path(coursedir.autograded_directory, entry.student, entry.assignment)
     try:
@@ -264,32 +239,27 @@ def _is_stale(coursedir, entry: Entry, results: Results) -> bool:
         verdict = notebook.metadata["course"]["verdict"]
     except Exception:  # whatever a killed run may have left
         return True
-    now = fingerprint(entry.released, entry.hand_in.problem, entry.hand_in.notes, _result(entry, results))
+    now = fingerprint(entry.released, entry.hand_in.problem, entry.hand_in.notes, entry.result)
     return verdict != now
 
 
-def _result(entry: Entry, results: Results) -> dict | None:
-    return None if entry.text is None else results.find(entry.text)
-
-
-def _report(entries: list[Entry], results: Results, failed: set[tuple]) -> Report:
+def _report(entries: list[Entry], failed: set[tuple]) -> Report:
     report = Report()
     same = defaultdict(set)
     for entry in entries:
-        who, result = f"{entry.student}, {entry.assignment}/{entry.name}", _result(entry, results)
+        who, result = f"{entry.student}, {entry.assignment}/{entry.name}", entry.result
         report.notes += [f"{who}: {note}" for note in entry.hand_in.notes]
         if (entry.student, entry.assignment) in failed:
             report.faults.append(f"{who}: nbgrader could not enter it; its log is above")
         elif entry.hand_in.problem:
             report.problems.append(f"{who}: {entry.hand_in.problem}")
-        elif result is None or result["fault"]:
-            report.faults.append(f"{who}: {result['fault'] if result else 'there is no result'}")
+        elif entry.fault:
+            report.faults.append(f"{who}: {entry.fault}")
         elif difference := out_of_step(entry.released, items_of(result)):
             again = f"course notebooks --out ., then nbgrader generate_assignment --force {entry.assignment}"
             report.faults.append(f"{who}: {difference}. {again}")
-        elif not all(map(is_decided, result["tests"])):
-            reason = next(test["message"] for test in result["tests"] if not is_decided(test))
-            report.waiting.append(f"{who}: {reason}")
+        elif entry.open:
+            report.waiting.append(f"{who}: {entry.open[0]}")
         else:
             report.graded[entry.assignment] += 1
         if result and result.get("outcome") == "pass":
@@ -298,13 +268,14 @@ def _report(entries: list[Entry], results: Results, failed: set[tuple]) -> Repor
     return report
 
 
-def _tell(report: Report, choice: Choice, say: Say) -> int:
+def _tell(report: Report, page: Path, say: Say) -> int:
     for assignment, count in sorted(report.graded.items()):
         say(f"{assignment}: {count} graded.")
     _tell_list("To know", report.notes, say)
     _tell_list("Waiting for a machine that can judge it (points open, neither 0 nor full)", report.waiting, say)
     _tell_list("Not graded, for the student to mend; the feedback tells them", report.problems, say)
     _tell_list("Not graded, a fault here and not a student's", report.faults, say)
+    say(f"The class on one page: {page}")
     if report.faults:
         say("Next: mend the fault (course doctor), then run the same command: it judges what is missing.")
     elif report.waiting and not gpu_here():

@@ -13,6 +13,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from grader.classroom.derive import SOLUTION_CELL, magic_of
+from grader.classroom.patience import is_away
 from grader.submission import MOST_BYTES
 
 MOST_NOTEBOOK_BYTES = 64 << 20
@@ -39,21 +40,10 @@ def read_hand_in(folder: Path, name: str, stub: str, siblings: tuple[str, ...] =
     """
     found: dict[str, str] = {}
     problems, notes = [], []
-    for path, read in ((folder / f"{name}.ipynb", notebook_text), (folder / f"{name}.py", script_text)):
-        try:
-            if path.is_symlink():
-                raise Unreadable("is a link; hand in the file itself")
-            if not path.exists():
-                continue
-            if not path.is_file():
-                raise Unreadable("is not a file")
-            if is_placeholder(path):
-                continue
-            found[path.name] = read(path, notes)
-        except Unreadable as unreadable:
-            problems.append(f"{path.name} {unreadable}")
-        except OSError as error:
-            problems.append(f"{path.name} cannot be read ({error.strerror or type(error).__name__})")
+    for path in (folder / f"{name}.ipynb", folder / f"{name}.py"):
+        text = _text_of(path, notes, problems)
+        if text is not None:
+            found[path.name] = text
     if problems and not found:
         return HandIn(problem="; ".join(problems))
     if not found:
@@ -61,11 +51,44 @@ def read_hand_in(folder: Path, name: str, stub: str, siblings: tuple[str, ...] =
         there = f"; there is {', '.join(others[:5])}" if others else ""
         return HandIn(problem=f"{name}.ipynb or {name}.py was expected{there}", absent=not others)
     chosen = _chosen(folder, found, stub, notes)
-    text = found[chosen]
-    if len(text.encode()) > MOST_BYTES:
-        notes.append(f"{chosen} has {len(text)} characters; at most {MOST_BYTES} bytes are judged, so it was not.")
-        text = f"# This file had {len(text)} characters.\n"
-    return HandIn(text, notes=[*notes, *problems])
+    return HandIn(_of_a_size(chosen, found[chosen], notes), notes=[*notes, *problems])
+
+
+def read_file(path: Path) -> HandIn:
+    """The hand-in that this one file is."""
+    problems, notes = [], []
+    text = _text_of(path, notes, problems)
+    if text is None:
+        return HandIn(problem="; ".join(problems))
+    return HandIn(_of_a_size(path.name, text, notes), notes=notes)
+
+
+def _text_of(path: Path, notes: list[str], problems: list[str]) -> str | None:
+    """None where there is no such file, and, with a problem, where it cannot be read."""
+    try:
+        if path.is_symlink():
+            raise Unreadable("is a link; hand in the file itself")
+        if not path.exists():
+            return None
+        if not path.is_file():
+            raise Unreadable("is not a file")
+        if is_placeholder(path):
+            return None
+        return (notebook_text if path.suffix == ".ipynb" else script_text)(path, notes)
+    except Unreadable as unreadable:
+        problems.append(f"{path.name} {unreadable}")
+    except OSError as error:
+        if is_away(error):  # never the student's fault
+            raise
+        problems.append(f"{path.name} cannot be read ({error.strerror or type(error).__name__})")
+    return None
+
+
+def _of_a_size(name: str, text: str, notes: list[str]) -> str:
+    if len(text.encode()) <= MOST_BYTES:
+        return text
+    notes.append(f"{name} has {len(text)} characters; at most {MOST_BYTES} bytes are judged, so it was not.")
+    return f"# This file had {len(text)} characters.\n"
 
 
 def notebook_text(path: Path, notes: list[str]) -> str:

@@ -16,7 +16,6 @@ from pathlib import Path
 from grader.classroom.rubric import is_decided
 from grader.exercise import Folder
 from grader.files import write_whole
-from grader.gpu.models import gpu_here
 
 PACKAGE = Path(__file__).resolve().parent.parent
 # Rooms and files whose code decides no verdict.
@@ -47,9 +46,14 @@ class Text:
         return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:32]
 
     @property
+    def hidden_file(self) -> Path | None:
+        """The hidden cases of this exercise, if there are any."""
+        path = self.hidden / f"{self.exercise.id}.toml" if self.hidden else None
+        return path if path and path.exists() else None
+
+    @property
     def _files(self) -> list[Path | None]:
-        hidden = self.hidden / f"{self.exercise.id}.toml" if self.hidden else None
-        return [self.exercise.test_file, self.exercise.solution_file, hidden]
+        return [self.exercise.test_file, self.exercise.solution_file, self.hidden_file]
 
 
 @dataclass(frozen=True)
@@ -66,16 +70,16 @@ class Results:
         path = self.path(text)
         return _read(path) or _read(_fault_path(path))
 
-    def is_missing(self, text: Text) -> bool:
-        """Whether the text has to be judged: never was, met a fault, or waits for the GPU that is here now."""
+    def is_missing(self, text: Text, gpu: bool) -> bool:
+        """Whether the text has to be judged: never was, met a fault, or waits for a GPU, and there is one now."""
         result = _read(self.path(text))
         if result is None:
             return True
-        return not all(map(is_decided, result["tests"])) and bool(gpu_here())
+        return gpu and not all(map(is_decided, result["tests"]))
 
     def store(self, text: Text, result: dict) -> None:
         path = self.path(text)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)  # not its parents: where a share is away, nothing is written beneath it
         content = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
         if result["fault"]:
             if not path.exists():  # a result that waits for a GPU is better than the fault that met the next attempt
@@ -86,9 +90,9 @@ class Results:
         _fault_path(path).unlink(missing_ok=True)
 
 
-def faulty(text: Text, fault: str) -> dict:
+def faulty(exercise: str, fault: str) -> dict:
     """What stands for a result when the judge gave none."""
-    return {"exercise": text.exercise.id, "tests": [], "points": 0, "fault": fault, "report": "", "seed": None}
+    return {"exercise": exercise, "tests": [], "points": 0, "fault": fault, "report": "", "seed": None}
 
 
 def _read(path: Path) -> dict | None:

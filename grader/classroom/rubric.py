@@ -33,6 +33,7 @@ class Item:
 
     name: str
     reached: float = 0
+    judged: float = 0  # the points that `reached` is out of
     possible: float = 0
     open: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
@@ -54,10 +55,11 @@ def items_of(result: dict) -> dict[str, Item]:
         item.lines.append(line_of(test))
         if result["fault"]:
             item.open.append(result["fault"])
-        elif test["outcome"] == PASS:
-            item.reached += points
         elif not is_decided(test):
             item.open.append(test["message"] or test["outcome"])
+        else:
+            item.judged += points
+            item.reached += points if test["outcome"] == PASS else 0
     return {name: items[name] for name in TITLES if name in items}
 
 

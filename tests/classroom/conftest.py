@@ -8,7 +8,7 @@ import pytest
 
 from tests.classroom.instructor import Classroom
 
-EXTRA = ("ipykernel", "nbgrader", "pebble")
+EXTRA = ("ipykernel", "nbgrader", "distributed")
 collect_ignore_glob = [] if all(map(find_spec, EXTRA)) else ["*"]  # needs the extra classroom
 
 

@@ -1,0 +1,71 @@
+"""All texts of a class that need the judge: those without a result, those to be judged again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from grader import sandbox
+from grader.classroom.graded import Graded
+from grader.classroom.patience import patiently
+from grader.classroom.results import Results
+
+Say = Callable[[str], None]
+
+
+class GradingError(Exception):
+    """Nothing can be graded; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class How:
+    """How to judge: shut in how, how many side by side, and on which Dask scheduler's workers ("": on this machine)."""
+
+    isolation: str = sandbox.AUTO
+    jobs: int = 1
+    scheduler: str = ""
+
+
+@dataclass(frozen=True)
+class Students:
+    """Those that an option names; `everyone` where it names none."""
+
+    names: tuple[str, ...] = ()
+    everyone: bool = False
+
+    def __contains__(self, student: str) -> bool:
+        return self.everyone or student in self.names
+
+
+def check_isolation(how: How) -> None:
+    if how.isolation == sandbox.STRICT and not how.scheduler and sandbox.missing():
+        raise GradingError(f"--isolation strict: {sandbox.missing()}. Nothing was graded.")
+
+
+def judge_missing(graded: Sequence[Graded], students: Students, results: Results, how: How, say: Say) -> None:
+    """Judges each text that has no result, and those of `students` anew. Says what there is to do, and does it."""
+    from grader.classroom.engine import EngineError, Place, judge_all
+    from grader.classroom.live import View
+
+    texts = {one.text.key: one.text for one in graded if one.text is not None}
+    again = {one.text.key for one in graded if one.text is not None and one.student in students}
+    place = Place(how.scheduler, how.jobs)
+    try:
+        gpu = place.has_gpu()
+        missing = patiently(lambda: [t for key, t in texts.items() if key in again or results.is_missing(t, gpu)], say)
+        say(f"{len(graded)} hand-ins, {len(texts)} different texts, {len(missing)} to judge; {_level(how)}.")
+        if missing:
+            results.folder.mkdir(parents=True, exist_ok=True)
+            with View(len(missing), say) as view:
+                judge_all(missing, results, how.isolation, place, view)
+    except EngineError as error:
+        raise GradingError(str(error)) from None
+
+
+def _level(how: How) -> str:
+    if how.scheduler:
+        return f"by the workers of {how.scheduler}"
+    if sandbox.wanted(how.isolation):
+        return "each in a sandbox of its own"
+    why = f": {sandbox.missing()}" if how.isolation != sandbox.LIMITS else ""
+    return f"each with process limits only{why}"

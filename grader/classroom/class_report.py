@@ -1,0 +1,167 @@
+"""The page about a class: how it stands, what most of it got wrong, and what a person has to look at."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.classroom.graded import MISSING, NOT_GRADED, Graded
+from grader.classroom.similarity import Pair, near_identical
+from grader.exercise import Folder, stub_text
+from grader.files import write_whole
+from grader.verdict import FAIL, NOT_ATTEMPTED, PASS
+
+TEMPLATE = Path(__file__).with_name("templates") / "class_report.html"
+MOST_CAUSES, MOST_PAIRS, MOST_NAMES, MOST_BARS = 8, 40, 12, 25
+
+
+@dataclass
+class Cause:
+    """A mistake that several made: the judge's sentence about one of them stands for all."""
+
+    id: str
+    sentence: str
+    students: list[str]
+
+
+@dataclass
+class Bar:
+    """Of the distribution of points: how many reached `first` to `last`, and its height in percent."""
+
+    first: float
+    last: float
+    count: int
+    height: float
+
+    @property
+    def label(self) -> str:
+        return f"{self.first:g}" if self.first == self.last else f"{self.first:g} to {self.last:g}"
+
+
+@dataclass
+class Section:
+    """What the page says about one exercise."""
+
+    id: str
+    states: dict[str, int]  # of STATES, with the number of students
+    bars: list[Bar] = field(default_factory=list)
+    possible: float = 0
+    mean: float = 0
+    causes: list[Cause] = field(default_factory=list)
+    other_causes: int = 0
+    hard_tests: list[tuple[str, int, int]] = field(default_factory=list)  # name, failed, judged
+    same: list[list[str]] = field(default_factory=list)  # students with one text
+    pairs: list[Pair] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        return self.id.replace("_", " ", 1)
+
+    @property
+    def total(self) -> int:
+        return sum(self.states.values())
+
+
+PASSED, PARTLY_RIGHT, NOTHING_RIGHT, EMPTY = "passed", "partly right", "nothing right", "not attempted"
+STATES = (PASSED, PARTLY_RIGHT, NOTHING_RIGHT, EMPTY, NOT_GRADED, MISSING)
+
+
+def write_report(graded: list[Graded], course: Path, path: Path) -> Path:
+    import jinja2
+
+    exercises = sorted({one.exercise for one in graded})
+    sections = [_section(Folder(course / "exercises" / id), [one for one in graded if one.exercise == id])
+                for id in exercises]  # fmt: skip
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    page = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        sections=sections,
+        students=len({one.student for one in graded}),
+        submissions=sum(not one.hand_in.absent for one in graded),
+        faults=[one for one in graded if one.fault],
+        waiting=[one for one in graded if one.open and not one.fault],
+        problems=[one for one in graded if one.hand_in.problem and not one.hand_in.absent],
+        noted=[one for one in graded if one.hand_in.notes],
+        states=STATES,
+        most_names=MOST_NAMES,
+        when=datetime.now(UTC),
+    )
+    write_whole(path, page)
+    return path
+
+
+def _section(folder: Folder, graded: list[Graded]) -> Section:
+    counts = Counter(_state(one) for one in graded)
+    section = Section(folder.id, counts)
+    judged = [one for one in graded if one.result and not one.fault]
+    if judged:
+        section.possible = max(one.result["possible"] for one in judged)
+        section.mean = sum(one.result["points"] for one in judged) / len(judged)
+        section.bars = _bars([one.result["points"] for one in judged], section.possible)
+        section.causes, section.other_causes = _causes(judged)
+        section.hard_tests = _hard_tests(judged)
+        section.same, section.pairs = _alike(folder, judged)
+    return section
+
+
+def _state(one: Graded) -> str:
+    if one.hand_in.absent:
+        return MISSING
+    if one.text is None or one.fault:
+        return NOT_GRADED
+    if one.result["outcome"] == NOT_ATTEMPTED:
+        return EMPTY
+    if one.result["outcome"] == PASS:
+        return PASSED
+    return PARTLY_RIGHT if one.result["points"] else NOTHING_RIGHT
+
+
+def _bars(points: list[float], possible: float) -> list[Bar]:
+    """Few enough bars to read, the last one for full points alone."""
+    width = max(1, math.ceil(possible / MOST_BARS))
+    counts = Counter(int(reached // width) for reached in points if reached < possible)
+    full, most = sum(reached >= possible for reached in points), math.ceil(possible / width)
+    bars = [Bar(n * width, min((n + 1) * width, possible) - 1, counts[n], 0) for n in range(most)]
+    bars.append(Bar(possible, possible, full, 0))
+    highest = max(bar.count for bar in bars) or 1
+    for bar in bars:
+        bar.height, bar.last = 100 * bar.count / highest, max(bar.first, bar.last)
+    return bars
+
+
+def _causes(judged: list[Graded]) -> tuple[list[Cause], int]:
+    """The commonest diagnoses, and how many students have another one."""
+    groups: dict[str, list[Graded]] = defaultdict(list)
+    for one in judged:
+        if one.result["outcome"] == FAIL:
+            groups[one.result["cause"]].append(one)
+    ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    causes = [Cause(id, _sentence(group), [one.student for one in group]) for id, group in ordered]
+    return causes[:MOST_CAUSES], sum(len(cause.students) for cause in causes[MOST_CAUSES:])
+
+
+def _sentence(group: list[Graded]) -> str:
+    """The first sentence that most of them got; numbers differ between them."""
+    firsts = Counter(one.result["message"].partition("\n")[0] for one in group)
+    return max(sorted(firsts), key=firsts.__getitem__)
+
+
+def _hard_tests(judged: list[Graded]) -> list[tuple[str, int, int]]:
+    tests = [test for one in judged for test in one.result["tests"] if test["outcome"] in (PASS, FAIL)]
+    failed = Counter(test["name"] for test in tests if test["outcome"] == FAIL)
+    total = Counter(test["name"] for test in tests)
+    return [(name.removeprefix("test_").replace("_", " "), count, total[name]) for name, count in failed.most_common(8)]
+
+
+def _alike(folder: Folder, judged: list[Graded]) -> tuple[list[list[str]], list[Pair]]:
+    """Students with the same text to the letter; pairs of different texts that are nearly the same."""
+    worked = [one for one in judged if one.result["outcome"] != NOT_ATTEMPTED]
+    students: dict[str, list[str]] = defaultdict(list)
+    for one in worked:
+        students[one.text.key].append(one.student)
+    same = [group for group in students.values() if len(group) > 1]
+    solution = folder.solution_file.read_text(encoding="utf-8")
+    works = {one.student: one.text.text for one in worked if students[one.text.key][0] == one.student}
+    return same, near_identical(works, stub_text(solution), solution)[:MOST_PAIRS]

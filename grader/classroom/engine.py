@@ -1,0 +1,218 @@
+"""Many texts judged side by side by Dask: on this machine, or on the cluster that a scheduler's address leads to.
+
+Dask decides what runs where, and gives the work of a worker that died to another. What is left to do here: texts that
+met a fault or a noisy GPU are submitted again, at the end of the queue; and when the scheduler is gone, what has no
+result yet is submitted to the one that comes in its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from queue import Empty, SimpleQueue
+from uuid import uuid4
+
+from distributed import Client, Future, LocalCluster
+from distributed.comm import CommClosedError
+
+from grader.classroom import gpus
+from grader.classroom.judges import Judges, judge_there
+from grader.classroom.live import View
+from grader.classroom.patience import patiently
+from grader.classroom.results import Results, Text, faulty
+from grader.classroom.rubric import is_decided
+from grader.classroom.warm_judge import request_of
+
+ATTEMPTS = 3  # at a text that meets a fault of the machine, or a GPU that is too noisy
+CONNECT_SECONDS = 30
+MOST_ABSENT = 900  # seconds without a scheduler, once there was one
+GPU = "GPU"  # the resource that a Dask worker with a GPU announces
+
+
+class EngineError(Exception):
+    """Nothing can be judged there; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where texts are judged. `scheduler`: a Dask scheduler's address; "" for this machine, `jobs` at a time."""
+
+    scheduler: str = ""
+    jobs: int = 1
+
+    def has_gpu(self) -> bool:
+        if not self.scheduler:
+            return bool(gpus.identifiers())
+        with _connected(self) as client:
+            return _has_gpu(client)
+
+
+@dataclass
+class Work:
+    text: Text
+    attempts: int = 0
+    best: dict = field(default_factory=dict)  # the result with the fewest open tests
+
+
+def judge_all(texts: list[Text], results: Results, level: str, place: Place, view: View) -> None:
+    """Judges and stores each text, until none is left; `view` hears of each as it is done."""
+    run = _Run({text.key: Work(text) for text in texts}, results, level, view)
+    lost = -math.inf  # when there was a scheduler last
+    while run.left:
+        try:
+            with _connected(place) as client:
+                lost = math.inf
+                run.on(client, [] if place.scheduler else gpus.identifiers())
+        except (EngineError, CommClosedError, TimeoutError):
+            lost = min(lost, time.monotonic())
+            if time.monotonic() - lost > MOST_ABSENT or not place.scheduler:
+                raise
+        if run.left and place.scheduler:
+            view.note(f"The scheduler at {place.scheduler} is gone. Waiting for it; what was judged is kept.")
+            time.sleep(2)
+
+
+class _Run:
+    """What is still to do. `left` loses a text only once its result is stored."""
+
+    def __init__(self, left: dict[str, Work], results: Results, level: str, view: View) -> None:
+        self.left, self.results, self.level, self.view = left, results, level, view
+
+    def on(self, client: Client, pins: list[str]) -> None:
+        """Submits all that is left and takes what comes back; returns early when the scheduler is lost."""
+        self._client, self._name = client, f"judges-{uuid4().hex}"
+        self._done: SimpleQueue[Future] = SimpleQueue()
+        self._running: dict[Future, Work] = {}
+        self._wants_gpu = _has_gpu(client)
+        self.view.dashboard = _dashboard(client)
+        with _judges(client, self._name, pins):
+            for work in list(self.left.values()):
+                self._submit(work)
+            while self._running:
+                try:
+                    self._take(self._done.get(timeout=1))
+                except Empty:
+                    self.view.tick(_workers(client))
+
+    def _submit(self, work: Work) -> None:
+        future = self._client.submit(
+            judge_there, self._name, request_of(work.text, self.level), pure=False,
+            key=f"{work.text.exercise.id}-{uuid4().hex}", resources={GPU: 1} if self._wants_gpu else None,
+        )  # fmt: skip
+        self._running[future] = work
+        future.add_done_callback(self._done.put)
+
+    def _take(self, future: Future) -> None:
+        work = self._running.pop(future, None)
+        if work is None or future.status in ("cancelled", "lost"):
+            return  # the scheduler is gone: the text stays among what is left
+        result = _result_of(future, work.text)
+        work.attempts += 1
+        if not work.best or _open_tests(result) <= _open_tests(work.best):
+            work.best = result
+        again = bool(result["fault"]) or (self._wants_gpu and bool(_open_tests(result)))
+        if again and work.attempts < ATTEMPTS:
+            self._submit(work)
+            return
+        patiently(lambda: self.results.store(work.text, work.best), self.view.note)
+        del self.left[work.text.key]
+        self.view.judged(work.best)
+
+
+def _result_of(future: Future, text: Text) -> dict:
+    error = future.exception()
+    if error is None:
+        return future.result()
+    return faulty(text.exercise.id, f"its worker failed: {type(error).__name__}: {str(error)[:200]}")
+
+
+def _open_tests(result: dict) -> float:
+    """How many tests of a result are not decided."""
+    return float("inf") if result["fault"] else sum(not is_decided(test) for test in result["tests"])
+
+
+@contextlib.contextmanager
+def _connected(place: Place) -> Iterator[Client]:
+    if not place.scheduler:
+        with _own_cluster(place.jobs) as cluster, Client(cluster) as client:
+            yield client
+        return
+    try:
+        client = Client(place.scheduler, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise EngineError(
+            f"No Dask scheduler answers at {place.scheduler} ({type(error).__name__}). Next: dask scheduler, there."
+        ) from None
+    with _quiet(), client:
+        yield client
+
+
+@contextlib.contextmanager
+def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
+    """One worker per GPU, each with its share of the jobs, or one worker for all. Their threads only wait for judges,
+    which are processes; so the workers live in this process, and nothing listens to other machines."""
+    pins = gpus.identifiers()
+    threads = max(1, jobs // len(pins)) if pins else jobs
+    cluster = LocalCluster(
+        n_workers=len(pins) or 1, threads_per_worker=threads, processes=False, memory_limit=0,
+        resources={GPU: threads} if pins else {}, silence_logs=logging.CRITICAL,
+        dashboard_address="127.0.0.1:0", worker_dashboard_address="127.0.0.1:0",
+    )  # fmt: skip
+    with cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def _judges(client: Client, name: str, pins: list[str]) -> Iterator[None]:
+    """The workers' judges, also those of workers that come later; they end with the block."""
+    try:
+        client.register_plugin(Judges(name, pins), name=name)
+    except ImportError as error:
+        raise EngineError(
+            f"The workers at {client.scheduler.address} cannot import the course ({error}). Next: pip install -e "
+            '".[cluster]" there, in a copy of the same course.'
+        ) from None
+    try:
+        yield
+    finally:
+        with contextlib.suppress(Exception):  # the scheduler may be gone, and its workers with it
+            client.unregister_worker_plugin(name)
+
+
+def _dashboard(client: Client) -> str:
+    """The address of Dask's own view; "" where its extra is not installed."""
+    if not find_spec("bokeh"):
+        return ""
+    if client.cluster is None:
+        return client.dashboard_link
+    return f"http://127.0.0.1:{client.cluster.scheduler.services['dashboard'].port}/status"
+
+
+def _workers(client: Client) -> int:
+    return len(_told(client))
+
+
+def _has_gpu(client: Client) -> bool:
+    return any(worker["resources"].get(GPU) for worker in _told(client).values())
+
+
+def _told(client: Client) -> dict[str, dict]:
+    """What the scheduler last told of its workers."""
+    return client.scheduler_info(n_workers=-1)["workers"]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask's own log repeats what is said here in a sentence."""
+    log = logging.getLogger("distributed")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)

@@ -1,0 +1,116 @@
+"""`course grade SUBMISSIONS --out RESULTS`: a folder of submissions judged without nbgrader's gradebook.
+
+Each step looks at what is there and does only what is missing; a run may be killed anywhere and started again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.classroom.batch import GradingError, How, Say, Students, check_isolation, judge_missing
+from grader.classroom.class_report import write_report
+from grader.classroom.folder_output import write_output
+from grader.classroom.graded import GRADED, MISSING, NOT_GRADED, PARTLY, Graded
+from grader.classroom.intake import IntakeError, take_in
+from grader.classroom.patience import patiently
+from grader.classroom.results import Results
+from grader.classroom.submissions import Submissions, read_submissions
+from grader.exercise import Folder
+
+MOST_SHOWN = 20  # lines of one kind; the rest is in the table
+
+
+@dataclass(frozen=True)
+class FolderChoice:
+    """What the command line asks for. `only`: exercises to judge, all if empty."""
+
+    source: Path
+    out: Path
+    exercises: tuple[Folder, ...]
+    only: tuple[Folder, ...] = ()
+    regrade: Students = Students()
+    how: How = How()
+
+
+def grade_folder(choice: FolderChoice, say: Say) -> int:
+    """0 when everything handed in is judged or waits for a GPU, 1 when something needs the instructor."""
+    check_isolation(choice.how)
+    choice.out.mkdir(mode=0o700, parents=True, exist_ok=True)  # it will hold grades
+    found = patiently(lambda: _read(choice), say)
+    for line in found.ignored[:MOST_SHOWN]:
+        say(f"Ignored, for it names no student and exercise: {line}")
+    _check(found, choice)
+    results = Results(choice.out / "texts")
+    wanted = {folder.id for folder in choice.only or choice.exercises}
+    there = [one for one in found.all if not one.hand_in.absent and one.exercise in wanted]
+    judge_missing(there, choice.regrade, results, choice.how, say)
+    graded = _with_results(found, results)
+    patiently(lambda: write_output(graded, choice.out), say)
+    page = patiently(lambda: write_report(graded, choice.exercises[0].root, choice.out / "report.html"), say)
+    return _tell([one for one in graded if one.exercise in wanted], page, say)
+
+
+def _read(choice: FolderChoice) -> Submissions:
+    source = choice.source
+    if source.is_file():
+        source = choice.out / "submitted"
+        try:
+            take_in(choice.source, source, {folder.id: [folder.name] for folder in choice.exercises}, [])
+        except IntakeError as error:
+            raise GradingError(str(error)) from None
+        source.mkdir(exist_ok=True)
+    only = choice.only[0] if len(choice.only) == 1 else None
+    return read_submissions(source, list(choice.exercises), only, without=choice.out)
+
+
+def _check(found: Submissions, choice: FolderChoice) -> None:
+    if all(one.hand_in.absent for one in found.all):
+        name = (choice.only or choice.exercises)[0].name
+        raise GradingError(
+            f"{choice.source} holds no submission: STUDENT/{name}.py or STUDENT_{name}.py was expected, a .py file or "
+            "a notebook. If the files are called STUDENT.py, say which exercise they are for with --only NN."
+        )
+    for student in choice.regrade.names:
+        if student not in found.students:
+            raise GradingError(f"--regrade: {choice.source} has nothing of a student {student!r}.")
+
+
+def _with_results(found: Submissions, results: Results) -> list[Graded]:
+    """Everyone's work on the exercises that anyone handed in."""
+    handed_in = {one.exercise for one in found.all if not one.hand_in.absent}
+    graded = [one for one in found.all if one.exercise in handed_in]
+    for one in graded:
+        one.result = results.find(one.text) if one.text else None
+    return graded
+
+
+def _tell(graded: list[Graded], page: Path, say: Say) -> int:
+    for exercise in sorted({one.exercise for one in graded}):
+        counts = Counter(one.status for one in graded if one.exercise == exercise)
+        told = ", ".join(
+            f"{counts[status]} {status}" for status in (GRADED, PARTLY, NOT_GRADED, MISSING) if counts[status]
+        )
+        say(f"{exercise}: {told}.")
+    waiting = [one for one in graded if one.status == PARTLY]
+    problems = [one for one in graded if one.hand_in.problem and one.status == NOT_GRADED]
+    faults = [one for one in graded if one.fault]
+    _tell_list("Waiting for a machine that can judge it (points open, neither 0 nor full)", waiting, say)
+    _tell_list("Not graded, for the student to mend", problems, say)
+    _tell_list("Not graded, a fault here and not a student's", faults, say)
+    say(f"{page.parent}/: summary.csv, items.csv, students/, exports/")
+    if faults:
+        say("Next: mend the fault (course doctor), then run the same command: it judges what is missing.")
+        return 1
+    say(f"Next: open {page.resolve().as_uri()}")
+    return 0
+
+
+def _tell_list(title: str, graded: list[Graded], say: Say) -> None:
+    if graded:
+        say(f"{title}:")
+    for one in graded[:MOST_SHOWN]:
+        say(f"  {one.student}, {one.exercise}: {one.note}")
+    if len(graded) > MOST_SHOWN:
+        say(f"  and {len(graded) - MOST_SHOWN} more, in summary.csv")

@@ -1,0 +1,120 @@
+"""What `course grade SUBMISSIONS --out RESULTS` leaves for other programs: a JSON per submission, tables, exports.
+
+students/STUDENT/03_softmax.json     the judge's result, with the student and what is to be known
+summary.csv, items.csv               a row per student and exercise; a row per item of it
+exports/canvas.csv, moodle.csv       a row per student, a column per exercise
+exports/gradescope/, exports/junit/  a file per student and exercise
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.classroom.graded import GRADED, Graded
+from grader.classroom.per_test import gradescope_tests, junit_suite, junit_text
+from grader.classroom.rubric import Item, items_of
+from grader.classroom.tables import csv_of
+from grader.files import write_whole
+
+
+def write_output(graded: list[Graded], out: Path) -> None:
+    """Writes what differs from what is there, and removes the results of work that is not handed in any more."""
+    for one in graded:
+        _write(out / "students" / one.student / f"{one.exercise}.json", _result_text(one))
+        _write(out / "exports/gradescope" / one.student / one.exercise / "results.json", _gradescope_text(one))
+        _write(out / "exports/junit" / one.student / f"{one.exercise}.xml", _junit_text(one))
+    _write(out / "summary.csv", csv_of(_summary(graded)))
+    _write(out / "items.csv", csv_of(_items(graded)))
+    _write(out / "exports/canvas.csv", csv_of(_canvas(graded)))
+    _write(out / "exports/moodle.csv", csv_of(_moodle(graded)))
+
+
+def _write(path: Path, text: str) -> None:
+    """Nothing is written for ""."""
+    if not text:
+        path.unlink(missing_ok=True)
+    elif not path.exists() or path.read_bytes() != text.encode("utf-8", "surrogateescape"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text)
+
+
+def _result_text(one: Graded) -> str:
+    if one.hand_in.absent:
+        return ""
+    facts = {"student": one.student, "exercise": one.exercise, "status": one.status, "note": one.note}
+    text = f"texts/{one.exercise}/{one.text.key}.py" if one.text else None
+    return json.dumps({**facts, "text": text, **(one.result or {})}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _gradescope_text(one: Graded) -> str:
+    if not one.result or one.fault:
+        return ""
+    content: dict = {"output": one.note, "tests": list(gradescope_tests(one.result))}
+    if one.status == GRADED:
+        content["score"] = one.result["points"]
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _junit_text(one: Graded) -> str:
+    return junit_text([junit_suite(one.result)]) if one.result and not one.fault else ""
+
+
+def items(one: Graded) -> dict[str, Item]:
+    """None of a submission that has no result."""
+    return items_of(one.result) if one.result and not one.fault else {}
+
+
+def score(one: Graded) -> float | None:
+    """What counts; None unless all of it is graded."""
+    return one.result["points"] if one.status == GRADED else None
+
+
+def _summary(graded: list[Graded]) -> Iterator[list]:
+    yield ["student", "exercise", "status", "score", "max_score", "reached", "judged", "first_failure", "note"]
+    possible = _possible(graded)
+    for one in graded:
+        parts = items(one).values()
+        reached = sum(item.reached for item in parts) if parts else None
+        judged = sum(item.judged for item in parts) if parts else None
+        first = one.result["message"].partition("\n")[0] if parts else ""
+        points = [score(one), possible.get(one.exercise), reached, judged]
+        yield [one.student, one.exercise, one.status, *points, first, one.note]
+
+
+def _possible(graded: list[Graded]) -> dict[str, float]:
+    """The points of each exercise that was judged."""
+    return {one.exercise: one.result["possible"] for one in graded if items(one)}
+
+
+def _items(graded: list[Graded]) -> Iterator[list]:
+    yield ["student", "exercise", "item", "score", "max_score"]
+    for one in graded:
+        for item in items(one).values():
+            yield [one.student, one.exercise, item.name, item.score, item.possible]
+
+
+def _canvas(graded: list[Graded]) -> Iterator[list]:
+    """Canvas' gradebook import; the second row holds the points possible."""
+    exercises, scores = _by_student(graded)
+    possible = _possible(graded)
+    yield ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *exercises]
+    yield ["    Points Possible", "", "", "", "", *(possible.get(exercise) for exercise in exercises)]
+    for student, row in scores.items():
+        yield [student, "", student, student, "", *(row.get(exercise) for exercise in exercises)]
+
+
+def _moodle(graded: list[Graded]) -> Iterator[list]:
+    """Moodle's grade import: the student's folder is taken for the ID number."""
+    exercises, scores = _by_student(graded)
+    yield ["ID number", *exercises]
+    for student, row in scores.items():
+        yield [student, *(row.get(exercise) for exercise in exercises)]
+
+
+def _by_student(graded: list[Graded]) -> tuple[list[str], dict[str, dict[str, float | None]]]:
+    scores: dict[str, dict[str, float | None]] = {}
+    for one in graded:
+        scores.setdefault(one.student, {})[one.exercise] = score(one)
+    return sorted({one.exercise for one in graded}), scores

@@ -1,0 +1,55 @@
+"""One student's work on one exercise, and what became of it: what summaries and the report page are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.classroom.handin import HandIn
+from grader.classroom.results import Text
+from grader.classroom.rubric import is_decided
+
+GRADED, PARTLY, NOT_GRADED, MISSING = "graded", "partly graded", "not graded", "missing"
+
+
+@dataclass(kw_only=True)
+class Graded:
+    """`text` is None where there is nothing to judge; `result` where nothing is judged yet."""
+
+    student: str
+    exercise: str
+    hand_in: HandIn
+    text: Text | None = None
+    result: dict | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the exercise's file, without its ending."""
+        return self.exercise[3:]
+
+    @property
+    def fault(self) -> str:
+        """What the machine is to blame for."""
+        if self.text is None:
+            return ""
+        return (self.result["fault"] or "") if self.result else "there is no result"
+
+    @property
+    def open(self) -> list[str]:
+        """Why tests are not decided."""
+        tests = self.result["tests"] if self.result else []
+        return [test["message"] or test["outcome"] for test in tests if not is_decided(test)]
+
+    @property
+    def status(self) -> str:
+        if self.hand_in.absent:
+            return MISSING
+        if self.text is None or self.fault:
+            return NOT_GRADED
+        return PARTLY if self.open else GRADED
+
+    @property
+    def note(self) -> str:
+        """What is to be known about it, in one line."""
+        return "; ".join(
+            part for part in (*self.hand_in.notes, self.hand_in.problem, self.fault, *self.open[:1]) if part
+        )

@@ -1,0 +1,49 @@
+"""What a Dask worker has of ours: warm judges, one for each of its threads. Only plain data comes and goes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from queue import LifoQueue
+
+from distributed import Worker, WorkerPlugin, get_worker
+
+from grader.classroom.results import faulty
+from grader.classroom.warm_judge import WarmJudge
+
+
+class Judges(WorkerPlugin):
+    """Starts them with the worker, before any text is known, and ends them with it.
+
+    `gpus`: for workers numbered 0, 1, ... the one GPU that each may see; else those of its environment.
+    """
+
+    def __init__(self, name: str, gpus: list[str]) -> None:
+        self.name, self.gpus = name, gpus
+
+    def setup(self, worker: Worker) -> None:
+        gpu = self.gpus[worker.name] if self.gpus else ""
+        self._ending = False
+        self._judges = [WarmJudge(gpu) for _ in range(worker.state.nthreads)]
+        self._idle: LifoQueue[WarmJudge] = LifoQueue()
+        for judge in self._judges:
+            self._idle.put(judge)
+
+    def teardown(self, worker: Worker) -> None:
+        self._ending = True
+        with ThreadPoolExecutor(len(self._judges)) as side_by_side:
+            list(side_by_side.map(WarmJudge.end, self._judges))
+
+    def judge(self, request: dict) -> dict:
+        judge = self._idle.get()
+        try:
+            if self._ending:
+                return faulty(request["exercise"], "the worker ends")
+            return judge.judge(request)
+        finally:
+            self._idle.put(judge)
+
+
+def judge_there(judges: str, request: dict) -> dict:
+    """The task: runs on a worker. `judges` is the name of its plugin."""
+    plugin = get_worker().plugins.get(judges)
+    return plugin.judge(request) if plugin else faulty(request["exercise"], "the worker has no judges any more")

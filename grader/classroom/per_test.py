@@ -1,0 +1,57 @@
+"""A result for programs that show a line per test: Gradescope's results.json, JUnit's XML."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as xml
+from collections.abc import Iterator
+
+from grader.classroom.rubric import is_decided
+from grader.verdict import FAIL, PASS
+
+
+def gradescope_tests(result: dict) -> Iterator[dict]:
+    """The entries of "tests". What is not decided has no score there."""
+    for test in result["tests"]:
+        entry = {
+            "name": _title(test),
+            "max_score": test["points"],
+            "output": "" if test["hidden"] else test["message"],
+            "visibility": "after_published" if test["hidden"] else "visible",
+            "tags": [result["exercise"], test["item"]],
+        }
+        if is_decided(test):
+            entry["score"] = test["points"] if test["outcome"] == PASS else 0
+            entry["status"] = "passed" if test["outcome"] == PASS else "failed"
+        yield entry
+
+
+def junit_suite(result: dict) -> xml.Element:
+    """A suite per exercise, a case per test."""
+    tests = result["tests"]
+    counts = {"tests": len(tests), "failures": sum(test["outcome"] == FAIL for test in tests)}
+    counts["skipped"] = sum(test["outcome"] not in (PASS, FAIL) for test in tests)
+    suite = xml.Element("testsuite", {"name": result["exercise"], **{k: str(v) for k, v in counts.items()}})
+    for test in tests:
+        case = xml.SubElement(suite, "testcase", {"name": _title(test), "classname": result["exercise"]})
+        message = "" if test["hidden"] else _printable(test["message"])
+        if test["outcome"] == FAIL:
+            xml.SubElement(case, "failure", {"message": message.partition("\n")[0]}).text = message
+        elif test["outcome"] != PASS:
+            xml.SubElement(case, "skipped", {"message": message or test["outcome"]})
+    return suite
+
+
+def junit_text(suites: list[xml.Element]) -> str:
+    root = xml.Element("testsuites")
+    root.extend(suites)
+    xml.indent(root)
+    return xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _title(test: dict) -> str:
+    return _printable(test["name"] if test["hidden"] else test["name"].removeprefix("test_").replace("_", " "))
+
+
+def _printable(text: str) -> str:
+    """XML has no way to write control characters."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)

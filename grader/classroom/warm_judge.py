@@ -1,0 +1,170 @@
+"""A process that has everything imported and judges one text after another: `python -m grader.classroom.warm_judge`.
+
+A request is a line of JSON, and so is a result: nothing is pickled. The process never runs a submission; the child that
+pytest starts does, a fresh one for each text. Still it may die (out of memory) or hang: it is then replaced, and this
+one text has a fault of the machine. It leaves when its parent does, however that ended, and takes its children along.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from grader.classroom.results import Text, faulty
+from grader.exercise import Folder
+
+MOST_SECONDS = 600  # for one text: the judge's own limits are far below
+MOST_TEXTS = 200  # then a fresh process, so that nothing can pile up
+MOST_IDLE = 900  # seconds, if whoever asked was killed on another machine
+PATIENCE = 300  # seconds for the course's folder to come back
+OWN_COURSE = Path(__file__).resolve().parents[2]
+
+
+def request_of(text: Text, level: str) -> dict:
+    """What has to be known to judge a text, on any machine that has the same course."""
+    hidden = text.hidden_file.read_text(encoding="utf-8") if text.hidden_file else None
+    exercise = text.exercise
+    return {"exercise": exercise.id, "course": str(exercise.root), "text": text.text, "hidden": hidden,
+            "level": level, "key": text.key}  # fmt: skip
+
+
+class WarmJudge:
+    """The parent's end. `gpu`: the identifier of the only GPU that the process may see, "" for all there are."""
+
+    def __init__(self, gpu: str = "") -> None:
+        self.gpu = gpu
+        self._process: subprocess.Popen | None = None
+        self._start()
+
+    def judge(self, request: dict) -> dict:
+        """The judge's result; one with a fault if the process died or did not end in time."""
+        if self._process is None or self._process.poll() is not None or self._judged == MOST_TEXTS:
+            self.end()
+            self._start()
+        self._judged += 1
+        process, too_late = self._process, threading.Event()
+        clock = threading.Timer(MOST_SECONDS, lambda: (too_late.set(), self.end()))
+        clock.start()
+        try:
+            process.stdin.write(f"{json.dumps(request)}\n")
+            process.stdin.flush()
+            if answer := process.stdout.readline():
+                return json.loads(answer)
+            why = f"ended with status {process.wait(10)}{self._said()}"
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+            why = f"failed: {type(error).__name__}"
+        finally:
+            clock.cancel()
+        if too_late.is_set():
+            why = f"did not end within {MOST_SECONDS} s"
+        self.end()
+        return faulty(request["exercise"], f"the judge's process {why}")
+
+    def end(self) -> None:
+        """Ends the process and all that it has started. May be called again, and from another thread."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with contextlib.suppress(OSError):
+            process.stdin.close()  # its signal to leave
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _start(self) -> None:
+        path = os.pathsep.join(filter(None, [str(OWN_COURSE), os.environ.get("PYTHONPATH", "")]))
+        self._folder = tempfile.mkdtemp(prefix="course-")  # of all temporary files, removed by whoever is left
+        environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": self._folder, "NO_COLOR": "1", "COLUMNS": "100"}
+        if self.gpu:
+            environment["CUDA_VISIBLE_DEVICES"] = self.gpu
+        self._judged = 0
+        self._log = Path(self._folder, "log")
+        with self._log.open("w") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "grader.classroom.warm_judge"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, encoding="utf-8",
+                env=environment, start_new_session=True,  # Ctrl-C is for the command alone
+            )  # fmt: skip
+
+    def _said(self) -> str:
+        last = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+        return f" ({last[0][:200]})" if last else ""
+
+
+# ---- inside of the process ------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    from grader.classroom.judging import prepare
+
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what else is printed must not be taken for a result
+    requests: SimpleQueue[str] = SimpleQueue()
+    threading.Thread(target=_listen, args=[requests], daemon=True).start()
+    prepare()
+    while True:
+        try:
+            request = requests.get(timeout=MOST_IDLE)
+        except Empty:
+            _leave()
+        print(json.dumps(_answer(json.loads(request))), file=replies, flush=True)
+
+
+def _listen(requests: SimpleQueue[str]) -> None:
+    for line in sys.stdin:
+        requests.put(line)
+    _leave()  # the parent is done or gone; a submission that runs now must not run on
+
+
+def _leave() -> None:
+    from grader.child_process import abandon_children
+
+    abandon_children()
+    shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
+    os._exit(0)
+
+
+def _answer(request: dict) -> dict:
+    from grader.classroom.judging import judge
+
+    course = _course_of(request)
+    if course is None:
+        return faulty(request["exercise"], f"{request['course']} has not been there for {PATIENCE} s")
+    with tempfile.TemporaryDirectory(prefix="course-") as folder:
+        exercise, hidden = Folder(course / "exercises" / request["exercise"]), None
+        if request["hidden"] is not None:
+            hidden = Path(folder)
+            (hidden / f"{exercise.id}.toml").write_text(request["hidden"], encoding="utf-8")
+        text = Text(exercise, request["text"], hidden)
+        if text.key != request["key"]:
+            where = f"{os.uname().nodename}:{course}"
+            return faulty(exercise.id, f"course, torch or triton at {where} differ from those that the command sees")
+        return judge(text, request["level"])
+
+
+def _course_of(request: dict) -> Path | None:
+    """The course that was named, else this machine's own; waits while there is neither, as when a share is away."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        for course in (Path(request["course"]), OWN_COURSE):
+            if Folder(course / "exercises" / request["exercise"]).test_file.exists():
+                return course
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(1)
+
+
+if __name__ == "__main__":
+    main()
