@@ -27,9 +27,9 @@ from nbgrader.utils import is_grade
 from sqlalchemy.exc import SAWarning
 from traitlets import Bool, Unicode
 
-from grader.classroom.derive import CHECK_CELL
 from grader.classroom.handin import HandIn, filled, read_hand_in, solution_text
 from grader.classroom.judging import judge
+from grader.classroom.names import CHECK_CELL
 from grader.classroom.outputs import item_outputs, report_outputs
 from grader.classroom.results import Results, Text
 from grader.classroom.rubric import Item, items_of

@@ -21,7 +21,7 @@ c = get_config()  # noqa: F821
 
 c.CourseDirectory.course_id = "triton"
 c.Exchange.root = {exchange!r}  # students' nbgrader needs the same; on JupyterHub: its exchange
-
+{database}
 # Hand-ins are judged by the course's grader instead of being executed.
 configure(c, __file__, course={course!r})
 
@@ -59,8 +59,8 @@ The whole way, with what each command prints: classroom.md in the course, {cours
 """
 
 
-def write(out: Path, folders: list[Folder], assignment: str | None, say: Callable[[str], None]) -> None:
-    """Writes source notebooks; configuration and README only where there are none."""
+def write(out: Path, folders: list[Folder], assignment: str | None, db: str, say: Callable[[str], None]) -> None:
+    """Writes source notebooks; configuration and README only where there are none. `db`: "" for a file in `out`."""
     out.mkdir(mode=0o700, parents=True, exist_ok=True)  # it will hold solutions and grades
     points = points_of(folders, hidden_cases(out))
     for folder in folders:
@@ -69,17 +69,24 @@ def write(out: Path, folders: list[Folder], assignment: str | None, say: Callabl
         write_whole(path, nbformat.writes(notebook_of(folder, points[folder.id])) + "\n")
         worth = ", ".join(f"{item} {worth:g}" for item, worth in points[folder.id].items())
         say(f"{path}: {sum(points[folder.id].values()):g} points ({worth})")
-    _write_once(out, folders, assignment)
+    _write_once(out, folders, assignment, db)
+    config = out / "nbgrader_config.py"
+    if db and _database(db) not in config.read_text(encoding="utf-8"):
+        say(f"{config} was there already and is never overwritten. For the gradebook, add: {_database(db).strip()}")
     name = assignment or folders[0].id
     say(f"Next: cd {out} && nbgrader generate_assignment {name}")
 
 
-def _write_once(out: Path, folders: list[Folder], assignment: str | None) -> None:
+def _database(db: str) -> str:
+    return f"c.CourseDirectory.db_url = {db!r}\n" if db else ""
+
+
+def _write_once(out: Path, folders: list[Folder], assignment: str | None, db: str) -> None:
     exchange = out.parent / f"{out.name}_exchange"
     words = {"exchange": str(exchange), "course": str(folders[0].root)}
     config, readme = out / "nbgrader_config.py", out / "README.md"
     if not config.exists():
-        write_whole(config, CONFIG.format(**words))
+        write_whole(config, CONFIG.format(**words, database=_database(db)))
         exchange.mkdir(exist_ok=True)
         exchange.chmod(0o777)  # nbgrader: anyone may hand in
     if not readme.exists():

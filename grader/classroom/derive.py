@@ -10,11 +10,10 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from grader.author.stubs import CELL
+from grader.classroom.names import CHECK_CELL, magic_of
 from grader.classroom.rubric import HIDDEN, TITLES
 from grader.exercise import Folder
 
-SOLUTION_CELL = CELL["grade_id"]
-CHECK_CELL = "check"
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)#:]+)\)")
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:)[^)]+\)")
@@ -43,10 +42,6 @@ def notebook_of(folder: Folder, points: dict[str, float]) -> NotebookNode:
     for number, cell in enumerate(cells):
         cell["id"] = f"{folder.name}-{number}"  # nbformat's random ids would change the file at every run
     return new_notebook(cells=cells, metadata={"kernelspec": dict(KERNEL), "course": {"exercise": folder.id}})
-
-
-def magic_of(name: str) -> str:
-    return f"%%writefile {name}.py"
 
 
 def lesson_of(folder: Folder) -> str:

@@ -29,7 +29,7 @@ from grader.classroom.rubric import is_decided
 from grader.classroom.warm_judge import request_of
 
 ATTEMPTS = 3  # at a text that meets a fault of the machine, or a GPU that is too noisy
-CONNECT_SECONDS = 30
+CONNECT_SECONDS = 10
 MOST_ABSENT = 900  # seconds without a scheduler, once there was one
 GPU = "GPU"  # the resource that a Dask worker with a GPU announces
 
@@ -90,7 +90,7 @@ class _Run:
         self._running: dict[Future, Work] = {}
         self._wants_gpu = _has_gpu(client)
         self.view.dashboard = _dashboard(client)
-        with _judges(client, self._name, pins):
+        with _judges(client, Judges(self._name, self.level, pins)):
             for work in list(self.left.values()):
                 self._submit(work)
             while self._running:
@@ -168,10 +168,10 @@ def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
 
 
 @contextlib.contextmanager
-def _judges(client: Client, name: str, pins: list[str]) -> Iterator[None]:
+def _judges(client: Client, judges: Judges) -> Iterator[None]:
     """The workers' judges, also those of workers that come later; they end with the block."""
     try:
-        client.register_plugin(Judges(name, pins), name=name)
+        client.register_plugin(judges, name=judges.name)
     except ImportError as error:
         raise EngineError(
             f"The workers at {client.scheduler.address} cannot import the course ({error}). Next: pip install -e "
@@ -181,7 +181,7 @@ def _judges(client: Client, name: str, pins: list[str]) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(Exception):  # the scheduler may be gone, and its workers with it
-            client.unregister_worker_plugin(name)
+            client.unregister_worker_plugin(judges.name)
 
 
 def _dashboard(client: Client) -> str:

@@ -21,6 +21,7 @@ from nbgrader.utils import parse_utc
 from grader.classroom.batch import GradingError, How, Say, Students, check_isolation, judge_missing
 from grader.classroom.bridge import fingerprint, hidden_cases, out_of_step, read_released, released_notebooks
 from grader.classroom.class_report import write_report
+from grader.classroom.gradebook import GradebookError, check_answers
 from grader.classroom.graded import Graded
 from grader.classroom.handin import filled, placeholder, read_hand_in, solution_text
 from grader.classroom.intake import IntakeError, Person, take_in
@@ -68,6 +69,7 @@ def grade_class(choice: Choice, say: Say) -> int:
     check_isolation(choice.how)
     app = _nbgrader(choice.db)
     coursedir, course = app.coursedir, Path(app.config.PutInVerdict.course)
+    _check_gradebook(coursedir.db_url)
     assignments = _assignments(coursedir, choice)
     for source in choice.sources:
         _take_in(source, coursedir, assignments, say)
@@ -84,6 +86,13 @@ def grade_class(choice: Choice, say: Say) -> int:
     failed = _into_gradebook(app, entries, say)
     page = write_report(entries, course, Path(coursedir.root, "report.html"))
     return _tell(_report(entries, failed), page, say)
+
+
+def _check_gradebook(url: str) -> None:
+    try:
+        check_answers(url)
+    except GradebookError as error:
+        raise GradingError(str(error)) from None
 
 
 def _nbgrader(db: str) -> NbGrader:

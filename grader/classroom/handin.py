@@ -9,12 +9,14 @@ import copy
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nbformat import NotebookNode
-
-from grader.classroom.derive import SOLUTION_CELL, magic_of
+from grader.classroom.names import SOLUTION_CELL, magic_of
 from grader.classroom.patience import is_away
 from grader.submission import MOST_BYTES
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 MOST_NOTEBOOK_BYTES = 64 << 20
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}

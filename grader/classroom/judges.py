@@ -14,16 +14,17 @@ from grader.classroom.warm_judge import WarmJudge
 class Judges(WorkerPlugin):
     """Starts them with the worker, before any text is known, and ends them with it.
 
-    `gpus`: for workers numbered 0, 1, ... the one GPU that each may see; else those of its environment.
+    `level`: how submissions will be shut in. `gpus`: for workers numbered 0, 1, ... the one GPU that each may see; if
+    there are none, those of the worker's environment.
     """
 
-    def __init__(self, name: str, gpus: list[str]) -> None:
-        self.name, self.gpus = name, gpus
+    def __init__(self, name: str, level: str, gpus: list[str]) -> None:
+        self.name, self.level, self.gpus = name, level, gpus
 
     def setup(self, worker: Worker) -> None:
         gpu = self.gpus[worker.name] if self.gpus else ""
         self._ending = False
-        self._judges = [WarmJudge(gpu) for _ in range(worker.state.nthreads)]
+        self._judges = [WarmJudge(self.level, gpu) for _ in range(worker.state.nthreads)]
         self._idle: LifoQueue[WarmJudge] = LifoQueue()
         for judge in self._judges:
             self._idle.put(judge)

@@ -10,7 +10,10 @@ import os
 import tempfile
 from pathlib import Path
 
+from grader import sandbox
 from grader.classroom.results import Text, faulty
+from grader.gpu.models import MODELS, target_here
+from grader.nursery import MachineFault, shared_nursery
 from grader.sandbox import AUTO
 
 
@@ -36,8 +39,14 @@ def judge(text: Text, level: str = AUTO) -> dict:
         return {**json.loads(path.read_text(encoding="utf-8")), "submission": name, "report": report}
 
 
-def prepare() -> None:
-    """Once in a process that judges many: what pytest would import, and collect as garbage, for each submission."""
+def prepare(level: str) -> None:
+    """Once in a process that judges many: what pytest would import, and collect as garbage, for each submission.
+
+    The processes that children are forked from begin to import at the same time.
+    """
+    for model in (None, MODELS[target_here()]):
+        with contextlib.suppress(MachineFault):  # the first text tells
+            shared_nursery(model, sandbox.wanted(level))
     import torch
 
     import grader.session  # noqa: F401

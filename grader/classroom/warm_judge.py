@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,14 +35,15 @@ def request_of(text: Text, level: str) -> dict:
     hidden = text.hidden_file.read_text(encoding="utf-8") if text.hidden_file else None
     exercise = text.exercise
     return {"exercise": exercise.id, "course": str(exercise.root), "text": text.text, "hidden": hidden,
-            "level": level, "key": text.key}  # fmt: skip
+            "level": level,
+            "key": text.key}  # fmt: skip
 
 
 class WarmJudge:
-    """The parent's end. `gpu`: the identifier of the only GPU that the process may see, "" for all there are."""
+    """The parent's end. `level`: how submissions will be shut in. `gpu`: the only one to use, "" for all there are."""
 
-    def __init__(self, gpu: str = "") -> None:
-        self.gpu = gpu
+    def __init__(self, level: str, gpu: str = "") -> None:
+        self.level, self.gpu = level, gpu
         self._process: subprocess.Popen | None = None
         self._start()
 
@@ -71,7 +73,7 @@ class WarmJudge:
 
     def end(self) -> None:
         """Ends the process and all that it has started. May be called again, and from another thread."""
-        process, self._process = self._process, None
+        process, folder, self._process = self._process, self._folder, None
         if process is None:
             return
         with contextlib.suppress(OSError):
@@ -81,7 +83,8 @@ class WarmJudge:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        _kill_those_in(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _start(self) -> None:
         path = os.pathsep.join(filter(None, [str(OWN_COURSE), os.environ.get("PYTHONPATH", "")]))
@@ -93,7 +96,7 @@ class WarmJudge:
         self._log = Path(self._folder, "log")
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "grader.classroom.warm_judge"],
+                [sys.executable, "-P", "-m", "grader.classroom.warm_judge", self.level],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, encoding="utf-8",
                 env=environment, start_new_session=True,  # Ctrl-C is for the command alone
             )  # fmt: skip
@@ -101,6 +104,14 @@ class WarmJudge:
     def _said(self) -> str:
         last = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
         return f" ({last[0][:200]})" if last else ""
+
+
+def _kill_those_in(folder: str) -> None:
+    """Ends a submission that runs on since its judge was killed: it works in the judge's own temporary folder."""
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(path / "cwd").startswith(f"{folder}/"):
+                os.kill(int(path.name), signal.SIGKILL)
 
 
 # ---- inside of the process ------------------------------------------------------------------------------------------
@@ -113,7 +124,7 @@ def main() -> None:
     os.dup2(2, 1)  # what else is printed must not be taken for a result
     requests: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=_listen, args=[requests], daemon=True).start()
-    prepare()
+    prepare(sys.argv[1])
     while True:
         try:
             request = requests.get(timeout=MOST_IDLE)

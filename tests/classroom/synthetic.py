@@ -246,6 +246,11 @@ def foreign_files_beside_a_script(released, exercise, text):
     return {**script(exercise, text), **dict.fromkeys(names, trap)}
 
 
+@odd(FULL)
+def slow_but_right(released, exercise, text):
+    return script(exercise, f"{text}\nfor _ in range(20_000_000):\n    pass\n")
+
+
 # ---- nothing that is right ------------------------------------------------------------------------------------------
 
 
@@ -389,6 +394,15 @@ def latin_1(released, exercise, text):
 
 
 # ---- helpers --------------------------------------------------------------------------------------------------------
+
+
+def handed_out(*exercises: str) -> dict[str, nbformat.NotebookNode]:
+    """What students get, without nbgrader's way of making it: exercise id -> the notebook with the stub in it."""
+    from grader.classroom.derive import notebook_of
+    from grader.exercise import Folder
+
+    made = {id: notebook_of(Folder(ROOT / "exercises" / id), {"right": 1, "cost": 1}) for id in exercises}
+    return {id: filled(notebook, _stub(id)) for id, notebook in made.items()}
 
 
 def filled(released: nbformat.NotebookNode, text: str) -> nbformat.NotebookNode:

@@ -76,8 +76,8 @@ def disturbed(classroom: Classroom, far_enough, kill_worker: bool = False) -> No
 
 
 def workers_of(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    children = [c for path in Path(f"/proc/{pid}/task").glob("*/children") for c in path.read_text().split()]
+    return [int(child) for child in children if b"warm_judge" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def count(classroom: Classroom, pattern: str) -> int:
@@ -174,7 +174,7 @@ def test_no_process_and_no_file_of_a_submission_is_left(graded):
             environ, command = (pid / "environ").read_bytes(), (pid / "cmdline").read_bytes()
         except OSError:
             continue
-        ours = b"grader.child.nursery" in command and str(classroom.path).encode() in environ
+        ours = re.search(b"grader.child.nursery|warm_judge", command) and str(classroom.path).encode() in environ
         assert not ours, f"process {pid.name} is left: {command[:200]}"
 
 

@@ -1,0 +1,45 @@
+"""nbgrader's database, by its URL: a file of SQLite, or a server's. What is wrong with it is said before any work."""
+
+from __future__ import annotations
+
+from sqlalchemy import create_engine
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+
+EXPECTED = "postgresql://USER@HOST/DATABASE or sqlite:////FOLDER/gradebook.db was expected"
+
+
+class GradebookError(Exception):
+    """The message says what is wrong and what to do."""
+
+
+def check_url(url: str) -> None:
+    """Whether it can be a gradebook's; "" stands for nbgrader's own choice."""
+    try:
+        if url:
+            create_engine(url)
+    except (ArgumentError, NoSuchModuleError):
+        raise GradebookError(f"--db: {url!r} is no URL of a database; {EXPECTED}.") from None
+    except ModuleNotFoundError as error:
+        raise GradebookError(
+            f'{error.name} is missing: python -m pip install -e ".[cluster]" in the course\'s folder'
+        ) from None
+
+
+def check_answers(url: str) -> None:
+    """Whether the database is there. A file need not be: nbgrader makes it."""
+    check_url(url)
+    if url.startswith("sqlite"):
+        return
+    shown = make_url(url).render_as_string(hide_password=True)
+    engine = create_engine(url)
+    try:
+        engine.connect().close()
+    except SQLAlchemyError as error:
+        said = str(getattr(error, "orig", error)).strip().partition("\n")[0]
+        raise GradebookError(
+            f"The gradebook {shown} does not answer: {said}. Nothing was graded. Next: start the server, or make the "
+            "database (createdb)."
+        ) from None
+    finally:
+        engine.dispose()

@@ -1,0 +1,182 @@
+"""Judges that die, hang or differ, noisy GPUs, a share that is away: what the run makes of them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import signal
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from grader.classroom import engine, judges, patience, warm_judge
+from grader.classroom.batch import GradingError, How, Students, judge_missing
+from grader.classroom.graded import Graded
+from grader.classroom.handin import HandIn
+from grader.classroom.judges import Judges
+from grader.classroom.results import Results, Text
+from grader.classroom.warm_judge import WarmJudge, request_of
+from grader.exercise import Folder
+from grader.sandbox import LIMITS
+from tests.classroom.instructor import ROOT, solution
+
+ADD = Folder(ROOT / "exercises/01_masked_add")
+
+
+def text(content: str, folder: Folder = ADD) -> Text:
+    return Text(folder, content, None)
+
+
+@pytest.fixture
+def judged_by(monkeypatch):
+    """judged_by(judge): judge(request) stands in for the judges of this machine's workers."""
+
+    def use(judge) -> None:
+        monkeypatch.setattr(Judges, "setup", lambda self, worker: None)
+        monkeypatch.setattr(Judges, "teardown", lambda self, worker: None)
+        monkeypatch.setattr(Judges, "judge", lambda self, request: judge(request))
+
+    return use
+
+
+def works(*texts: Text) -> list[Graded]:
+    return [Graded(student=f"s{n}", exercise=one.exercise.id, hand_in=HandIn(one.text), text=one)
+            for n, one in enumerate(texts)]  # fmt: skip
+
+
+@pytest.fixture
+def results(tmp_path) -> Results:
+    return Results(tmp_path / "results")
+
+
+def test_a_scheduler_that_is_not_there_is_told_at_once(results, monkeypatch):
+    monkeypatch.setattr(engine, "CONNECT_SECONDS", 1)
+    with pytest.raises(GradingError, match=r"No Dask scheduler answers at tcp://127.0.0.1:1 .* Next: dask scheduler"):
+        judge_missing(works(text("x")), Students(), results, How(scheduler="tcp://127.0.0.1:1"), print)
+
+
+def test_a_judge_that_is_killed_or_hangs_is_a_fault_of_the_machine_and_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    judge = WarmJudge(LIMITS)
+    monkeypatch.setattr(warm_judge, "MOST_SECONDS", 3)
+    hanging = "while True:\n    pass\n" + solution(ADD.id)
+    try:
+        late = judge.judge(request_of(text(hanging), LIMITS))
+        assert late["fault"] == "the judge's process did not end within 3 s"
+        monkeypatch.setattr(warm_judge, "MOST_SECONDS", 60)
+        killer = threading.Timer(4, lambda: os.kill(judge._process.pid, signal.SIGKILL))
+        killer.start()
+        killed = judge.judge(request_of(text(hanging), LIMITS))
+        assert re.fullmatch(r"the judge's process ended with status -9.*", killed["fault"])
+        assert judge.judge(request_of(text(solution(ADD.id)), LIMITS))["outcome"] == "pass"
+    finally:
+        judge.end()
+    assert not _working_in(tmp_path) and not list(tmp_path.iterdir())
+
+
+def _working_in(folder: Path) -> list[str]:
+    """The working folders, below this one, of whatever processes there are."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(path / "cwd"))
+    return [place for place in found if place.startswith(f"{folder}/")]
+
+
+def test_another_copy_of_the_course_is_refused_by_its_workers():
+    judge = WarmJudge(LIMITS)
+    try:
+        request = {**request_of(text(solution(ADD.id)), LIMITS), "key": "of another judge"}
+        assert re.search(r"course, torch or triton at .* differ", judge.judge(request)["fault"])
+    finally:
+        judge.end()
+
+
+def test_faults_are_tried_again_and_stay_faults(results, judged_by):
+    attempts = []
+
+    def fails(request: dict) -> dict:
+        attempts.append(request["key"])
+        if len(attempts) > 4:
+            raise MemoryError("no room")
+        return {"exercise": ADD.id, "tests": [], "points": 0, "fault": "no room"}
+
+    judged_by(fails)
+    said: list[str] = []
+    judge_missing(works(text("one"), text("two")), Students(), results, How(LIMITS), said.append)
+    assert len(attempts) == 2 * engine.ATTEMPTS
+    assert said[-1].endswith("2 fault of the machine.")
+    assert all(results.is_missing(one, gpu=False) for one in (text("one"), text("two")))
+
+
+def test_a_noisy_gpu_is_asked_again_and_the_points_stay_open(results, judged_by, monkeypatch):
+    speed = {"name": "test_speed", "item": "speed", "hidden": False, "outcome": "skipped", "id": "inconclusive",
+             "points": 1, "message": "runs differ by 6 %"}  # fmt: skip
+    attempts = []
+
+    def noisy(request: dict) -> dict:
+        attempts.append(request["key"])
+        outcome = "pass" if request["text"] == "quiet at last" and attempts.count(request["key"]) == 2 else "skipped"
+        return {"exercise": ADD.id, "outcome": "pass", "tests": [{**speed, "outcome": outcome}], "fault": None}
+
+    judged_by(noisy)
+    monkeypatch.setattr(engine.gpus, "identifiers", lambda: ["GPU-1", "GPU-2"])
+    graded = works(text("quiet at last"), text("noisy"))
+    judge_missing(graded, Students(), results, How(LIMITS, jobs=4), print)
+    assert [attempts.count(one.text.key) for one in graded] == [2, engine.ATTEMPTS]
+    assert not results.is_missing(graded[0].text, gpu=True)
+    assert results.is_missing(graded[1].text, gpu=True) and not results.is_missing(graded[1].text, gpu=False)
+
+
+def test_each_of_two_gpus_gets_its_share_of_the_judges(results, monkeypatch):
+    started: list[str] = []
+
+    class Noted:
+        def __init__(self, level: str, gpu: str) -> None:
+            started.append(gpu)
+
+        def judge(self, request: dict) -> dict:
+            return {"exercise": ADD.id, "outcome": "pass", "tests": [], "fault": None}
+
+        def end(self) -> None:
+            started.append("ended")
+
+    monkeypatch.setattr(engine.gpus, "identifiers", lambda: ["GPU-1", "GPU-2"])
+    monkeypatch.setattr(judges, "WarmJudge", Noted)
+    judge_missing(works(text("x")), Students(), results, How(LIMITS, jobs=5), print)
+    assert sorted(started) == ["GPU-1"] * 2 + ["GPU-2"] * 2 + ["ended"] * 4
+
+
+def test_a_share_that_comes_back_is_waited_for(monkeypatch):
+    monkeypatch.setattr(patience.time, "sleep", lambda seconds: None)
+    answers = [OSError(errno.ESTALE, "Stale file handle", "results/x.json")] * 3 + ["stored"]
+    said: list[str] = []
+
+    def store() -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    assert patience.patiently(store, said.append) == "stored"
+    assert said[0] == "results/x.json: Stale file handle. Waiting for it to come back; nothing is lost."
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+def test_a_full_disk_is_not_waited_for(number):
+    def store() -> None:
+        raise OSError(number, os.strerror(number))
+
+    with pytest.raises(OSError):
+        patience.patiently(store, print)
+
+
+def test_results_of_a_share_that_is_away_are_not_written_beneath_it(tmp_path):
+    away = Results(tmp_path / "share/results")
+    with pytest.raises(FileNotFoundError):
+        away.store(text("x"), {"exercise": ADD.id, "tests": [], "fault": None})
+    assert not (tmp_path / "share").exists()

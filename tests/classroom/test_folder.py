@@ -1,0 +1,135 @@
+"""`course grade SUBMISSIONS --out RESULTS`: a small class of right, wrong, slow and hostile work, killed once."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+
+import pytest
+
+from grader.classroom.rubric import points_of
+from grader.exercise import Folder
+from tests.classroom.instructor import ROOT, mutant, solution
+from tests.classroom.submission_folder import SubmissionFolder
+from tests.classroom.synthetic import Class, HandIn, handed_out
+
+ADD, SOFTMAX = "01_masked_add", "03_softmax"
+SEED, STUDENTS, ORDINARY = 4, 70, 8
+HOSTILE = ("ends_the_process", "patches_the_comparison", "raises_markup", "script_in_markdown")
+ODD = (*HOSTILE, "latin_1", "not_a_notebook", "slow_but_right", "solution_cell_deleted", "syntax_error")
+TEXT = solution(ADD).encode()
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory) -> tuple[SubmissionFolder, list[HandIn], str]:
+    """(the folder, what was handed in, what the last run said)."""
+    base = tmp_path_factory.mktemp("folder")
+    folder = SubmissionFolder(base / "submissions", base / "results")
+    everything = Class(SEED, handed_out(ADD)).hand_ins(STUDENTS)
+    ordinary = [one for one in everything if one.kind in ("right", "partly right", "stub")][:ORDINARY]
+    hand_ins = [one for one in everything if one.kind in ODD] + ordinary
+    assert {"right", "partly right", *ODD} <= {one.kind for one in hand_ins}
+    for hand_in in hand_ins:
+        folder.hand_in(hand_in)
+    assert folder.killed(lambda: folder.judged >= 4)
+    return folder, hand_ins, folder.grade()
+
+
+def test_every_point_is_as_expected(graded):
+    folder, hand_ins, said = graded
+    points = points_of([Folder(ROOT / "exercises" / ADD)])[ADD]
+    reached = {(row["student"], row["item"]): float(row["score"]) for row in folder.table("items.csv")}
+    rows = {row["student"]: row for row in folder.table()}
+    for hand_in in hand_ins:
+        expected = hand_in.expected(points)
+        assert [reached.get((hand_in.student, item)) for item in points] == list(expected.values()), hand_in.kind
+        row, is_graded = rows[hand_in.student], hand_in.lost is not None
+        assert row["status"] == ("graded" if is_graded else "not graded"), hand_in.kind
+        assert row["score"] == "" if not is_graded else float(row["score"]) == sum(expected.values()), hand_in.kind
+        assert folder.result(hand_in.student, ADD)["student"] == hand_in.student
+    assert "a fault here" not in said
+
+
+def test_what_the_killed_run_had_judged_is_not_judged_again(graded):
+    _, _, said = graded
+    texts, missing = map(int, re.search(r"(\d+) different texts, (\d+) to judge", said).groups())
+    assert 0 < missing <= texts - 4
+
+
+def test_a_second_run_changes_nothing_and_one_student_can_be_judged_again(graded):
+    folder, hand_ins, _ = graded
+    before, seeds = folder.verdicts(), {path: path.read_bytes() for path in folder.out.glob("texts/*/*.json")}
+    assert ", 0 to judge;" in folder.grade()
+    assert folder.verdicts() == before
+    right = next(one.student for one in hand_ins if one.kind == "right")
+    assert ", 1 to judge;" in folder.grade("--regrade", right)
+    assert folder.verdicts() == before
+    changed = [path for path, content in seeds.items() if path.read_bytes() != content]
+    assert [path.stem for path in changed] == [folder.result(right, ADD)["text"].rpartition("/")[2][:-3]]
+
+
+def test_the_page_shows_causes_cases_and_no_markup_of_a_student(graded):
+    folder, hand_ins, _ = graded
+    page = (folder.out / "report.html").read_text(encoding="utf-8")
+    assert f"{len({one.student for one in hand_ins})} students" in page
+    assert "What to teach next" in page and "Hardest tests" in page
+    assert "Not graded, for the student to mend" in page
+    assert "<script" not in page and not re.search(r'(src|href)="(?!#)', page)
+
+
+def test_exports_leave_open_what_is_not_graded(graded):
+    folder, hand_ins, _ = graded
+    canvas = {row["SIS User ID"]: row[ADD] for row in folder.table("exports/canvas.csv")}
+    for hand_in in hand_ins:
+        assert bool(canvas[hand_in.student]) == (hand_in.lost is not None)
+    judged = sum(hand_in.lost is not None for hand_in in hand_ins)
+    assert len(list(folder.out.glob("exports/junit/*/*.xml"))) == judged
+    assert len(list(folder.out.glob("exports/gradescope/*/*/results.json"))) == judged
+
+
+@pytest.fixture
+def folder(tmp_path) -> SubmissionFolder:
+    (tmp_path / "submissions").mkdir()
+    return SubmissionFolder(tmp_path / "submissions", tmp_path / "results")
+
+
+def test_every_layout_is_understood_and_the_rest_is_named(folder):
+    folder.put("ada", ADD, {"masked_add.py": TEXT})
+    folder.put("bob", "week1", {"masked_add.py": TEXT})
+    folder.put("cem", "", {"masked_add.py": TEXT, "softmax.py": mutant("03_softmax/always_fp32").encode()})
+    folder.put("dan", ADD, {"add.py": TEXT})
+    (folder.path / "eve_masked_add.py").write_bytes(TEXT)
+    (folder.path / "cem_masked_add.py").write_bytes(b"an older one")
+    (folder.path / "link_masked_add.py").symlink_to(ROOT / "README.md")
+    (folder.path / "notes.txt").write_text("not a submission")
+    said = folder.grade("--only", "1")
+    assert "5 hand-ins, 1 different texts, 1 to judge" in said
+    assert "Ignored, for it names no student and exercise: link_masked_add.py: a link" in said
+    assert "Ignored, for it names no student and exercise: notes.txt" in said
+    assert "dan, 01_masked_add: masked_add.ipynb or masked_add.py was expected; there is add.py" in said
+    rows = {(row["student"], row["exercise"]): row for row in folder.table()}
+    assert [rows[who, ADD]["status"] for who in ("ada", "bob", "cem", "eve")] == ["graded"] * 4
+    assert rows["cem", SOFTMAX]["status"] == "not graded" and rows["ada", SOFTMAX]["status"] == "missing"
+    assert rows["cem", ADD]["note"] == "cem_masked_add.py was not judged: there is cem/ too."
+
+
+def test_files_named_for_students_alone_need_the_exercise(folder):
+    (folder.path / "ada.py").write_bytes(TEXT)
+    said = folder.grade(status=1)
+    assert "say which exercise they are for with --only NN" in said
+    assert "01_masked_add: 1 graded." in folder.grade("--only", "01")
+    with zipfile.ZipFile(folder.path.parent / "export.zip", "w") as file:
+        file.writestr("bob/masked_add.py", TEXT)
+    zipped = SubmissionFolder(folder.path.parent / "export.zip", folder.out)
+    assert "0 to judge" in zipped.grade()
+    assert [row["student"] for row in folder.table()] == ["bob"]
+
+
+def test_commands_say_what_is_wrong(folder):
+    assert "holds no submission: STUDENT/masked_add.py or STUDENT_masked_add.py" in folder.grade(status=1)
+    (folder.path / "ada_masked_add.py").write_bytes(TEXT)
+    assert "has nothing of a student 'bob'" in folder.grade("--regrade", "bob", status=1)
+    assert "--db belongs to a class's folder" in folder.grade("--db", "sqlite:///x", status=2)
+    assert "No exercise is called '77'" in folder.grade("--only", "77", status=1)
+    nowhere = SubmissionFolder(folder.path / "nowhere", folder.out)
+    assert "nowhere is not there: a folder of submissions was expected" in nowhere.grade(status=1)
