@@ -55,13 +55,15 @@ class Place:
 @dataclass
 class Work:
     text: Text
+    request: dict
     attempts: int = 0
     best: dict = field(default_factory=dict)  # the result with the fewest open tests
 
 
 def judge_all(texts: list[Text], results: Results, level: str, place: Place, view: View) -> None:
     """Judges and stores each text, until none is left; `view` hears of each as it is done."""
-    run = _Run({text.key: Work(text) for text in texts}, results, level, view)
+    work = patiently(lambda: {text.key: Work(text, request_of(text, level)) for text in texts}, view.note)
+    run = _Run(work, results, level, view)
     lost = -math.inf  # when there was a scheduler last
     while run.left:
         try:
@@ -101,7 +103,7 @@ class _Run:
 
     def _submit(self, work: Work) -> None:
         future = self._client.submit(
-            judge_there, self._name, request_of(work.text, self.level), pure=False,
+            judge_there, self._name, work.request, pure=False,
             key=f"{work.text.exercise.id}-{uuid4().hex}", resources={GPU: 1} if self._wants_gpu else None,
         )  # fmt: skip
         self._running[future] = work

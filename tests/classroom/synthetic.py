@@ -53,6 +53,9 @@ PARTLY_RIGHT = {
 }
 
 
+SCRIPT_KINDS, SCRIPT_WEIGHTS = ("right", "partly right", "stub", "slow", "hostile"), (57, 30, 7, 3, 3)
+
+
 @dataclass
 class HandIn:
     """Files that one student hands in for one exercise. lost: tests failed by item; None where nothing is graded."""
@@ -86,6 +89,30 @@ class Class:
         odd = dict(zip(self.random.sample(slots, min(len(ODDITIES), len(slots))), ODDITIES))
         made = [self._odd(*slot, odd[slot]) if slot in odd else self._ordinary(*slot) for slot in slots]
         return [hand_in for hand_in in made if hand_in.files]
+
+    def scripts(self, students: int) -> list[HandIn]:
+        """One .py file per student and exercise, no two alike to the letter: right, wrong, slow and hostile work."""
+        made = []
+        for student in self._names(students):
+            for exercise in self.released:
+                kind = self.random.choices(SCRIPT_KINDS, SCRIPT_WEIGHTS)[0]
+                text, lost = self._script(exercise, kind)
+                files = script(exercise, f"{text}# {student}\n")
+                made.append(HandIn(student, exercise, kind, files, lost))
+        return made
+
+    def _script(self, exercise: str, kind: str) -> tuple[str, dict]:
+        if kind == "stub":
+            return _stub(exercise), NOTHING
+        if kind == "partly right":
+            name = self.random.choice([name for name in PARTLY_RIGHT if name.startswith(exercise)])
+            return _read("tests/mutants", name), PARTLY_RIGHT[name]
+        right = self._right(exercise)
+        if kind == "right":
+            return right, FULL
+        oddity = {"slow": slow_but_right}.get(kind) or self.random.choice(HOSTILE_SCRIPTS)
+        lost = next(odd.lost for odd in ODDITIES if odd.make is oddity)
+        return oddity(self.released[exercise], exercise, right)[f"{exercise[3:]}.py"].decode(), lost
 
     def _names(self, count: int) -> list[str]:
         pairs = [f"{first} {last}" for first in FIRST_NAMES for last in LAST_NAMES]
@@ -363,6 +390,13 @@ def patches_the_comparison(released, exercise, text):
 @odd(NOTHING)
 def raises_markup(released, exercise, text):
     return script(exercise, f"raise ValueError('<script>steal()</script>' * 1000 + 'PASS')\n{text}")
+
+
+HOSTILE_SCRIPTS = (
+    ends_the_process, exits, loops_at_import, forks_without_end, eats_memory, prints_100_megabytes,
+    writes_into_the_gradebook, writes_a_file, uses_the_network, runs_a_command_while_compiling, patches_the_comparison,
+    raises_markup,
+)  # fmt: skip
 
 
 # ---- files that cannot be judged: no points, and no 0 ---------------------------------------------------------------

@@ -1,0 +1,82 @@
+"""The page about a class, from results as the judge writes them."""
+
+from __future__ import annotations
+
+import re
+
+from grader.classroom.class_report import write_report
+from grader.classroom.graded import Graded
+from grader.classroom.handin import HandIn
+from grader.classroom.results import Text, faulty
+from grader.exercise import Folder
+from tests.classroom.instructor import ROOT, mutant, solution
+
+SOFTMAX = Folder(ROOT / "exercises/03_softmax")
+TESTS = ("test_one_row", "test_two_rows", "test_three_rows")
+
+
+def case(name: str, outcome: str = "pass", item: str = "right", id: str = "", message: str = "") -> dict:
+    return {"name": name, "item": item, "hidden": False, "outcome": outcome, "id": id, "points": 1, "message": message}
+
+
+def graded(student: str, content: str, failed: tuple[str, ...] = (), **more) -> Graded:
+    tests = [case(name, "fail" if name in failed else "pass") for name in TESTS]
+    reached = len(TESTS) - len(failed)
+    result = {"exercise": SOFTMAX.id, "tests": tests, "points": reached, "possible": len(TESTS), "fault": None,
+              "outcome": "fail" if failed else "pass", "cause": "padding" if failed else "",
+              "message": f"The rows of z sum to 0.{student}.\nLine 3" if failed else "", **more}  # fmt: skip
+    text = Text(SOFTMAX, content, None)
+    return Graded(student=student, exercise=SOFTMAX.id, hand_in=HandIn(content), text=text, result=result)
+
+
+def page(tmp_path, *works: Graded) -> str:
+    write_report(list(works), ROOT, tmp_path / "report.html")
+    return (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_distribution_causes_and_hardest_tests(tmp_path):
+    works = [graded(f"{n}", f"# {n}", TESTS[:1]) for n in range(3)]
+    works += [graded("7", "# 7", TESTS), graded("8", "# 8")]
+    shown = page(tmp_path, *works)
+    assert 'aria-label="Students by points: 0: 1, 2: 3, 3: 1"' in shown
+    assert "The rows of z sum to 0.0." in shown and "Line 3" not in shown
+    assert re.search(
+        r"<strong>4</strong> students; the numbers are those of one \(<code>padding</code>\): 0, 1, 2, 7", shown
+    )
+    assert re.search(r"one row</td><td class=\"number\">4 of 5", shown)
+    assert shown.index("one row") < shown.index("two rows")
+
+
+def test_what_a_person_has_to_look_at(tmp_path):
+    noisy = [case("test_speed", "skipped", "speed", "inconclusive", "runs differ by 6 %")]
+    works = [
+        graded("noisy", "a", tests=noisy),
+        graded("lost", "b", **faulty(SOFTMAX.id, "the GPU fell off")),
+        Graded(student="late", exercise=SOFTMAX.id, hand_in=HandIn(problem="softmax.py is a link")),
+        Graded(student="gone", exercise=SOFTMAX.id, hand_in=HandIn(problem="expected", absent=True)),
+    ]
+    shown = page(tmp_path, *works)
+    for heading, student, why in (
+        ("Faults of the machine: 1", "lost", "the GPU fell off"),
+        ("Waiting: points still open: 1", "noisy", "runs differ by 6 %"),
+        ("Not graded, for the student to mend: 1", "late", "softmax.py is a link"),
+    ):
+        part = shown.partition(heading)[2].partition("</section>")[0]
+        assert f">{student}</th>" in part and why in part
+    assert "gone" not in shown
+    assert "4 students, 3 submissions" in shown
+
+
+def test_works_that_are_alike_are_named(tmp_path):
+    unusual = mutant("03_softmax/ticket_relaxed")
+    works = [graded(student, solution("03_softmax")) for student in ("ada", "bob")]
+    works += [graded("cem", unusual, TESTS), graded("dan", unusual.replace("row", "my_row"), TESTS)]
+    shown = page(tmp_path, *works)
+    assert "the same text to the letter: ada, bob" in shown
+    assert re.search(r"cem and dan: \d+ % of what is particular to them", shown)
+
+
+def test_markup_of_a_student_stays_text(tmp_path):
+    evil = "<script>steal()</script>"
+    shown = page(tmp_path, graded(evil, "x", TESTS, message=evil, cause=evil))
+    assert "<script" not in shown and "&lt;script&gt;" in shown
