@@ -17,17 +17,24 @@ from grader.nursery import MachineFault, shared_nursery
 from grader.sandbox import AUTO
 
 
-def judge(text: Text, level: str = AUTO) -> dict:
-    """The judge's result for one text, with what it printed as "report": the command of a learner, in this process."""
+def judge(text: Text, level: str = AUTO, scratch: str | None = None) -> dict:
+    """The judge's result for one text, with what it printed as "report": the command of a learner, in this process.
+
+    `scratch`: a folder for temporary files, the system's if there is none.
+    """
     import pytest
 
     name = f"{text.exercise.name}.py"
-    with tempfile.TemporaryDirectory(prefix="course-") as folder, contextlib.redirect_stdout(io.StringIO()) as printed:
+    with (
+        tempfile.TemporaryDirectory(prefix="course-", dir=scratch) as folder,
+        contextlib.redirect_stdout(io.StringIO()) as printed,
+        contextlib.redirect_stderr(printed),
+    ):
         file, path = Path(folder, name), Path(folder, "result.json")
         file.write_text(text.text, encoding="utf-8", newline="")
         arguments = [str(text.exercise.path), "--submission", str(file), "--result", str(path), "--disable-warnings"]
         arguments += ["--isolation", level, *(["--hidden", str(text.hidden)] if text.hidden else [])]
-        with contextlib.redirect_stderr(printed), contextlib.chdir(text.exercise.root):
+        with contextlib.chdir(text.exercise.root):
             status = pytest.main(arguments)
             shown = (os.path.relpath(file), str(file))
         report = printed.getvalue().strip("\n")
@@ -39,14 +46,16 @@ def judge(text: Text, level: str = AUTO) -> dict:
         return {**json.loads(path.read_text(encoding="utf-8")), "submission": name, "report": report}
 
 
-def prepare(level: str) -> None:
+def prepare(level: str, scratch: str) -> None:
     """Once in a process that judges many: what pytest would import, and collect as garbage, for each submission.
 
-    The processes that children are forked from begin to import at the same time.
+    The processes that children are forked from begin to import at the same time; their folders lie in `scratch`.
     """
+    tempfile.tempdir = scratch
     for model in (None, MODELS[target_here()]):
         with contextlib.suppress(MachineFault):  # the first text tells
             shared_nursery(model, sandbox.wanted(level))
+    tempfile.tempdir = None  # not for all: judges find each other's locks in the machine's own folder
     import torch
 
     import grader.session  # noqa: F401

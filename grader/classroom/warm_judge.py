@@ -88,15 +88,15 @@ class WarmJudge:
 
     def _start(self) -> None:
         path = os.pathsep.join(filter(None, [str(OWN_COURSE), os.environ.get("PYTHONPATH", "")]))
-        self._folder = tempfile.mkdtemp(prefix="course-")  # of all temporary files, removed by whoever is left
-        environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": self._folder, "NO_COLOR": "1", "COLUMNS": "100"}
+        self._folder = tempfile.mkdtemp(prefix="course-")  # removed by whoever is left
+        environment = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "100"}
         if self.gpu:
             environment["CUDA_VISIBLE_DEVICES"] = self.gpu
         self._judged = 0
         self._log = Path(self._folder, "log")
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "grader.classroom.warm_judge", self.level],
+                [sys.executable, "-P", "-m", "grader.classroom.warm_judge", self.level, self._folder],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, encoding="utf-8",
                 env=environment, start_new_session=True,  # Ctrl-C is for the command alone
             )  # fmt: skip
@@ -122,38 +122,39 @@ def main() -> None:
 
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what else is printed must not be taken for a result
+    level, folder = sys.argv[1:]
     requests: SimpleQueue[str] = SimpleQueue()
-    threading.Thread(target=_listen, args=[requests], daemon=True).start()
-    prepare(sys.argv[1])
+    threading.Thread(target=_listen, args=[requests, folder], daemon=True).start()
+    prepare(level, folder)
     while True:
         try:
             request = requests.get(timeout=MOST_IDLE)
         except Empty:
-            _leave()
-        print(json.dumps(_answer(json.loads(request))), file=replies, flush=True)
+            _leave(folder)
+        print(json.dumps(_answer(json.loads(request), folder)), file=replies, flush=True)
 
 
-def _listen(requests: SimpleQueue[str]) -> None:
+def _listen(requests: SimpleQueue[str], folder: str) -> None:
     for line in sys.stdin:
         requests.put(line)
-    _leave()  # the parent is done or gone; a submission that runs now must not run on
+    _leave(folder)  # the parent is done or gone; a submission that runs now must not run on
 
 
-def _leave() -> None:
+def _leave(folder: str) -> None:
     from grader.child_process import abandon_children
 
     abandon_children()
-    shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 
-def _answer(request: dict) -> dict:
+def _answer(request: dict, scratch: str) -> dict:
     from grader.classroom.judging import judge
 
     course = _course_of(request)
     if course is None:
         return faulty(request["exercise"], f"{request['course']} has not been there for {PATIENCE} s")
-    with tempfile.TemporaryDirectory(prefix="course-") as folder:
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
         exercise, hidden = Folder(course / "exercises" / request["exercise"]), None
         if request["hidden"] is not None:
             hidden = Path(folder)
@@ -162,7 +163,7 @@ def _answer(request: dict) -> dict:
         if text.key != request["key"]:
             where = f"{os.uname().nodename}:{course}"
             return faulty(exercise.id, f"course, torch or triton at {where} differ from those that the command sees")
-        return judge(text, request["level"])
+        return judge(text, request["level"], scratch)
 
 
 def _course_of(request: dict) -> Path | None:
