@@ -97,7 +97,7 @@ def _section(folder: Folder, graded: list[Graded]) -> Section:
     section = Section(folder.id, counts)
     judged = [one for one in graded if one.result and not one.fault]
     if judged:
-        section.possible = max(one.result["possible"] for one in judged)
+        section.possible = max(one.possible for one in judged)
         section.mean = sum(one.result["points"] for one in judged) / len(judged)
         section.bars = _bars([one.result["points"] for one in judged], section.possible)
         section.causes, section.other_causes = _causes(judged)

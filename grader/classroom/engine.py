@@ -11,6 +11,7 @@ import contextlib
 import logging
 import math
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -21,6 +22,7 @@ from distributed import Client, Future, LocalCluster
 from distributed.comm import CommClosedError
 
 from grader.classroom import gpus
+from grader.classroom.health import Health
 from grader.classroom.judges import Judges, judge_there
 from grader.classroom.live import View
 from grader.classroom.patience import patiently
@@ -29,6 +31,7 @@ from grader.classroom.rubric import is_decided
 from grader.classroom.warm_judge import request_of
 
 ATTEMPTS = 3  # at a text that meets a fault of the machine, or a GPU that is too noisy
+PAUSE = 4.0  # seconds between them: what is wrong may pass
 CONNECT_SECONDS = 10
 MOST_ABSENT = 900  # seconds without a scheduler, once there was one
 GPU = "GPU"  # the resource that a Dask worker with a GPU announces
@@ -74,7 +77,6 @@ def judge_all(texts: list[Text], results: Results, level: str, place: Place, vie
             lost = min(lost, time.monotonic())
             if time.monotonic() - lost > MOST_ABSENT or not place.scheduler:
                 raise
-        if run.left and place.scheduler:
             view.note(f"The scheduler at {place.scheduler} is gone. Waiting for it; what was judged is kept.")
             time.sleep(2)
 
@@ -86,18 +88,21 @@ class _Run:
         self.left, self.results, self.level, self.view = left, results, level, view
 
     def on(self, client: Client, pins: list[str]) -> None:
-        """Submits all that is left and takes what comes back; returns early when the scheduler is lost."""
+        """Submits all that is left and takes what comes back. Raises EngineError when the scheduler is lost."""
         self._client, self._name = client, f"judges-{uuid4().hex}"
         self._done: SimpleQueue[Future] = SimpleQueue()
         self._running: dict[Future, Work] = {}
-        self._wants_gpu = _has_gpu(client)
+        self._later: deque[tuple[float, Work]] = deque()  # when to submit it again; in this order
+        self._wants_gpu, self._health = _has_gpu(client), Health()
         self.view.dashboard = _dashboard(client)
         with _judges(client, Judges(self._name, self.level, pins)):
             for work in list(self.left.values()):
                 self._submit(work)
-            while self._running:
+            while self._running or self._later:
+                while self._later and self._later[0][0] <= time.monotonic():
+                    self._submit(self._later.popleft()[1])
                 try:
-                    self._take(self._done.get(timeout=1))
+                    self._take(self._done.get(timeout=min(1, PAUSE)))
                 except Empty:
                     self.view.tick(_workers(client))
 
@@ -111,19 +116,32 @@ class _Run:
 
     def _take(self, future: Future) -> None:
         work = self._running.pop(future, None)
-        if work is None or future.status in ("cancelled", "lost"):
-            return  # the scheduler is gone: the text stays among what is left
+        if work is None:
+            return
+        if future.status in ("cancelled", "lost"):  # all are, when the scheduler is gone; another one knows nothing
+            raise EngineError(f"The scheduler at {self._client.scheduler.address} is gone.")
         result = _result_of(future, work.text)
-        work.attempts += 1
+        work.attempts += 0 if self._worker_left(result) else 1
         if not work.best or _open_tests(result) <= _open_tests(work.best):
             work.best = result
         again = bool(result["fault"]) or (self._wants_gpu and bool(_open_tests(result)))
         if again and work.attempts < ATTEMPTS:
-            self._submit(work)
+            self._later.append((time.monotonic() + PAUSE, work))
             return
         patiently(lambda: self.results.store(work.text, work.best), self.view.note)
         del self.left[work.text.key]
         self.view.judged(work.best)
+
+    def _worker_left(self, result: dict) -> bool:
+        """Whether the worker of this result was sent away: then the text does not lose one of its attempts."""
+        worker = result.pop("worker", None)
+        without_gpu = self._wants_gpu and result.get("device") == "cpu" and bool(_open_tests(result))
+        if worker is None or not self._health.should_leave(worker, bool(result["fault"]) or without_gpu):
+            return False
+        why = result["fault"] or "it has lost its GPU"
+        self.view.note(f"Worker {worker} gives nothing but faults ({why}). It gets no more work.")
+        self._client.retire_workers([worker])
+        return True
 
 
 def _result_of(future: Future, text: Text) -> dict:

@@ -85,7 +85,7 @@ def _summary(graded: list[Graded]) -> Iterator[list]:
 
 def _possible(graded: list[Graded]) -> dict[str, float]:
     """The points of each exercise that was judged."""
-    return {one.exercise: one.result["possible"] for one in graded if items(one)}
+    return {one.exercise: one.possible for one in graded if items(one)}
 
 
 def _items(graded: list[Graded]) -> Iterator[list]:

@@ -40,6 +40,11 @@ class Graded:
         return [test["message"] or test["outcome"] for test in tests if not is_decided(test)]
 
     @property
+    def possible(self) -> float:
+        """The points of all its tests, whether this machine could judge them or not."""
+        return sum(test["points"] for test in self.result["tests"]) if self.result else 0
+
+    @property
     def status(self) -> str:
         if self.hand_in.absent:
             return MISSING

@@ -45,6 +45,9 @@ class Judges(WorkerPlugin):
 
 
 def judge_there(judges: str, request: dict) -> dict:
-    """The task: runs on a worker. `judges` is the name of its plugin."""
-    plugin = get_worker().plugins.get(judges)
-    return plugin.judge(request) if plugin else faulty(request["exercise"], "the worker has no judges any more")
+    """The task: runs on a worker, and the result says which. `judges` is the name of its plugin."""
+    worker = get_worker()
+    plugin = worker.plugins.get(judges)
+    if plugin is None:
+        return faulty(request["exercise"], "the worker has no judges any more")
+    return {**plugin.judge(request), "worker": worker.address}

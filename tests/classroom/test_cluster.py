@@ -9,9 +9,11 @@ import re
 import signal
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
+from distributed import get_worker
 
 from grader.classroom import engine, judges, patience, warm_judge
 from grader.classroom.batch import GradingError, How, Students, judge_missing
@@ -39,6 +41,7 @@ def judged_by(monkeypatch):
         monkeypatch.setattr(Judges, "setup", lambda self, worker: None)
         monkeypatch.setattr(Judges, "teardown", lambda self, worker: None)
         monkeypatch.setattr(Judges, "judge", lambda self, request: judge(request))
+        monkeypatch.setattr(engine, "PAUSE", 0.3)
 
     return use
 
@@ -130,6 +133,28 @@ def test_a_noisy_gpu_is_asked_again_and_the_points_stay_open(results, judged_by,
     assert [attempts.count(one.text.key) for one in graded] == [2, engine.ATTEMPTS]
     assert not results.is_missing(graded[0].text, gpu=True)
     assert results.is_missing(graded[1].text, gpu=True) and not results.is_missing(graded[1].text, gpu=False)
+
+
+@pytest.mark.parametrize("sick", [{"fault": "no room"}, {"device": "cpu"}], ids=["faults", "lost GPU"])
+def test_a_worker_that_gives_nothing_but_faults_gets_no_more_work(results, judged_by, monkeypatch, sick):
+    speed = {"name": "test_speed", "item": "speed", "hidden": False, "points": 1, "id": "", "message": ""}
+    names = []
+
+    def judge(request: dict) -> dict:
+        names.append(get_worker().name)
+        result = {"exercise": ADD.id, "outcome": "pass", "fault": None, "device": "cuda"}
+        if names[-1] == 0:
+            return {**result, "tests": [{**speed, "outcome": "skipped"}], **sick}
+        time.sleep(0.05)
+        return {**result, "tests": [{**speed, "outcome": "pass"}]}
+
+    judged_by(judge)
+    monkeypatch.setattr(engine.gpus, "identifiers", lambda: ["GPU-1", "GPU-2"])
+    graded, said = works(*(text(f"{number}") for number in range(20))), []
+    judge_missing(graded, Students(), results, How(LIMITS, jobs=2), said.append)
+    assert [line for line in said if "gives nothing but faults" in line]
+    assert not any(results.is_missing(one.text, gpu=True) for one in graded)
+    assert names.count(0) < 30
 
 
 def test_each_of_two_gpus_gets_its_share_of_the_judges(results, monkeypatch):
