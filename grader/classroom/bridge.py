@@ -32,7 +32,7 @@ from grader.classroom.judging import judge
 from grader.classroom.names import CHECK_CELL
 from grader.classroom.outputs import item_outputs, report_outputs
 from grader.classroom.results import Results, Text
-from grader.classroom.rubric import Item, items_of
+from grader.classroom.rubric import SPEED, Item, items_of
 from grader.exercise import STUB, Folder
 from grader.gpu.models import gpu_here
 from grader.sandbox import AUTO
@@ -184,10 +184,15 @@ def _items(result: dict | None, notebook: NotebookNode, problem: str) -> tuple[d
     """(the judged items, why nothing can be graded). Points of notebook and tests must agree."""
     if problem or result["fault"]:
         return {}, problem or "a fault of the machine that judges, not of yours; it will be judged again"
-    items = items_of(result)
+    items = items_of(result, without(notebook))
     if out_of_step(notebook, items):
         return {}, "notebook and tests differ in points; your instructor is told"
     return items, ""
+
+
+def without(notebook: NotebookNode) -> tuple[str, ...]:
+    """Items that do not count in this class: speed, unless the notebook has a cell for it."""
+    return () if SPEED in _points(notebook) else (SPEED,)
 
 
 def out_of_step(notebook: NotebookNode, items: dict[str, Item]) -> str:

@@ -95,11 +95,11 @@ def write_report(graded: list[Graded], course: Path, path: Path) -> Path:
 def _section(folder: Folder, graded: list[Graded]) -> Section:
     counts = Counter(_state(one) for one in graded)
     section = Section(folder.id, counts)
-    judged = [one for one in graded if one.result and not one.fault]
+    judged = [one for one in graded if one.tests]
     if judged:
         section.possible = max(one.possible for one in judged)
-        section.mean = sum(one.result["points"] for one in judged) / len(judged)
-        section.bars = _bars([one.result["points"] for one in judged], section.possible)
+        section.mean = sum(one.points for one in judged) / len(judged)
+        section.bars = _bars([one.points for one in judged], section.possible)
         section.causes, section.other_causes = _causes(judged)
         section.hard_tests = _hard_tests(judged)
         section.same, section.pairs = _alike(folder, judged)
@@ -113,9 +113,9 @@ def _state(one: Graded) -> str:
         return NOT_GRADED
     if one.result["outcome"] == NOT_ATTEMPTED:
         return EMPTY
-    if one.result["outcome"] == PASS:
+    if one.result["outcome"] == PASS or one.points == one.possible:
         return PASSED
-    return PARTLY_RIGHT if one.result["points"] else NOTHING_RIGHT
+    return PARTLY_RIGHT if one.points else NOTHING_RIGHT
 
 
 def _bars(points: list[float], possible: float) -> list[Bar]:
@@ -149,7 +149,7 @@ def _sentence(group: list[Graded]) -> str:
 
 
 def _hard_tests(judged: list[Graded]) -> list[tuple[str, int, int]]:
-    tests = [test for one in judged for test in one.result["tests"] if test["outcome"] in (PASS, FAIL)]
+    tests = [test for one in judged for test in one.tests if test["outcome"] in (PASS, FAIL)]
     failed = Counter(test["name"] for test in tests if test["outcome"] == FAIL)
     total = Counter(test["name"] for test in tests)
     return [(name.removeprefix("test_").replace("_", " "), count, total[name]) for name, count in failed.most_common(8)]

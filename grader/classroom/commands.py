@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from grader.choice import chosen
+from grader.gpu.models import gpu_here
 from grader.sandbox import AUTO, LEVELS
 
 EVERYONE = "*"  # what --regrade without a name stands for
@@ -19,7 +20,9 @@ EVERYONE = "*"  # what --regrade without a name stands for
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="the class's folder")
 @click.option("--assignment", metavar="NAME", help="put the exercises into one assignment of this name")
 @click.option("--db", default="", metavar="URL", help="nbgrader's gradebook, postgresql://... (default: a file in DIR)")
-def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db: str) -> None:
+@click.option("--speed/--no-speed", default=None, help="whether what only a GPU can show counts (default: if there is "
+              "a GPU here)")  # fmt: skip
+def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db: str, speed: bool | None) -> None:
     """Writes an nbgrader course: source notebooks from the exercises, a configuration, a README.
 
     \b
@@ -27,7 +30,7 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
               course notebooks --out ~/triton-2027 --assignment week1 01 02
     """
     _needs_extra()
-    from grader.classroom.course_folder import write
+    from grader.classroom.course_folder import Class, write
     from grader.classroom.gradebook import GradebookError, check_url
     from grader.classroom.rubric import RubricError
 
@@ -35,7 +38,9 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
         raise click.ClickException("--assignment: a name without blanks, slashes and plus signs was expected.")
     try:
         check_url(db)
-        write(out.resolve(), chosen(exercises), assignment, db, click.echo)
+        if speed is None and not (speed := bool(gpu_here())):
+            click.echo("No GPU here: what only a GPU can show is left out of the points. --speed keeps it in.")
+        write(out.resolve(), chosen(exercises), Class(assignment, speed, db), click.echo)
     except (GradebookError, RubricError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
@@ -57,8 +62,9 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True,
               help="hand-ins judged side by side on this machine, spread over its GPUs")  # fmt: skip
 @click.option("--scheduler", default="", metavar="ADDRESS", help="judge on the workers of this Dask scheduler instead")
+@click.option("--no-speed", is_flag=True, help="with --out: what only a GPU can show does not count")
 @click.option("--db", default="", metavar="URL", help="nbgrader's gradebook, if not that of nbgrader_config.py")
-def grade(what, out, only, sources, students, regrade, isolation, jobs, scheduler, db) -> None:
+def grade(what, out, only, sources, students, regrade, isolation, jobs, scheduler, no_speed, db) -> None:
     """Judges the hand-ins of a class and puts the verdicts into nbgrader's gradebook. Run it in the class's folder.
     With --out: judges a folder of submissions, STUDENT/softmax.py or the like, and writes the results there.
 
@@ -78,9 +84,11 @@ def grade(what, out, only, sources, students, regrade, isolation, jobs, schedule
     try:
         if out is not None:
             _refuse_with_out({"--from": sources, "--student": students, "--db": db})
-            raise SystemExit(_grade_folder(what, out, only, again, how))
+            raise SystemExit(_grade_folder(what, out, only, again, how, no_speed))
         if only:
             raise click.UsageError("--only belongs to --out; here, name the assignments: course grade 03_softmax")
+        if no_speed:
+            raise click.UsageError("--no-speed belongs to --out; here, the notebooks say what counts: course notebooks")
         raise SystemExit(_grade_class(what, sources, students, again, how, db))
     except GradingError as error:
         raise click.ClickException(str(error)) from None
@@ -106,7 +114,7 @@ def _grade_class(assignments, sources, students, again, how, db) -> int:
     return grade_class(Choice(assignments, students, sources, again, how, db), click.echo)
 
 
-def _grade_folder(what, out, only, again, how) -> int:
+def _grade_folder(what, out, only, again, how, no_speed) -> int:
     from grader.classroom.folder_grading import FolderChoice, grade_folder
 
     if len(what) != 1:
@@ -115,7 +123,7 @@ def _grade_folder(what, out, only, again, how) -> int:
     if not source.exists():
         raise click.ClickException(f"{source} is not there: a folder of submissions was expected, or a zip of one.")
     chosen_ones = tuple(chosen(only)) if only else ()
-    return grade_folder(FolderChoice(source, out, tuple(chosen(())), chosen_ones, again, how), click.echo)
+    return grade_folder(FolderChoice(source, out, tuple(chosen(())), chosen_ones, again, how, not no_speed), click.echo)
 
 
 def _refuse_with_out(given: dict[str, object]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 
 from grader.classroom.bridge import hidden_cases
 from grader.classroom.derive import notebook_of
-from grader.classroom.rubric import points_of
+from grader.classroom.rubric import SPEED, points_of
 from grader.exercise import Folder
 from grader.files import write_whole
 
@@ -59,35 +60,51 @@ The whole way, with what each command prints: classroom.md in the course, {cours
 """
 
 
-def write(out: Path, folders: list[Folder], assignment: str | None, db: str, say: Callable[[str], None]) -> None:
-    """Writes source notebooks; configuration and README only where there are none. `db`: "" for a file in `out`."""
+@dataclass(frozen=True)
+class Class:
+    """What the command line asks for. `assignment`: one for all exercises; `db`: "" for a file in the folder."""
+
+    assignment: str | None = None
+    speed: bool = False
+    db: str = ""
+
+
+def write(out: Path, folders: list[Folder], wanted: Class, say: Callable[[str], None]) -> None:
+    """Writes source notebooks; configuration and README only where there are none."""
     out.mkdir(mode=0o700, parents=True, exist_ok=True)  # it will hold solutions and grades
-    points = points_of(folders, hidden_cases(out))
+    points = _points(folders, out, wanted)
     for folder in folders:
-        path = out / "source" / (assignment or folder.id) / f"{folder.name}.ipynb"
+        path = out / "source" / (wanted.assignment or folder.id) / f"{folder.name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, nbformat.writes(notebook_of(folder, points[folder.id])) + "\n")
         worth = ", ".join(f"{item} {worth:g}" for item, worth in points[folder.id].items())
         say(f"{path}: {sum(points[folder.id].values()):g} points ({worth})")
-    _write_once(out, folders, assignment, db)
-    config = out / "nbgrader_config.py"
-    if db and _database(db) not in config.read_text(encoding="utf-8"):
-        say(f"{config} was there already and is never overwritten. For the gradebook, add: {_database(db).strip()}")
-    name = assignment or folders[0].id
+    _write_once(out, folders, wanted)
+    config, database = out / "nbgrader_config.py", _database(wanted.db)
+    if database not in config.read_text(encoding="utf-8"):
+        say(f"{config} was there already and is never overwritten. For the gradebook, add: {database.strip()}")
+    name = wanted.assignment or folders[0].id
     say(f"Next: cd {out} && nbgrader generate_assignment {name}")
+
+
+def _points(folders: list[Folder], out: Path, wanted: Class) -> dict[str, dict[str, float]]:
+    points = points_of(folders, hidden_cases(out))
+    if wanted.speed:
+        return points
+    return {id: {item: worth for item, worth in items.items() if item != SPEED} for id, items in points.items()}
 
 
 def _database(db: str) -> str:
     return f"c.CourseDirectory.db_url = {db!r}\n" if db else ""
 
 
-def _write_once(out: Path, folders: list[Folder], assignment: str | None, db: str) -> None:
+def _write_once(out: Path, folders: list[Folder], wanted: Class) -> None:
     exchange = out.parent / f"{out.name}_exchange"
     words = {"exchange": str(exchange), "course": str(folders[0].root)}
     config, readme = out / "nbgrader_config.py", out / "README.md"
     if not config.exists():
-        write_whole(config, CONFIG.format(**words, database=_database(db)))
+        write_whole(config, CONFIG.format(**words, database=_database(wanted.db)))
         exchange.mkdir(exist_ok=True)
         exchange.chmod(0o777)  # nbgrader: anyone may hand in
     if not readme.exists():
-        write_whole(readme, README.format(first=assignment or folders[0].id, **words))
+        write_whole(readme, README.format(first=wanted.assignment or folders[0].id, **words))

@@ -16,6 +16,7 @@ from grader.classroom.graded import GRADED, MISSING, NOT_GRADED, PARTLY, Graded
 from grader.classroom.intake import IntakeError, take_in
 from grader.classroom.patience import patiently
 from grader.classroom.results import Results
+from grader.classroom.rubric import SPEED
 from grader.classroom.submissions import Submissions, read_submissions
 from grader.exercise import Folder
 
@@ -32,6 +33,7 @@ class FolderChoice:
     only: tuple[Folder, ...] = ()
     regrade: Students = Students()
     how: How = How()
+    speed: bool = True  # whether what only a GPU can show counts
 
 
 def grade_folder(choice: FolderChoice, say: Say) -> int:
@@ -46,7 +48,7 @@ def grade_folder(choice: FolderChoice, say: Say) -> int:
     wanted = {folder.id for folder in choice.only or choice.exercises}
     there = [one for one in found.all if not one.hand_in.absent and one.exercise in wanted]
     judge_missing(there, choice.regrade, results, choice.how, say)
-    graded = _with_results(found, results)
+    graded = _with_results(found, results, () if choice.speed else (SPEED,))
     patiently(lambda: write_output(graded, choice.out), say)
     page = patiently(lambda: write_report(graded, choice.exercises[0].root, choice.out / "report.html"), say)
     return _tell([one for one in graded if one.exercise in wanted], page, say)
@@ -77,12 +79,12 @@ def _check(found: Submissions, choice: FolderChoice) -> None:
             raise GradingError(f"--regrade: {choice.source} has nothing of a student {student!r}.")
 
 
-def _with_results(found: Submissions, results: Results) -> list[Graded]:
+def _with_results(found: Submissions, results: Results, without: tuple[str, ...]) -> list[Graded]:
     """Everyone's work on the exercises that anyone handed in."""
     handed_in = {one.exercise for one in found.all if not one.hand_in.absent}
     graded = [one for one in found.all if one.exercise in handed_in]
     for one in graded:
-        one.result = results.find(one.text) if one.text else None
+        one.result, one.without = results.find(one.text) if one.text else None, without
     return graded
 
 
@@ -103,7 +105,9 @@ def _tell(graded: list[Graded], page: Path, say: Say) -> int:
     if faults:
         say("Next: mend the fault (course doctor), then run the same command: it judges what is missing.")
         return 1
-    say(f"Next: open {page.resolve().as_uri()}")
+    if waiting:
+        say("Next: the same command where there is a GPU; or --no-speed, if what only a GPU can show is not to count.")
+    say(f"{'Meanwhile' if waiting else 'Next'}: open {page.resolve().as_uri()}")
     return 0
 
 

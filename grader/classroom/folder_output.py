@@ -53,7 +53,7 @@ def _gradescope_text(one: Graded) -> str:
         return ""
     content: dict = {"output": one.note, "tests": list(gradescope_tests(one.result))}
     if one.status == GRADED:
-        content["score"] = one.result["points"]
+        content["score"] = one.points
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -63,12 +63,12 @@ def _junit_text(one: Graded) -> str:
 
 def items(one: Graded) -> dict[str, Item]:
     """None of a submission that has no result."""
-    return items_of(one.result) if one.result and not one.fault else {}
+    return items_of(one.result, one.without) if one.tests else {}
 
 
 def score(one: Graded) -> float | None:
     """What counts; None unless all of it is graded."""
-    return one.result["points"] if one.status == GRADED else None
+    return one.points if one.status == GRADED else None
 
 
 def _summary(graded: list[Graded]) -> Iterator[list]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from grader.classroom.handin import HandIn
 from grader.classroom.results import Text
-from grader.classroom.rubric import is_decided
+from grader.classroom.rubric import counted, is_decided
+from grader.verdict import PASS
 
 GRADED, PARTLY, NOT_GRADED, MISSING = "graded", "partly graded", "not graded", "missing"
 
@@ -20,6 +21,7 @@ class Graded:
     hand_in: HandIn
     text: Text | None = None
     result: dict | None = None
+    without: tuple[str, ...] = ()  # items that do not count in this class
 
     @property
     def name(self) -> str:
@@ -34,15 +36,24 @@ class Graded:
         return (self.result["fault"] or "") if self.result else "there is no result"
 
     @property
+    def tests(self) -> list[dict]:
+        """The results of the tests that count; none where the machine is to blame."""
+        return counted(self.result, self.without) if self.result and not self.fault else []
+
+    @property
     def open(self) -> list[str]:
         """Why tests are not decided."""
-        tests = self.result["tests"] if self.result else []
-        return [test["message"] or test["outcome"] for test in tests if not is_decided(test)]
+        return [test["message"] or test["outcome"] for test in self.tests if not is_decided(test)]
+
+    @property
+    def points(self) -> float:
+        """Those reached."""
+        return sum(test["points"] for test in self.tests if test["outcome"] == PASS)
 
     @property
     def possible(self) -> float:
         """The points of all its tests, whether this machine could judge them or not."""
-        return sum(test["points"] for test in self.result["tests"]) if self.result else 0
+        return sum(test["points"] for test in self.tests)
 
     @property
     def status(self) -> str:

@@ -19,7 +19,7 @@ from nbgrader.converters import Autograde, NbGraderException
 from nbgrader.utils import parse_utc
 
 from grader.classroom.batch import GradingError, How, Say, Students, check_isolation, judge_missing
-from grader.classroom.bridge import fingerprint, hidden_cases, out_of_step, read_released, released_notebooks
+from grader.classroom.bridge import fingerprint, hidden_cases, out_of_step, read_released, released_notebooks, without
 from grader.classroom.class_report import write_report
 from grader.classroom.gradebook import GradebookError, check_answers
 from grader.classroom.graded import Graded
@@ -162,7 +162,8 @@ def _entries_of(folder: Path, student: str, assignment: str, released: dict, cou
     for name, notebook in released.items():
         hand_in = read_hand_in(folder, name, solution_text(notebook), tuple(released))
         exercise = Folder(course / "exercises" / notebook.metadata["course"]["exercise"])
-        entry = Entry(student=student, exercise=exercise.id, hand_in=hand_in, assignment=assignment, released=notebook)
+        entry = Entry(student=student, exercise=exercise.id, hand_in=hand_in, assignment=assignment, released=notebook,
+                      without=without(notebook))  # fmt: skip
         if hand_in.text is not None:
             entry.text = Text(exercise, solution_text(filled(notebook, hand_in.text)), hidden)
         made.append(entry)
@@ -264,7 +265,7 @@ def _report(entries: list[Entry], failed: set[tuple]) -> Report:
             report.problems.append(f"{who}: {entry.hand_in.problem}")
         elif entry.fault:
             report.faults.append(f"{who}: {entry.fault}")
-        elif difference := out_of_step(entry.released, items_of(result)):
+        elif difference := out_of_step(entry.released, items_of(result, entry.without)):
             again = f"course notebooks --out ., then nbgrader generate_assignment --force {entry.assignment}"
             report.faults.append(f"{who}: {difference}. {again}")
         elif entry.open:

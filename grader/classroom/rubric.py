@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,10 +44,13 @@ class Item:
         return None if self.open else self.reached
 
 
-def items_of(result: dict) -> dict[str, Item]:
-    """The items of a result, in the order of TITLES. A fault of the machine leaves all of them open."""
+def items_of(result: dict, without: Collection[str] = ()) -> dict[str, Item]:
+    """The items of a result, in the order of TITLES. A fault of the machine leaves all of them open.
+
+    `without`: items that do not count in this class.
+    """
     items: dict[str, Item] = {}
-    for test in result["tests"]:
+    for test in counted(result, without):
         item = items.setdefault(test["item"], Item(test["item"]))
         points = float(test["points"])
         if not math.isfinite(points) or points < 0:
@@ -61,6 +65,11 @@ def items_of(result: dict) -> dict[str, Item]:
             item.judged += points
             item.reached += points if test["outcome"] == PASS else 0
     return {name: items[name] for name in TITLES if name in items}
+
+
+def counted(result: dict, without: Collection[str] = ()) -> list[dict]:
+    """The tests of a result but for those of items that do not count."""
+    return [test for test in result["tests"] if test["item"] not in without]
 
 
 def is_decided(test: dict) -> bool:

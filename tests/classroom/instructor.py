@@ -9,6 +9,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.classroom.rubric import SPEED, points_of
+from grader.exercise import Folder
+
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 
@@ -25,6 +28,7 @@ class Classroom:
 
     path: Path
     course: Path = ROOT
+    speed: bool = False  # whether what only a GPU can show counts
 
     def run(self, *command: str, status: int = 0, cwd: Path | None = None, **more: str) -> str:
         """What the command prints; its exit status has to be `status`."""
@@ -38,7 +42,8 @@ class Classroom:
         """`course notebooks` and, for each assignment, `nbgrader generate_assignment`."""
         self.path.mkdir(exist_ok=True)
         named = ["--assignment", assignment] if assignment else []
-        said = self.run("course", "notebooks", "--out", str(self.path), *named, *exercises, cwd=self.course)
+        counts = "--speed" if self.speed else "--no-speed"
+        said = self.run("course", "notebooks", "--out", str(self.path), counts, *named, *exercises, cwd=self.course)
         for name in [assignment] if assignment else exercises:
             said += self.run("nbgrader", "generate_assignment", "--force", name)
         return said
@@ -70,6 +75,12 @@ class Classroom:
 
     def feedback(self, student: str, assignment: str, name: str) -> str:
         return (self.path / "feedback" / student / assignment / f"{name}.html").read_text(encoding="utf-8")
+
+
+def points_without_speed(*folders: Folder, hidden: Path | None = None) -> dict[str, dict[str, float]]:
+    """By exercise and item, where there is no GPU."""
+    points = points_of(list(folders), hidden)
+    return {id: {item: worth for item, worth in items.items() if item != SPEED} for id, items in points.items()}
 
 
 def solution(exercise: str) -> str:

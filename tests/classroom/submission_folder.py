@@ -58,7 +58,7 @@ class SubmissionFolder:
         return running.wait() == -signal.SIGKILL
 
     def _command(self, *options: str) -> list[str]:
-        return ["course", "grade", str(self.path), "--out", str(self.out), *options]
+        return ["course", "grade", str(self.path), "--out", str(self.out), "--no-speed", *options]
 
     @property
     def judged(self) -> int:

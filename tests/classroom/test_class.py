@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.rubric import points_of
 from grader.exercise import all_folders, marked_regions
-from tests.classroom.instructor import ROOT, Classroom, environment
+from tests.classroom.instructor import ROOT, Classroom, environment, points_without_speed
 from tests.classroom.synthetic import Class, HandIn
 
 SEED, STUDENTS = 20, 30
@@ -86,7 +85,7 @@ def count(classroom: Classroom, pattern: str) -> int:
 
 def test_every_point_is_as_expected(graded):
     classroom, hand_ins, said = graded
-    points = points_of(EXERCISES, classroom.path / "hidden")
+    points = points_without_speed(*EXERCISES, hidden=classroom.path / "hidden")
     scores, wrong = classroom.scores(), []
     for hand_in in hand_ins:
         for item, expected in hand_in.expected(points[hand_in.exercise]).items():

@@ -7,9 +7,8 @@ import zipfile
 
 import pytest
 
-from grader.classroom.rubric import points_of
 from grader.exercise import Folder
-from tests.classroom.instructor import ROOT, mutant, solution
+from tests.classroom.instructor import ROOT, mutant, points_without_speed, solution
 from tests.classroom.submission_folder import SubmissionFolder
 from tests.classroom.synthetic import Class, HandIn, handed_out
 
@@ -37,7 +36,7 @@ def graded(tmp_path_factory) -> tuple[SubmissionFolder, list[HandIn], str]:
 
 def test_every_point_is_as_expected(graded):
     folder, hand_ins, said = graded
-    points = points_of([Folder(ROOT / "exercises" / ADD)])[ADD]
+    points = points_without_speed(Folder(ROOT / "exercises" / ADD))[ADD]
     reached = {(row["student"], row["item"]): float(row["score"]) for row in folder.table("items.csv")}
     rows = {row["student"]: row for row in folder.table()}
     for hand_in in hand_ins:

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from grader import sandbox
-from grader.classroom.rubric import points_of
 from grader.exercise import Folder
-from tests.classroom.instructor import ROOT, Classroom, mutant, solution
+from tests.classroom.instructor import ROOT, Classroom, mutant, points_without_speed, solution
 from tests.classroom.synthetic import filled, notebook
 
 ADD, SOFTMAX = "01_masked_add", "03_softmax"
-RIGHT, COST = (points_of([Folder(ROOT / "exercises" / ADD)])[ADD][item] for item in ("right", "cost"))
+RIGHT, COST = points_without_speed(Folder(ROOT / "exercises" / ADD))[ADD].values()
 FULL = RIGHT + COST
 THROUGHPUT = """
 
@@ -40,7 +39,8 @@ def own_course(tmp_path) -> Path:
     (tmp_path / "course/hints").mkdir()
     shutil.copy(ROOT / f"hints/{ADD}.md", tmp_path / "course/hints")
     tests = tmp_path / f"course/exercises/{ADD}/test_masked_add.py"
-    tests.write_text(f"import shutil\n\nimport pytest\n{tests.read_text()}{THROUGHPUT}")
+    text = tests.read_text().partition("\n\ndef test_a_size_that_only_a_gpu_gets_through")[0]
+    tests.write_text(f"import shutil\n\nimport pytest\n{text}\n{THROUGHPUT}")
     return tmp_path / "course"
 
 
@@ -107,7 +107,7 @@ def test_exchange_late_penalty_and_feedback(classroom, tmp_path):
 
 
 def test_a_gpu_item_stays_open_until_a_gpu_is_there(classroom, own_course, tmp_path):
-    classroom.course = own_course
+    classroom.course, classroom.speed = own_course, True
     classroom.make(ADD)
     with zipfile.ZipFile(tmp_path / "export.zip", "w") as export:
         export.writestr("Łukasz Müller_12_assignsubmission_file_/masked_add.py", solution(ADD))

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.rubric import points_of
 from grader.exercise import Folder
-from tests.classroom.instructor import ROOT, mutant, solution
+from tests.classroom.instructor import ROOT, mutant, points_without_speed, solution
 from tests.classroom.postgres import PostgresServer, programs
 
 ADD = "01_masked_add"
@@ -32,14 +31,14 @@ def server():
 
 def test_a_class_is_graded_into_postgres(classroom, server):
     classroom.path.mkdir()
-    classroom.run("course", "notebooks", "--out", str(classroom.path), "--db", server.url, ADD, cwd=ROOT)
+    classroom.run("course", "notebooks", "--out", str(classroom.path), "--no-speed", "--db", server.url, ADD, cwd=ROOT)
     classroom.run("nbgrader", "generate_assignment", ADD)
     classroom.hand_in("Łukasz O'Neil", ADD, {"masked_add.py": solution(ADD)})
     classroom.hand_in("ada", ADD, {"masked_add.py": mutant(f"{ADD}/floor_grid")})
     said = classroom.run("course", "grade")
     assert "01_masked_add: 2 graded." in said
     assert not (classroom.path / "gradebook.db").exists()
-    points = points_of([Folder(ROOT / "exercises" / ADD)])[ADD]
+    points = points_without_speed(Folder(ROOT / "exercises" / ADD))[ADD]
     assert server.ask("select sum(auto_score) from grade") == f"{sum(points.values()) + points['right'] - 5:g}"
     assert "0 hand-ins entered into the gradebook, 2 unchanged." in classroom.run("course", "grade")
     assert classroom.scores()["ada", "masked_add", "right"] == points["right"] - 5
