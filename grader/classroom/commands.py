@@ -20,8 +20,8 @@ EVERYONE = "*"  # what --regrade without a name stands for
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="the class's folder")
 @click.option("--assignment", metavar="NAME", help="put the exercises into one assignment of this name")
 @click.option("--db", default="", metavar="URL", help="nbgrader's gradebook, postgresql://... (default: a file in DIR)")
-@click.option("--speed/--no-speed", default=None, help="whether what only a GPU can show counts (default: if there is "
-              "a GPU here)")  # fmt: skip
+@click.option("--speed/--no-speed", default=None, help="whether what only a GPU can show counts (default: as the "
+              "class has it; a new one, if there is a GPU here)")  # fmt: skip
 def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db: str, speed: bool | None) -> None:
     """Writes an nbgrader course: source notebooks from the exercises, a configuration, a README.
 
@@ -30,7 +30,7 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
               course notebooks --out ~/triton-2027 --assignment week1 01 02
     """
     _needs_extra()
-    from grader.classroom.course_folder import Class, write
+    from grader.classroom.course_folder import Class, counts_speed, write
     from grader.classroom.gradebook import GradebookError, check_url
     from grader.classroom.rubric import RubricError
 
@@ -38,6 +38,7 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
         raise click.ClickException("--assignment: a name without blanks, slashes and plus signs was expected.")
     try:
         check_url(db)
+        speed = counts_speed(out) if speed is None else speed
         if speed is None and not (speed := bool(gpu_here())):
             click.echo("No GPU here: what only a GPU can show is left out of the points. --speed keeps it in.")
         write(out.resolve(), chosen(exercises), Class(assignment, speed, db), click.echo)
@@ -59,7 +60,7 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
               help="judge again, with new data, what has a result: this student's, or all that is chosen")  # fmt: skip
 @click.option("--isolation", type=click.Choice(LEVELS), default=AUTO, show_default=True,
               help="process limits; bubblewrap where there is one; bubblewrap or nothing")  # fmt: skip
-@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True,
+@click.option("--jobs", type=click.IntRange(1), default=len(os.sched_getaffinity(0)), show_default=True,
               help="hand-ins judged side by side on this machine, spread over its GPUs")  # fmt: skip
 @click.option("--scheduler", default="", metavar="ADDRESS", help="judge on the workers of this Dask scheduler instead")
 @click.option("--no-speed", is_flag=True, help="with --out: what only a GPU can show does not count")

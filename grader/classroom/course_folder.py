@@ -87,6 +87,13 @@ def write(out: Path, folders: list[Folder], wanted: Class, say: Callable[[str], 
     say(f"Next: cd {out} && nbgrader generate_assignment {name}")
 
 
+def counts_speed(out: Path) -> bool | None:
+    """Whether the class in this folder counts what only a GPU can show; None where there is no class yet."""
+    notebooks = [nbformat.read(path, as_version=4) for path in sorted(out.glob("source/*/*.ipynb"))]
+    cells = [cell.metadata.get("nbgrader", {}).get("grade_id") for notebook in notebooks for cell in notebook.cells]
+    return SPEED in cells if notebooks else None
+
+
 def _points(folders: list[Folder], out: Path, wanted: Class) -> dict[str, dict[str, float]]:
     points = points_of(folders, hidden_cases(out))
     if wanted.speed:

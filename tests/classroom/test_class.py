@@ -99,11 +99,13 @@ def test_every_point_is_as_expected(graded):
 
 
 def test_the_class_report_names_what_was_not_graded(graded):
-    _, hand_ins, said = graded
+    classroom, hand_ins, said = graded
     problems = said.partition("Not graded, for the student to mend")[2]
     for hand_in in hand_ins:
         assert (hand_in.lost is None) == (f"  {hand_in.student}, {hand_in.exercise}/" in problems), hand_in.kind
     assert "a fault here" not in said
+    page = (classroom.path / "report.html").read_text(encoding="utf-8")
+    assert f"{STUDENTS} students, {len(hand_ins)} submissions" in page and "<script" not in page
 
 
 def test_a_second_run_changes_nothing(graded):

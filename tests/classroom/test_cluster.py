@@ -65,13 +65,13 @@ def test_a_scheduler_that_is_not_there_is_told_at_once(results, monkeypatch):
 def test_a_judge_that_is_killed_or_hangs_is_a_fault_of_the_machine_and_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     judge = WarmJudge(LIMITS)
-    monkeypatch.setattr(warm_judge, "MOST_SECONDS", 3)
+    monkeypatch.setattr(warm_judge, "MOST_SECONDS", 2)
     hanging = "while True:\n    pass\n" + solution(ADD.id)
     try:
         late = judge.judge(request_of(text(hanging), LIMITS))
-        assert late["fault"] == "the judge's process did not end within 3 s"
+        assert late["fault"] == "the judge's process did not end within 2 s"
         monkeypatch.setattr(warm_judge, "MOST_SECONDS", 60)
-        killer = threading.Timer(4, lambda: os.kill(judge._process.pid, signal.SIGKILL))
+        killer = threading.Timer(3, lambda: os.kill(judge._process.pid, signal.SIGKILL))
         killer.start()
         killed = judge.judge(request_of(text(hanging), LIMITS))
         assert re.fullmatch(r"the judge's process ended with status -9.*", killed["fault"])

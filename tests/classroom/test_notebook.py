@@ -10,10 +10,11 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from grader.classroom.course_folder import Class, counts_speed, write
 from grader.classroom.derive import hints_of, lesson_of, notebook_of
 from grader.classroom.rubric import RubricError, points_of
 from grader.exercise import Folder, all_folders, marked_regions
-from tests.classroom.instructor import ROOT, environment, mutant, solution
+from tests.classroom.instructor import ROOT, environment, mutant, points_without_speed, solution
 
 EXERCISES = all_folders(ROOT)
 SOLUTION, CHECK = 2, 3
@@ -21,7 +22,7 @@ SOLUTION, CHECK = 2, 3
 
 @pytest.fixture(scope="module")
 def points():
-    return points_of(EXERCISES)
+    return points_without_speed(*EXERCISES)
 
 
 def run(tmp_path, notebook, order):
@@ -122,3 +123,12 @@ def test_nbgraders_own_validation_takes_the_cells_of_a_right_notebook(tmp_path, 
         cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert "Success! Your notebook passes all the tests." in done.stdout, done.stdout + done.stderr
+
+
+def test_a_class_keeps_to_what_it_began_with(tmp_path):
+    said: list[str] = []
+    assert counts_speed(tmp_path) is None
+    for speed in (True, False):
+        write(tmp_path, EXERCISES[:1], Class(speed=speed), said.append)
+        assert counts_speed(tmp_path) is speed
+    assert "speed" in said[0] and "speed" not in said[2]
