@@ -78,6 +78,9 @@ def test_a_judge_that_is_killed_or_hangs_is_a_fault_of_the_machine_and_is_replac
         assert judge.judge(request_of(text(solution(ADD.id)), LIMITS))["outcome"] == "pass"
     finally:
         judge.end()
+    deadline = time.monotonic() + 30
+    while _working_in(tmp_path) and time.monotonic() < deadline:  # a kill takes its time on a busy machine
+        time.sleep(0.1)
     assert not _working_in(tmp_path) and not list(tmp_path.iterdir())
 
 
@@ -198,6 +201,21 @@ def test_a_full_disk_is_not_waited_for(number):
 
     with pytest.raises(OSError):
         patience.patiently(store, print)
+
+
+def test_a_judge_waits_for_the_course_itself(tmp_path, monkeypatch):
+    exercise = tmp_path / "course/exercises" / ADD.id
+    monkeypatch.setattr(warm_judge, "OWN_COURSE", tmp_path / "none")
+    request = {"course": str(tmp_path / "course"), "exercise": ADD.id}
+
+    def comes_back(seconds: float) -> None:
+        exercise.mkdir(parents=True)
+        (exercise / "test_masked_add.py").touch()
+
+    monkeypatch.setattr(warm_judge.time, "sleep", comes_back)
+    assert warm_judge._course_of(request) == tmp_path / "course"
+    monkeypatch.setattr(warm_judge, "PATIENCE", -1)
+    assert warm_judge._course_of({**request, "exercise": "77_gone"}) is None
 
 
 def test_results_of_a_share_that_is_away_are_not_written_beneath_it(tmp_path):
