@@ -142,7 +142,7 @@ def _take_in(source: Path, coursedir, assignments: dict[str, list[str]], say: Sa
 def _entries(coursedir, course: Path, assignments: dict[str, list[str]], choice: Choice) -> list[Entry]:
     submitted = Path(coursedir.root, coursedir.submitted_directory)
     students = sorted(path.name for path in submitted.glob("*") if path.is_dir())
-    for student in choice.students:
+    for student in (*choice.students, *choice.regrade.names):
         if student not in students:
             raise GradingError(f"{submitted} has no folder of a student {student!r}.")
     entries = []

@@ -201,6 +201,10 @@ def test_commands_say_what_is_missing(classroom, tmp_path):
     assert "Nothing was handed in for 01_masked_add" in classroom.run("course", "grade", status=1)
     classroom.hand_in("ada", ADD, {"masked_add.py": solution(ADD)})
     assert "no folder of a student 'bob'" in classroom.run("course", "grade", "--student", "bob", status=1)
+    assert "no folder of a student 'bob'" in classroom.run("course", "grade", "--regrade", "bob", status=1)
+    assert "1 to judge" in classroom.run("course", "grade", "--regrade", "ada")
+    assert ", 1 to judge" in classroom.run("course", "grade", "--regrade")
+    assert "--only belongs to --out" in classroom.run("course", "grade", "--only", "01", status=2)
     assert "02_x is no released assignment; there are 01_masked_add." in classroom.run(
         "course", "grade", "02_x", status=1
     )
