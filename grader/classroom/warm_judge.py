@@ -34,9 +34,10 @@ def request_of(text: Text, level: str) -> dict:
     """What has to be known to judge a text, on any machine that has the same course."""
     hidden = text.hidden_file.read_text(encoding="utf-8") if text.hidden_file else None
     exercise = text.exercise
-    return {"exercise": exercise.id, "course": str(exercise.root), "text": text.text, "hidden": hidden,
-            "level": level,
-            "key": text.key}  # fmt: skip
+    return {
+        "exercise": exercise.id, "course": str(exercise.root), "text": text.text, "hidden": hidden, "level": level,
+        "key": text.key,
+    }  # fmt: skip
 
 
 class WarmJudge:

@@ -1,0 +1,41 @@
+"""What is said while a class is judged: little in a pipe, and no trouble twice."""
+
+from __future__ import annotations
+
+import re
+
+from grader.classroom import live
+from grader.classroom.live import View
+
+
+def result(outcome: str = "pass", fault: str | None = None) -> dict:
+    return {"outcome": outcome, "fault": fault}
+
+
+def test_a_pipe_gets_a_line_a_minute_and_one_at_the_end(monkeypatch):
+    now, said = [0.0], []
+    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    with View(120, said.append) as view:
+        for number in range(100):
+            now[0] += 1.5
+            view.judged(result("fail" if number % 4 == 0 else "pass", "no room" if number == 99 else None))
+    assert len(said) == 3
+    assert re.fullmatch(
+        r"  41 of 120 judged, 40 a minute, 2 min left, until \d\d:\d\d: 30 right, 11 not right", said[0]
+    )
+    assert said[2] == "100 judged in 2 min, 40 a minute: 74 right, 25 not right, 1 fault of the machine."
+
+
+def test_trouble_is_told_once_until_it_is_over():
+    said: list[str] = []
+    with View(1, said.append) as view:
+        for workers in (0, 0, 0, 1, 0):
+            view.tick(workers)
+    assert said == ["No worker has joined the scheduler. Waiting for one."] * 2
+
+
+def test_nothing_is_said_where_nothing_was_judged():
+    said: list[str] = []
+    with View(3, said.append):
+        pass
+    assert said == []
