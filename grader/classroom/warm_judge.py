@@ -19,6 +19,7 @@ import threading
 import time
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import TextIO
 
 from grader.classroom.results import Text, faulty
 from grader.exercise import Folder
@@ -121,11 +122,13 @@ def _kill_those_in(folder: str) -> None:
 def main() -> None:
     from grader.classroom.judging import prepare
 
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what else is printed must not be taken for a result
+    # Descriptors of our own: pytest puts others in the places of 0 and 1, and what is printed is no result.
+    asked, replies = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
     level, folder = sys.argv[1:]
     requests: SimpleQueue[str] = SimpleQueue()
-    threading.Thread(target=_listen, args=[requests, folder], daemon=True).start()
+    threading.Thread(target=_listen, args=[asked, requests, folder], daemon=True).start()
     prepare(level, folder)
     while True:
         try:
@@ -135,8 +138,8 @@ def main() -> None:
         print(json.dumps(_answer(json.loads(request), folder)), file=replies, flush=True)
 
 
-def _listen(requests: SimpleQueue[str], folder: str) -> None:
-    for line in sys.stdin:
+def _listen(asked: TextIO, requests: SimpleQueue[str], folder: str) -> None:
+    for line in asked:
         requests.put(line)
     _leave(folder)  # the parent is done or gone; a submission that runs now must not run on
 

@@ -93,6 +93,17 @@ def _working_in(folder: Path) -> list[str]:
     return [place for place in found if place.startswith(f"{folder}/")]
 
 
+def test_a_judge_stays_for_many_texts():
+    """pytest puts descriptors of its own in the places of stdin and stdout while it runs."""
+    judge, stub = WarmJudge(LIMITS), text(ADD.learner_file.read_text(encoding="utf-8"))
+    try:
+        process = judge._process
+        assert {judge.judge(request_of(stub, LIMITS))["outcome"] for _ in range(30)} == {"not attempted"}
+        assert judge._process is process
+    finally:
+        judge.end()
+
+
 def test_another_copy_of_the_course_is_refused_by_its_workers():
     judge = WarmJudge(LIMITS)
     try:
