@@ -23,7 +23,7 @@ from grader.classroom.judges import Judges
 from grader.classroom.results import Results, Text
 from grader.classroom.warm_judge import WarmJudge, request_of
 from grader.exercise import Folder
-from grader.sandbox import LIMITS
+from grader.sandbox import AUTO, LIMITS
 from tests.classroom.instructor import ROOT, solution
 
 ADD = Folder(ROOT / "exercises/01_masked_add")
@@ -93,13 +93,16 @@ def _working_in(folder: Path) -> list[str]:
     return [place for place in found if place.startswith(f"{folder}/")]
 
 
-def test_a_judge_stays_for_many_texts():
-    """pytest puts descriptors of its own in the places of stdin and stdout while it runs."""
-    judge, stub = WarmJudge(LIMITS), text(ADD.learner_file.read_text(encoding="utf-8"))
+def test_a_judge_stays_when_its_sandbox_fails(tmp_path, monkeypatch):
+    """Meanwhile pytest puts an empty stdin in the place of the judge's own: not to be taken for the end."""
+    tool = tmp_path / "bwrap"
+    tool.write_text('#!/bin/sh\ncase "$*" in *"env true") exit 0;; esac\necho "bwrap: No such device" >&2\nexit 1\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path), os.environ["PATH"]]))
+    judge = WarmJudge(AUTO)
     try:
-        process = judge._process
-        assert {judge.judge(request_of(stub, LIMITS))["outcome"] for _ in range(30)} == {"not attempted"}
-        assert judge._process is process
+        faults = [judge.judge(request_of(text(solution(ADD.id)), AUTO))["fault"] for _ in range(3)]
+        assert faults == ["torch and triton could not be imported: bwrap: No such device"] * 3
     finally:
         judge.end()
 
