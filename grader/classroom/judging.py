@@ -12,7 +12,7 @@ from pathlib import Path
 
 from grader import sandbox
 from grader.classroom.results import Text, faulty
-from grader.gpu.device import device_here, model_here
+from grader.gpu.device import driver_device, model_here
 from grader.nursery import MachineFault, shared_nursery
 from grader.sandbox import AUTO
 
@@ -52,7 +52,7 @@ def prepare(level: str, scratch: str) -> None:
     The processes that children are forked from begin to import at the same time; their folders lie in `scratch`.
     """
     tempfile.tempdir = scratch
-    for model in (None, model_here(device_here())):
+    for model in (None, model_here(driver_device())):
         with contextlib.suppress(MachineFault):  # the first text tells
             shared_nursery(model, sandbox.wanted(level))
     tempfile.tempdir = None  # not for all: judges find each other's locks in the machine's own folder
