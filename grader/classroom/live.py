@@ -84,7 +84,8 @@ class View:
         return f"{done} of {self.total} judged, {60 * rate:.0f} a minute, {_span(left.seconds)} left, until {end}"
 
     def _outcomes(self) -> str:
-        return ", ".join(f"{self.counts[name]} {name}" for name in (RIGHT, WRONG, EMPTY, FAULT) if self.counts[name])
+        counts = [(self.counts[name], name) for name in (RIGHT, WRONG, EMPTY, FAULT) if self.counts[name]]
+        return ", ".join(f"{n} {name.replace('fault', 'faults') if n > 1 else name}" for n, name in counts)
 
     def _drawn(self) -> Group:
         bar = Table.grid(padding=(0, 1))

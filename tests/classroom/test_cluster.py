@@ -129,7 +129,7 @@ def test_faults_are_tried_again_and_stay_faults(results, judged_by):
     said: list[str] = []
     judge_missing(works(text("one"), text("two")), Students(), results, How(LIMITS), said.append)
     assert len(attempts) == 2 * engine.ATTEMPTS
-    assert said[-1].endswith("2 fault of the machine.")
+    assert said[-1].endswith("2 faults of the machine.")
     assert all(results.is_missing(one, gpu=False) for one in (text("one"), text("two")))
 
 
