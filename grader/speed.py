@@ -61,7 +61,7 @@ def samples_of(run: Run, trial: Trial, recording: Recording, anchor: str) -> Ite
         reply = run.replays.measure(
             recording, config, run.folder, data=[recipe.to_json() for recipe in trial.data], bound=trial.bound,
             anchor=anchor, seed=seed_for(run.seed, run.folder.id, trial.name, "speed", number),
-            choose=number == 0, with_torch=number == 0,
+            choose=number == 0, with_torch=number == 0 and anchor == speed.COPY,
         )  # fmt: skip
         sample = Measurement.from_json(reply)
         config, number = sample.config, number + 1

@@ -38,10 +38,17 @@ class Speed:
     with_torch: bool = False
     l2_bytes: int = 0
     uuid: str = ""
-    generator: torch.Generator = field(init=False)
+    device: str = "cuda"
+    generator: torch.Generator = field(init=False)  # of the anchor's inputs
+    order: torch.Generator = field(init=False)  # of the seeds of the kernel's inputs
 
     def __post_init__(self) -> None:
-        self.generator = torch.Generator("cuda").manual_seed(self.seed)
+        self.generator = torch.Generator(self.device).manual_seed(self.seed)
+        self.order = torch.Generator().manual_seed(self.seed)
+
+    def generator_of(self, seed: int, number: int) -> torch.Generator:
+        """Draws an argument's values; the same ones each time."""
+        return torch.Generator(self.device).manual_seed(seed + number)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -84,25 +91,35 @@ def fastest(plan: Plan, functions: Functions, speed: Speed) -> int:
 
 def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffers]) -> Chain:
     calls = [Replay(plan, functions, buffers, speed.config).enqueue for buffers in slots]
+    seeds = [0] * len(slots)  # of the inputs that a set of buffers holds now
 
     def refresh() -> None:
-        for buffers in slots:
+        for slot, buffers in enumerate(slots):
+            seeds[slot] = int(torch.randint(1 << 62, (1,), generator=speed.order))
             buffers.poison()
             for number, (recipe, spec) in enumerate(zip(speed.data, speed.arguments)):
                 view = buffers.argument(number, spec)
                 if recipe.is_output:
                     view.fill_(float("nan"))
-                recipe.fill(view, speed.generator)
+                recipe.fill(view, speed.generator_of(seeds[slot], number))
 
     def verify() -> str:
-        return next((wrong for buffers in slots if (wrong := _complaint(plan, speed, buffers))), "")
+        wrong = (_complaint(plan, speed, buffers, seed) for buffers, seed in zip(slots, seeds))
+        return next(filter(None, wrong), "")
 
     return Chain(calls, refresh, verify)
 
 
-def _complaint(plan: Plan, speed: Speed, buffers: Buffers) -> str:
-    """Why a timed call was wrong, "" if it was right. What was expected is overwritten before this returns."""
-    exact = [buffers.argument(number, spec).double() for number, spec in enumerate(speed.arguments)]
+def _complaint(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> str:
+    """Why a timed call was wrong, "" if it was right.
+
+    The inputs are drawn anew: a kernel may have changed those in the buffers, so that another result seems right. What
+    was expected is overwritten before this returns.
+    """
+    exact = [
+        recipe.tensor(getattr(torch, spec.dtype), speed.generator_of(seed, number)).double()
+        for number, (recipe, spec) in enumerate(zip(speed.data, speed.arguments))
+    ]
     comparison = compare(buffers.view(plan.result), speed.exercise.reference(*exact), speed.bound, exact)
     right = comparison.right
     for tensor in (comparison.expected, comparison.ref, *exact):

@@ -1,0 +1,96 @@
+"""What is timed is verified, against inputs that no kernel can reach. On the CPU, torch playing the kernel."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from grader.exercise import Folder, load_test_file
+from grader.gpu.buffers import Buffers
+from grader.gpu.plan import Buffer, Plan, View
+from grader.inputs import normal
+from grader.reply import spec_of
+from tests.conftest import ROOT
+
+measuring = pytest.importorskip("grader.gpu.measuring", exc_type=ImportError)  # wants cuda-bindings
+N = 1000
+
+
+class Timed:
+    """An add of two arguments, on two sets of buffers."""
+
+    def __init__(self) -> None:
+        exercise = load_test_file(Folder(ROOT / "exercises" / "01_masked_add")).exercise
+        specs = [spec_of(name, normal(N).shape_on("meta", torch.float32)) for name in ("x", "y")]
+        buffers = [Buffer("x", True, 4 * N), Buffer("y", True, 4 * N), Buffer("allocation2", False, 4 * N)]
+        self.plan = Plan(buffers, result=View(2, 0, "float32", [N], [1]))
+        self.speed = measuring.Speed(exercise, "exact", [normal(N)] * 2, specs, "copy", seed=5, device="cpu")
+        self.slots = [Buffers(self.plan, device="cpu") for _ in range(2)]
+        self.chain = measuring.plan_chain(self.plan, None, self.speed, self.slots)
+
+    def tensors(self, slot: int) -> tuple[torch.Tensor, ...]:
+        buffers = self.slots[slot]
+        x, y = (buffers.argument(number, spec) for number, spec in enumerate(self.speed.arguments))
+        return x, y, buffers.view(self.plan.result)
+
+    def add(self) -> None:
+        for slot in range(2):
+            x, y, z = self.tensors(slot)
+            z.copy_(x + y)
+
+
+@pytest.fixture
+def timed() -> Timed:
+    found = Timed()
+    found.chain.refresh()
+    return found
+
+
+def test_a_right_result_of_every_call_is_right(timed):
+    timed.add()
+    assert timed.chain.verify() == ""
+
+
+def test_a_result_that_was_not_written_is_wrong(timed):
+    assert timed.chain.verify() == "an output of a timed call is wrong"
+
+
+def test_one_wrong_element_of_one_call_is_enough(timed):
+    timed.add()
+    timed.tensors(1)[2][77] += 1
+    assert timed.chain.verify() == "an output of a timed call is wrong"
+
+
+def test_inputs_changed_so_that_the_result_fits_are_of_no_use(timed):
+    for slot in range(2):
+        for tensor in timed.tensors(slot):
+            tensor.zero_()
+    assert timed.chain.verify() == "an output of a timed call is wrong"
+
+
+def test_a_result_of_the_round_before_is_wrong(timed):
+    timed.add()
+    kept = [timed.tensors(slot)[2].clone() for slot in range(2)]
+    timed.chain.refresh()
+    assert bool(timed.tensors(0)[2].isnan().all())
+    for slot in range(2):
+        timed.tensors(slot)[2].copy_(kept[slot])
+    assert timed.chain.verify() == "an output of a timed call is wrong"
+
+
+def test_inputs_differ_between_calls_and_rounds(timed):
+    first = [timed.tensors(slot)[0].clone() for slot in range(2)]
+    timed.chain.refresh()
+    second = [timed.tensors(slot)[0] for slot in range(2)]
+    assert not any(torch.equal(a, b) for a in first for b in [*second, *first] if a is not b)
+
+
+def test_a_byte_beside_a_buffer_is_told(timed):
+    timed.add()
+    timed.slots[1].memory[0][timed.slots[1].starts[0] + 4 * N] = 1
+    assert timed.chain.verify() == "a timed call wrote outside of x"
+
+
+def test_a_call_moves_each_element_once():
+    timed = Timed()
+    assert measuring.least_bytes(timed.plan, timed.speed.arguments, "z") == 12 * N
