@@ -119,7 +119,10 @@ class Judge:
 
         def replay(trial: Trial) -> Verdict:
             recording, refused = self._recording(trial)
-            return refused or replayed.large(self.run, self.exercise, trial, recording)
+            return refused or replayed.large(self.run, self.exercise, trial, recording, atomics)
+
+        seen = [launch for _, launches in self.right_trials for launch in launches]
+        atomics = not seen or any(launch.atomics for launch in seen)
 
         verdicts = []
         for dtype in dtypes or self.exercise.dtypes:

@@ -50,7 +50,7 @@ def complaint(
     return None
 
 
-def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording) -> Verdict:
+def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atomics: bool) -> Verdict:
     """A call whose inputs are drawn on the GPU and whose result is compared there. Raises GpuBusy."""
     if (other := other_result(exercise, trial, recording, shape_of_result(exercise, trial))) is not None:
         return other
@@ -68,7 +68,7 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording) -> V
             return fault_of(ended)
         summary = Summary(**reply["summary"])
         wrong = on_gpu.wrong_summary(exercise.returns, summary) if summary.wrong else None
-        found = _beside(Replayed.from_json(reply), exercise, atomics=True) or wrong
+        found = _beside(Replayed.from_json(reply), exercise, atomics) or wrong
         if found is not None:
             return found
         worst = max(worst, summary.largest_error)

@@ -76,18 +76,33 @@ def _differing(one: torch.Tensor, other: torch.Tensor) -> int:
 # ---- arguments drawn here, compared here: for sizes that no pipe should carry ----------------------------------------
 
 
-def drawn(data: list[Data], arguments: list[TensorSpec], seeds: list[int]) -> Fill:
+def drawn(data: list[Data], arguments: list[TensorSpec], seeds: list[int], device: str = "cuda") -> Fill:
     def fill(buffers: Buffers) -> None:
         for number, (recipe, spec, seed) in enumerate(zip(data, arguments, seeds)):
             poison_(buffers.data(number).view(getattr(torch, spec.dtype)))
-            recipe.fill(buffers.argument(number, spec), torch.Generator("cuda").manual_seed(seed))
+            recipe.fill(buffers.argument(number, spec), torch.Generator(device).manual_seed(seed))
 
     return fill
 
 
-def compared(exercise: Exercise, bound: str, plan: Plan, buffers: Buffers, arguments: list[TensorSpec]) -> Summary:
-    """The result against the reference in float64. What was expected is overwritten before this returns."""
-    exact = [buffers.argument(number, spec).double() for number, spec in enumerate(arguments)]
+def compared(
+    exercise: Exercise,
+    bound: str,
+    plan: Plan,
+    buffers: Buffers,
+    data: list[Data],
+    arguments: list[TensorSpec],
+    seeds: list[int],
+) -> Summary:
+    """The result against the reference in float64, on inputs that are drawn anew: no kernel could change those.
+
+    What was expected is overwritten before this returns.
+    """
+    device = buffers.memory[0].device
+    exact = [
+        recipe.tensor(getattr(torch, spec.dtype), torch.Generator(device).manual_seed(seed)).double()
+        for recipe, spec, seed in zip(data, arguments, seeds)
+    ]
     out = buffers.view(plan.result)
     comparison = compare(out, exercise.reference(*exact), bound, exact)
     summary = Summary(out.numel(), comparison.wrong_count, _finite(comparison.largest_error))

@@ -87,9 +87,10 @@ def _check(
 
 def _draw(header: dict, _: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]) -> tuple[dict, bytes]:
     exercise = load_test_file(Folder(Path(header["folder"]))).exercise
-    fill = checking.drawn([Data.from_json(data) for data in header["data"]], arguments, header["seeds"])
+    data, seeds = [Data.from_json(one) for one in header["data"]], header["seeds"]
+    fill = checking.drawn(data, arguments, seeds)
     buffers, found = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.returns)
-    summary = checking.compared(exercise, header["bound"], plan, buffers, arguments)
+    summary = checking.compared(exercise, header["bound"], plan, buffers, data, arguments, seeds)
     return {"kind": "drawn", **asdict(found), "summary": asdict(summary)}, b""
 
 

@@ -94,3 +94,26 @@ def test_a_byte_beside_a_buffer_is_told(timed):
 def test_a_call_moves_each_element_once():
     timed = Timed()
     assert measuring.least_bytes(timed.plan, timed.speed.arguments, "z") == 12 * N
+
+
+def test_a_large_result_is_compared_on_inputs_drawn_anew():
+    from grader.gpu import checking
+
+    timed, seeds = Timed(), [3, 4]
+    buffers, data, specs = timed.slots[0], timed.speed.data, timed.speed.arguments
+    checking.drawn(data, specs, seeds, "cpu")(buffers)
+    x, y, z = timed.tensors(0)
+    z.copy_(x + y)
+
+    def summary():
+        return checking.compared(timed.speed.exercise, "exact", timed.plan, buffers, data, specs, seeds)
+
+    assert summary().wrong == 0
+    x.zero_()
+    y.zero_()
+    assert summary().wrong == 0  # what the result was made of counts, not what the buffers hold now
+    z.zero_()
+    assert summary().wrong == N
+    z.view(torch.int32).fill_(-1)
+    found = summary()
+    assert found.wrong == found.unwritten == N and found.first == [0] and found.found == "nan"
