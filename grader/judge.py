@@ -32,6 +32,7 @@ from grader.gpu.replayer import Recording
 from grader.inputs import Data
 from grader.nursery import MachineFault
 from grader.protocol import Failure, Launch
+from grader.replayed import MOST_CONFIGURATIONS
 from grader.reply import DTYPES, Reply
 from grader.run import Run, Trial
 from grader.speed import speed_verdict
@@ -39,7 +40,6 @@ from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, Verdict, failed
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
-MOST_CONFIGURATIONS = 16  # of an autotuned kernel that are run
 STRIDE_MISTAKES = ("stride-ignored", "strides-swapped")  # a better explanation than the bad access they lead to
 
 
@@ -69,13 +69,8 @@ class Judge:
         **constants: int,
     ) -> Verdict:
         """Values and memory safety, in every dtype of the exercise or in those given."""
-        verdicts = []
-        for dtype in dtypes or self.exercise.dtypes:
-            trial = self.trial(name, data, dtype, bound, constants)
-            verdicts.append(self._judged(trial, self._values))
-            if verdicts[-1].outcome != PASS:
-                return verdicts[-1]
-        return max(verdicts, key=lambda verdict: verdict.figures.get("largest_error", 0))
+        trials = self._trials(name, data, bound, dtypes, constants)
+        return max(self._up_to_a_failure(trials, self._values), key=_seriousness)
 
     def traffic(
         self, name: str, data: tuple[Data, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
@@ -99,13 +94,8 @@ class Judge:
 
     def compiled(self, name: str, data: tuple[Data, ...], expected: Expectations, **constants: int) -> Verdict:
         """What the compiler makes of a call, in every dtype of the exercise; nothing is run."""
-        verdicts = []
-        for dtype in self.exercise.dtypes:
-            trial = self.trial(name, data, dtype, None, constants)
-            verdicts.append(self._judged(trial, lambda trial: self._machine_code(trial, expected)))
-            if verdicts[-1].outcome != PASS:
-                return verdicts[-1]
-        return verdicts[0]
+        trials = self._trials(name, data, None, (), constants)
+        return max(self._up_to_a_failure(trials, lambda trial: self._machine_code(trial, expected)), key=_is_no_pass)
 
     def on_gpu(
         self,
@@ -116,20 +106,15 @@ class Judge:
         **constants: int,
     ) -> Verdict:
         """Values and memory safety of a call too large for the interpreter, in every dtype or in those given."""
+        seen = [launch for _, launches in self.right_trials for launch in launches]
+        atomics = not seen or any(launch.atomics for launch in seen)
 
         def replay(trial: Trial) -> Verdict:
             recording, refused = self._recording(trial)
             return refused or replayed.large(self.run, self.exercise, trial, recording, atomics)
 
-        seen = [launch for _, launches in self.right_trials for launch in launches]
-        atomics = not seen or any(launch.atomics for launch in seen)
-
-        verdicts = []
-        for dtype in dtypes or self.exercise.dtypes:
-            verdicts.append(self._judged(self.trial(name, data, dtype, bound, constants), replay))
-            if verdicts[-1].outcome != PASS:
-                return verdicts[-1]
-        return verdicts[0]
+        trials = self._trials(name, data, bound, dtypes, constants)
+        return max(self._up_to_a_failure(trials, replay), key=_seriousness)
 
     def throughput(self, name: str, data: tuple[Data, ...], anchor: str, gate: float) -> Verdict:
         """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
@@ -139,6 +124,26 @@ class Judge:
             return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate)
 
         return self._judged(self.trial(name, data, self.exercise.dtypes[0], None, {}), timed)
+
+    def _trials(
+        self,
+        name: str,
+        data: tuple[Data, ...],
+        bound: str | None,
+        dtypes: tuple[str, ...],
+        constants: dict[str, int],
+    ) -> list[Trial]:
+        """The same call in each of the dtypes, those of the exercise if none are given."""
+        return [self.trial(name, data, dtype, bound, constants) for dtype in dtypes or self.exercise.dtypes]
+
+    def _up_to_a_failure(self, trials: list[Trial], judge: Callable[[Trial], Verdict]) -> list[Verdict]:
+        """The verdicts in order; the first that is no pass is the last."""
+        verdicts = []
+        for trial in trials:
+            verdicts.append(self._judged(trial, judge))
+            if verdicts[-1].outcome != PASS:
+                break
+        return verdicts
 
     def _machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
         run = self.run
@@ -423,6 +428,15 @@ class Judge:
             self.exercise, self.run.submission, trial, inputs, reply, constants, comparison,
             self.right_when_contiguous and not self.wrong_when_contiguous, self.right_before,
         )  # fmt: skip
+
+
+def _is_no_pass(verdict: Verdict) -> bool:
+    return verdict.outcome != PASS
+
+
+def _seriousness(verdict: Verdict) -> tuple[bool, float]:
+    """No pass, then the pass that came nearest to its bound."""
+    return _is_no_pass(verdict), verdict.figures.get("largest_error", 0)
 
 
 def _unwritten(reply: Reply) -> bool:

@@ -18,7 +18,7 @@ from grader.reply import spec_and_bytes, tensor_of
 from grader.run import Run, Trial, short_dtype
 from grader.verdict import NOT_RUN, PASS, SKIPPED, Verdict
 
-MOST_CONFIGURATIONS = 16  # of an autotuned kernel that are replayed
+MOST_CONFIGURATIONS = 16  # of an autotuned kernel that are interpreted, and replayed
 BYTES_PER_ELEMENT = 80  # of the result, when it is compared: float64 and what a comparison keeps
 SHARE_OF_MEMORY = 0.8
 
