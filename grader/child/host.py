@@ -20,7 +20,6 @@ import triton
 from grader.child import fence
 from grader.child.learner import LearnerFile
 from grader.child.printed import reveal
-from grader.child.refusals import Refusals
 from grader.protocol import LENGTHS, Failure, pack, unpack_header, unpack_lengths
 
 MORE_MEMORY = 2 << 30  # address space for the learner's data, beyond what the libraries have mapped
@@ -105,8 +104,6 @@ def ready(missing: list[str]) -> dict:
     """What is said once everything that needs no submission is done. `missing`: private names that Triton lacks."""
     torch.set_num_threads(1)
     sys.dont_write_bytecode = True
-    with Refusals("").on():
-        torch.empty(1)  # the first operation under torch's modes imports 800 modules: once, not in every child
     versions = {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__}
     return {"kind": "ready", "versions": {**versions, "numpy": np.__version__}, "missing": missing}
 

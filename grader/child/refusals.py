@@ -94,7 +94,14 @@ class _Functions(TorchFunctionMode):
             self.refusals.functions.pop()
 
 
-class _Operations(TorchDispatchMode):
+class _DispatchMode(TorchDispatchMode):
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Else torch imports its compiler, 800 modules and a second or more, to keep it away from the mode."""
+        return False
+
+
+class _Operations(_DispatchMode):
     def __init__(self, refusals: Refusals):
         super().__init__()
         self.refusals = refusals
@@ -140,7 +147,7 @@ def _fill_value(name: str, args: tuple) -> object:
     return 1 if "ones" in name else 0
 
 
-class PoisonedAllocations(TorchDispatchMode):
+class PoisonedAllocations(_DispatchMode):
     """While a file is imported: what torch.empty makes there holds poison, not zeros by chance."""
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):

@@ -1,0 +1,42 @@
+"""What a nursery imports before it is ready: every second of it is a second that each run waits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+
+import pytest
+
+from grader.gpu.models import MODELS
+from tests.conftest import ROOT
+
+PREPARE = """
+import json, sys
+from grader.child.nursery import _prepared
+_prepared(json.loads(sys.argv[1]))
+import torch
+from grader.child.refusals import PoisonedAllocations, Refusals
+device, ready = sys.argv[2], set(sys.modules)
+with Refusals("").on():
+    x = torch.empty(4, 5, device=device)
+    torch.zeros_like(x).t().fill_(3)
+    torch.full((3,), 2.0, device=device).view(3, 1)
+    torch.empty_strided((3, 4), (4, 1), device=device)[1:].contiguous()
+with PoisonedAllocations():
+    torch.empty_like(x)
+print(json.dumps([sorted(ready), sorted(set(sys.modules) - ready)]))
+"""
+
+
+@pytest.mark.parametrize(("model", "device"), [(None, "cpu"), (MODELS["sm_90"], "meta")])
+def test_a_child_imports_nothing_for_what_a_host_function_does(model, device):
+    """Torch imports much at first use, on a GPU's machine for seconds: not what can be avoided, and nothing twice."""
+    given = json.dumps(model and asdict(model))
+    done = subprocess.run([sys.executable, "-c", PREPARE, given, device], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    ready, later = json.loads(done.stdout)
+    assert later == []
+    assert "torch" in ready and "torch._dynamo" not in ready
+    assert "sympy" not in ready or model is not None
