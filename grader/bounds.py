@@ -27,8 +27,8 @@ EXACT = ("bits", "exact")
 def _softmax(inputs: Sequence[torch.Tensor], ref: torch.Tensor) -> torch.Tensor:
     """exp of a rounded difference errs by |x - max| u; division, exp and the blocked sum add about 20 u."""
     (x,) = inputs
-    distance = (x - x.amax(dim=-1, keepdim=True)).abs()
-    return ref.abs() * (20 + 2 * distance.nan_to_num(posinf=0.0)) * U32
+    distance = (x.amax(dim=-1, keepdim=True) - x).nan_to_num_(posinf=0.0)
+    return distance.mul_(2 * U32).add_(20 * U32).mul_(ref.abs())
 
 
 def _gemm(inputs: Sequence[torch.Tensor], ref: torch.Tensor) -> torch.Tensor:
@@ -48,5 +48,5 @@ def tolerance(bound: str, inputs: Sequence[torch.Tensor], ref: torch.Tensor, dty
     """Largest |out - ref| that rounding explains; [shape of ref], float64. 0 everywhere for exact bounds."""
     if bound in EXACT:
         return torch.zeros_like(ref)
-    rounding = 1.25 * UNIT_ROUNDOFF[dtype] * ref.abs()
-    return rounding + ACCUMULATED[bound](inputs, ref) + ETA[dtype]
+    rounding = ref.abs().mul_(1.25 * UNIT_ROUNDOFF[dtype])
+    return rounding.add_(ACCUMULATED[bound](inputs, ref)).add_(ETA[dtype])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
-from grader.bounds import tolerance
+from grader.bounds import EXACT, tolerance
 from grader.inputs import BITS
 
 
@@ -59,6 +60,15 @@ def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[t
     same = (out == expected) | (out.isnan() & expected.isnan())
     error = torch.where(finite, distance / allowed, _infinite_where(~same))
     return Comparison(out, expected, ref, error > 1, error)
+
+
+def is_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[torch.Tensor]) -> bool:
+    """As `compare(...).right`, with far fewer passes over memory where everything is finite and right."""
+    if bound in EXACT:
+        return compare(out, ref, bound, inputs).right
+    error = out.double().sub_(ref).abs_()
+    all_within = bool((error <= tolerance(bound, inputs, ref, out.dtype)).all()) and float(error.max()) < math.inf
+    return all_within or compare(out, ref, bound, inputs).right
 
 
 def _infinite_where(wrong: torch.Tensor) -> torch.Tensor:

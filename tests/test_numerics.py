@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from grader.bounds import tolerance
-from grader.comparison import compare
+from grader.comparison import compare, is_right
 from grader.inputs import cancelling, generator_for, integers, is_poison, normal, one_hot, output, with_some
 
 SOFTMAX_IN = torch.randn(8, 100, generator=torch.Generator().manual_seed(1), dtype=torch.float64).float().double()
@@ -26,7 +26,7 @@ def test_one_element_just_inside_and_just_outside_of_the_bound(dtype, share, rig
     rounding = 2.0**-24 * float(ref[3, 7])  # storing the result as fp32 moves it a little
     allowed = float(tolerance("softmax", [SOFTMAX_IN], ref, torch.float32)[3, 7])
     assert rounding < 0.1 * allowed
-    assert comparison.right == right
+    assert comparison.right == right == is_right(comparison.out, ref, "softmax", [SOFTMAX_IN])
     if not right:
         assert comparison.first_wrong == (3, 7) and comparison.wrong_count == 1
 
@@ -49,7 +49,8 @@ def test_nan_and_infinity_must_stand_where_they_belong(bound, yours, expected):
     out = ref.float().clone()
     ref[0, 1], out[0, 1] = expected, yours
     same = yours == expected or (yours != yours and expected != expected)
-    assert compare(out, ref, bound, [torch.zeros(1, 3, dtype=torch.float64)]).right == same
+    given = out, ref, bound, [torch.zeros(1, 3, dtype=torch.float64)]
+    assert compare(*given).right == is_right(*given) == same
 
 
 def test_minus_zero_differs_in_bits_only():
@@ -62,7 +63,7 @@ def test_a_result_past_the_largest_fp16_number_is_infinite():
     ref = torch.tensor([[1e5, 1.0]], dtype=torch.float64)
     out = torch.tensor([[torch.inf, 1.0]], dtype=torch.float16)
     factors = [torch.ones(1, 1, dtype=torch.float64), torch.tensor([[1e5, 1.0]], dtype=torch.float64)]
-    assert compare(out, ref, "gemm", factors).right
+    assert compare(out, ref, "gemm", factors).right and is_right(out, ref, "gemm", factors)
 
 
 @pytest.mark.parametrize("accumulator", [torch.float32, torch.float16])

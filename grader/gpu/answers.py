@@ -38,8 +38,12 @@ class Replayed:
 
 @dataclass
 class Summary:
-    """A comparison in a few numbers. `first`: index of the first wrong element; `expected`, `found` there, as text."""
+    """A comparison in a few numbers. `first`: index of the first wrong element; `expected`, `found` there, as text.
 
+    `shape` is the reference's; nothing is compared with a result of another one.
+    """
+
+    shape: list[int]
     elements: int
     wrong: int = 0
     largest_error: float = 0.0

@@ -22,7 +22,7 @@ from grader.gpu.lock import GpuBusy
 from grader.gpu.replayer import Recording, ReplayEnded, Replays
 from grader.learn.curves import CEILINGS, TORCH, UNITS, Curves, number_text, resized, shape_text, sizes_below
 from grader.learn.runnable import judge_it, recorded
-from grader.replayed import other_result, shape_of_result
+from grader.replayed import other_result
 from grader.reply import DTYPES
 from grader.run import Run, Trial, short_dtype
 from grader.speed import flops_of
@@ -82,7 +82,7 @@ class Sweep:
             self.asked.test, resized(self.asked.data, size), DTYPES[self.exercise.dtypes[0]], self.exercise.bound
         )
         recording = recorded(run, self.exercise, trial)
-        if other_result(self.exercise, trial, recording, shape_of_result(self.exercise, trial)) is not None:
+        if other_result(self.exercise, trial, recording) is not None:
             self._refuse(run, f"{self.exercise.entry} returns another result than it should")
         sample = self._sample(run, trial, recording, with_torch)
         if sample.wrong:

@@ -91,7 +91,7 @@ def test_bytes_beside_a_tensor_are_counted_and_placed():
 
 
 def test_wrong_elements_of_a_large_result_are_summed_up():
-    lines = on_gpu.wrong_summary("z", Summary(1000, 5, 1e300, [3, 4], "1.5", "nan", unwritten=5)).lines
+    lines = on_gpu.wrong_summary("z", Summary([10, 100], 1000, 5, 1e300, [3, 4], "1.5", "nan", unwritten=5)).lines
     assert lines[0] == "5 of 1 000 elements of z are wrong on the GPU; the first is z[3, 4]: nan, expected 1.5."
     assert lines[1] == "5 of them were never written."
 
