@@ -19,18 +19,25 @@ class Asked:
     """One use of a fixture, in the test of this name."""
 
     test: str
+    fixture: str
     data: tuple[Data, ...]
     options: dict
 
+    @property
+    def constants(self) -> dict[str, int]:
+        """Those of the module to replace: they are written in capitals."""
+        return {name: value for name, value in self.options.items() if name.isupper()}
 
-def asked(module: ModuleType, fixture: str) -> list[Asked]:
+
+def asked(module: ModuleType, *fixtures: str) -> list[Asked]:
     """In the order of the test file. Tests state their data before anything is drawn, so nothing is run here."""
     found: list[Asked] = []
     for name, test in vars(module).items():
-        if name.startswith("test_") and fixture in inspect.signature(test).parameters:
+        for fixture in inspect.signature(test).parameters if name.startswith("test_") else ():
+            if fixture in fixtures:
 
-            def note(*data, test=name, **options) -> None:
-                found.append(Asked(test, data, options))
+                def note(*data, test=name, fixture=fixture, **options) -> None:
+                    found.append(Asked(test, fixture, data, options))
 
-            test(**{fixture: note})
+                test(**{fixture: note})
     return found

@@ -76,6 +76,12 @@ class ChildProcess:
             self.end()
             raise
 
+    def kill(self) -> None:
+        """Kills the child alone, one without a sandbox: whoever waits for its answer learns that it is gone."""
+        if self._request >= 0 and self._status is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, signal.SIGKILL)
+
     def end(self) -> None:
         """Kills the child, everything it started, and its folder. May be called again."""
         if self._request < 0:

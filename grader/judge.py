@@ -15,6 +15,7 @@ import torch
 
 from grader import replayed
 from grader.allowed import Refused, first_refused
+from grader.asked import Asked
 from grader.bounds import EXACT
 from grader.child_process import ChildEnded
 from grader.comparison import Comparison, compare
@@ -40,6 +41,7 @@ from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, Verdict, failed
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
+FACTS = ("ptx", "ttgir")  # the texts that tell what the compiler made of a kernel
 STRIDE_MISTAKES = ("stride-ignored", "strides-swapped")  # a better explanation than the bad access they lead to
 
 
@@ -59,6 +61,17 @@ class Judge:
 
     def __post_init__(self) -> None:
         self.choices = random.Random(self.run.seed)
+
+    def compile_ahead(self, uses: list[Asked]) -> None:
+        """On a GPU each of these is compiled sooner or later: better now, on cores that have nothing to do."""
+        if self.run.replays is None or self.before_any_call() is not None:
+            return
+        trials = []
+        for use in uses:
+            dtypes = use.options.get("dtypes") or self.exercise.dtypes[: 1 if use.fixture == "throughput" else None]
+            for trial in self._trials(use.test, use.data, None, dtypes, use.constants):
+                trials.append((trial, FACTS if use.fixture in ("compiled", "throughput") else ()))
+        self.run.record_ahead(self.exercise, trials)
 
     def check(
         self,
@@ -120,7 +133,7 @@ class Judge:
         """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
 
         def timed(trial: Trial) -> Verdict:
-            recording, refused = self._recording(trial, texts=("ptx", "ttgir"))
+            recording, refused = self._recording(trial, FACTS)
             return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate)
 
         return self._judged(self.trial(name, data, self.exercise.dtypes[0], None, {}), timed)
@@ -147,16 +160,11 @@ class Judge:
 
     def _machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
         run = self.run
-        plan, refused = self._plan(trial)
+        recording, refused = self._recording(trial, FACTS)
         if refused is not None:
             return refused
-        verdict = compiled_verdict(plan, expected, run.submission, self.exercise, run.model, run.filename)
+        verdict = compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
         return (self._launches_differ() if verdict.outcome == PASS else None) or verdict
-
-    def _plan(self, trial: Trial) -> tuple[Plan | None, Verdict | None]:
-        """The launch plan of a trial with what facts are read from, or why there is none."""
-        recording, refused = self._recording(trial, texts=("ptx", "ttgir"))
-        return (None, refused) if recording is None else (recording.plan, None)
 
     def _recording(self, trial: Trial, texts: tuple[str, ...] = ()) -> tuple[Recording | None, Verdict | None]:
         """The launch plan of a trial, ready to be replayed, or why there is none."""
@@ -167,8 +175,8 @@ class Judge:
         except BadPlan as refused:
             failure = Failure("not-recordable", message=str(refused))
             return None, compiler_refusal(failure, run.submission, exercise, run.model)
-        if run.compiler.load_failure is not None:
-            return None, failures.file_failure(run.compiler.load_failure, run.submission, exercise)
+        if run.compilers.load_failure is not None:
+            return None, failures.file_failure(run.compilers.load_failure, run.submission, exercise)
         if plan.refusals:
             return None, failures.refusal(plan.refusals, run.submission, exercise)
         if plan.error is not None:
@@ -181,16 +189,14 @@ class Judge:
         if not ran:
             return None
         trial, launches = self.choices.choice(ran)
-        plan, refused = self._plan(trial)
-        if refused is not None:
-            return refused
-        return self._difference(launches, plan)
+        recording, refused = self._recording(trial)
+        return refused or self._difference(launches, recording.plan)
 
     def _difference(self, launches: list[Launch], plan: Plan) -> Verdict | None:
         """Whether what was interpreted is what was compiled: None if it is."""
         if not same_launches.interpreted(launches):
             return None
-        constants = self.run.interpreter.constexprs, self.run.compiler.constexprs
+        constants = self.run.interpreter.constexprs, self.run.compilers.constexprs
         return same_launches.difference(launches, plan, self.exercise) or same_launches.differing_constants(*constants)
 
     def trial(
@@ -227,7 +233,7 @@ class Judge:
         try:
             verdict = judge(trial)
         except ChildEnded as how:
-            at_import = how is self.run.interpreter.load_ended or how is self.run.compiler.load_ended
+            at_import = how is self.run.interpreter.load_ended or self.run.compilers.ended_at_import(how)
             verdict = failures.ended(how, self.run.submission.path.name if at_import else "", self.exercise)
         except GpuBusy as busy:
             raise MachineFault(str(busy)) from None

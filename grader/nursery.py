@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import asdict
 from pathlib import Path
 
@@ -44,6 +45,7 @@ class Nursery:
         self.folder = tempfile.mkdtemp(prefix="course-")
         self.versions: dict[str, str] | None = None
         self.missing: list[str] = []  # private names of Triton that this release lacks
+        self._one_at_a_time = threading.Lock()  # a question and its answer
         _adopt_orphans()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.settimeout(START_LIMIT)
@@ -76,14 +78,15 @@ class Nursery:
 
         In a sandbox the number is the sandbox's own: child_status and end_child are there for it.
         """
-        self._wait_until_ready()
-        folder = Path(self.folder, folder.name) if self.sandboxed else folder
-        try:
-            request = json.dumps({"folder": str(folder)}).encode()
-            socket.send_fds(self._control, [request], [requests, replies, output])
-            return int(json.loads(self._control.recv(4096))["pid"])
-        except (OSError, ValueError, KeyError) as error:
-            raise MachineFault(f"the process that runs submissions is gone: {type(error).__name__}") from None
+        with self._one_at_a_time:
+            self._wait_until_ready()
+            folder = Path(self.folder, folder.name) if self.sandboxed else folder
+            try:
+                request = json.dumps({"folder": str(folder)}).encode()
+                socket.send_fds(self._control, [request], [requests, replies, output])
+                return int(json.loads(self._control.recv(4096))["pid"])
+            except (OSError, ValueError, KeyError) as error:
+                raise MachineFault(f"the process that runs submissions is gone: {type(error).__name__}") from None
 
     def child_status(self, limit: float) -> int | None:
         """How a sandboxed child ended, as os.waitstatus_to_exitcode tells it; None if it is still there."""
@@ -129,16 +132,18 @@ class Nursery:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+_starting = threading.Lock()
 _shared: dict[tuple[GpuModel | None, bool], Nursery] = {}
 
 
 def shared_nursery(model: GpuModel | None = None, sandboxed: bool = False) -> Nursery:
     """This process's nursery for interpreting, or for compiling for `model`, started if there is none."""
     kind = model, sandboxed
-    if kind not in _shared or not _shared[kind].alive:
-        _shared[kind] = Nursery(model, sandboxed)
-        atexit.register(_shared[kind].end)
-    return _shared[kind]
+    with _starting:
+        if kind not in _shared or not _shared[kind].alive:
+            _shared[kind] = Nursery(model, sandboxed)
+            atexit.register(_shared[kind].end)
+        return _shared[kind]
 
 
 def shared_nurseries() -> list[Nursery]:

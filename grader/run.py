@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 
 import torch
 
+from grader.compilers import Compilers
 from grader.exercise import Exercise, Folder, empty_regions
 from grader.gpu.models import DEFAULT_MODEL
-from grader.gpu.plan import Plan, read_plan
+from grader.gpu.plan import Plan
 from grader.gpu.replayer import Recording, Replays
 from grader.inputs import Data, generator_for
 from grader.protocol import GpuModel, RecordRequest, RunRequest
 from grader.reply import Reply, read_reply, spec_and_bytes, spec_of
 from grader.runner import Runner
 from grader.submission import Submission, read_submission
-
-COMPILE_LIMIT = 60.0  # seconds for the kernels of one call
 
 
 @dataclass
@@ -73,7 +72,9 @@ class Run:
         self._look_for_empty_regions()
         self.filename = f"{folder.name}.py"  # the submission's name in its child
         self.interpreter = Runner(self.submission, self.filename, sandboxed=sandboxed)
-        self.compiler = Runner(self.submission, self.filename, self.model, sandboxed)
+        self.compilers = Compilers(
+            lambda: Runner(self.submission, self.filename, self.model, sandboxed), self.model
+        )  # fmt: skip
         self._beside = _files_of(folder)
 
     def _look_for_empty_regions(self) -> None:
@@ -121,15 +122,12 @@ class Run:
 
     def recording(self, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
         """The same plan with what a replay needs."""
-        tensors = [data.shape_on("meta", trial.dtype) for data in trial.data]
-        specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, tensors, strict=True)]
-        request = RecordRequest(exercise.entry, specs, trial.constants, list(texts))
-        return self.compiler.ask(
-            request.to_json(),
-            b"",
-            COMPILE_LIMIT,
-            lambda header, blob: Recording(read_plan(header, blob, specs, self.model), header, blob, specs),
-        )
+        return self.compilers.recording(_record_request(exercise, trial, texts))
+
+    def record_ahead(self, exercise: Exercise, trials: list[tuple[Trial, tuple[str, ...]]]) -> None:
+        """Begins with recordings, each with its texts, that will be asked for. A sandbox has room for one child."""
+        if not self.sandboxed:
+            self.compilers.work_ahead([_record_request(exercise, trial, texts) for trial, texts in trials])
 
     def files_changed_beside(self) -> list[str]:
         """Names of the exercise's files that were rewritten or deleted since the run began; deleted ones are put back.
@@ -145,7 +143,13 @@ class Run:
 
     def end(self) -> None:
         self.interpreter.end()
-        self.compiler.end()
+        self.compilers.end()
+
+
+def _record_request(exercise: Exercise, trial: Trial, texts: tuple[str, ...]) -> RecordRequest:
+    tensors = [data.shape_on("meta", trial.dtype) for data in trial.data]
+    specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, tensors, strict=True)]
+    return RecordRequest(exercise.entry, specs, trial.constants, list(texts))
 
 
 def _files_of(folder: Folder) -> dict:

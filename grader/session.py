@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader import hidden, report, result
+from grader.asked import asked
 from grader.exercise import Folder
 from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.replayer import shared_replays
@@ -34,7 +35,7 @@ from grader.verdict import (
 
 # Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
 ITEMS = {"check": "right", "traffic": "cost", "compiled": "cost", "on_gpu": "speed", "throughput": "speed"}
-ONLY_ON_GPU = ("on_gpu", "throughput")
+COMPILED = ("check", "compiled", "on_gpu", "throughput")  # fixtures whose calls are compiled where there is a GPU
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
 
@@ -125,6 +126,9 @@ class Session:
         grading = self.gradings[Folder.containing(item.path).id]
         if grading.judge is None:
             grading.judge = Judge(item.module.exercise, grading.run)
+            chosen = {other.name for other in item.session.items if other.path == item.path}
+            uses = asked(item.module, *COMPILED) if self.replays else []
+            grading.judge.compile_ahead([use for use in uses if use.test in chosen])
         return grading
 
     def settle(self, item: pytest.Item, ask: Callable[[Judge, str], Verdict]) -> None:

@@ -64,8 +64,7 @@ def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, Asked]
     if not cases:
         raise click.ClickException(f"No test of {run.folder.id} compiles a kernel.")
     case = cases[0]
-    constants = {name: value for name, value in case.options.items() if name.isupper()}
-    trial = Trial(case.test, case.data, DTYPES[stated.dtypes[0]], stated.bound, constants)
+    trial = Trial(case.test, case.data, DTYPES[stated.dtypes[0]], stated.bound, case.constants)
     texts = {"ptx", "ttgir", *([level] if level and level != "sass" else [])}
     try:
         return recorded(run, stated, trial, tuple(sorted(texts))).plan, case

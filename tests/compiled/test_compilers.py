@@ -1,0 +1,88 @@
+"""Children that compile ahead of the questions: the same plans, the same faults, and nothing left of them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.asked import asked
+from grader.child_process import ChildEnded, own_children
+from grader.exercise import Folder, load_test_file
+from grader.inputs import normal
+from grader.judge import Judge
+from grader.run import Run
+from tests.conftest import ROOT
+
+FOLDER = Folder(ROOT / "exercises" / "01_masked_add")
+ENDLESS = "    while x.numel() == 77:\n        pass\n"
+
+
+@pytest.fixture
+def judge(tmp_path: Path):
+    """judge(before_the_launch): a judge of 01's solution with these lines in its host function."""
+    made: list[Judge] = []
+
+    def judge(lines: str = "") -> Judge:
+        text = FOLDER.solution_file.read_text()
+        first = "    z = torch.empty_like(x)\n"
+        assert first in text
+        (tmp_path / "masked_add.py").write_text(text.replace(first, lines + first))
+        made.append(Judge(load_test_file(FOLDER).exercise, Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1)))
+        return made[-1]
+
+    yield judge
+    for one in made:
+        one.run.end()
+
+
+def of_size(judge: Judge, *sizes: int) -> list:
+    return [judge.trial("test", (normal(n), normal(n)), "float32") for n in sizes]
+
+
+def test_a_plan_made_ahead_is_the_plan_made_when_asked(judge):
+    judge = judge()
+    trials = [judge.trial(use.test, use.data, "float16") for use in asked(load_test_file(FOLDER), "check")]
+    judge.run.record_ahead(judge.exercise, [(trial, ()) for trial in trials])
+    again = Run(FOLDER, "solutions", seed=1)
+    try:
+        for trial in trials:
+            ahead, direct = (run.recording(judge.exercise, trial) for run in (judge.run, again))
+            assert all(ahead.header[part] == direct.header[part] for part in ("buffers", "steps", "result"))
+    finally:
+        again.end()
+
+
+def test_what_was_not_foreseen_is_compiled_when_asked(judge):
+    judge = judge()
+    foreseen, other = of_size(judge, 100, 200)
+    judge.run.record_ahead(judge.exercise, [(foreseen, ())])
+    assert judge.run.recording(judge.exercise, other).plan.result.shape == [200]
+    assert judge.run.recording(judge.exercise, foreseen, ("ptx",)).header["kernels"][0]["parts"]["ptx"]
+
+
+def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
+    judge = judge("    if x.numel() == 77:\n        import os\n        os._exit(3)\n")
+    trials = of_size(judge, 100, 77, 300)
+    judge.run.record_ahead(judge.exercise, [(trial, ()) for trial in trials])
+    assert judge.run.recording(judge.exercise, trials[2]).plan.result.shape == [300]
+    assert judge.run.recording(judge.exercise, trials[0]).plan.result.shape == [100]
+    with pytest.raises(ChildEnded) as ended:
+        judge.run.recording(judge.exercise, trials[1])
+    assert (ended.value.how, ended.value.detail) == ("exit", "3")
+
+
+def test_a_run_ends_at_once_though_a_call_that_was_begun_does_not(judge):
+    judge = judge(ENDLESS)
+    before = set(own_children())
+    judge.run.record_ahead(judge.exercise, [(trial, ()) for trial in of_size(judge, 77, 78, 79)])
+    time.sleep(1)
+    begun = time.monotonic()
+    judge.run.end()
+    assert time.monotonic() - begun < 5  # the limit of a call is 60
+    assert not [pid for pid in set(own_children()) - before if not is_nursery(pid)]
+
+
+def is_nursery(pid: int) -> bool:
+    return b"grader.child.nursery" in Path(f"/proc/{pid}/cmdline").read_bytes()
