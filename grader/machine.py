@@ -30,26 +30,31 @@ class Machine:
     sandboxed: bool
 
 
-def machine_for(option) -> Machine:
-    """From pytest's options. Raises pytest.UsageError where --device cuda cannot be had."""
+def machine_for(option, folders: list[Folder]) -> Machine:
+    """From pytest's options. Starts what a run will need, if there is a submission that may have to be run.
+
+    Raises pytest.UsageError where --device cuda cannot be had.
+    """
+    may_run = not option.collectonly and any(_may_run(folder, option.submission) for folder in folders)
+    sandboxed = sandbox.wanted(option.isolation)
+    if may_run:
+        _start(None, sandboxed)  # needed first, and asking the driver for a GPU takes 0.2 s
     device: Device | str = "--device cpu" if option.device == "cpu" else driver_device()
     if isinstance(device, Device) and option.target and device.model.target != option.target:
         device = f"kernels are compiled for {option.target}, and the GPU here is {device.model.target}"
     if option.device == "cuda" and not isinstance(device, Device):
         raise pytest.UsageError(f"--device cuda: {device}. Next: course doctor")
     model = MODELS[option.target] if option.target else model_here(device)
-    return Machine(device, model, sandbox.wanted(option.isolation))
+    if may_run:
+        _start(model, sandboxed)
+        if isinstance(device, Device):
+            shared_replays(device).warm_up(SAMPLES_AT_FIRST)
+    return Machine(device, model, sandboxed)
 
 
-def warm_up(machine: Machine, folders: list[Folder], submission: str | None) -> None:
-    """Starts what a run will need, if there is a submission that may have to be run."""
-    if not any(_may_run(folder, submission) for folder in folders):
-        return
+def _start(model: GpuModel | None, sandboxed: bool) -> None:
     with contextlib.suppress(MachineFault):  # the first call tells
-        for model in (None, machine.model):
-            shared_nursery(model, machine.sandboxed)
-    if isinstance(machine.device, Device):
-        shared_replays(machine.device).warm_up(SAMPLES_AT_FIRST)
+        shared_nursery(model, sandboxed)
 
 
 def _may_run(folder: Folder, submission: str | None) -> bool:

@@ -15,7 +15,7 @@ import pytest
 from grader import sandbox
 from grader.exercise import Folder, all_folders
 from grader.gpu.models import DEFAULT_TARGET, MODELS
-from grader.machine import machine_for, warm_up
+from grader.machine import machine_for
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -84,9 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.no_header = True
         config.option.tbstyle = "no"
         config.option.reportchars = "N"
-    machine = machine_for(config.option)
-    if not config.option.collectonly:
-        warm_up(machine, folders, config.option.submission)
+    machine = machine_for(config.option, folders)
     gc.disable()
     try:
         from grader.session import Session  # imports torch: only when there is something to grade

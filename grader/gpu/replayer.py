@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from grader.gpu.plan import Plan
 
 START_LIMIT = 120.0  # seconds to import torch and make a context
-CHECK_LIMIT, DRAW_LIMIT, MEASURE_LIMIT = 20.0, 120.0, 60.0
+CHECK_LIMIT, DRAW_LIMIT, MEASURE_LIMIT = 10.0, 30.0, 60.0  # where right kernels take 0.1, 0.5 and 2
 BOOT = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from grader.gpu.process import main; main(int(sys.argv[2]), int(sys.argv[3]))"

@@ -84,6 +84,20 @@ def test_after_a_fault_the_next_exercise_is_judged(tmp_path):
     assert first["outcome"] == "fail" and second["outcome"] == "pass"
 
 
+def test_a_kernel_that_changes_its_inputs_only_where_it_is_timed_does_not_pass(tmp_path):
+    """Zeros everywhere would be the sum of what is in x and y afterwards."""
+    timed = "(N == (1 << 27))"
+    zeros = STORE.replace("x + y", f"tl.where({timed}, 0.0, x + y)")
+    zeros += "".join(f"    tl.store({name} + offsets, 0.0, mask=mask & {timed})\n" for name in ("x_ptr", "y_ptr"))
+    (tmp_path / "masked_add.py").write_text(ADD.replace(STORE, zeros))
+    result = graded(
+        "exercises/01_masked_add", "--submission", tmp_path / "masked_add.py", "-k", "only_a_gpu or fast",
+        result=tmp_path / "result.json",
+    )  # fmt: skip
+    assert [test["outcome"] for test in result["tests"]] == ["pass", "fail"], result["message"]
+    assert "timed" in result["message"], result["message"]
+
+
 @pytest.mark.parametrize("exercise", ["01_masked_add", "02_strided_blocks", "04_transpose"])
 def test_the_version_that_a_gate_keeps_out_is_too_slow(exercise, tmp_path):
     file = ROOT / "tests" / "gates" / exercise / f"{exercise[3:]}.py"
