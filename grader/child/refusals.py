@@ -31,6 +31,7 @@ PRINTS = {"__repr__", "__format__"}  # `print(x)` computes, but only a text that
 SUBSCRIPTS = {"__getitem__": "[...]", "__setitem__": "[...] ="}
 GROUPED = re.compile(r"^(linalg|special|fft)_")  # torch's own name of torch.linalg.norm is linalg_norm
 MOST_RECORDS = 64
+IN_CPP = torch._C.DispatchKey.CompositeExplicitAutograd
 
 
 class TorchRefused(RuntimeError):
@@ -111,7 +112,7 @@ class _Operations(_DispatchMode):
         if not self._is_allowed(operation, name, args):
             functions = self.refusals.functions
             self.refusals.refuse(_as_written(functions[0]) if functions else f"aten.{name}")
-        result = operation(*args, **(kwargs or {}))
+        result = _carried_out(operation, name, args, kwargs or {})
         if name in EMPTY or name in FILLED:
             self.refusals.allocated(result, _fill_value(name, args))
         elif name in FILLS:
@@ -127,6 +128,13 @@ class _Operations(_DispatchMode):
         if name == "copy_":  # Triton's interpreter does so after a launch
             return _is_same(args[0], args[1])
         return name == "set_" or getattr(operation, "is_view", False)
+
+
+def _carried_out(operation, name: str, args: tuple, kwargs: dict):
+    """For tensors without memory torch has the `*_like` in Python, which imports sympy: seconds. Its C++ does as well."""
+    if name.endswith("_like") and args[0].is_meta:
+        return torch.ops.aten.empty_like.default._op_dk(IN_CPP, args[0], **kwargs)
+    return operation(*args, **kwargs)
 
 
 def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:

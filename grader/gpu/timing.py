@@ -8,6 +8,7 @@ the cache is flushed with a pattern that is not constant. The anchor's chain run
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,7 +18,8 @@ from grader.gpu.answers import Measurement, Round
 from grader.gpu.device import Clocks
 
 ROUNDS = 7
-WARM_UP_SECONDS = 0.3
+LEAST_WARM_UP, MOST_WARM_UP = 0.05, 0.3  # seconds
+ALIKE = 5  # readings of the clock within 1 %: it has settled
 FLUSHES = 8  # 0.5 ms on an H200: longer than the host takes to launch a graph
 MOST_CLOCK_DIFFERENCE = 0.03  # between the two blocks of a round
 
@@ -57,7 +59,7 @@ def measure(chains: dict[str, Chain], flush: Flush, clocks: Clocks, order: rando
     """Rounds of all chains in turns. A wrong output ends it."""
     for chain in chains.values():
         chain.capture()
-    _warm_up(list(chains.values()))
+    _warm_up(list(chains.values()), clocks)
     found = Measurement()
     while len(found.rounds) < ROUNDS and not found.wrong:
         one, found.wrong = _round(chains, flush, clocks, order)
@@ -65,17 +67,24 @@ def measure(chains: dict[str, Chain], flush: Flush, clocks: Clocks, order: rando
     return found
 
 
-def _warm_up(chains: list[Chain]) -> None:
-    """Until the clocks have settled."""
+def _warm_up(chains: list[Chain], clocks: Clocks) -> None:
+    """Until the clock has settled, as far as NVML tells it."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    milliseconds = 0.0
-    while milliseconds < 1000 * WARM_UP_SECONDS:
+    milliseconds, readings = 0.0, deque(maxlen=ALIKE)
+    while milliseconds < 1000 * MOST_WARM_UP:
         begin.record()
         for chain in chains:
             chain.graph.replay()
         end.record()
+        readings.append(clocks.megahertz())
         end.synchronize()
         milliseconds += begin.elapsed_time(end)
+        if milliseconds >= 1000 * LEAST_WARM_UP and _settled(readings):
+            return
+
+
+def _settled(megahertz: deque[float | None]) -> bool:
+    return len(megahertz) == ALIKE and None not in megahertz and max(megahertz) <= 1.01 * min(megahertz)
 
 
 def _round(chains: dict[str, Chain], flush: Flush, clocks: Clocks, order: random.Random) -> tuple[Round, str]:

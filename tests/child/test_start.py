@@ -22,10 +22,11 @@ device, ready = sys.argv[2], set(sys.modules)
 with Refusals("").on():
     x = torch.empty(4, 5, device=device)
     torch.zeros_like(x).t().fill_(3)
+    torch.full_like(x.t(), 2.0, dtype=torch.float16).t().reshape(-1)
     torch.full((3,), 2.0, device=device).view(3, 1)
     torch.empty_strided((3, 4), (4, 1), device=device)[1:].contiguous()
 with PoisonedAllocations():
-    torch.empty_like(x)
+    torch.empty_like(torch.empty(3))
 print(json.dumps([sorted(ready), sorted(set(sys.modules) - ready)]))
 """
 
@@ -38,5 +39,4 @@ def test_a_child_imports_nothing_for_what_a_host_function_does(model, device):
     assert done.returncode == 0, done.stderr
     ready, later = json.loads(done.stdout)
     assert later == []
-    assert "torch" in ready and "torch._dynamo" not in ready
-    assert "sympy" not in ready or model is not None
+    assert "torch" in ready and not {"torch._dynamo", "sympy"} & set(ready)
