@@ -21,6 +21,7 @@ from grader.verdict import NOT_RUN, PASS, SKIPPED, Verdict
 MOST_CONFIGURATIONS = 16  # of an autotuned kernel that are interpreted, and replayed
 BYTES_PER_ELEMENT = 80  # of the result, when it is compared: float64 and what a comparison keeps
 SHARE_OF_MEMORY = 0.8
+SHARE_BESIDE_OTHERS = 0.1  # of the memory: as many judges may check side by side as a class has on one GPU
 
 
 def complaint(
@@ -56,14 +57,16 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
     """A call whose inputs are drawn on the GPU and whose result is compared there. Raises GpuBusy."""
     if (other := other_result(exercise, trial, recording)) is not None:
         return other
-    if (needed := _bytes_needed(recording)) > SHARE_OF_MEMORY * run.replays.device.model.memory_bytes:
+    needed, memory = _bytes_needed(recording), run.replays.device.model.memory_bytes
+    if needed > SHARE_OF_MEMORY * memory:
         return Verdict(SKIPPED, NOT_RUN, note=f"needs {needed / 1e9:.0f} GB of GPU memory")
     seeds = seeds_of(run, trial)
     data = [recipe.to_json() for recipe in trial.data]
     worst = 0.0
     for config in recording.plan.usable_configs[:MOST_CONFIGURATIONS]:
         try:
-            reply = run.replays.draw(recording, config, run.folder, data, seeds, trial.bound)
+            alone = needed > SHARE_BESIDE_OTHERS * memory
+            reply = run.replays.draw(recording, config, run.folder, data, seeds, trial.bound, alone)
         except ReplayEnded as ended:
             if ended.how == "no-room":
                 return Verdict(SKIPPED, NOT_RUN, note="the GPU has too little free memory")

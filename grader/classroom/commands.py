@@ -29,7 +29,7 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
     Example:  course notebooks --out ~/triton-2027 01 03
               course notebooks --out ~/triton-2027 --assignment week1 01 02
     """
-    _needs_extra()
+    _needs("distributed", "nbgrader")
     from grader.classroom.course_folder import Class, counts_speed, write
     from grader.classroom.gradebook import GradebookError, check_url
     from grader.classroom.rubric import RubricError
@@ -77,7 +77,7 @@ def grade(what, out, only, sources, students, regrade, isolation, jobs, schedule
               course grade --from moodle.zip
               course grade submissions/ --out results/ --only 03
     """
-    _needs_extra()
+    _needs("distributed", *(["nbgrader"] if out is None else []))
     from grader.classroom.batch import GradingError, How, Students
 
     again = Students(tuple(name for name in regrade if name != EVERYONE), everyone=EVERYONE in regrade)
@@ -133,9 +133,9 @@ def _refuse_with_out(given: dict[str, object]) -> None:
             raise click.UsageError(f"{option} belongs to a class's folder for nbgrader; with --out it has no meaning.")
 
 
-def _needs_extra() -> None:
+def _needs(*names: str) -> None:
     """Looks without importing: nbgrader takes two seconds, and a folder of submissions does without it."""
-    for name in ("distributed", "nbgrader"):
+    for name in names:
         if not find_spec(name):
             raise click.ClickException(
                 f'{name} is missing: python -m pip install -e ".[classroom]" in the course\'s folder'

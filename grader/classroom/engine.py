@@ -32,6 +32,7 @@ from grader.classroom.warm_judge import request_of
 
 ATTEMPTS = 3  # at a text that meets a fault of the machine, or a GPU that is too noisy
 PAUSE = 4.0  # seconds between them: what is wrong may pass
+MOST_PER_GPU = 8  # judges: a submission keeps a GPU to itself for a fifth of its time; more would only wait
 CONNECT_SECONDS = 10
 MOST_ABSENT = 900  # seconds without a scheduler, once there was one
 GPU = "GPU"  # the resource that a Dask worker with a GPU announces
@@ -177,7 +178,7 @@ def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
     """One worker per GPU, each with its share of the jobs, or one worker for all. Their threads only wait for judges,
     which are processes; so the workers live in this process, and nothing listens to other machines."""
     pins = gpus.identifiers()
-    threads = max(1, jobs // len(pins)) if pins else jobs
+    threads = min(MOST_PER_GPU, max(1, jobs // len(pins))) if pins else jobs
     cluster = LocalCluster(
         n_workers=len(pins) or 1, threads_per_worker=threads, processes=False, memory_limit=0,
         resources={GPU: threads} if pins else {}, silence_logs=logging.CRITICAL,

@@ -158,13 +158,19 @@ class Replays:
         with gpu_held(self.device.uuid, alone=False):
             return self._checked(request, recording.blob + storages, CHECK_LIMIT)
 
-    def draw(self, recording: Recording, config: int, folder: Folder, data: list[dict], seeds: list[int], bound: str):
-        """The reply to a call on inputs that the process draws from recipes. Raises ReplayEnded, GpuBusy."""
+    def draw(
+        self, recording: Recording, config: int, folder: Folder, data: list[dict], seeds: list[int], bound: str,
+        alone: bool,
+    ):  # fmt: skip
+        """The reply to a call on inputs that the process draws from recipes. Raises ReplayEnded, GpuBusy.
+
+        `alone`: it takes so much memory that others beside it might find too little.
+        """
         request = {
             "kind": "draw", "folder": str(folder.path), "data": data, "seeds": seeds, "bound": bound,
             **self._given(recording, config, recording.arguments),
         }  # fmt: skip
-        with gpu_held(self.device.uuid, alone=False):
+        with gpu_held(self.device.uuid, alone):
             return self._checked(request, recording.blob, DRAW_LIMIT)[0]
 
     def _checked(self, request: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:

@@ -1,0 +1,126 @@
+"""What a class costs where there are GPUs, and whether the number of GPUs changes a verdict.
+
+    python benchmarks/class_on_gpus.py [--students N] [--gpus 1,2,4] [--submissions DIR]
+
+Without --students: 50 reference submissions for each GPU, ten per exercise: the solution, the version that the
+throughput gate keeps out, odd right kernels, mutants; for several GPUs the same once more with another remark at the
+end, so that each GPU has as much to do. With --students: the seeded class of benchmarks/large_class.py (which needs the
+extra classroom), N students and five exercises, the same for any number of GPUs.
+
+`course grade SUBMISSIONS --out RESULTS` judges them once for each number of GPUs; its seconds include the starts of all
+processes. --submissions: where the class lies, or is written to if it is not there yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from grader.classroom import gpus  # noqa: E402
+from grader.exercise import all_folders  # noqa: E402
+
+SEED = 60
+COURSE = [sys.executable, "-c", "from grader.cli import main; main()"]
+UNDECIDED = ("inconclusive", "not-run")
+
+
+def write_reference(submissions: Path, copies: int) -> None:
+    """One student per kind of work and copy."""
+    for folder in all_folders(ROOT):
+        accepted = sorted((ROOT / "tests/accepted" / folder.id).glob("*.py"))[:3]
+        mutants = sorted((ROOT / "tests/mutants" / folder.id).glob("*.py"))
+        spread = mutants[:: max(1, len(mutants) // 5)][:5]
+        unwanted = ROOT / "tests/gates" / folder.id / f"{folder.name}.py"
+        for kind, path in enumerate([folder.solution_file, unwanted, *accepted, *spread]):
+            for copy in range(copies):
+                student = submissions / f"copy{copy}-{kind}" / folder.id
+                student.mkdir(parents=True)
+                (student / f"{folder.name}.py").write_text(f"{path.read_text()}# {copy}\n")
+
+
+def write_class(submissions: Path, students: int) -> None:
+    from tests.classroom.submission_folder import SubmissionFolder
+    from tests.classroom.synthetic import Class, handed_out
+
+    for hand_in in Class(SEED, handed_out(*(folder.id for folder in all_folders(ROOT)))).scripts(students):
+        SubmissionFolder(submissions, submissions).hand_in(hand_in)
+
+
+def graded(submissions: Path, out: Path, visible: list[str]) -> float:
+    """Seconds of the whole command."""
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ",".join(visible)}
+    begun = time.monotonic()
+    command = [*COURSE, "grade", str(submissions), "--out", str(out)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    seconds = time.monotonic() - begun
+    if done.returncode:
+        print(done.stdout[-3000:], done.stderr[-3000:])
+    return seconds
+
+
+def tests_of(out: Path) -> dict[tuple[str, str, str], tuple[str, str]]:
+    """(outcome, verdict's name) by student, exercise and test."""
+    found = {}
+    for path in sorted(out.glob("students/*/*.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        for test in result.get("tests", []):
+            found[result["student"], result["exercise"], test["name"]] = test["outcome"], test["id"]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--students", type=int, default=0)
+    parser.add_argument("--gpus", default="1", help="how many at a time, one run each: 1,2,4")
+    parser.add_argument("--submissions", type=Path)
+    given = parser.parse_args()
+    here = gpus.identifiers()
+    first: dict = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        for count in map(int, given.gpus.split(",")):
+            submissions = given.submissions or Path(temporary, "class" if given.students else f"reference-{count}")
+            if not submissions.exists():
+                write_class(submissions, given.students) if given.students else write_reference(submissions, count)
+            if len(here) < count:
+                raise SystemExit(f"There are {len(here)} GPUs here. The submissions are in {submissions}.")
+            out = Path(temporary, f"results-{count}")
+            seconds = graded(submissions, out, here[:count])
+            told(count, seconds, out, first)
+
+
+def told(count: int, seconds: float, out: Path, first: dict) -> None:
+    """`first` keeps the first run's figures, for the others to be compared with."""
+    with (out / "summary.csv").open(encoding="utf-8", newline="") as lines:
+        hand_ins = [row for row in csv.DictReader(lines) if row["status"] != "missing"]
+    each, verdicts = count * seconds / len(hand_ins), tests_of(out)
+    first.setdefault("each", each), first.setdefault("verdicts", verdicts)
+    print(
+        f"{count} GPU{'s' * (count > 1)}: {len(hand_ins)} hand-ins in {seconds:.0f} s, {each:.2f} s of a GPU each, "
+        f"{first['each'] / each:.2f} of ideal scaling; {dict(Counter(row['status'] for row in hand_ins))}"
+    )
+    undecided = [key for key, (_, id) in verdicts.items() if id in UNDECIDED]
+    print(f"  {len(verdicts)} tests, {len(undecided)} undecided {undecided[:5]}")
+    before = {key: first["verdicts"][_first_copy(key)] for key in verdicts}
+    other = [(key, before[key], verdicts[key]) for key in verdicts if before[key] != verdicts[key]]
+    print(f"  {len(other)} verdicts differ from those of the first copy in the first run {other[:5]}", flush=True)
+
+
+def _first_copy(key: tuple[str, str, str]) -> tuple[str, str, str]:
+    student, *rest = key
+    return re.sub(r"^copy\d+-", "copy0-", student), *rest
+
+
+if __name__ == "__main__":
+    main()
