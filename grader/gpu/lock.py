@@ -1,7 +1,7 @@
-"""Who may use a GPU when: checks of values side by side, a measurement of speed alone.
+"""Who may use a GPU when: checks of values side by side, a measurement of speed alone, the next one prepared meanwhile.
 
-A file lock per GPU in /tmp, wherever TMPDIR points: every judge on the machine honours it, whoever started it, and the
-kernel frees it when its holder dies.
+Two file locks per GPU in /tmp, wherever TMPDIR points: every judge on the machine honours them, whoever started it, and
+the kernel frees those of a process that dies.
 """
 
 from __future__ import annotations
@@ -25,10 +25,23 @@ class GpuBusy(Exception):
 @contextlib.contextmanager
 def gpu_held(uuid: str, alone: bool, limit: float = LONGEST_WAIT) -> Iterator[None]:
     """Raises GpuBusy."""
-    descriptor = _opened(FOLDER / f"course-{uuid}.lock")
+    with _held(FOLDER / f"course-{uuid}.lock", fcntl.LOCK_EX if alone else fcntl.LOCK_SH, limit):
+        yield
+
+
+@contextlib.contextmanager
+def next_to_measure(uuid: str, limit: float = LONGEST_WAIT) -> Iterator[None]:
+    """One at a time: a measurement that is prepared takes gigabytes. Raises GpuBusy."""
+    with _held(FOLDER / f"course-{uuid}.next.lock", fcntl.LOCK_EX, limit):
+        yield
+
+
+@contextlib.contextmanager
+def _held(path: Path, kind: int, limit: float) -> Iterator[None]:
+    descriptor = _opened(path)
     try:
         deadline = time.monotonic() + limit
-        while not _taken(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH):
+        while not _taken(descriptor, kind):
             if time.monotonic() > deadline:
                 raise GpuBusy(f"another judge has kept the GPU for {limit:.0f} s")
             time.sleep(POLL)

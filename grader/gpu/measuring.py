@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -67,12 +68,14 @@ def slots_for(plan: Plan) -> int:
     return max(LEAST_SLOTS, min(MOST_SLOTS, TOTAL_WANTED // bytes_per_slot))
 
 
-def sample(plan: Plan, functions: Functions, speed: Speed) -> Measurement:
+def sample(
+    plan: Plan, functions: Functions, speed: Speed, wait_for_turn: Callable[[], None] = lambda: None
+) -> Measurement:
     slots = [Buffers(plan) for _ in range(slots_for(plan))]
     chains = {KERNEL: plan_chain(plan, functions, speed, slots), ANCHOR: anchor_chain(plan, speed, len(slots))}
     if speed.with_torch:
         chains[TORCH] = torch_chain(speed, slots)
-    found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed))
+    found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed), wait_for_turn)
     found.bytes, found.config = least_bytes(plan, speed.arguments, speed.exercise.returns), speed.config
     return found
 

@@ -8,6 +8,8 @@ a submission can still run. After a fault of a kernel it is of no more use: the 
                          draw     {plan, config, arguments, data, ...}  a call on inputs drawn here, compared here
                          measure  {plan, config, arguments, data, ...}  a sample of a call's speed
                          ceilings {uuid, seed, ...}                     the anchors against themselves; no plan
+                         go       {}                                    after prepared: the GPU is all yours
+    process -> parent    prepared {}                                    memory is filled, graphs are made, nothing timed
     process -> parent    checked  {overruns, changed, differing, output}  the result's bytes are the blob
                          drawn    {overruns, changed, differing, summary}
                          measured {rounds, wrong, bytes, config}
@@ -19,8 +21,11 @@ a submission can still run. After a fault of a kernel it is of no more use: the 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
 
@@ -40,23 +45,37 @@ def main(request_fd: int, reply_fd: int) -> None:
     """Answers requests until the pipe ends."""
     torch.zeros(1, device="cuda")  # makes the context and keeps it current
     with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
-        replies.write(pack({"kind": "ready"}))
-        replies.flush()
-        while start := requests.read(LENGTHS.size):
-            header_bytes, blob_bytes = unpack_lengths(start)
-            header, blob = unpack_header(requests.read(header_bytes)), requests.read(blob_bytes)
-            reply, reply_blob = _answer(header, blob)
-            replies.write(pack(reply, reply_blob))
+
+        def send(header: dict, blob: bytes = b"") -> None:
+            replies.write(pack(header, blob))
             replies.flush()
+
+        def wait_for_turn() -> None:
+            send({"kind": "prepared"})
+            _received(requests)
+
+        send({"kind": "ready"})
+        while True:
+            reply, blob = _answer(*_received(requests), wait_for_turn)
+            send(reply, blob)
             if reply["kind"] == "failed":
                 os._exit(1)  # the context may be ruined, and leaving in order would wait for it
             torch.cuda.empty_cache()
 
 
-def _answer(header: dict, blob: bytes) -> tuple[dict, bytes]:
-    answers = {"check": _check, "draw": _draw, "measure": _measure}
+def _received(requests: BinaryIO) -> tuple[dict, bytes]:
+    start = requests.read(LENGTHS.size)
+    if not start:
+        os._exit(0)  # the parent is done, or gone
+    header_bytes, blob_bytes = unpack_lengths(start)
+    return unpack_header(requests.read(header_bytes)), requests.read(blob_bytes)
+
+
+def _answer(header: dict, blob: bytes, wait_for_turn: Callable[[], None]) -> tuple[dict, bytes]:
+    answers = {"check": _check, "draw": _draw, "measure": partial(_measure, wait_for_turn)}
     try:
         if header["kind"] == "ceilings":
+            wait_for_turn()
             return ceilings.answer(header["uuid"], header["seed"], header["l2_bytes"], header["memory_bytes"]), b""
         arguments = [TensorSpec.from_json(spec, ANY_SIZE, ANY_SIZE) for spec in header["arguments"]]
         plan = read_plan(header["plan"], blob[: header["plan_bytes"]], arguments, GpuModel(**header["model"]))
@@ -95,13 +114,16 @@ def _draw(header: dict, _: bytes, plan: Plan, functions: Functions, arguments: l
 
 
 def _measure(
-    header: dict, _: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]
-) -> tuple[dict, bytes]:
+    wait_for_turn: Callable[[], None],
+    header: dict, _: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec],
+) -> tuple[dict, bytes]:  # fmt: skip
     exercise = load_test_file(Folder(Path(header["folder"]))).exercise
     speed = measuring.Speed(
         exercise, header["bound"], [Data.from_json(data) for data in header["data"]], arguments, header["anchor"],
         header["config"], header["seed"], header["with_torch"], header["model"]["l2_bytes"], header["uuid"],
     )  # fmt: skip
-    if header["choose"] and plan.configs > 1:
-        speed.config = measuring.fastest(plan, functions, speed)
+    if not header["choose"] or plan.configs == 1:
+        return {"kind": "measured", **asdict(measuring.sample(plan, functions, speed, wait_for_turn))}, b""
+    wait_for_turn()
+    speed.config = measuring.fastest(plan, functions, speed)
     return {"kind": "measured", **asdict(measuring.sample(plan, functions, speed))}, b""

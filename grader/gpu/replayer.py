@@ -10,12 +10,13 @@ import select
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from grader.exercise import Folder
 from grader.gpu.device import Device
-from grader.gpu.lock import gpu_held
+from grader.gpu.lock import gpu_held, next_to_measure
 from grader.import_path import trusted_path
 from grader.protocol import LENGTHS, ProtocolError, TensorSpec, pack, unpack_header, unpack_lengths
 
@@ -196,13 +197,29 @@ class Replays:
         return self._sampled(request | {"l2_bytes": model.l2_bytes, "memory_bytes": model.memory_bytes}, b"")
 
     def _sampled(self, request: dict, blob: bytes) -> dict:
+        try:
+            return self._sample(request, blob, alone=False)
+        except ReplayEnded as ended:
+            if ended.how != "no-room":
+                raise
+        return self._sample(request, blob, alone=True)  # other judges have given their memory back
+
+    def _sample(self, request: dict, blob: bytes, alone: bool) -> dict:
+        """Prepared beside the measurement of another judge and all checks, or with the GPU to itself."""
         self.warm_up_samples(max(len(self._fresh), 1))
         for replayer in self._fresh:  # a context in the making would disturb the measurement
             replayer.wait_until_ready()
-        replayer = self._fresh.pop(0)
+        replayer, uuid = self._fresh.pop(0), self.device.uuid
         try:
-            with gpu_held(self.device.uuid, alone=True):
-                return replayer.ask(request, blob, MEASURE_LIMIT)[0]
+            with ExitStack() as preparing:
+                preparing.enter_context(next_to_measure(uuid))
+                with gpu_held(uuid, alone):
+                    replayer.ask(request, blob, MEASURE_LIMIT)
+                    if alone:
+                        return replayer.ask({"kind": "go"}, b"", MEASURE_LIMIT)[0]
+                with gpu_held(uuid, alone=True):
+                    preparing.close()
+                    return replayer.ask({"kind": "go"}, b"", MEASURE_LIMIT)[0]
         finally:
             replayer.end()
 

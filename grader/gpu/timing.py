@@ -55,10 +55,14 @@ class Flush:
             self.memory.add_(1)
 
 
-def measure(chains: dict[str, Chain], flush: Flush, clocks: Clocks, order: random.Random) -> Measurement:
-    """Rounds of all chains in turns. A wrong output ends it."""
+def measure(
+    chains: dict[str, Chain], flush: Flush, clocks: Clocks, order: random.Random,
+    wait_for_turn: Callable[[], None] = lambda: None,
+) -> Measurement:  # fmt: skip
+    """Rounds of all chains in turns. A wrong output ends it. Before `wait_for_turn` returns nothing is timed."""
     for chain in chains.values():
         chain.capture()
+    wait_for_turn()
     _warm_up(list(chains.values()), clocks)
     found = Measurement()
     while len(found.rounds) < ROUNDS and not found.wrong:

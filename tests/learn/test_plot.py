@@ -74,7 +74,12 @@ def sweep():
     def sweep(answers, data=VECTORS, folder=ADD, **options) -> Sweep:
         made.extend(Run(folder, "solutions", model=DEFAULT_MODEL) for _ in range(2))
         exercise = load_test_file(folder).exercise
-        return Sweep(dict(zip(("yours", "solution"), made[-2:])), exercise, Asked("test_it", data, options), answers)
+        return Sweep(
+            dict(zip(("yours", "solution"), made[-2:])),
+            exercise,
+            Asked("test_it", "throughput", data, options),
+            answers,
+        )
 
     yield sweep
     for run in made:
@@ -171,9 +176,9 @@ def test_a_process_that_died_is_not_the_kernels_fault(sweep):
 def test_a_kernel_that_returns_something_else_is_not_plotted(tmp_path):
     text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
     path = tmp_path / "masked_add.py"
-    path.write_text(text.replace("return z", "return z[1:]"))
+    path.write_text(text.replace("return z", "return x"))
     run = Run(ADD, str(path), model=DEFAULT_MODEL)
-    asked_for = Asked("test_it", VECTORS, {})
+    asked_for = Asked("test_it", "throughput", VECTORS, {})
     try:
         with pytest.raises(click.ClickException, match="returns another result than it should"):
             measured(Sweep({"yours": run}, load_test_file(ADD).exercise, asked_for, Answers()))
