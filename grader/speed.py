@@ -1,4 +1,4 @@
-"""How fast is a call? Samples from fresh processes, until the sequential rule has made up its mind."""
+"""How fast is a call? Samples from several processes, until the sequential rule has made up its mind."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def speed_verdict(
 
 
 def samples_of(run: Run, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:
-    """One fresh process each. The first also finds an autotuned kernel's fastest configuration, and times torch."""
+    """Another process each. The first also finds an autotuned kernel's fastest configuration, and times torch."""
+    run.replays.begin_call()
     config, number = 0, 0
     while True:
         run.replays.warm_up(max(USUAL_SAMPLES - number, 1))

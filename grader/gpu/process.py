@@ -20,6 +20,7 @@ a submission can still run. After a fault of a kernel it is of no more use: the 
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from dataclasses import asdict
@@ -60,6 +61,8 @@ def main(request_fd: int, reply_fd: int) -> None:
             send(reply, blob)
             if reply["kind"] == "failed":
                 os._exit(1)  # the context may be ruined, and leaving in order would wait for it
+            if reply["kind"] == "measured":
+                gc.collect()  # graphs, and the memory that they keep
             torch.cuda.empty_cache()
 
 

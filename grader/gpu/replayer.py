@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 START_LIMIT = 120.0  # seconds to import torch and make a context
 CHECK_LIMIT, DRAW_LIMIT, MEASURE_LIMIT = 10.0, 30.0, 60.0  # where right kernels take 0.1, 0.5 and 2
+MOST_KEPT = 2  # processes that go on after their sample: as many as the samples of most calls
 BOOT = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from grader.gpu.process import main; main(int(sys.argv[2]), int(sys.argv[3]))"
@@ -122,10 +123,14 @@ class Replayer:
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    def kill(self) -> None:
+        """Begins to end it: taking a context down takes 0.1 s."""
+        self._process.kill()
+
     def end(self) -> None:
         if self._request < 0:
             return
-        self._process.kill()
+        self.kill()
         self._process.wait()
         for descriptor in (self._request, self._reply):
             with contextlib.suppress(OSError):
@@ -134,12 +139,18 @@ class Replayer:
 
 
 class Replays:
-    """The replay processes of a session: one that checks calls until a kernel ruins it, a fresh one for each sample."""
+    """The replay processes of a session: one that checks calls until a kernel ruins it, and others that take samples.
+
+    Where memory lies in a process makes its samples alike, so each sample of a call comes from another process. After a
+    sample that was right in all respects a process serves other calls too: on a machine with several GPUs the driver
+    makes contexts one after the other, and a class would wait for that.
+    """
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self._checker: Replayer | None = None
-        self._fresh: list[Replayer] = []
+        self._samplers: list[Replayer] = []  # with no sample yet of the call that is being measured
+        self._sampled: list[Replayer] = []  # with one
 
     def warm_up(self, samples: int = 0) -> None:
         """Starts processes while other work goes on: the one that checks, and so many for samples."""
@@ -149,9 +160,13 @@ class Replays:
 
     def warm_up_samples(self, samples: int) -> None:
         """Starts processes for samples alone."""
-        self._fresh = [replayer for replayer in self._fresh if replayer.alive]
-        while len(self._fresh) < samples:
-            self._fresh.append(Replayer())
+        self._samplers = [replayer for replayer in self._samplers if replayer.alive]
+        while len(self._samplers) < samples:
+            self._samplers.append(Replayer())
+
+    def begin_call(self) -> None:
+        """Another call will be measured: every process may take a sample of it."""
+        self._samplers, self._sampled = self._sampled + self._samplers, []
 
     def check(self, recording: Recording, config: int, arguments: list[TensorSpec], storages: bytes, returns: str):
         """(reply, bytes of the result) of a call on these very inputs. Raises ReplayEnded, GpuBusy."""
@@ -175,7 +190,7 @@ class Replays:
             return self._checked(request, recording.blob, DRAW_LIMIT)[0]
 
     def _checked(self, request: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
-        self.warm_up(len(self._fresh))
+        self.warm_up(len(self._samplers))
         try:
             return self._checker.ask(request, blob, limit)
         except ReplayEnded:
@@ -183,45 +198,58 @@ class Replays:
             raise
 
     def measure(self, recording: Recording, config: int, folder: Folder, **options) -> dict:
-        """One sample, by a process of its own, that is warm before the GPU is taken. Raises ReplayEnded, GpuBusy."""
+        """One sample, by a process that has taken none since `begin_call`. Raises ReplayEnded, GpuBusy."""
         request = {
             "kind": "measure", "folder": str(folder.path), "uuid": self.device.uuid, **options,
             **self._given(recording, config, recording.arguments),
         }  # fmt: skip
-        return self._sampled(request, recording.blob)
+        reply, replayer = self._sample(request, recording.blob)
+        if reply["wrong"] or len(self._sampled) == MOST_KEPT:
+            replayer.end()
+        else:
+            self._sampled.append(replayer)
+        return reply
 
     def ceilings(self, seed: int) -> dict:
-        """A sample of what the GPU can do now, the anchors against themselves. Raises ReplayEnded, GpuBusy."""
+        """A sample of what the GPU can do now, the anchors against themselves, by a fresh process.
+
+        Raises ReplayEnded, GpuBusy.
+        """
         model = self.device.model
         request = {"kind": "ceilings", "uuid": self.device.uuid, "seed": seed}
-        return self._sampled(request | {"l2_bytes": model.l2_bytes, "memory_bytes": model.memory_bytes}, b"")
+        request |= {"l2_bytes": model.l2_bytes, "memory_bytes": model.memory_bytes}
+        reply, replayer = self._sample(request, b"")
+        replayer.end()
+        return reply
 
-    def _sampled(self, request: dict, blob: bytes) -> dict:
+    def _sample(self, request: dict, blob: bytes) -> tuple[dict, Replayer]:
+        """The reply and who gave it."""
         try:
-            return self._sample(request, blob, alone=False)
+            return self._sample_by_next(request, blob, alone=False)
         except ReplayEnded as ended:
             if ended.how != "no-room":
                 raise
-        return self._sample(request, blob, alone=True)  # other judges have given their memory back
+        return self._sample_by_next(request, blob, alone=True)  # other judges have given their memory back
 
-    def _sample(self, request: dict, blob: bytes, alone: bool) -> dict:
+    def _sample_by_next(self, request: dict, blob: bytes, alone: bool) -> tuple[dict, Replayer]:
         """Prepared beside the measurement of another judge and all checks, or with the GPU to itself."""
-        self.warm_up_samples(max(len(self._fresh), 1))
-        for replayer in self._fresh:  # a context in the making would disturb the measurement
+        self.warm_up_samples(max(len(self._samplers), 1))
+        for replayer in self._samplers:  # a context in the making would disturb the measurement
             replayer.wait_until_ready()
-        replayer, uuid = self._fresh.pop(0), self.device.uuid
+        replayer, uuid = self._samplers.pop(0), self.device.uuid
         try:
             with ExitStack() as preparing:
                 preparing.enter_context(next_to_measure(uuid))
                 with gpu_held(uuid, alone):
                     replayer.ask(request, blob, MEASURE_LIMIT)
                     if alone:
-                        return replayer.ask({"kind": "go"}, b"", MEASURE_LIMIT)[0]
+                        return replayer.ask({"kind": "go"}, b"", MEASURE_LIMIT)[0], replayer
                 with gpu_held(uuid, alone=True):
                     preparing.close()
-                    return replayer.ask({"kind": "go"}, b"", MEASURE_LIMIT)[0]
-        finally:
+                    return replayer.ask({"kind": "go"}, b"", MEASURE_LIMIT)[0], replayer
+        except BaseException:
             replayer.end()
+            raise
 
     def _given(self, recording: Recording, config: int, arguments: list[TensorSpec]) -> dict:
         return {
@@ -230,10 +258,12 @@ class Replays:
         }  # fmt: skip
 
     def end(self) -> None:
-        for replayer in (self._checker, *self._fresh):
-            if replayer is not None:
-                replayer.end()
-        self._checker, self._fresh = None, []
+        replayers = [*([self._checker] if self._checker else []), *self._samplers, *self._sampled]
+        for replayer in replayers:
+            replayer.kill()
+        for replayer in replayers:
+            replayer.end()
+        self._checker, self._samplers, self._sampled = None, [], []
 
 
 _shared: dict[Device, Replays] = {}

@@ -6,16 +6,18 @@ import os
 
 import pytest
 
+from grader.exercise import Folder
 from grader.gpu import replayer
 from grader.gpu.device import Device
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
 from grader.gpu.models import MODELS
-from grader.gpu.replayer import ReplayEnded, Replays
+from grader.gpu.replayer import Recording, ReplayEnded, Replays
+from tests.conftest import ROOT
 
 UUID = f"test-{os.getpid()}-replayer"
 # Answers like the real one, and asks the locks what the others may do meanwhile.
 PROCESS = """
-import sys
+import os, sys
 sys.path.insert(0, {root!r})
 from pathlib import Path
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
@@ -43,58 +45,64 @@ def others_may():
     return [may(gpu_held(uuid, False, limit=0)), may(gpu_held(uuid, True, limit=0)), may(next_to_measure(uuid, 0))]
 
 send({{"kind": "ready"}})
-received()
 tries = Path({tries!r})
-tries.write_text(tries.read_text() + "x")
-if len(tries.read_text()) <= {no_room}:
-    send({{"kind": "no-room", "message": "out of memory"}})
-else:
+while True:
+    asked, _ = received()
+    tries.write_text(tries.read_text() + "x")
+    if len(tries.read_text()) <= {no_room}:
+        send({{"kind": "no-room", "message": "out of memory"}})
+        continue
     preparing = others_may()
     send({{"kind": "prepared"}})
     go, _ = received()
-    send({{"kind": "measured", "preparing": preparing, "measuring": others_may(), "told": go["kind"]}})
+    reply = {{"preparing": preparing, "measuring": others_may(), "told": go["kind"], "process": os.getpid()}}
+    send({{"kind": "measured", "wrong": asked.get("wrong", ""), **reply}})
 """
-CHECK, MEASURE, PREPARE = range(3)
 
 
 @pytest.fixture
-def sampled(tmp_path, monkeypatch):
-    """sampled(no_room=0): the reply to a measurement whose first tries find too little memory."""
+def replays(tmp_path, monkeypatch):
+    """replays(no_room=0): Replays whose first tries to measure find too little memory."""
+    made: list[Replays] = []
 
-    def sampled(no_room: int = 0) -> dict:
+    def replays(no_room: int = 0) -> Replays:
         tries = tmp_path / "tries"
         tries.write_text("")
-        root = os.getcwd()
-        monkeypatch.setattr(replayer, "BOOT", PROCESS.format(root=root, uuid=UUID, tries=str(tries), no_room=no_room))
-        replays = Replays(Device(UUID, MODELS["sm_90"]))
-        try:
-            return replays.ceilings(1)
-        finally:
-            replays.end()
+        process = PROCESS.format(root=str(ROOT), uuid=UUID, tries=str(tries), no_room=no_room)
+        monkeypatch.setattr(replayer, "BOOT", process)
+        made.append(Replays(Device(UUID, MODELS["sm_90"])))
+        return made[-1]
 
-    return sampled
+    yield replays
+    for one in made:
+        one.end()
 
 
-def test_a_measurement_is_prepared_beside_others_and_timed_alone(sampled):
-    reply = sampled()
+def process_of_sample(replays: Replays, wrong: str = "") -> int:
+    nothing = Recording(None, {}, b"", [])
+    return replays.measure(nothing, 0, Folder(ROOT / "exercises/01_masked_add"), wrong=wrong)["process"]
+
+
+def test_a_measurement_is_prepared_beside_others_and_timed_alone(replays):
+    reply = replays().ceilings(1)
     assert reply["told"] == "go"
     assert reply["preparing"] == [True, False, False]  # checks go on; nobody may measure, or prepare to
     assert reply["measuring"] == [False, False, True]  # all wait, and the next one may prepare
 
 
-def test_where_memory_is_short_it_is_prepared_alone(sampled):
-    reply = sampled(no_room=1)
+def test_where_memory_is_short_it_is_prepared_alone(replays):
+    reply = replays(no_room=1).ceilings(1)
     assert reply["preparing"] == reply["measuring"] == [False, False, False]
 
 
-def test_a_gpu_with_too_little_memory_is_told(sampled):
+def test_a_gpu_with_too_little_memory_is_told(replays):
     with pytest.raises(ReplayEnded) as ended:
-        sampled(no_room=2)
+        replays(no_room=2).ceilings(1)
     assert ended.value.how == "no-room"
 
 
-def test_afterwards_the_gpu_is_free(sampled):
-    sampled()
+def test_afterwards_the_gpu_is_free(replays):
+    replays().ceilings(1)
     for lock in (gpu_held(UUID, alone=True, limit=0), next_to_measure(UUID, limit=0)):
         with lock:
             pass
@@ -103,3 +111,34 @@ def test_afterwards_the_gpu_is_free(sampled):
 def test_one_at_a_time_prepares():
     with next_to_measure(UUID), pytest.raises(GpuBusy), next_to_measure(UUID, limit=0):
         pass
+
+
+def test_each_sample_of_a_call_comes_from_another_process(replays):
+    replays = replays()
+    replays.begin_call()
+    assert len({process_of_sample(replays) for _ in range(4)}) == 4
+
+
+def test_the_next_call_is_measured_by_processes_that_are_warm(replays):
+    replays = replays()
+    replays.begin_call()
+    first = [process_of_sample(replays) for _ in range(3)]
+    replays.begin_call()
+    assert [process_of_sample(replays) for _ in range(2)] == first[:2]
+
+
+def test_a_process_that_saw_a_wrong_output_is_used_no_more(replays):
+    replays = replays()
+    replays.begin_call()
+    first = process_of_sample(replays, wrong="an output of a timed call is wrong")
+    replays.begin_call()
+    assert process_of_sample(replays) != first
+
+
+def test_a_ceiling_is_always_told_by_a_fresh_process(replays):
+    replays = replays()
+    processes = set()
+    for _ in range(2):
+        replays.begin_call()
+        processes.add(replays.ceilings(1)["process"])
+    assert len(processes) == 2
