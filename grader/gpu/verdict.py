@@ -1,10 +1,10 @@
 """Fast enough, too slow, or not to be told now: the rule that decides from a few noisy samples.
 
 A sample is x = ln(gate) - ln(share), where share is the anchor's time divided by the kernel's, both measured in one
-process; x <= 0 means fast enough. Noise between processes is what counts, and more rounds inside one process do not show
-it, so each sample of a call comes from another one. The rule draws two, and more only if these are close to the gate.
-What it promises: at the gate it never fails wrongly, and GRACE below the gate it never passes wrongly. Between them, and
-where samples spread too much, it may say either, or that it cannot tell.
+process; x <= 0 means fast enough. Noise between processes is what counts, and more rounds inside one process do not
+show it, so each sample of a call comes from another one. The rule draws two, and more only if these are close to the
+gate. What it promises: at the gate it never fails wrongly, and GRACE below the gate it never passes wrongly. Between
+them, and where samples spread too much, it may say either, or that it cannot tell.
 """
 
 from __future__ import annotations
