@@ -1,14 +1,10 @@
-"""Findings, outputs and the reference make a verdict. The order of the questions is the order of the explanations.
-
-A call is judged twice: with programs in forward order and poison in masked lanes, then with programs in reverse order
-and zeros there. A right kernel gives the same bits both times; which of the two changes mattered names the mistake.
-"""
+"""The verdict of a test: each call in the interpreter, in machine code, on a GPU, in the order of the explanations."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
@@ -16,33 +12,25 @@ import torch
 from grader import replayed
 from grader.allowed import Refused, first_refused
 from grader.asked import Asked
-from grader.bounds import EXACT
 from grader.child_process import ChildEnded
-from grader.comparison import Comparison, compare
 from grader.exercise import Exercise
 from grader.explain import cost, failures, same_launches
 from grader.explain.compiled import Expectations, compiled_verdict
-from grader.explain.evidence import Evidence, count_text
-from grader.explain.memory import memory_verdict
 from grader.explain.refused_by_compiler import compiler_refusal
-from grader.explain.tiles import tile_map
-from grader.explain.values import boolean_masks, first_wrong_text, value_verdict
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Plan
 from grader.gpu.replayer import Recording
 from grader.inputs import Data
+from grader.interpreted import Interpreted
 from grader.nursery import MachineFault
 from grader.protocol import Failure, Launch
-from grader.replayed import MOST_CONFIGURATIONS
-from grader.reply import DTYPES, Reply
+from grader.reply import DTYPES
 from grader.run import Run, Trial
 from grader.speed import speed_verdict
 from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, Verdict, failed
 
-SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
 FACTS = ("ptx", "ttgir")  # the texts that tell what the compiler made of a kernel
-STRIDE_MISTAKES = ("stride-ignored", "strides-swapped")  # a better explanation than the bad access they lead to
 
 
 @dataclass
@@ -51,15 +39,14 @@ class Judge:
 
     exercise: Exercise
     run: Run
-    right_when_contiguous: bool = False
-    wrong_when_contiguous: bool = False
     right_with_own_blocks: int = 0  # calls with the module's own block sizes
     wrong_with_own_blocks: bool = False
-    right_before: set[str] = field(default_factory=set)
     right_trials: list[tuple[Trial, list[Launch]]] = field(default_factory=list)  # and what they launched
+    interpreted: Interpreted = field(init=False)
     choices: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
+        self.interpreted = Interpreted(self.exercise, self.run)
         self.choices = random.Random(self.run.seed)
 
     def compile_ahead(self, uses: list[Asked]) -> None:
@@ -98,8 +85,8 @@ class Judge:
             reply = self.run.call(
                 self.exercise, trial, self.run.inputs(trial), fill="zero", count_traffic=True, at_once=at_once
             )
-            early = self._before_values(trial, self.run.inputs(trial), reply)
-            if early is None and not self._compare(trial, self.run.inputs(trial), reply).right:
+            early = self.interpreted.before_values(trial, self.run.inputs(trial), reply)
+            if early is None and not self.interpreted.compare(trial, self.run.inputs(trial), reply).right:
                 early = failed("stateful", "Another call with the same inputs gives another result.", kind="memory")
             return early or cost.traffic_verdict(reply, limits, self.exercise, at_once)
 
@@ -259,27 +246,16 @@ class Judge:
 
     def _values(self, trial: Trial) -> Verdict:
         inputs = self.run.inputs(trial)
-        first = self.run.call(self.exercise, trial, inputs)
+        verdict, first = self.interpreted.verdict(trial, inputs)
         if self.run.interpreter.load_failure is not None:
-            return failures.file_failure(self.run.interpreter.load_failure, self.run.submission, self.exercise)
-        verdict = self._first_call(trial, inputs, first)
-        if verdict.outcome == PASS:
-            second = self.run.call(self.exercise, trial, inputs, order="reverse", fill="zero")
-            verdict = self._second_call(trial, inputs, first, second) or verdict
-        for config in range(1, min(first.configurations, MOST_CONFIGURATIONS)):
-            if verdict.outcome == PASS:
-                trial = replace(trial, config=config)
-                other = self._first_call(trial, inputs, self.run.call(self.exercise, trial, inputs))
-                verdict = verdict if other.outcome == PASS else other
+            return verdict
         if verdict.outcome == PASS and self.run.replays is not None and first.launches:
-            verdict = self._replayed(replace(trial, config=0), inputs, first.launches) or verdict
+            verdict = self._replayed(trial, inputs, first.launches) or verdict
+        self.interpreted.remember(trial, inputs, verdict.outcome == PASS)
         if verdict.outcome == PASS:
-            self.right_before.add(trial.bound)
             self.right_trials.append((trial, first.launches))
-            self.right_when_contiguous |= all(tensor.is_contiguous() for tensor in inputs)
             self.right_with_own_blocks += not trial.constants
         else:
-            self.wrong_when_contiguous |= all(tensor.is_contiguous() for tensor in inputs)
             self.wrong_with_own_blocks |= not trial.constants
             self._blame_a_number(trial, verdict)
         if verdict.outcome != PASS and self.run.empty:
@@ -308,133 +284,6 @@ class Judge:
             verdict.lines.insert(0, f"Right with your own block sizes, wrong with {changed}: {found}.")
             verdict.kind = "cause"
 
-    def _first_call(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Verdict:
-        early = self._before_values(trial, inputs, reply)
-        if early is not None:
-            return early
-        comparison = self._compare(trial, inputs, reply)
-        evidence = self._evidence(trial, inputs, reply, comparison)
-        memory = memory_verdict(evidence)
-        if memory is None and comparison.right and not _unwritten(reply):
-            return _passed(evidence)
-        if joined := boolean_masks(evidence):
-            return joined
-        if memory is None or not comparison.right:
-            return self._explained(evidence, memory)
-        return memory
-
-    def _explained(self, evidence: Evidence, memory: Verdict | None) -> Verdict:
-        """Wrong values, or values right by luck: the most direct of the possible explanations."""
-        trial, inputs, reply = evidence.trial, evidence.inputs, evidence.reply
-        verdict = value_verdict(evidence)
-        if memory is not None and verdict.id not in STRIDE_MISTAKES:
-            memory.tiles = tile_map(evidence)
-            return memory
-        lines = [line for launch in reply.launches for line in launch.unmasked_fills]
-        if lines:
-            zeros = self.run.call(self.exercise, trial, inputs, fill="zero")
-            if self._masked_lanes_matter(evidence, zeros):
-                return self._no_other(evidence, lines[0])
-        return verdict
-
-    def _masked_lanes_matter(self, evidence: Evidence, zeros: Reply) -> bool:
-        """Whether what masked lanes hold changes the result; `zeros` is the call with 0 in them.
-
-        A copy that is wrong in the same elements either way reads the wrong place: `other` would not help.
-        """
-        if not _alike(evidence.reply.output, zeros.output):
-            return True
-        if _same_bits(evidence.reply.output, zeros.output):
-            return False
-        if evidence.trial.bound not in EXACT:
-            return True
-        wrong = self._compare(evidence.trial, evidence.inputs, zeros).wrong
-        return not torch.equal(wrong, evidence.comparison.wrong)
-
-    def _no_other(self, evidence: Evidence, line: int) -> Verdict:
-        verdict = failed(
-            "no-other",
-            f"The load in line {line} has a mask but no `other`: what masked lanes hold is undefined, and here it "
-            f"reaches {evidence.returns}.",
-            evidence.source_line(line),
-            kind="memory",
-            line=line,
-        )
-        if not evidence.comparison.right:
-            verdict.lines.append(first_wrong_text(evidence))
-        verdict.tiles = tile_map(evidence)
-        return verdict
-
-    def _before_values(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Verdict | None:
-        submission, exercise = self.run.submission, self.exercise
-        if reply.refusals:
-            return failures.refusal(reply.refusals, submission, exercise)
-        if reply.error is not None:
-            evidence = self._evidence(trial, inputs, reply)
-            joined = boolean_masks(evidence, reply.error.line) if reply.error.kind == "kernel" else None
-            return joined or memory_verdict(evidence) or failures.call_failure(reply.error, submission, exercise)
-        shape = tuple(self._reference(inputs).shape)
-        wrong = failures.wrong_container(reply, trial, shape, exercise) or failures.left_behind(reply, exercise)
-        if wrong is not None:
-            return wrong
-        if reply.changed and not any(finding.kind == "input-written" for finding in reply.findings):
-            names = " and ".join(reply.changed)
-            return failed("input-changed", f"{exercise.entry} changes {names}: inputs have to stay as they are.")
-        if not reply.launches and reply.output.numel():
-            return failed("no-launch", f"{exercise.entry} returned without launching a kernel.", kind="error")
-        return None
-
-    def _second_call(self, trial: Trial, inputs: list[torch.Tensor], first: Reply, second: Reply) -> Verdict | None:
-        """The same inputs again, programs in reverse and masked lanes at 0: None when nothing changed."""
-        early = self._before_values(trial, inputs, second)
-        if early is not None:
-            if early.id == "no-launch":
-                early.lines[0] = f"The second call launched no kernel: {self.exercise.entry} returns a result it kept."
-            else:
-                early.lines.append("So it is in a second call with the same inputs; the first was in order.")
-            return early
-        if _same_bits(first.output, second.output) and not second.findings:
-            return None
-        comparison = self._compare(trial, inputs, second)
-        evidence = self._evidence(trial, inputs, second, comparison)
-        memory = memory_verdict(evidence)
-        if memory is not None:
-            return memory
-        lines = [line for launch in first.launches for line in launch.unmasked_fills]
-        third = self.run.call(self.exercise, trial, inputs, fill="zero")
-        if lines and third.output is not None and _same_bits(third.output, second.output):
-            return self._no_other(self._evidence(trial, inputs, first, comparison), lines[0])
-        if comparison.right and any(launch.atomics for launch in first.launches):
-            return None  # atomic sums may come in any order; both results are within the bound
-        if third.output is None or _same_bits(third.output, first.output):
-            return self._order_matters(first, second)
-        return failed("stateful", "A second call with the same inputs gives another result.", kind="memory")
-
-    def _order_matters(self, first: Reply, second: Reply) -> Verdict:
-        differing = int((_bits(first.output) != _bits(second.output)).sum())
-        return failed(
-            "race",
-            f"{count_text(differing, 'element')} of {self.exercise.returns} change when the programs run in reverse "
-            "order: a race between programs.",
-            kind="memory",
-        )
-
-    def _reference(self, inputs: list[torch.Tensor]) -> torch.Tensor:
-        return self.exercise.reference(*(tensor.double() for tensor in inputs))
-
-    def _compare(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Comparison:
-        exact = [tensor.double() for tensor in inputs]
-        return compare(reply.output, self.exercise.reference(*exact), trial.bound, exact)
-
-    def _evidence(
-        self, trial: Trial, inputs: list[torch.Tensor], reply: Reply, comparison: Comparison | None = None
-    ) -> Evidence:
-        constants = {**self.run.interpreter.constants, **trial.constants}
-        return Evidence(
-            self.exercise, self.run.submission, trial, inputs, reply, constants, comparison,
-            self.right_when_contiguous and not self.wrong_when_contiguous, self.right_before,
-        )  # fmt: skip
-
 
 def _is_no_pass(verdict: Verdict) -> bool:
     return verdict.outcome != PASS
@@ -443,26 +292,3 @@ def _is_no_pass(verdict: Verdict) -> bool:
 def _seriousness(verdict: Verdict) -> tuple[bool, float]:
     """No pass, then the pass that came nearest to its bound."""
     return _is_no_pass(verdict), verdict.figures.get("largest_error", 0)
-
-
-def _unwritten(reply: Reply) -> bool:
-    """Elements of fresh memory that no program wrote: right by luck at most."""
-    return reply.writers is not None and bool((reply.writers.programs == -1).any())
-
-
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.contiguous().reshape(-1).view(torch.uint8)
-
-
-def _alike(one: torch.Tensor, other: torch.Tensor | None) -> bool:
-    return other is not None and one.shape == other.shape and one.dtype == other.dtype
-
-
-def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and one.dtype == other.dtype and torch.equal(_bits(one), _bits(other))
-
-
-def _passed(evidence: Evidence) -> Verdict:
-    share = evidence.comparison.largest_error
-    note = f"largest error {share:.2f} of the bound" if share >= SHARE_OF_BOUND_WORTH_A_NOTE else ""
-    return Verdict(PASS, note=note, tiles=tile_map(evidence), figures={"largest_error": share})
