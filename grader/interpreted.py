@@ -37,9 +37,9 @@ class Interpreted:
     wrong_when_contiguous: bool = False
     right_before: set[str] = field(default_factory=set)  # bounds
 
-    def verdict(self, trial: Trial, inputs: list[torch.Tensor]) -> tuple[Verdict, Reply]:
-        """Of all configurations of the call, and the reply to its first run."""
-        first = self.run.call(self.exercise, trial, inputs)
+    def verdict(self, trial: Trial, inputs: list[torch.Tensor], **options) -> tuple[Verdict, Reply]:
+        """Of all configurations of the call, and the reply to its first run, which has these `options`."""
+        first = self.run.call(self.exercise, trial, inputs, **options)
         if self.run.interpreter.load_failure is not None:
             failure = self.run.interpreter.load_failure
             return failures.file_failure(failure, self.run.submission, self.exercise), first
@@ -63,7 +63,7 @@ class Interpreted:
         else:
             self.wrong_when_contiguous |= contiguous
 
-    def before_values(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Verdict | None:
+    def _before_values(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Verdict | None:
         """What is wrong with a reply before its values are looked at."""
         submission, exercise = self.run.submission, self.exercise
         if reply.refusals:
@@ -83,15 +83,15 @@ class Interpreted:
             return failed("no-launch", f"{exercise.entry} returned without launching a kernel.", kind="error")
         return None
 
-    def compare(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Comparison:
+    def _compare(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Comparison:
         exact = [tensor.double() for tensor in inputs]
         return compare(reply.output, self.exercise.reference(*exact), trial.bound, exact)
 
     def _first_call(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Verdict:
-        early = self.before_values(trial, inputs, reply)
+        early = self._before_values(trial, inputs, reply)
         if early is not None:
             return early
-        comparison = self.compare(trial, inputs, reply)
+        comparison = self._compare(trial, inputs, reply)
         evidence = self._evidence(trial, inputs, reply, comparison)
         memory = memory_verdict(evidence)
         if memory is None and comparison.right and not _unwritten(reply):
@@ -127,7 +127,7 @@ class Interpreted:
             return False
         if evidence.trial.bound not in EXACT:
             return True
-        wrong = self.compare(evidence.trial, evidence.inputs, zeros).wrong
+        wrong = self._compare(evidence.trial, evidence.inputs, zeros).wrong
         return not torch.equal(wrong, evidence.comparison.wrong)
 
     def _no_other(self, evidence: Evidence, line: int) -> Verdict:
@@ -146,7 +146,7 @@ class Interpreted:
 
     def _second_call(self, trial: Trial, inputs: list[torch.Tensor], first: Reply, second: Reply) -> Verdict | None:
         """The same inputs again, programs in reverse and masked lanes at 0: None when nothing changed."""
-        early = self.before_values(trial, inputs, second)
+        early = self._before_values(trial, inputs, second)
         if early is not None:
             if early.id == "no-launch":
                 early.lines[0] = f"The second call launched no kernel: {self.exercise.entry} returns a result it kept."
@@ -155,7 +155,7 @@ class Interpreted:
             return early
         if _same_bits(first.output, second.output) and not second.findings:
             return None
-        comparison = self.compare(trial, inputs, second)
+        comparison = self._compare(trial, inputs, second)
         evidence = self._evidence(trial, inputs, second, comparison)
         memory = memory_verdict(evidence)
         if memory is not None:

@@ -24,7 +24,7 @@ from grader.inputs import Data
 from grader.interpreted import Interpreted
 from grader.nursery import MachineFault
 from grader.protocol import Failure, Launch
-from grader.reply import DTYPES
+from grader.reply import DTYPES, Reply
 from grader.run import Run, Trial
 from grader.speed import speed_verdict
 from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, Verdict, failed
@@ -55,7 +55,8 @@ class Judge:
             return
         trials = []
         for use in uses:
-            dtypes = use.options.get("dtypes") or self.exercise.dtypes[: 1 if use.fixture == "throughput" else None]
+            in_one_dtype = use.fixture in ("traffic", "throughput")
+            dtypes = use.options.get("dtypes") or self.exercise.dtypes[: 1 if in_one_dtype else None]
             for trial in self._trials(use.test, use.data, None, dtypes, use.constants):
                 trials.append((trial, FACTS if use.fixture in ("compiled", "throughput") else ()))
         self.run.record_ahead(self.exercise, trials)
@@ -70,7 +71,7 @@ class Judge:
     ) -> Verdict:
         """Values and memory safety, in every dtype of the exercise or in those given."""
         trials = self._trials(name, data, bound, dtypes, constants)
-        return max(self._up_to_a_failure(trials, self._values), key=_seriousness)
+        return max(self._up_to_a_failure(trials, lambda trial: self._values(trial)[0]), key=_seriousness)
 
     def traffic(
         self, name: str, data: tuple[Data, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
@@ -79,16 +80,8 @@ class Judge:
         trial = self.trial(name, data, self.exercise.dtypes[0], None, constants)
 
         def moved(trial: Trial) -> Verdict:
-            verdict = self._values(trial)
-            if verdict.outcome != PASS:
-                return verdict
-            reply = self.run.call(
-                self.exercise, trial, self.run.inputs(trial), fill="zero", count_traffic=True, at_once=at_once
-            )
-            early = self.interpreted.before_values(trial, self.run.inputs(trial), reply)
-            if early is None and not self.interpreted.compare(trial, self.run.inputs(trial), reply).right:
-                early = failed("stateful", "Another call with the same inputs gives another result.", kind="memory")
-            return early or cost.traffic_verdict(reply, limits, self.exercise, at_once)
+            verdict, reply = self._values(trial, count_traffic=True, at_once=at_once)
+            return verdict if verdict.outcome != PASS else cost.traffic_verdict(reply, limits, self.exercise, at_once)
 
         return self._judged(trial, moved)
 
@@ -244,11 +237,12 @@ class Judge:
     def _first_refused(self) -> Refused | None:
         return first_refused(self.run.submission.tree)
 
-    def _values(self, trial: Trial) -> Verdict:
+    def _values(self, trial: Trial, **options) -> tuple[Verdict, Reply]:
+        """And the reply to the call's first run, which `options` of RunRequest are for."""
         inputs = self.run.inputs(trial)
-        verdict, first = self.interpreted.verdict(trial, inputs)
+        verdict, first = self.interpreted.verdict(trial, inputs, **options)
         if self.run.interpreter.load_failure is not None:
-            return verdict
+            return verdict, first
         if verdict.outcome == PASS and self.run.replays is not None and first.launches:
             verdict = self._replayed(trial, inputs, first.launches) or verdict
         self.interpreted.remember(trial, inputs, verdict.outcome == PASS)
@@ -262,7 +256,7 @@ class Judge:
             still = " and ".join(self.run.empty)
             verdict.lines.insert(0, f"The marked region in {still} is still empty.")
             verdict.kind = "region"
-        return verdict
+        return verdict, first
 
     def _replayed(self, trial: Trial, inputs: list[torch.Tensor], launches: list[Launch]) -> Verdict | None:
         """The same call on the GPU, in all its configurations: None if it is right there too."""
