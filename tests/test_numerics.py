@@ -66,6 +66,29 @@ def test_a_result_past_the_largest_fp16_number_is_infinite():
     assert compare(out, ref, "gemm", factors).right and is_right(out, ref, "gemm", factors)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("change", [0.0, 1e-9, 1e-3, 1.0, -1.0, torch.nan, torch.inf])
+def test_the_quick_answer_is_that_of_the_comparison_and_changes_nothing(dtype, change):
+    ref = softmax_ref()
+    out = ref.to(dtype)
+    out[2, 3] += change
+    given = out.clone()
+    assert is_right(out, ref, "softmax", [SOFTMAX_IN]) == compare(given, ref, "softmax", [SOFTMAX_IN]).right
+    assert torch.equal(out.view(torch.uint8), given.view(torch.uint8))
+
+
+@pytest.mark.parametrize("value", [65504.0, 65519.0, 65530.0, 7e4, torch.inf])
+def test_the_quick_answer_at_the_end_of_fp16(value):
+    ref, out = torch.tensor([[value]], dtype=torch.float64), torch.tensor([[65504.0]], dtype=torch.float16)
+    factors = [torch.full((1, 1), 1e4, dtype=torch.float64), torch.full((1, 1), 1e4, dtype=torch.float64)]
+    assert is_right(out, ref, "gemm", factors) == compare(out, ref, "gemm", factors).right
+
+
+def test_an_empty_result_is_right():
+    empty = torch.empty(0, 5, dtype=torch.float64)
+    assert is_right(empty.float(), empty, "softmax", [empty])
+
+
 @pytest.mark.parametrize("accumulator", [torch.float32, torch.float16])
 @pytest.mark.parametrize("seed", range(20))
 def test_cancelling_sums_tell_fp16_accumulation_from_fp32(accumulator, seed):
