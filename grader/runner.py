@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -34,6 +35,7 @@ class Runner:
         self.versions: dict[str, str] = {}
         self._child: ChildProcess | None = None
         self._timed_out = False
+        self._killed = False
 
     def ask(self, request: dict, blob: bytes, limit: float, read: Callable[[dict, bytes], T]) -> T:
         """The answer to a request, as `read` understands it. Raises ChildEnded."""
@@ -54,7 +56,10 @@ class Runner:
             raise self.load_ended
         if self._child is not None and self._child.loaded:
             return
-        self._child = self._child or ChildProcess(self.model, self.sandboxed)
+        if not self._killed:
+            self._child = self._child or ChildProcess(self.model, self.sandboxed)
+        if self._killed:
+            raise ChildEnded("signal", str(int(signal.SIGKILL)))
         try:
             answer, _ = self._answer({"kind": "load", "filename": self.filename}, self.submission.source, LOAD_LIMIT)
         except ChildEnded as ended:
@@ -82,7 +87,8 @@ class Runner:
         return self._child is None or self._child.fenced
 
     def kill(self) -> None:
-        """Ends a call that another thread waits for; that thread then clears up."""
+        """Ends a call that another thread waits for, or will make; that thread then clears up."""
+        self._killed = True
         if (child := self._child) is not None:
             child.kill()
 

@@ -73,11 +73,12 @@ def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
     assert (ended.value.how, ended.value.detail) == ("exit", "3")
 
 
-def test_a_run_ends_at_once_though_a_call_that_was_begun_does_not(judge):
+@pytest.mark.parametrize("seconds", [0, 0.02, 1])
+def test_a_run_ends_at_once_though_a_call_that_was_begun_does_not(judge, seconds):
     judge = judge(ENDLESS)
     before = set(own_children())
     judge.run.record_ahead(judge.exercise, [(trial, ()) for trial in of_size(judge, 77, 78, 79)])
-    time.sleep(1)
+    time.sleep(seconds)
     begun = time.monotonic()
     judge.run.end()
     assert time.monotonic() - begun < 5  # the limit of a call is 60
