@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
 from grader.comparison import compare
@@ -11,17 +9,15 @@ from grader.exercise import Exercise
 from grader.explain import on_gpu
 from grader.gpu.answers import Replayed, Summary
 from grader.gpu.replayer import Recording, ReplayEnded
+from grader.gpu_memory import SHARE_BESIDE_OTHERS, SHARE_OF_MEMORY, blame, bytes_needed
 from grader.inputs import seed_for
 from grader.nursery import MachineFault
-from grader.protocol import DTYPE_BYTES, TensorSpec
+from grader.protocol import TensorSpec
 from grader.reply import spec_and_bytes, tensor_of
 from grader.run import Run, Trial, short_dtype
 from grader.verdict import NOT_RUN, PASS, SKIPPED, Verdict
 
 MOST_CONFIGURATIONS = 16  # of an autotuned kernel that are interpreted, and replayed
-BYTES_PER_ELEMENT = 80  # of the result, when it is compared: float64 and what a comparison keeps
-SHARE_OF_MEMORY = 0.8
-SHARE_BESIDE_OTHERS = 0.1  # of the memory: as many judges may check side by side as a class has on one GPU
 
 
 def complaint(
@@ -37,14 +33,14 @@ def complaint(
     expected = exercise.reference(*exact)
     if (other := other_result(exercise, trial, recording)) is not None:
         return other
+    if tuple(recording.plan.result.shape) != tuple(expected.shape):
+        return on_gpu.another_result(exercise.entry)
     for config in recording.plan.usable_configs[:MOST_CONFIGURATIONS]:
         try:
             reply, data = run.replays.check(recording, config, specs, storages, exercise.returns)
         except ReplayEnded as ended:
-            return fault_of(ended)
+            return _short_of_memory(run, exercise, trial, recording) if ended.how == "no-room" else fault_of(ended)
         output = tensor_of(TensorSpec.from_json(reply["output"], len(data)), data)
-        if output.shape != expected.shape:
-            return on_gpu.another_result(exercise.entry)
         comparison = compare(output, expected, trial.bound, exact)
         wrong = None if comparison.right else on_gpu.wrong_values(exercise.returns, comparison)
         found = _beside(Replayed.from_json(reply), exercise, atomics) or wrong
@@ -57,9 +53,10 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
     """A call whose inputs are drawn on the GPU and whose result is compared there. Raises GpuBusy."""
     if (other := other_result(exercise, trial, recording)) is not None:
         return other
-    needed, memory = _bytes_needed(recording), run.replays.device.model.memory_bytes
+    needed, memory = bytes_needed(recording), run.replays.device.model.memory_bytes
     if needed > SHARE_OF_MEMORY * memory:
-        return Verdict(SKIPPED, NOT_RUN, note=f"needs {needed / 1e9:.0f} GB of GPU memory")
+        too_large = Verdict(SKIPPED, NOT_RUN, note=f"needs {needed / 1e9:.0f} GB of GPU memory")
+        return blame(exercise, trial, recording, memory) or too_large
     seeds = seeds_of(run, trial)
     data = [recipe.to_json() for recipe in trial.data]
     worst = 0.0
@@ -69,7 +66,8 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
             reply = run.replays.draw(recording, config, run.folder, data, seeds, trial.bound, alone)
         except ReplayEnded as ended:
             if ended.how == "no-room":
-                return Verdict(SKIPPED, NOT_RUN, note="the GPU has too little free memory")
+                short = Verdict(SKIPPED, NOT_RUN, note="the GPU has too little free memory")
+                return blame(exercise, trial, recording, memory) or short
             return fault_of(ended)
         summary = Summary(**reply["summary"])
         if summary.shape != recording.plan.result.shape:
@@ -80,6 +78,13 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
             return found
         worst = max(worst, summary.largest_error)
     return Verdict(PASS, figures={"largest_error": worst})
+
+
+def _short_of_memory(run: Run, exercise: Exercise, trial: Trial, recording: Recording) -> Verdict:
+    """Of a call on a small tensor. Raises MachineFault if the submission cannot help it."""
+    if (blamed := blame(exercise, trial, recording, run.replays.device.model.memory_bytes)) is None:
+        raise MachineFault("the GPU has no memory left: another program uses it")
+    return blamed
 
 
 def other_result(exercise: Exercise, trial: Trial, recording: Recording) -> Verdict | None:
@@ -118,11 +123,3 @@ def _beside(found: Replayed, exercise: Exercise, atomics: bool) -> Verdict | Non
     if found.differing and not atomics:
         return on_gpu.not_repeatable(exercise.returns, found.differing)
     return None
-
-
-def _bytes_needed(recording: Recording) -> int:
-    """At the peak: two sets of buffers and the copies of the arguments, then what the comparison takes."""
-    plan = recording.plan
-    buffers = sum(buffer.bytes for buffer in plan.buffers)
-    arguments = sum(8 * spec.size // DTYPE_BYTES[spec.dtype] for spec in recording.arguments)
-    return 4 * buffers + arguments + BYTES_PER_ELEMENT * math.prod(plan.result.shape)

@@ -11,6 +11,7 @@ from grader.explain.speed import Speed
 from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement
 from grader.gpu.replayer import Recording, ReplayEnded
 from grader.gpu.verdict import FAST, MORE, SLOW, Decision, decide, distance_of
+from grader.gpu_memory import blame
 from grader.inputs import seed_for
 from grader.replayed import fault_of, other_result
 from grader.run import Run, Trial
@@ -43,7 +44,8 @@ def speed_verdict(
                 break
     except ReplayEnded as ended:
         if ended.how == "no-room":
-            return speed.inconclusive("the GPU has too little free memory")
+            blamed = blame(exercise, trial, recording, run.replays.device.model.memory_bytes)
+            return blamed or speed.inconclusive("the GPU has too little free memory")
         return fault_of(ended)
     found = _speed_of(samples, decision, recording, anchor, gate)
     if run.replays.device.is_impossible(**{"bytes_per_second" if anchor == speed.COPY else "flops": found.rate}):

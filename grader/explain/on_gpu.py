@@ -70,6 +70,15 @@ def another_result(entry: str) -> Verdict:
     )
 
 
+def too_much_memory(entry: str, excess: int) -> Verdict:
+    return failed(
+        "too-much-memory",
+        f"{entry} allocates {excess / 1e9:.1f} GB beside its arguments and its result: more than there is room for.",
+        "Let a program keep what it needs in registers, or pass a few numbers per program from one kernel to the next.",
+        kind="cause",
+    )
+
+
 def wrong_values(name: str, comparison: Comparison) -> Verdict:
     index = comparison.first_wrong
     return _wrong(

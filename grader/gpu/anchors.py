@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -62,13 +63,18 @@ class Anchor:
 def copy_of(total_bytes: int, slots: int) -> Anchor:
     """Copies that read and write `total_bytes` together."""
     size = max(total_bytes // 2 // VECTOR_BYTES, 1) * VECTOR_BYTES
-    function = checked(driver.cuModuleGetFunction(checked(driver.cuModuleLoadData(COPY_PTX)), b"copy"))
+    function = _copy_function()
     calls, inputs = [], []
     for _ in range(slots):
         x, z = (torch.empty(size, dtype=torch.uint8, device="cuda") for _ in range(2))
         calls.append(lambda x=x, z=z: _copy(function, x, z))
         inputs.append(x[: size // 4 * 4].view(torch.float32))
     return Anchor(calls, inputs, 2 * size, 0)
+
+
+@functools.cache  # a process takes many samples
+def _copy_function():
+    return checked(driver.cuModuleGetFunction(checked(driver.cuModuleLoadData(COPY_PTX)), b"copy"))
 
 
 def _copy(function, x: torch.Tensor, z: torch.Tensor) -> None:

@@ -105,6 +105,7 @@ def compared(
     ]
     out, ref = buffers.view(plan.result), exercise.reference(*exact)
     if out.shape != ref.shape:
+        _wipe(ref, *exact)
         return Summary(list(ref.shape), out.numel())
     comparison = compare(out, ref, bound, exact)
     summary = Summary(list(ref.shape), out.numel(), comparison.wrong_count, _finite(comparison.largest_error))
@@ -113,9 +114,13 @@ def compared(
         summary.first = list(first)
         summary.expected, summary.found = (f"{float(t[first]):.6g}" for t in (comparison.expected, out))
         summary.unwritten = int((_is_unwritten(out) & comparison.wrong).sum())
-    for tensor in (comparison.expected, comparison.ref, *exact):
-        tensor.fill_(float("nan"))
+    _wipe(comparison.expected, ref, *exact)
     return summary
+
+
+def _wipe(*tensors: torch.Tensor) -> None:
+    for tensor in tensors:
+        tensor.fill_(float("nan"))
 
 
 def _is_unwritten(out: torch.Tensor) -> torch.Tensor:

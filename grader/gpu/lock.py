@@ -1,4 +1,4 @@
-"""Who may use a GPU when: checks of values side by side, a measurement of speed alone, the next one prepared meanwhile.
+"""Who may use a GPU when: checks of values side by side, the next measurement prepared among them, timing alone.
 
 Two file locks per GPU in /tmp, wherever TMPDIR points: every judge on the machine honours them, whoever started it, and
 the kernel frees those of a process that dies.

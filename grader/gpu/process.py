@@ -1,7 +1,8 @@
 """The replay process: disposable, trusted code only, owner of a GPU context that a submission's kernels may ruin.
 
-It is given plans that the parent has accepted, and accepts them once more. It holds no expected value while a kernel of
-a submission can still run. After a fault of a kernel it is of no more use: the parent starts another.
+It is given plans that the parent has accepted, and accepts them once more. While a kernel of a submission can still run
+on some data, it holds no expected value of these. After a fault of a kernel it is of no more use: the parent starts
+another one.
 
     process -> parent    ready    {}                                    torch is imported, the context is there
     parent -> process    check    {plan, config, arguments, ...}        a call on inputs that the blob holds
@@ -89,7 +90,9 @@ def _answer(header: dict, blob: bytes, wait_for_turn: Callable[[], None]) -> tup
     except torch.OutOfMemoryError as error:
         return {"kind": "no-room", "message": str(error).splitlines()[0][:300]}, b""
     except (DriverError, RuntimeError) as error:
-        return {"kind": "failed", "message": str(error).splitlines()[0][:300]}, b""
+        said = str(error).splitlines()[0][:300]
+        short = "out of memory" in said.lower().replace("_", " ")
+        return {"kind": "no-room" if short else "failed", "message": said}, b""
 
 
 def _check(

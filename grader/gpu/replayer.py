@@ -154,13 +154,17 @@ class Replays:
 
     def warm_up(self, samples: int = 0) -> None:
         """Starts processes while other work goes on: the one that checks, and so many for samples."""
-        if self._checker is None or not self._checker.alive:
-            self._checker = Replayer()
+        if self._checker is not None and not self._checker.alive:
+            self._checker.end()
+            self._checker = None
+        self._checker = self._checker or Replayer()
         self.warm_up_samples(samples)
 
     def warm_up_samples(self, samples: int) -> None:
         """Starts processes for samples alone."""
-        self._samplers = [replayer for replayer in self._samplers if replayer.alive]
+        for replayer in [one for one in self._samplers if not one.alive]:
+            self._samplers.remove(replayer)
+            replayer.end()
         while len(self._samplers) < samples:
             self._samplers.append(Replayer())
 
@@ -171,8 +175,7 @@ class Replays:
     def check(self, recording: Recording, config: int, arguments: list[TensorSpec], storages: bytes, returns: str):
         """(reply, bytes of the result) of a call on these very inputs. Raises ReplayEnded, GpuBusy."""
         request = {"kind": "check", "returns": returns, **self._given(recording, config, arguments)}
-        with gpu_held(self.device.uuid, alone=False):
-            return self._checked(request, recording.blob + storages, CHECK_LIMIT)
+        return self._checked(request, recording.blob + storages, CHECK_LIMIT, alone=False)
 
     def draw(
         self, recording: Recording, config: int, folder: Folder, data: list[dict], seeds: list[int], bound: str,
@@ -186,16 +189,27 @@ class Replays:
             "kind": "draw", "folder": str(folder.path), "data": data, "seeds": seeds, "bound": bound,
             **self._given(recording, config, recording.arguments),
         }  # fmt: skip
-        with gpu_held(self.device.uuid, alone):
-            return self._checked(request, recording.blob, DRAW_LIMIT)[0]
+        return self._checked(request, recording.blob, DRAW_LIMIT, alone)[0]
 
-    def _checked(self, request: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
-        self.warm_up(len(self._samplers))
+    def _checked(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
         try:
-            return self._checker.ask(request, blob, limit)
-        except ReplayEnded:
-            self._checker = None
-            raise
+            return self._checked_once(request, blob, limit, alone)
+        except ReplayEnded as ended:
+            if ended.how != "no-room" or alone:
+                raise
+        return self._checked_once(request, blob, limit, alone=True)  # other judges have given their memory back
+
+    def _checked_once(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
+        with ExitStack() as held:
+            if alone:
+                held.enter_context(next_to_measure(self.device.uuid))  # nobody's buffers wait for a measurement
+            held.enter_context(gpu_held(self.device.uuid, alone))
+            self.warm_up(len(self._samplers))
+            try:
+                return self._checker.ask(request, blob, limit)
+            except ReplayEnded:
+                self._checker = None
+                raise
 
     def measure(self, recording: Recording, config: int, folder: Folder, **options) -> dict:
         """One sample, by a process that has taken none since `begin_call`. Raises ReplayEnded, GpuBusy."""
@@ -232,7 +246,7 @@ class Replays:
         return self._sample_by_next(request, blob, alone=True)  # other judges have given their memory back
 
     def _sample_by_next(self, request: dict, blob: bytes, alone: bool) -> tuple[dict, Replayer]:
-        """Prepared beside the measurement of another judge and all checks, or with the GPU to itself."""
+        """Prepared beside checks and timed alone, or both with the GPU to itself."""
         self.warm_up_samples(max(len(self._samplers), 1))
         for replayer in self._samplers:  # a context in the making would disturb the measurement
             replayer.wait_until_ready()

@@ -53,6 +53,9 @@ while True:
         send({{"kind": "no-room", "message": "out of memory"}})
         continue
     preparing = others_may()
+    if asked["kind"] == "check":
+        send({{"kind": "checked", "checking": preparing}})
+        continue
     send({{"kind": "prepared"}})
     go, _ = received()
     reply = {{"preparing": preparing, "measuring": others_may(), "told": go["kind"], "process": os.getpid()}}
@@ -88,6 +91,24 @@ def test_a_measurement_is_prepared_beside_others_and_timed_alone(replays):
     assert reply["told"] == "go"
     assert reply["preparing"] == [True, False, False]  # checks go on; nobody may measure, or prepare to
     assert reply["measuring"] == [False, False, True]  # all wait, and the next one may prepare
+
+
+def checked(replays: Replays) -> list[bool]:
+    return replays.check(Recording(None, {}, b"", []), 0, [], b"", "z")[0]["checking"]
+
+
+def test_checks_go_on_side_by_side(replays):
+    assert checked(replays()) == [True, False, True]
+
+
+def test_where_memory_is_short_a_check_is_made_alone(replays):
+    assert checked(replays(no_room=1)) == [False, False, False]
+
+
+def test_a_check_that_fits_nowhere_is_told(replays):
+    with pytest.raises(ReplayEnded) as ended:
+        checked(replays(no_room=2))
+    assert ended.value.how == "no-room"
 
 
 def test_where_memory_is_short_it_is_prepared_alone(replays):
