@@ -30,14 +30,17 @@ class Asked:
 
 
 def asked(module: ModuleType, *fixtures: str) -> list[Asked]:
-    """In the order of the test file. Tests state their data before anything is drawn, so nothing is run here."""
+    """In the order of the test file. Tests state their data before anything is drawn, so nothing is run here.
+
+    A test that has other parameters too, as a parametrized one, is left out: only pytest can call it.
+    """
     found: list[Asked] = []
     for name, test in vars(module).items():
-        for fixture in inspect.signature(test).parameters if name.startswith("test_") else ():
-            if fixture in fixtures:
+        parameters = list(inspect.signature(test).parameters) if name.startswith("test_") else []
+        if len(parameters) == 1 and parameters[0] in fixtures:
 
-                def note(*data, test=name, fixture=fixture, **options) -> None:
-                    found.append(Asked(test, fixture, data, options))
+            def note(*data, test=name, fixture=parameters[0], **options) -> None:
+                found.append(Asked(test, fixture, data, options))
 
-                test(**{fixture: note})
+            test(note)
     return found

@@ -132,9 +132,10 @@ class Session:
         grading = self.gradings[Folder.containing(item.path).id]
         if grading.judge is None:
             grading.judge = Judge(item.module.exercise, grading.run)
-            chosen = {other.name for other in item.session.items if other.path == item.path}
-            uses = asked(item.module, *COMPILED) if self.replays else []
-            grading.judge.compile_ahead([use for use in uses if use.test in chosen])
+            if self.replays is not None:
+                chosen = {other.name for other in item.session.items if other.path == item.path}
+                uses = asked(item.module, *COMPILED)
+                grading.judge.compile_ahead([use for use in uses if use.test in chosen])
         return grading
 
     def settle(self, item: pytest.Item, ask: Callable[[Judge, str], Verdict]) -> None:
