@@ -19,10 +19,12 @@ class GradingError(Exception):
 
 @dataclass(frozen=True)
 class How:
-    """How to judge: shut in how, how many side by side, and on which Dask scheduler's workers ("": on this machine)."""
+    """How to judge: shut in how, how many side by side (None: as many as do good), and on which Dask scheduler's
+    workers ("": on this machine).
+    """
 
     isolation: str = sandbox.AUTO
-    jobs: int = 1
+    jobs: int | None = None
     scheduler: str = ""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -60,8 +59,8 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
               help="judge again, with new data, what has a result: this student's, or all that is chosen")  # fmt: skip
 @click.option("--isolation", type=click.Choice(LEVELS), default=AUTO, show_default=True,
               help="process limits; bubblewrap where there is one; bubblewrap or nothing")  # fmt: skip
-@click.option("--jobs", type=click.IntRange(1), default=len(os.sched_getaffinity(0)), show_default=True,
-              help="hand-ins judged side by side on this machine, spread over its GPUs")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1), help="hand-ins judged side by side on this machine, spread "
+              "over its GPUs (default: one per core, at most 8 per GPU)")  # fmt: skip
 @click.option("--scheduler", default="", metavar="ADDRESS", help="judge on the workers of this Dask scheduler instead")
 @click.option("--no-speed", is_flag=True, help="with --out: what only a GPU can show does not count")
 @click.option("--db", default="", metavar="URL", help="nbgrader's gradebook, if not that of nbgrader_config.py")

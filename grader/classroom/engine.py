@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+import os
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -32,7 +33,7 @@ from grader.classroom.warm_judge import request_of
 
 ATTEMPTS = 3  # at a text that meets a fault of the machine, or a GPU that is too noisy
 PAUSE = 4.0  # seconds between them: what is wrong may pass
-MOST_PER_GPU = 8  # judges: a submission keeps a GPU to itself for a fifth of its time; more would only wait
+MOST_PER_GPU = 8  # judges, unless more are asked for: on an H200 neither 5 nor 12 were faster
 CONNECT_SECONDS = 10
 MOST_ABSENT = 900  # seconds without a scheduler, once there was one
 GPU = "GPU"  # the resource that a Dask worker with a GPU announces
@@ -44,10 +45,13 @@ class EngineError(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """Where texts are judged. `scheduler`: a Dask scheduler's address; "" for this machine, `jobs` at a time."""
+    """Where texts are judged. `scheduler`: a Dask scheduler's address; "" for this machine.
+
+    `jobs`: how many at a time on this machine; None for as many as it has cores, or as its GPUs are good for.
+    """
 
     scheduler: str = ""
-    jobs: int = 1
+    jobs: int | None = None
 
     def has_gpu(self) -> bool:
         if not self.scheduler:
@@ -174,11 +178,12 @@ def _connected(place: Place) -> Iterator[Client]:
 
 
 @contextlib.contextmanager
-def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
+def _own_cluster(jobs: int | None) -> Iterator[LocalCluster]:
     """One worker per GPU, each with its share of the jobs, or one worker for all. Their threads only wait for judges,
     which are processes; so the workers live in this process, and nothing listens to other machines."""
-    pins = gpus.identifiers()
-    threads = min(MOST_PER_GPU, max(1, jobs // len(pins))) if pins else jobs
+    pins, cores = gpus.identifiers(), len(os.sched_getaffinity(0))
+    jobs = jobs or min(cores, MOST_PER_GPU * len(pins) or cores)
+    threads = max(1, jobs // len(pins)) if pins else jobs
     cluster = LocalCluster(
         n_workers=len(pins) or 1, threads_per_worker=threads, processes=False, memory_limit=0,
         resources={GPU: threads} if pins else {}, silence_logs=logging.CRITICAL,
