@@ -112,7 +112,7 @@ def told(count: int, seconds: float, out: Path, first: dict) -> None:
     )
     undecided = [key for key, (_, id) in verdicts.items() if id in UNDECIDED]
     print(f"  {len(verdicts)} tests, {len(undecided)} undecided {undecided[:5]}")
-    before = {key: first["verdicts"][_first_copy(key)] for key in verdicts}
+    before = {key: first["verdicts"].get(_first_copy(key)) for key in verdicts}
     other = [(key, before[key], verdicts[key]) for key in verdicts if before[key] != verdicts[key]]
     print(f"  {len(other)} verdicts differ from those of the first copy in the first run {other[:5]}", flush=True)
 

@@ -48,7 +48,9 @@ def machine_for(option, folders: list[Folder]) -> Machine:
     if may_run:
         _start(model, sandboxed)
         if isinstance(device, Device):
-            shared_replays(device).warm_up(SAMPLES_AT_FIRST)
+            replays = shared_replays(device)
+            replays.begin_call()  # those of the last run are warm
+            replays.warm_up(SAMPLES_AT_FIRST)
     return Machine(device, model, sandboxed)
 
 

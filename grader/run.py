@@ -10,7 +10,6 @@ import torch
 from grader.compilers import Compilers
 from grader.exercise import Exercise, Folder, empty_regions
 from grader.gpu.models import DEFAULT_MODEL
-from grader.gpu.plan import Plan
 from grader.gpu.replayer import Recording, Replays
 from grader.inputs import Data, generator_for
 from grader.protocol import GpuModel, RecordRequest, RunRequest
@@ -116,12 +115,8 @@ class Run:
         )
         return self.interpreter.ask(request.to_json(), blob, exercise.time_limit, read_reply)
 
-    def plan(self, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Plan:
-        """One call of the entry, compiled and not run. Raises BadPlan too. `texts`: what to keep of each kernel."""
-        return self.recording(exercise, trial, texts).plan
-
     def recording(self, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
-        """The same plan with what a replay needs."""
+        """One call of the entry, compiled and not run. Raises BadPlan too. `texts`: what to keep of each kernel."""
         return self.compilers.recording(_record_request(exercise, trial, texts))
 
     def record_ahead(self, exercise: Exercise, trials: list[tuple[Trial, tuple[str, ...]]]) -> None:

@@ -132,7 +132,7 @@ class _Operations(_DispatchMode):
 
 def _carried_out(operation, name: str, args: tuple, kwargs: dict):
     """Without memory, torch has the `*_like` in Python, which imports sympy, for seconds; its C++ does as well."""
-    if name.endswith("_like") and args[0].is_meta:
+    if name.endswith("_like") and args[0].is_meta and torch.device(kwargs.get("device") or "meta").type == "meta":
         return torch.ops.aten.empty_like.default._op_dk(IN_CPP, args[0], **kwargs)
     return operation(*args, **kwargs)
 
