@@ -22,7 +22,7 @@ from pathlib import Path
 
 from grader.gpu.answers import Measurement
 from grader.gpu.device import Device, device_here
-from grader.gpu.replayer import Replays
+from grader.gpu.replays import Replays
 from grader.gpu.verdict import FAST, INCONCLUSIVE, MORE, SLOW, decide, distance_of
 
 TOGETHER = 8  # processes that start side by side before the GPU is taken
@@ -48,7 +48,7 @@ def collected(device: Device, count: int) -> dict[str, list[float]]:
     try:
         for number in range(count):
             if number % TOGETHER == 0:
-                replays.warm_up_samples(min(TOGETHER, count - number))
+                replays.samplers.start(min(TOGETHER, count - number))
             found = replays.ceilings(number)
             for name, taken in shares.items():
                 share = Measurement.from_json(found[name]["sample"]).share

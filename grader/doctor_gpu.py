@@ -13,7 +13,7 @@ from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.models import driver_here
 
 if TYPE_CHECKING:
-    from grader.gpu.replayer import Replays
+    from grader.gpu.replays import Replays
 
 PROCESSES, LEAST_PROCESSES = 5, 3
 ENOUGH = 20.0  # seconds; after them no further process is asked
@@ -40,7 +40,8 @@ def examine_gpu(say: Callable[[str, str, bool], None], wait: Callable) -> Found:
         return Found(here=True)
     say("GPU", describe(device, driver_here()), True)
     from grader.gpu.lock import GpuBusy
-    from grader.gpu.replayer import ReplayEnded, Replays
+    from grader.gpu.replayer import ReplayEnded
+    from grader.gpu.replays import Replays
 
     replays = Replays(device)
     try:
@@ -65,7 +66,7 @@ def describe(device: Device, driver: str) -> str:
 
 def ask(replays: Replays) -> list[dict]:
     """The answers of fresh processes, which start side by side and measure one after the other."""
-    replays.warm_up_samples(PROCESSES)
+    replays.samplers.start(PROCESSES)
     started, answers = time.monotonic(), []
     while len(answers) < PROCESSES:
         answers.append(replays.ceilings(secrets.randbits(62)))

@@ -16,7 +16,7 @@ from grader import sandbox
 from grader.exercise import Folder, stub_text
 from grader.gpu.device import Device, driver_device, model_here
 from grader.gpu.models import MODELS
-from grader.gpu.replayer import shared_replays
+from grader.gpu.replays import shared_replays
 from grader.nursery import MachineFault, shared_nursery
 from grader.protocol import GpuModel
 
@@ -49,8 +49,9 @@ def machine_for(option, folders: list[Folder]) -> Machine:
         _start(model, sandboxed)
         if isinstance(device, Device):
             replays = shared_replays(device)
-            replays.begin_call()  # those of the last run are warm
-            replays.warm_up(SAMPLES_AT_FIRST)
+            replays.warm_up()
+            replays.samplers.begin_call()  # those of the last run are warm
+            replays.samplers.start(SAMPLES_AT_FIRST)
     return Machine(device, model, sandboxed)
 
 

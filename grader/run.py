@@ -10,7 +10,8 @@ import torch
 from grader.compilers import Compilers
 from grader.exercise import Exercise, Folder, empty_regions
 from grader.gpu.models import DEFAULT_MODEL
-from grader.gpu.replayer import Recording, Replays
+from grader.gpu.replayer import Recording
+from grader.gpu.replays import Replays
 from grader.inputs import Data, generator_for
 from grader.protocol import GpuModel, RecordRequest, RunRequest
 from grader.reply import Reply, read_reply, spec_and_bytes, spec_of

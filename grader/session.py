@@ -13,7 +13,7 @@ from grader import hidden, report, result
 from grader.asked import asked
 from grader.exercise import Folder
 from grader.gpu.device import NO_GPU, Device, device_here
-from grader.gpu.replayer import shared_replays
+from grader.gpu.replays import shared_replays
 from grader.hidden import Case
 from grader.judge import Judge
 from grader.learn.record import record_run

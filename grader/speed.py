@@ -59,10 +59,11 @@ def speed_verdict(
 
 def samples_of(run: Run, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:
     """Another process each. The first also finds an autotuned kernel's fastest configuration, and times torch."""
-    run.replays.begin_call()
+    shapes = ", ".join(f"{spec.shape} {spec.dtype}" for spec in recording.arguments)
+    run.replays.samplers.begin_call(f"{anchor} for {shapes}")
     config, number = 0, 0
     while True:
-        run.replays.warm_up(max(USUAL_SAMPLES - number, 1))
+        run.replays.samplers.start(max(USUAL_SAMPLES - number, 1))
         reply = run.replays.measure(
             recording, config, run.folder, data=[recipe.to_json() for recipe in trial.data], bound=trial.bound,
             anchor=anchor, seed=seed_for(run.seed, run.folder.id, trial.name, "speed", number),

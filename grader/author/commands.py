@@ -75,7 +75,7 @@ def gate(exercises: tuple[str, ...]) -> None:
     """
     from grader.author import gates
     from grader.gpu.device import Device, device_here
-    from grader.gpu.replayer import shared_replays
+    from grader.gpu.replays import shared_replays
 
     device = device_here()
     if not isinstance(device, Device):

@@ -19,7 +19,7 @@ from grader.exercise import Folder, load_test_file
 from grader.files import write_whole
 from grader.gpu.answers import Measurement
 from grader.gpu.device import Device
-from grader.gpu.replayer import Replays
+from grader.gpu.replays import Replays
 from grader.gpu.verdict import LEAST_GAP, gate_between
 from grader.inputs import Data
 from grader.judge import Judge

@@ -34,7 +34,7 @@ def plot(exercise: Folder, submission: str | None, out: Path | None) -> None:
     path = out or exercise.root / f"throughput_{exercise.id}.png"
     _refuse_path(path)
     device = _gpu(exercise)
-    from grader.gpu.replayer import Replays
+    from grader.gpu.replays import Replays
     from grader.learn.runnable import refuse_what_cannot_run
 
     replays, runs = Replays(device), {}

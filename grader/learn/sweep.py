@@ -19,7 +19,8 @@ from grader.explain import on_gpu
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement
 from grader.gpu.answers import TORCH as TORCH_CHAIN
 from grader.gpu.lock import GpuBusy
-from grader.gpu.replayer import Recording, ReplayEnded, Replays
+from grader.gpu.replayer import Recording, ReplayEnded
+from grader.gpu.replays import Replays
 from grader.learn.curves import CEILINGS, TORCH, UNITS, Curves, number_text, resized, shape_text, sizes_below
 from grader.learn.runnable import judge_it, recorded
 from grader.replayed import other_result
@@ -54,7 +55,7 @@ class Sweep:
             for number, (name, run) in enumerate(self.runs.items()):
                 done = place * len(self.runs) + number
                 if done % AT_ONCE == 0:
-                    self.replays.warm_up_samples(min(AT_ONCE, self.samples - done))
+                    self.replays.samplers.start(min(AT_ONCE, self.samples - done))
                 try:
                     found = self._rates(run, size, with_torch=name == first and self.anchor == "copy")
                 except _NotMeasured as why:

@@ -14,7 +14,8 @@ from grader.explain.ceilings import COPY, MATMUL, Ceiling, percent
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement, Round
 from grader.gpu.device import Device
 from grader.gpu.models import MODELS
-from grader.gpu.replayer import ReplayEnded, Replays
+from grader.gpu.replayer import ReplayEnded
+from grader.gpu.replays import Replays
 
 H200 = Device("GPU-0", MODELS["sm_90"])
 BYTES, FLOPS = 1 << 30, 2 * 4096**3

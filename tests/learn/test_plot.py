@@ -48,7 +48,11 @@ class Answers:
     ready: int = 0
     device: Device = Device("GPU-0", DEFAULT_MODEL)
 
-    def warm_up_samples(self, samples: int) -> None:
+    @property
+    def samplers(self) -> Answers:
+        return self
+
+    def start(self, samples: int) -> None:
         assert self.ready == 0
         self.ready = samples
 
@@ -262,7 +266,7 @@ def plot(course, monkeypatch):
     """plot(*arguments): the command in this process, on a GPU whose answers are made up."""
     answers = Answers()
     monkeypatch.setattr("grader.gpu.device.device_here", lambda: answers.device)
-    monkeypatch.setattr("grader.gpu.replayer.Replays", lambda device: answers)
+    monkeypatch.setattr("grader.gpu.replays.Replays", lambda device: answers)
     monkeypatch.chdir(course.path)
     monkeypatch.setenv("COLUMNS", "100")
     return lambda *arguments: CliRunner().invoke(main, ["plot", *arguments], prog_name="course")

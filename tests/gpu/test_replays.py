@@ -1,4 +1,4 @@
-"""A measurement is prepared beside others and timed alone. In place of the replay process: one without a GPU."""
+"""Who is asked, when, and how far it is trusted. In place of the replay process: one without a GPU."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from grader.gpu import replayer
 from grader.gpu.device import Device
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
 from grader.gpu.models import MODELS
-from grader.gpu.replayer import Recording, ReplayEnded, Replays
+from grader.gpu.replayer import Recording, ReplayEnded
+from grader.gpu.replays import Replays
 from tests.conftest import ROOT
 
+COPY = "copy for [1000] float32"
 UUID = f"test-{os.getpid()}-replayer"
 # Answers like the real one, and asks the locks what the others may do meanwhile.
 PROCESS = """
@@ -44,6 +46,7 @@ def others_may():
     uuid = {uuid!r}
     return [may(gpu_held(uuid, False, limit=0)), may(gpu_held(uuid, True, limit=0)), may(next_to_measure(uuid, 0))]
 
+samples = 0
 send({{"kind": "ready"}})
 tries = Path({tries!r})
 while True:
@@ -58,8 +61,17 @@ while True:
         continue
     send({{"kind": "prepared"}})
     go, _ = received()
-    reply = {{"preparing": preparing, "measuring": others_may(), "told": go["kind"], "process": os.getpid()}}
-    send({{"kind": "measured", "wrong": asked.get("wrong", ""), **reply}})
+    samples += 1
+    used = samples > 1 and asked.get("used", {{}})
+    if used and used.get("fails"):
+        send({{"kind": "failed", "message": "CUDA_ERROR_UNKNOWN"}})
+        continue
+    seconds = {{"kernel": 1.0, "anchor": used and used.get("anchor") or 1.0}}
+    send({{
+        "kind": "measured", "preparing": preparing, "measuring": others_may(), "told": go["kind"],
+        "process": os.getpid(), "rounds": [{{"seconds": seconds}}] * 7, "bytes": 1, "config": 0,
+        "wrong": asked.get("wrong", "") or used and used.get("wrong", "") or "",
+    }})
 """
 
 
@@ -81,20 +93,21 @@ def replays(tmp_path, monkeypatch):
         one.end()
 
 
-def process_of_sample(replays: Replays, wrong: str = "") -> int:
+def process_of_sample(replays: Replays, **special) -> int:
+    """`special`: what is wrong with the sample; `used`: only if the process has taken one before."""
     nothing = Recording(None, {}, b"", [])
-    return replays.measure(nothing, 0, Folder(ROOT / "exercises/01_masked_add"), wrong=wrong)["process"]
+    return replays.measure(nothing, 0, Folder(ROOT / "exercises/01_masked_add"), **special)["process"]
+
+
+def checked(replays: Replays) -> list[bool]:
+    return replays.check(Recording(None, {}, b"", []), 0, [], b"", "z")[0]["checking"]
 
 
 def test_a_measurement_is_prepared_beside_others_and_timed_alone(replays):
     reply = replays().ceilings(1)
     assert reply["told"] == "go"
     assert reply["preparing"] == [True, False, False]  # checks go on; nobody may measure, or prepare to
-    assert reply["measuring"] == [False, False, True]  # all wait, and the next one may prepare
-
-
-def checked(replays: Replays) -> list[bool]:
-    return replays.check(Recording(None, {}, b"", []), 0, [], b"", "z")[0]["checking"]
+    assert reply["measuring"] == [False, False, True]  # all wait; one of them may be the next
 
 
 def test_checks_go_on_side_by_side(replays):
@@ -136,30 +149,61 @@ def test_one_at_a_time_prepares():
 
 def test_each_sample_of_a_call_comes_from_another_process(replays):
     replays = replays()
-    replays.begin_call()
+    replays.samplers.begin_call(COPY)
     assert len({process_of_sample(replays) for _ in range(4)}) == 4
 
 
-def test_the_next_call_is_measured_by_processes_that_are_warm(replays):
+def test_the_next_call_with_the_same_anchor_is_measured_by_processes_that_are_warm(replays):
     replays = replays()
-    replays.begin_call()
+    replays.samplers.begin_call(COPY)
     first = [process_of_sample(replays) for _ in range(3)]
-    replays.begin_call()
-    assert [process_of_sample(replays) for _ in range(2)] == first[:2]
+    for _ in range(2):
+        replays.samplers.begin_call(COPY)
+        assert [process_of_sample(replays) for _ in range(2)] == first[:2]
+
+
+def test_what_no_fresh_process_has_told_yet_is_asked_of_one(replays):
+    replays = replays()
+    replays.samplers.begin_call(COPY)
+    first = {process_of_sample(replays) for _ in range(2)}
+    replays.samplers.begin_call("copy for [5] float32")
+    assert not first & {process_of_sample(replays) for _ in range(2)}
+
+
+@pytest.mark.parametrize(
+    "used", [{"anchor": 1.06}, {"anchor": 0.94}, {"wrong": "an output of a timed call is wrong"}, {"fails": True}]
+)
+def test_a_used_process_may_only_confirm_what_is_usual(replays, used):
+    """Else a kernel of one submission could decide about another."""
+    replays = replays()
+    replays.samplers.begin_call(COPY)
+    first = {process_of_sample(replays) for _ in range(2)}
+    replays.samplers.begin_call(COPY)
+    assert process_of_sample(replays, used=used) not in first
+    assert process_of_sample(replays, used=used) not in first
+
+
+def test_an_anchor_within_its_noise_is_usual(replays):
+    replays = replays()
+    replays.samplers.begin_call(COPY)
+    first = process_of_sample(replays)
+    replays.samplers.begin_call(COPY)
+    assert process_of_sample(replays, used={"anchor": 1.04}) == first
 
 
 def test_a_process_that_saw_a_wrong_output_is_used_no_more(replays):
     replays = replays()
-    replays.begin_call()
-    first = process_of_sample(replays, wrong="an output of a timed call is wrong")
-    replays.begin_call()
-    assert process_of_sample(replays) != first
+    replays.samplers.begin_call(COPY)
+    process_of_sample(replays)  # tells the usual
+    wrong = process_of_sample(replays, wrong="an output of a timed call is wrong")
+    replays.samplers.begin_call(COPY)
+    assert wrong not in {process_of_sample(replays) for _ in range(2)}
 
 
 def test_a_ceiling_is_always_told_by_a_fresh_process(replays):
     replays = replays()
-    processes = set()
-    for _ in range(2):
-        replays.begin_call()
-        processes.add(replays.ceilings(1)["process"])
-    assert len(processes) == 2
+    replays.samplers.begin_call(COPY)
+    processes = [process_of_sample(replays) for _ in range(2)]
+    replays.samplers.begin_call(COPY)
+    processes += [replays.ceilings(1)["process"] for _ in range(2)]
+    assert len(set(processes)) == 4
