@@ -43,10 +43,12 @@ class Samplers:
         """Another call will be measured. `work`: of its anchor, in any words; "" if it is not known yet."""
         self._waiting, self._done, self._work = self._done + self._waiting, [], work
         if work and work not in self._usual:
-            self._end_used()
+            self._end_used()  # so that fresh ones can be started together
 
     def measure(self, request: dict, blob: bytes) -> dict:
         """A sample by a process that has taken none since `begin_call`. Raises ReplayEnded, GpuBusy."""
+        if self._work not in self._usual:
+            self._end_used()
         replayer = self._next()
         if replayer.samples:
             if (reply := self._confirmed(replayer, request, blob)) is not None:

@@ -183,6 +183,14 @@ def test_a_used_process_may_only_confirm_what_is_usual(replays, used):
     assert process_of_sample(replays, used=used) not in first
 
 
+def test_a_call_of_unknown_work_is_measured_by_fresh_processes(replays):
+    replays = replays()
+    replays.samplers.begin_call(COPY)
+    first = process_of_sample(replays)
+    replays.samplers.begin_call()
+    assert process_of_sample(replays) != first
+
+
 def test_an_anchor_within_its_noise_is_usual(replays):
     replays = replays()
     replays.samplers.begin_call(COPY)
