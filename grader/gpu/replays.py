@@ -59,16 +59,17 @@ class Replays:
         return self._checked_once(request, blob, limit, alone=True)  # other judges have given their memory back
 
     def _checked_once(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
-        with ExitStack() as held:
-            if alone:
-                held.enter_context(next_to_measure(self.device.uuid))  # nobody's buffers wait for a measurement
-            held.enter_context(gpu_held(self.device.uuid, alone))
-            self.warm_up()
-            try:
+        self.warm_up()
+        try:
+            self._checker.wait_until_ready()  # not while others wait for the GPU
+            with ExitStack() as held:
+                if alone:
+                    held.enter_context(next_to_measure(self.device.uuid))  # nobody's buffers wait for a measurement
+                held.enter_context(gpu_held(self.device.uuid, alone))
                 return self._checker.ask(request, blob, limit)
-            except ReplayEnded:
-                self._checker = None
-                raise
+        except ReplayEnded:
+            self._checker = None
+            raise
 
     def measure(self, recording: Recording, config: int, folder: Folder, **options) -> dict:
         """One sample of the call that the samplers have begun. Raises ReplayEnded, GpuBusy."""
