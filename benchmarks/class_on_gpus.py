@@ -105,11 +105,14 @@ def told(count: int, seconds: float, out: Path, first: dict) -> None:
     with (out / "summary.csv").open(encoding="utf-8", newline="") as lines:
         hand_ins = [row for row in csv.DictReader(lines) if row["status"] != "missing"]
     each, verdicts = count * seconds / len(hand_ins), tests_of(out)
+    stored = [path.stat().st_mtime for path in out.glob("texts/*/*.json")]
+    running = count * (max(stored) - min(stored)) / max(len(stored) - 1, 1)
     first.setdefault("each", each), first.setdefault("verdicts", verdicts)
     print(
         f"{count} GPU{'s' * (count > 1)}: {len(hand_ins)} hand-ins in {seconds:.0f} s, {each:.2f} s of a GPU each, "
         f"{first['each'] / each:.2f} of ideal scaling; {dict(Counter(row['status'] for row in hand_ins))}"
     )
+    print(f"  {running:.2f} s of a GPU each between the first result and the last, without the starts")
     undecided = [key for key, (_, id) in verdicts.items() if id in UNDECIDED]
     print(f"  {len(verdicts)} tests, {len(undecided)} undecided {undecided[:5]}")
     before = {key: first["verdicts"].get(_first_copy(key)) for key in verdicts}
