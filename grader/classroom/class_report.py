@@ -12,6 +12,7 @@ from grader.classroom.graded import MISSING, NOT_GRADED, Graded
 from grader.classroom.similarity import Pair, near_identical
 from grader.exercise import Folder, stub_text
 from grader.files import write_whole
+from grader.html_page import rendered
 from grader.verdict import FAIL, NOT_ATTEMPTED, PASS
 
 TEMPLATE = Path(__file__).with_name("templates") / "class_report.html"
@@ -70,13 +71,11 @@ STATES = (PASSED, PARTLY_RIGHT, NOTHING_RIGHT, EMPTY, NOT_GRADED, MISSING)
 
 
 def write_report(graded: list[Graded], course: Path, path: Path) -> Path:
-    import jinja2
-
     exercises = sorted({one.exercise for one in graded})
     sections = [_section(Folder(course / "exercises" / id), [one for one in graded if one.exercise == id])
                 for id in exercises]  # fmt: skip
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    page = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+    page = rendered(
+        TEMPLATE,
         sections=sections,
         students=len({one.student for one in graded}),
         submissions=sum(not one.hand_in.absent for one in graded),

@@ -11,6 +11,7 @@ import click
 from grader.choice import course_root
 from grader.exercise import Folder, all_folders
 from grader.files import write_whole
+from grader.html_page import rendered
 from grader.learn import progress
 from grader.learn.caches import keep_caches_in
 from grader.learn.curves import Curves, kept, number_text, rate_text
@@ -100,13 +101,9 @@ def report(output: Path | None) -> None:
 
 
 def _page(sections: list[Section]) -> str:
-    import jinja2
-
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters |= {"number": number_text, "rate": rate_text}
-    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     passed = sum(1 for section in sections if section.record.passed)
-    return template.render(sections=sections, passed=passed, when=progress.now())
+    filters = {"number": number_text, "rate": rate_text}
+    return rendered(TEMPLATE, filters, sections=sections, passed=passed, when=progress.now())
 
 
 def _section(folder: Folder, record: Record) -> Section:
