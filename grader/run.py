@@ -87,11 +87,6 @@ class Run:
         return self.regions > 0 and len(self.empty) == self.regions
 
     @property
-    def needs_child(self) -> bool:
-        """Whether there is anything to run."""
-        return self.submission.failure is None and not self.not_attempted
-
-    @property
     def fenced(self) -> bool:
         return self.interpreter.fenced
 

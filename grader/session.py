@@ -35,13 +35,7 @@ from grader.verdict import (
 
 # Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
 ITEMS = {"check": "right", "traffic": "cost", "compiled": "cost", "on_gpu": "speed", "throughput": "speed"}
-COMPILED = (
-    "check",
-    "traffic",
-    "compiled",
-    "on_gpu",
-    "throughput",
-)  # fixtures whose calls are compiled where there is a GPU
+COMPILED = ("check", "traffic", "compiled", "on_gpu", "throughput")  # where there is a GPU, all calls of these are
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
 

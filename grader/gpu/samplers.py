@@ -3,7 +3,9 @@
 Where memory lies in a process makes its samples alike, so each sample of a call comes from another process. Making a
 context takes a while, on a machine with several GPUs one after the other; so a process that took a sample may serve
 other calls too. Kernels of another submission ran in it, and nothing keeps a kernel from its process's memory: what it
-says counts only if all is as usual. Anything else is asked again, of a fresh one.
+says counts only if all is as usual. Anything else is asked again, of a fresh one. What is usual was told while the
+kernels of some submission ran: one that slows the anchor in its own process deceives about itself, here as before, and
+may do so for whoever comes next in that process.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ process; x <= 0 means fast enough. Noise between processes is what counts, and m
 show it, so each sample of a call comes from another one. The rule draws two, and more only if these are close to the
 gate. What it promises: at the gate it never fails wrongly, and GRACE below the gate it never passes wrongly. Between
 them, and where samples spread too much, it may say either, or that it cannot tell.
+
+The promise rests on samples being independent; the error rates are those that `benchmarks/speed_rule.py` prints.
 """
 
 from __future__ import annotations

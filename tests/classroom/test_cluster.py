@@ -174,7 +174,8 @@ def test_a_worker_that_gives_nothing_but_faults_gets_no_more_work(results, judge
     assert names.count(0) < 30
 
 
-def test_each_of_two_gpus_gets_its_share_of_the_judges(results, monkeypatch):
+@pytest.mark.parametrize(("jobs", "cores", "each"), [(5, 64, 2), (None, 64, 8), (None, 6, 3), (40, 2, 20)])
+def test_each_of_two_gpus_gets_its_share_of_the_judges(results, monkeypatch, jobs, cores, each):
     started: list[str] = []
 
     class Noted:
@@ -189,8 +190,9 @@ def test_each_of_two_gpus_gets_its_share_of_the_judges(results, monkeypatch):
 
     monkeypatch.setattr(engine.gpus, "identifiers", lambda: ["GPU-1", "GPU-2"])
     monkeypatch.setattr(judges, "WarmJudge", Noted)
-    judge_missing(works(text("x")), Students(), results, How(LIMITS, jobs=5), print)
-    assert sorted(started) == ["GPU-1"] * 2 + ["GPU-2"] * 2 + ["ended"] * 4
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
+    judge_missing(works(text("x")), Students(), results, How(LIMITS, jobs=jobs), print)
+    assert sorted(started) == ["GPU-1"] * each + ["GPU-2"] * each + ["ended"] * 2 * each
 
 
 def test_a_share_that_comes_back_is_waited_for(monkeypatch):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import zipfile
+from importlib.util import find_spec
 
 import pytest
+from click.testing import CliRunner
 
+from grader.classroom import commands
 from grader.exercise import Folder
 from tests.classroom.instructor import ROOT, mutant, points_without_speed, solution
 from tests.classroom.submission_folder import SubmissionFolder
@@ -132,3 +135,12 @@ def test_commands_say_what_is_wrong(folder):
     assert "No exercise is called '77'" in folder.grade("--only", "77", status=1)
     nowhere = SubmissionFolder(folder.path / "nowhere", folder.out)
     assert "nowhere is not there: a folder of submissions was expected" in nowhere.grade(status=1)
+
+
+def test_a_folder_needs_no_nbgrader_and_a_class_does(monkeypatch, tmp_path):
+    monkeypatch.setattr(commands, "find_spec", lambda name: None if name == "nbgrader" else find_spec(name))
+    (tmp_path / "empty").mkdir()
+    of_folder = CliRunner().invoke(commands.grade, [str(tmp_path / "empty"), "--out", str(tmp_path / "out")])
+    assert "holds no submission" in of_folder.output
+    of_class = CliRunner().invoke(commands.grade, [])
+    assert "nbgrader is missing" in of_class.output
