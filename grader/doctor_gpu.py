@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from grader.explain.ceilings import COPY, MATMUL, MOST_SPREAD, Ceiling, percent
+from grader.explain.ceilings import MOST_SPREAD, Ceiling, percent
+from grader.gpu.answers import COPY, MATMUL
 from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.models import driver_here
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from grader.exercise import Exercise
 from grader.explain import speed
 from grader.explain.speed import Speed
-from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement
+from grader.gpu.answers import ANCHOR, COPY, KERNEL, TORCH, Measurement
 from grader.gpu.replayer import Recording, ReplayEnded
 from grader.gpu.verdict import FAST, MORE, SLOW, Decision, decide, distance_of
 from grader.gpu_memory import blame
@@ -48,7 +48,7 @@ def speed_verdict(
             return blamed or speed.inconclusive("the GPU has too little free memory")
         return fault_of(ended)
     found = _speed_of(samples, decision, recording, anchor, gate)
-    if run.replays.device.is_impossible(**{"bytes_per_second" if anchor == speed.COPY else "flops": found.rate}):
+    if run.replays.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
         return speed.impossible(found)
     if decision.outcome == FAST:
         return speed.fast_enough(found)
@@ -67,7 +67,7 @@ def samples_of(run: Run, trial: Trial, recording: Recording, anchor: str) -> Ite
         reply = run.replays.measure(
             recording, config, run.folder, data=[recipe.to_json() for recipe in trial.data], bound=trial.bound,
             anchor=anchor, seed=seed_for(run.seed, run.folder.id, trial.name, "speed", number),
-            choose=number == 0, with_torch=number == 0 and anchor == speed.COPY,
+            choose=number == 0, with_torch=number == 0 and anchor == COPY,
         )  # fmt: skip
         sample = Measurement.from_json(reply)
         config, number = sample.config, number + 1
@@ -75,7 +75,7 @@ def samples_of(run: Run, trial: Trial, recording: Recording, anchor: str) -> Ite
 
 
 def _speed_of(samples: list[Measurement], decision: Decision, recording: Recording, anchor: str, gate: float) -> Speed:
-    work = samples[0].bytes if anchor == speed.COPY else flops_of(recording)
+    work = samples[0].bytes if anchor == COPY else flops_of(recording)
     median = sorted(samples, key=lambda sample: sample.share)[len(samples) // 2]
     torch = samples[0].seconds(TORCH)
     return Speed(

@@ -10,9 +10,8 @@ import math
 import statistics
 from dataclasses import dataclass, field
 
-from grader.gpu.answers import ANCHOR, Measurement
+from grader.gpu.answers import ANCHOR, COPY, MATMUL, Measurement
 
-COPY, MATMUL = "copy", "matmul"
 MOST_SPREAD = {COPY: 0.003, MATMUL: 0.015}  # a share's, between processes; the sequential rule is built for no more
 LEAST_SAMPLES = 3
 

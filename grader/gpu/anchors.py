@@ -12,7 +12,6 @@ from cuda.bindings import driver
 
 from grader.gpu.launcher import checked
 
-COPY, MATMUL = "copy", "matmul"
 VECTOR_BYTES, COPY_THREADS = 16, 256
 
 # Each thread moves one vector of 16 bytes. Of 24 such kernels (1 to 8 vectors, 128 to 1024 threads) none was faster on

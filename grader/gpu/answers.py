@@ -6,6 +6,7 @@ import math
 import statistics
 from dataclasses import dataclass, field
 
+COPY, MATMUL = "copy", "matmul"  # the anchors
 KERNEL, ANCHOR, TORCH = "kernel", "anchor", "torch"  # the chains of calls that are timed in turns
 LEAST_VALID = 5  # rounds; with fewer a sample says nothing
 

@@ -12,8 +12,8 @@ from dataclasses import asdict
 
 import torch
 
-from grader.gpu.anchors import COPY, MATMUL, Anchor, copy_of, matmul_of
-from grader.gpu.answers import ANCHOR, KERNEL, Measurement
+from grader.gpu.anchors import Anchor, copy_of, matmul_of
+from grader.gpu.answers import ANCHOR, COPY, KERNEL, MATMUL, Measurement
 from grader.gpu.device import Clocks
 from grader.gpu.timing import Chain, Flush, measure
 

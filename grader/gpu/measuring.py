@@ -11,7 +11,7 @@ import torch
 from grader.comparison import is_right
 from grader.exercise import Exercise
 from grader.gpu import anchors
-from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement
+from grader.gpu.answers import ANCHOR, KERNEL, MATMUL, TORCH, Measurement
 from grader.gpu.buffers import Buffers
 from grader.gpu.device import Clocks
 from grader.gpu.launcher import Functions
@@ -133,7 +133,7 @@ def _complaint(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> str:
 
 
 def anchor_chain(plan: Plan, speed: Speed, slots: int) -> Chain:
-    if speed.anchor == anchors.MATMUL:
+    if speed.anchor == MATMUL:
         (M, K), (_, N) = speed.arguments[0].shape, speed.arguments[1].shape
         anchor = anchors.matmul_of(M, K, N, speed.dtype, slots)
     else:

@@ -10,8 +10,8 @@ import pytest
 from grader import doctor_gpu
 from grader.doctor import _judged_here
 from grader.doctor_gpu import Found, describe, examine_gpu, tell, why_ended
-from grader.explain.ceilings import COPY, MATMUL, Ceiling, percent
-from grader.gpu.answers import ANCHOR, KERNEL, Measurement, Round
+from grader.explain.ceilings import Ceiling, percent
+from grader.gpu.answers import ANCHOR, COPY, KERNEL, MATMUL, Measurement, Round
 from grader.gpu.device import Device
 from grader.gpu.models import MODELS
 from grader.gpu.replayer import ReplayEnded
