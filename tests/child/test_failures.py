@@ -1,5 +1,7 @@
 """What goes wrong in a learner's file becomes a Failure with a kind, a message and a line."""
 
+import time
+
 import torch
 
 X = torch.arange(8.0)
@@ -187,6 +189,9 @@ def test_print_does_not_disturb_the_frames(fresh_child):
     """)
     assert fresh_child.run("entry", x=X).error is None
     assert fresh_child.run("entry", x=X).error["type"] != ""  # stdout is closed: the learner's problem
+    deadline = time.monotonic() + 10  # a thread of the parent's reads it, when it is given a core
+    while fresh_child.process.printed_bytes <= 1_000_000 and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert fresh_child.process.printed_bytes > 1_000_000
 
 
