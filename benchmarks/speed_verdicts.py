@@ -48,7 +48,7 @@ def collected(device: Device, count: int) -> dict[str, list[float]]:
     try:
         for number in range(count):
             if number % TOGETHER == 0:
-                replays.samplers.start(min(TOGETHER, count - number))
+                replays.start(min(TOGETHER, count - number))
             found = replays.ceilings(number)
             for name, taken in shares.items():
                 share = Measurement.from_json(found[name]["sample"]).share

@@ -67,7 +67,7 @@ def describe(device: Device, driver: str) -> str:
 
 def ask(replays: Replays) -> list[dict]:
     """The answers of fresh processes, which start side by side and measure one after the other."""
-    replays.samplers.start(PROCESSES)
+    replays.start(PROCESSES)
     started, answers = time.monotonic(), []
     while len(answers) < PROCESSES:
         answers.append(replays.ceilings(secrets.randbits(62)))

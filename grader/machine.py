@@ -48,10 +48,7 @@ def machine_for(option, folders: list[Folder]) -> Machine:
     if may_run:
         _start(model, sandboxed)
         if isinstance(device, Device):
-            replays = shared_replays(device)
-            replays.warm_up()
-            replays.samplers.begin_call()  # those of the last run are warm
-            replays.samplers.start(SAMPLES_AT_FIRST)
+            shared_replays(device).start(SAMPLES_AT_FIRST, checkers=1)
     return Machine(device, model, sandboxed)
 
 

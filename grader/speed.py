@@ -17,7 +17,6 @@ from grader.replayed import fault_of, other_result
 from grader.run import Run, Trial
 from grader.verdict import Verdict
 
-USUAL_SAMPLES = 2  # with these the rule decides about most kernels
 MOST_USELESS = 3  # samples without enough valid rounds
 
 
@@ -60,10 +59,9 @@ def speed_verdict(
 def samples_of(run: Run, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:
     """Another process each. The first also finds an autotuned kernel's fastest configuration, and times torch."""
     shapes = ", ".join(f"{spec.shape} {spec.dtype}" for spec in recording.arguments)
-    run.replays.samplers.begin_call(f"{anchor} for {shapes}")
+    run.replays.begin_call(f"{anchor} for {shapes}")
     config, number = 0, 0
     while True:
-        run.replays.samplers.start(max(USUAL_SAMPLES - number, 1))
         reply = run.replays.measure(
             recording, config, run.folder, data=[recipe.to_json() for recipe in trial.data], bound=trial.bound,
             anchor=anchor, seed=seed_for(run.seed, run.folder.id, trial.name, "speed", number),

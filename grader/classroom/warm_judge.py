@@ -12,11 +12,13 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TextIO
@@ -42,10 +44,14 @@ def request_of(text: Text, level: str) -> dict:
 
 
 class WarmJudge:
-    """The parent's end. `level`: how submissions will be shut in. `gpu`: the only one to use, "" for all there are."""
+    """The parent's end. `level`: how submissions will be shut in.
 
-    def __init__(self, level: str, gpu: str = "") -> None:
-        self.level, self.gpu = level, gpu
+    `gpu`: the only one to use, "" for all there are. `connected`: gives a connection with a pool of replay processes,
+    which other judges use too; without it the judge has its own.
+    """
+
+    def __init__(self, level: str, gpu: str = "", connected: Callable[[], socket.socket] | None = None) -> None:
+        self.level, self.gpu, self._connected = level, gpu, connected
         self._process: subprocess.Popen | None = None
         self._start()
 
@@ -55,6 +61,12 @@ class WarmJudge:
             self.end()
             self._start()
         self._judged += 1
+        result = self._answered(request)
+        if result["fault"] and self._connected:
+            self.end()  # its pool may be gone: the next one is connected anew
+        return result
+
+    def _answered(self, request: dict) -> dict:
         process, too_late = self._process, threading.Event()
         clock = threading.Timer(MOST_SECONDS, lambda: (too_late.set(), self.end()))
         clock.start()
@@ -96,11 +108,13 @@ class WarmJudge:
             environment["CUDA_VISIBLE_DEVICES"] = self.gpu
         self._judged = 0
         self._log = Path(self._folder, "log")
-        with self._log.open("w") as log:
+        with contextlib.ExitStack() as given, self._log.open("w") as log:
+            pool = [given.enter_context(self._connected()).fileno()] if self._connected else []
+            command = [sys.executable, "-P", "-m", "grader.classroom.warm_judge", self.level, self._folder]
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "grader.classroom.warm_judge", self.level, self._folder],
+                [*command, *map(str, pool)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, encoding="utf-8",
-                env=environment, start_new_session=True,  # Ctrl-C is for the command alone
+                env=environment, pass_fds=pool, start_new_session=True,  # Ctrl-C is for the command alone
             )  # fmt: skip
 
     def _said(self) -> str:
@@ -121,12 +135,17 @@ def _kill_those_in(folder: str) -> None:
 
 def main() -> None:
     from grader.classroom.judging import prepare
+    from grader.gpu.replays import use_pool
+    from grader.gpu.shared_pool import PoolElsewhere
 
     # Descriptors of our own: pytest puts others in the places of 0 and 1, and what is printed is no result.
     asked, replies = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    level, folder = sys.argv[1:]
+    level, folder, *pool = sys.argv[1:]
+    for descriptor in pool:
+        os.set_inheritable(int(descriptor), False)
+        use_pool(PoolElsewhere(socket.socket(fileno=int(descriptor))))
     requests: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=_listen, args=[asked, requests, folder], daemon=True).start()
     prepare(level, folder)

@@ -35,6 +35,7 @@ from grader.exercise import Folder, load_test_file
 from grader.gpu import ceilings, checking, measuring
 from grader.gpu.buffers import Buffers
 from grader.gpu.launcher import DriverError, Functions
+from grader.gpu.lock import gpu_held
 from grader.gpu.plan import Plan, read_plan
 from grader.inputs import Data
 from grader.protocol import LENGTHS, GpuModel, TensorSpec, pack, unpack_header, unpack_lengths
@@ -43,9 +44,10 @@ from grader.reply import spec_and_bytes
 ANY_SIZE = 1 << 62
 
 
-def main(request_fd: int, reply_fd: int) -> None:
+def main(request_fd: int, reply_fd: int, uuid: str) -> None:
     """Answers requests until the pipe ends."""
-    torch.zeros(1, device="cuda")  # makes the context and keeps it current
+    with gpu_held(uuid, alone=False):  # a context in the making would disturb a measurement
+        torch.zeros(1, device="cuda")  # makes the context and keeps it current
     with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
 
         def send(header: dict, blob: bytes = b"") -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 START_LIMIT = 120.0  # seconds to import torch and make a context
 BOOT = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from grader.gpu.process import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+    "from grader.gpu.process import main; main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])"
 )
 
 
@@ -44,15 +44,15 @@ class Recording:
 
 
 class Replayer:
-    """One replay process."""
+    """One replay process, for the GPU with this UUID."""
 
-    def __init__(self) -> None:
+    def __init__(self, uuid: str) -> None:
         theirs_in, self._request = os.pipe()
         self._reply, theirs_out = os.pipe()
         self._ready = False
         self.samples = 0  # of speed that it has taken
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs_in), str(theirs_out)],
+            [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs_in), str(theirs_out), uuid],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             pass_fds=(theirs_in, theirs_out), start_new_session=True, cwd="/",
         )  # fmt: skip
@@ -112,6 +112,10 @@ class Replayer:
             parts.append(part)
             count -= len(part)
         return b"".join(parts)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     @property
     def alive(self) -> bool:

@@ -55,7 +55,7 @@ class Sweep:
             for number, (name, run) in enumerate(self.runs.items()):
                 done = place * len(self.runs) + number
                 if done % AT_ONCE == 0:
-                    self.replays.samplers.start(min(AT_ONCE, self.samples - done))
+                    self.replays.start(min(AT_ONCE, self.samples - done))
                 try:
                     found = self._rates(run, size, with_torch=name == first and self.anchor == "copy")
                 except _NotMeasured as why:

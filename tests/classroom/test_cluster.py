@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import signal
+import socket
 import tempfile
 import threading
 import time
@@ -116,6 +117,27 @@ def test_another_copy_of_the_course_is_refused_by_its_workers():
         judge.end()
 
 
+def test_a_judge_is_connected_anew_after_a_fault():
+    """The pool of replay processes that it asks may be gone."""
+    connections: list[socket.socket] = []
+
+    def connected() -> socket.socket:
+        ours, theirs = socket.socketpair()
+        connections.append(ours)
+        return theirs
+
+    judge = WarmJudge(LIMITS, connected=connected)
+    request = request_of(text(solution(ADD.id)), LIMITS)
+    try:
+        assert judge.judge({**request, "key": "of another judge"})["fault"]
+        assert [judge.judge(request)["outcome"] for _ in range(2)] == ["pass", "pass"]
+    finally:
+        judge.end()
+        assert [ours.recv(1) for ours in connections] == [b"", b""]  # nobody is left who holds the other end
+        for ours in connections:
+            ours.close()
+
+
 def test_faults_are_tried_again_and_stay_faults(results, judged_by):
     attempts = []
 
@@ -179,7 +201,7 @@ def test_each_of_two_gpus_gets_its_share_of_the_judges(results, monkeypatch, job
     started: list[str] = []
 
     class Noted:
-        def __init__(self, level: str, gpu: str) -> None:
+        def __init__(self, level: str, gpu: str, connected) -> None:
             started.append(gpu)
 
         def judge(self, request: dict) -> dict:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from grader.exercise import Folder
-from grader.gpu import replayer
+from grader.gpu import pool as pool_module
+from grader.gpu import replayer, shared_pool
 from grader.gpu.device import Device
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
 from grader.gpu.models import MODELS
+from grader.gpu.pool import Pool
 from grader.gpu.replayer import Recording, ReplayEnded
 from grader.gpu.replays import Replays
+from grader.gpu.shared_pool import PoolElsewhere, SharedPool
+from grader.protocol import pack
 from tests.conftest import ROOT
 
 COPY = "copy for [1000] float32"
 UUID = f"test-{os.getpid()}-replayer"
 # Answers like the real one, and asks the locks what the others may do meanwhile.
 PROCESS = """
-import os, sys
+import os, sys, time
 sys.path.insert(0, {root!r})
 from pathlib import Path
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
@@ -57,7 +66,8 @@ while True:
         continue
     preparing = others_may()
     if asked["kind"] == "check":
-        send({{"kind": "checked", "checking": preparing}})
+        time.sleep(asked["config"])
+        send({{"kind": "checked", "checking": preparing, "process": os.getpid()}})
         continue
     send({{"kind": "prepared"}})
     go, _ = received()
@@ -99,8 +109,8 @@ def process_of_sample(replays: Replays, **special) -> int:
     return replays.measure(nothing, 0, Folder(ROOT / "exercises/01_masked_add"), **special)["process"]
 
 
-def checked(replays: Replays) -> list[bool]:
-    return replays.check(Recording(None, {}, b"", []), 0, [], b"", "z")[0]["checking"]
+def checked(replays: Replays, seconds: float = 0) -> dict:
+    return replays.check(Recording(None, {}, b"", []), seconds, [], b"", "z")[0]
 
 
 def test_a_measurement_is_prepared_beside_others_and_timed_alone(replays):
@@ -111,11 +121,11 @@ def test_a_measurement_is_prepared_beside_others_and_timed_alone(replays):
 
 
 def test_checks_go_on_side_by_side(replays):
-    assert checked(replays()) == [True, False, True]
+    assert checked(replays())["checking"] == [True, False, True]
 
 
 def test_where_memory_is_short_a_check_is_made_alone(replays):
-    assert checked(replays(no_room=1)) == [False, False, False]
+    assert checked(replays(no_room=1))["checking"] == [False, False, False]
 
 
 def test_a_check_that_fits_nowhere_is_told(replays):
@@ -149,25 +159,26 @@ def test_one_at_a_time_prepares():
 
 def test_each_sample_of_a_call_comes_from_another_process(replays):
     replays = replays()
-    replays.samplers.begin_call(COPY)
+    replays.begin_call(COPY)
     assert len({process_of_sample(replays) for _ in range(4)}) == 4
 
 
 def test_the_next_call_with_the_same_anchor_is_measured_by_processes_that_are_warm(replays):
     replays = replays()
-    replays.samplers.begin_call(COPY)
+    replays.begin_call(COPY)
     first = [process_of_sample(replays) for _ in range(3)]
     for _ in range(2):
-        replays.samplers.begin_call(COPY)
+        replays.begin_call(COPY)
         assert [process_of_sample(replays) for _ in range(2)] == first[:2]
 
 
 def test_what_no_fresh_process_has_told_yet_is_asked_of_one(replays):
     replays = replays()
-    replays.samplers.begin_call(COPY)
+    replays.begin_call(COPY)
     first = {process_of_sample(replays) for _ in range(2)}
-    replays.samplers.begin_call("copy for [5] float32")
-    assert not first & {process_of_sample(replays) for _ in range(2)}
+    replays.begin_call("copy for [5] float32")
+    assert process_of_sample(replays) not in first
+    assert process_of_sample(replays) in first  # by now there is something to confirm
 
 
 @pytest.mark.parametrize(
@@ -176,42 +187,133 @@ def test_what_no_fresh_process_has_told_yet_is_asked_of_one(replays):
 def test_a_used_process_may_only_confirm_what_is_usual(replays, used):
     """Else a kernel of one submission could decide about another."""
     replays = replays()
-    replays.samplers.begin_call(COPY)
+    replays.begin_call(COPY)
     first = {process_of_sample(replays) for _ in range(2)}
-    replays.samplers.begin_call(COPY)
+    replays.begin_call(COPY)
     assert process_of_sample(replays, used=used) not in first
     assert process_of_sample(replays, used=used) not in first
 
 
 def test_a_call_of_unknown_work_is_measured_by_fresh_processes(replays):
     replays = replays()
-    replays.samplers.begin_call(COPY)
+    replays.begin_call(COPY)
     first = process_of_sample(replays)
-    replays.samplers.begin_call()
+    replays.begin_call("")
     assert process_of_sample(replays) != first
 
 
 def test_an_anchor_within_its_noise_is_usual(replays):
     replays = replays()
-    replays.samplers.begin_call(COPY)
+    replays.begin_call(COPY)
     first = process_of_sample(replays)
-    replays.samplers.begin_call(COPY)
+    replays.begin_call(COPY)
     assert process_of_sample(replays, used={"anchor": 1.04}) == first
 
 
 def test_a_process_that_saw_a_wrong_output_is_used_no_more(replays):
     replays = replays()
-    replays.samplers.begin_call(COPY)
+    replays.begin_call(COPY)
     process_of_sample(replays)  # tells the usual
     wrong = process_of_sample(replays, wrong="an output of a timed call is wrong")
-    replays.samplers.begin_call(COPY)
+    replays.begin_call(COPY)
     assert wrong not in {process_of_sample(replays) for _ in range(2)}
 
 
 def test_a_ceiling_is_always_told_by_a_fresh_process(replays):
     replays = replays()
-    replays.samplers.begin_call(COPY)
+    replays.begin_call(COPY)
     processes = [process_of_sample(replays) for _ in range(2)]
-    replays.samplers.begin_call(COPY)
+    replays.begin_call(COPY)
     processes += [replays.ceilings(1)["process"] for _ in range(2)]
     assert len(set(processes)) == 4
+
+
+# ---- one pool for several judges -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def judge(replays):
+    """judge(): the replays of one more judge; all ask the same pool."""
+    pool = Pool(UUID, most_checking=2, kept=3, spare=1)
+    connections: list[socket.socket] = []
+
+    def judge(no_room: int = 0) -> Replays:
+        if not connections:
+            replays(no_room)
+        theirs, ours = socket.socketpair()
+        connections.append(ours)
+        threading.Thread(target=shared_pool._serve, args=[pool, theirs], daemon=True).start()
+        return Replays(Device(UUID, MODELS["sm_90"]), PoolElsewhere(ours))
+
+    judge.connections = connections
+    yield judge
+    for connection in connections:
+        connection.close()
+    pool.end()
+
+
+def test_judges_share_the_processes_that_take_samples(judge):
+    one, other = judge(), judge()
+    one.begin_call(COPY)
+    first = [process_of_sample(one) for _ in range(2)]
+    other.begin_call(COPY)
+    assert [process_of_sample(other) for _ in range(2)] == first
+
+
+def test_samples_of_two_calls_at_a_time_come_from_other_processes_each(judge):
+    calls = [judge() for _ in range(3)]
+    for call in calls:
+        call.begin_call(COPY)
+    with ThreadPoolExecutor(len(calls)) as threads:
+        taken = list(threads.map(lambda call: [process_of_sample(call) for _ in range(3)], calls))
+    assert [len(set(processes)) for processes in taken] == [3, 3, 3]
+    assert len({process for processes in taken for process in processes}) < 9
+
+
+def test_so_many_calls_are_checked_side_by_side_and_no_more(judge):
+    judges = [judge() for _ in range(4)]
+    with ThreadPoolExecutor(len(judges)) as threads:
+        processes = list(threads.map(lambda one: checked(one, seconds=0.3)["process"], judges))
+    assert len(set(processes)) == 2
+
+
+def test_a_judge_hears_through_the_pool_why_a_process_ended(judge):
+    with pytest.raises(ReplayEnded) as ended:
+        checked(judge(no_room=2))
+    assert (ended.value.how, ended.value.detail) == ("no-room", "out of memory")
+
+
+def test_a_judge_hears_through_the_pool_that_the_gpu_is_kept(judge, monkeypatch):
+    one = judge()
+    checked(one)
+    monkeypatch.setattr(pool_module, "gpu_held", lambda uuid, alone: gpu_held(uuid, alone, limit=0))
+    with gpu_held(UUID, alone=True), pytest.raises(GpuBusy, match="another judge has kept the GPU"):
+        checked(one)
+
+
+def test_a_judge_that_leaves_disturbs_no_other(judge):
+    leaving, staying = judge(), judge()
+    leaving.pool._frames.write(pack({"kind": "check"})[:9])
+    leaving.pool._frames.flush()
+    judge.connections[0].shutdown(socket.SHUT_RDWR)
+    assert checked(staying)["kind"] == "checked"
+
+
+def test_a_pool_without_its_gpu_is_the_machines_fault(monkeypatch):
+    """A real process; there is no such GPU."""
+    shared = SharedPool("GPU-of-nobody")
+    try:
+        with pytest.raises(ReplayEnded) as ended:
+            checked(Replays(Device("GPU-of-nobody", MODELS["sm_90"]), PoolElsewhere(shared.connection())))
+        assert (ended.value.how, ended.value.detail) == (
+            "died", "the process that shares a GPU among judges is gone",
+        )  # fmt: skip
+    finally:
+        shared.end()
+    assert not shared.alive
+
+
+def test_the_process_of_a_pool_needs_no_torch():
+    """It starts before the judges do, and imports in no time."""
+    code = "import sys, grader.gpu.shared_pool; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0

@@ -48,10 +48,6 @@ class Answers:
     ready: int = 0
     device: Device = Device("GPU-0", DEFAULT_MODEL)
 
-    @property
-    def samplers(self) -> Answers:
-        return self
-
     def start(self, samples: int) -> None:
         assert self.ready == 0
         self.ready = samples

@@ -1,0 +1,85 @@
+"""The replay processes on one GPU: those that check calls until a kernel ruins them, and those that take samples."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
+
+from grader.gpu.lock import gpu_held, next_to_measure
+from grader.gpu.replayer import ReplayEnded, Replayer
+from grader.gpu.samplers import Samplers
+
+KEPT = 2  # processes that took a sample: as many as the samples of most calls
+
+
+class Pool:
+    """Several threads may ask at a time. `most_checking`: calls that are checked side by side."""
+
+    def __init__(self, uuid: str, most_checking: int = 1, kept: int = KEPT, spare: int = 0) -> None:
+        self._uuid, self._most_checking = uuid, most_checking
+        self._samplers = Samplers(uuid, kept, spare)
+        self._checkers: list[Replayer] = []  # that nobody asks now
+        self._may_check = threading.Semaphore(most_checking)
+
+    def start(self, samplers: int, checkers: int = 0) -> None:
+        """Starts what will be needed, while other work goes on. Nothing is started twice."""
+        for replayer in [one for one in self._checkers if not one.alive]:
+            self._checkers.remove(replayer)
+            replayer.end()
+        while len(self._checkers) < min(checkers, self._most_checking):
+            self._checkers.append(Replayer(self._uuid))
+        self._samplers.start(samplers)
+
+    def check(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
+        """The answer to "check" or "draw", beside others or alone. Raises ReplayEnded, GpuBusy.
+
+        Where memory is short it is asked once more, alone: by then others have given theirs back.
+        """
+        try:
+            return self._check_once(request, blob, limit, alone)
+        except ReplayEnded as ended:
+            if ended.how != "no-room" or alone:
+                raise
+        return self._check_once(request, blob, limit, alone=True)
+
+    def sample(self, request: dict, blob: bytes, work: str, served: Collection[int]) -> tuple[dict, int]:
+        """As Samplers.sample."""
+        return self._samplers.sample(request, blob, work, served)
+
+    def ceilings(self, request: dict) -> dict:
+        """As Samplers.ceilings."""
+        return self._samplers.ceilings(request)
+
+    def end(self) -> None:
+        replayers = [*self._checkers, *self._samplers.all()]
+        for replayer in replayers:
+            replayer.kill()
+        for replayer in replayers:
+            replayer.end()
+
+    def _check_once(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
+        with self._checker() as replayer, ExitStack() as held:
+            replayer.wait_until_ready()  # not while others wait for the GPU
+            if alone:
+                held.enter_context(next_to_measure(self._uuid))  # nobody's buffers wait for a measurement
+            held.enter_context(gpu_held(self._uuid, alone))
+            return replayer.ask(request, blob, limit)
+
+    @contextmanager
+    def _checker(self) -> Iterator[Replayer]:
+        """For one question. Lists change in one step: threads need no lock for that."""
+        with self._may_check:
+            replayer = None
+            while self._checkers and replayer is None:
+                replayer = self._checkers.pop()
+                if not replayer.alive:
+                    replayer.end()
+                    replayer = None
+            replayer = replayer or Replayer(self._uuid)
+            try:
+                yield replayer
+            except BaseException:
+                replayer.end()
+                raise
+            self._checkers.append(replayer)

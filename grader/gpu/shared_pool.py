@@ -1,0 +1,156 @@
+"""One pool of replay processes for all judges of a class on a GPU, in a process of its own.
+
+The driver makes contexts one after the other, 0.1 to 0.2 s each on an H200 and whatever the number of GPUs: with three
+for each of 32 judges the last one was ready after 24 s, and the GPUs waited. Five per GPU serve as many judges.
+
+    judge -> pool    check    {request, limit, alone}     a blob beside it
+                     sample   {request, work, served}
+    pool -> judge    reply    {reply, process}            as the method of Pool of that name
+                     ended    {how, detail}               ReplayEnded
+                     busy     {message}                   GpuBusy
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from typing import BinaryIO
+
+from grader.gpu.device import Device, driver_device
+from grader.gpu.lock import GpuBusy
+from grader.gpu.pool import Pool
+from grader.gpu.replayer import ReplayEnded
+from grader.import_path import trusted_path
+from grader.protocol import LENGTHS, pack, unpack_header, unpack_lengths
+
+MOST_CHECKING = 3  # of the calls of eight judges
+KEPT, SPARE = 3, 1
+BOOT = (
+    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+    "from grader.gpu.shared_pool import main; main(int(sys.argv[2]))"
+)
+
+
+class SharedPool:
+    """The process, for the GPU with this UUID. It ends when this object is ended, or whoever has it is gone."""
+
+    def __init__(self, uuid: str) -> None:
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs.fileno())],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()], start_new_session=True, cwd="/",
+                env={**os.environ, "CUDA_VISIBLE_DEVICES": uuid},
+            )  # fmt: skip
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def connection(self) -> socket.socket:
+        """For one more judge: what PoolElsewhere takes. Of no use if the process is gone."""
+        ours, theirs = socket.socketpair()
+        with theirs, contextlib.suppress(OSError):
+            socket.send_fds(self._control, [b"judge"], [theirs.fileno()])
+        return ours
+
+    def end(self) -> None:
+        self._control.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class PoolElsewhere:
+    """In place of a Pool, for a judge that is connected with a shared one."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._frames = connection.makefile("rwb")
+
+    def start(self, samplers: int, checkers: int = 0) -> None:
+        """They run already."""
+
+    def check(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
+        header, reply_blob = self._ask({"kind": "check", "request": request, "limit": limit, "alone": alone}, blob)
+        return header["reply"], reply_blob
+
+    def sample(self, request: dict, blob: bytes, work: str, served: list[int]) -> tuple[dict, int]:
+        header, _ = self._ask({"kind": "sample", "request": request, "work": work, "served": served}, blob)
+        return header["reply"], header["process"]
+
+    def end(self) -> None:
+        """It serves others, too."""
+
+    def _ask(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+        try:
+            _send(self._frames, header, blob)
+            reply, reply_blob = _received(self._frames)
+        except (OSError, EOFError):
+            raise ReplayEnded("died", "the process that shares a GPU among judges is gone") from None
+        if reply["kind"] == "busy":
+            raise GpuBusy(reply["message"])
+        if reply["kind"] == "ended":
+            raise ReplayEnded(reply["how"], reply["detail"])
+        return reply, reply_blob
+
+
+def _send(frames: BinaryIO, header: dict, blob: bytes = b"") -> None:
+    frames.write(pack(header, blob))
+    frames.flush()
+
+
+def _received(frames: BinaryIO) -> tuple[dict, bytes]:
+    """Raises EOFError."""
+    if len(start := frames.read(LENGTHS.size)) < LENGTHS.size:
+        raise EOFError
+    header_bytes, blob_bytes = unpack_lengths(start)
+    header, blob = frames.read(header_bytes), frames.read(blob_bytes)
+    if len(header) + len(blob) < header_bytes + blob_bytes:
+        raise EOFError
+    return unpack_header(header), blob
+
+
+# ---- inside of the process ------------------------------------------------------------------------------------------
+
+
+def main(control_fd: int) -> None:
+    """Serves each connection in a thread, until nobody is left who could send another."""
+    device, control = driver_device(), socket.socket(fileno=control_fd)
+    if not isinstance(device, Device):
+        sys.exit(device)
+    pool = Pool(device.uuid, MOST_CHECKING, KEPT, SPARE)
+    pool.start(SPARE, MOST_CHECKING)
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, 16, 1)
+        if not message:
+            pool.end()
+            os._exit(0)  # threads may still wait for an answer that nobody wants
+        connection = socket.socket(fileno=descriptors[0])
+        threading.Thread(target=_serve, args=[pool, connection], daemon=True).start()
+
+
+def _serve(pool: Pool, connection: socket.socket) -> None:
+    with connection, connection.makefile("rwb") as frames, contextlib.suppress(OSError, EOFError):
+        while True:
+            _send(frames, *_answer(pool, *_received(frames)))
+
+
+def _answer(pool: Pool, header: dict, blob: bytes) -> tuple[dict, bytes]:
+    try:
+        if header["kind"] == "check":
+            reply, reply_blob = pool.check(header["request"], blob, header["limit"], header["alone"])
+            return {"kind": "reply", "reply": reply}, reply_blob
+        reply, process = pool.sample(header["request"], blob, header["work"], header["served"])
+        return {"kind": "reply", "reply": reply, "process": process}, b""
+    except ReplayEnded as ended:
+        return {"kind": "ended", "how": ended.how, "detail": ended.detail}, b""
+    except GpuBusy as busy:
+        return {"kind": "busy", "message": str(busy)}, b""
