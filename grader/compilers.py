@@ -7,11 +7,12 @@ for a GPU to replay, those of the tests to come are compiled on other cores mean
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
+
+import torch
 
 from grader.child_process import ChildEnded
 from grader.gpu.plan import read_plan
@@ -20,7 +21,7 @@ from grader.protocol import Failure, GpuModel, RecordRequest
 from grader.runner import Runner
 
 COMPILE_LIMIT = 60.0  # seconds for the kernels of one call
-MOST_AHEAD = 3  # children that work ahead; half of the cores at most
+MOST_AHEAD = 3  # children that work ahead; half of torch's threads at most, a judge among many has one
 
 
 class Compilers:
@@ -45,7 +46,7 @@ class Compilers:
             if _key(request) not in self._futures:
                 self._futures[_key(request)] = future = Future()
                 self._waiting.put((request, future))
-        for _ in range(min(MOST_AHEAD, max(1, len(os.sched_getaffinity(0)) // 2))):
+        for _ in range(min(MOST_AHEAD, max(1, torch.get_num_threads() // 2))):
             self._ahead.append(self._new_runner())
             self._threads.append(threading.Thread(target=self._work, args=[self._ahead[-1]], daemon=True))
             self._threads[-1].start()

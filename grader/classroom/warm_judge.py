@@ -104,6 +104,8 @@ class WarmJudge:
         path = os.pathsep.join(filter(None, [str(OWN_COURSE), os.environ.get("PYTHONPATH", "")]))
         self._folder = tempfile.mkdtemp(prefix="course-")  # removed by whoever is left
         environment = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "100"}
+        # Of pytest's plugins ours alone: any other costs each judge time, and might change what it says.
+        environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "grader.plugin"}
         if self.gpu:
             environment["CUDA_VISIBLE_DEVICES"] = self.gpu
         self._judged = 0

@@ -28,7 +28,7 @@ from grader.gpu.replayer import ReplayEnded
 from grader.import_path import trusted_path
 from grader.protocol import LENGTHS, pack, unpack_header, unpack_lengths
 
-MOST_CHECKING = 3  # of the calls of eight judges
+MOST_CHECKING = 3  # of the calls of a dozen judges
 KEPT, SPARE = 3, 1
 BOOT = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "

@@ -138,6 +138,15 @@ def test_a_judge_is_connected_anew_after_a_fault():
             ours.close()
 
 
+def test_a_judge_takes_no_other_plugins_of_pytest(monkeypatch):
+    monkeypatch.setenv("PYTEST_PLUGINS", "a_plugin_that_is_not_installed_there")
+    judge = WarmJudge(LIMITS)
+    try:
+        assert judge.judge(request_of(text(solution(ADD.id)), LIMITS))["outcome"] == "pass"
+    finally:
+        judge.end()
+
+
 def test_faults_are_tried_again_and_stay_faults(results, judged_by):
     attempts = []
 
@@ -196,7 +205,7 @@ def test_a_worker_that_gives_nothing_but_faults_gets_no_more_work(results, judge
     assert names.count(0) < 30
 
 
-@pytest.mark.parametrize(("jobs", "cores", "each"), [(5, 64, 2), (None, 64, 8), (None, 6, 3), (40, 2, 20)])
+@pytest.mark.parametrize(("jobs", "cores", "each"), [(5, 64, 2), (None, 64, 12), (None, 6, 3), (40, 2, 20)])
 def test_each_of_two_gpus_gets_its_share_of_the_judges(results, monkeypatch, jobs, cores, each):
     started: list[str] = []
 
