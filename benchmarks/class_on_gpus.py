@@ -1,11 +1,12 @@
 """What a class costs where there are GPUs, and whether the number of GPUs changes a verdict.
 
-    python benchmarks/class_on_gpus.py [--students N] [--gpus 1,2,4] [--submissions DIR]
+    python benchmarks/class_on_gpus.py [--students N] [--copies N] [--gpus 1,2,4] [--submissions DIR]
 
 Without --students: 50 reference submissions for each GPU, ten per exercise: the solution, the version that the
 throughput gate keeps out, odd right kernels, mutants; for several GPUs the same once more with another remark at the
-end, so that each GPU has as much to do. With --students: the seeded class of benchmarks/large_class.py (which needs the
-extra classroom), N students and five exercises, the same for any number of GPUs.
+end, so that each GPU has as much to do; and so many copies of all that as --copies says. With --students: the seeded
+class of benchmarks/large_class.py (which needs the extra classroom), N students and five exercises, the same for any
+number of GPUs.
 
 `course grade SUBMISSIONS --out RESULTS` judges them once for each number of GPUs; its seconds include the starts of all
 processes. --submissions: where the class lies, or is written to if it is not there yet.
@@ -83,6 +84,7 @@ def tests_of(out: Path) -> dict[tuple[str, str, str], tuple[str, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--students", type=int, default=0)
+    parser.add_argument("--copies", type=int, default=1, help="of the reference submissions, for each GPU")
     parser.add_argument("--gpus", default="1", help="how many at a time, one run each: 1,2,4")
     parser.add_argument("--submissions", type=Path)
     given = parser.parse_args()
@@ -92,7 +94,10 @@ def main() -> None:
         for count in map(int, given.gpus.split(",")):
             submissions = given.submissions or Path(temporary, "class" if given.students else f"reference-{count}")
             if not submissions.exists():
-                write_class(submissions, given.students) if given.students else write_reference(submissions, count)
+                if given.students:
+                    write_class(submissions, given.students)
+                else:
+                    write_reference(submissions, count * given.copies)
             if len(here) < count:
                 raise SystemExit(f"There are {len(here)} GPUs here. The submissions are in {submissions}.")
             out = Path(temporary, f"results-{count}")
