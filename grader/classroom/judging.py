@@ -49,13 +49,13 @@ def judge(text: Text, level: str = AUTO, scratch: str | None = None) -> dict:
 def prepare(level: str, scratch: str) -> None:
     """Once in a process that judges many: what pytest would import, and collect as garbage, for each submission.
 
-    The processes that children are forked from begin to import at the same time; their folders lie in `scratch`.
+    The processes that children are forked from begin to import at the same time. Whatever this process writes lies in
+    `scratch`, which is removed however it ends.
     """
     tempfile.tempdir = scratch
     for model in (None, model_here(driver_device())):
         with contextlib.suppress(MachineFault):  # the first text tells
             shared_nursery(model, sandbox.wanted(level))
-    tempfile.tempdir = None  # not for all: judges find each other's locks in the machine's own folder
     import torch
 
     import grader.session  # noqa: F401

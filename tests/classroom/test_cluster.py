@@ -96,16 +96,22 @@ def _working_in(folder: Path) -> list[str]:
 
 def test_a_judge_stays_when_its_sandbox_fails(tmp_path, monkeypatch):
     """Meanwhile pytest puts an empty stdin in the place of the judge's own: not to be taken for the end."""
-    tool = tmp_path / "bwrap"
+    tools, temporary = tmp_path / "tools", tmp_path / "temporary"
+    for folder in (tools, temporary):
+        folder.mkdir()
+    tool = tools / "bwrap"
     tool.write_text('#!/bin/sh\ncase "$*" in *"env true") exit 0;; esac\necho "bwrap: No such device" >&2\nexit 1\n')
     tool.chmod(0o755)
-    monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path), os.environ["PATH"]]))
+    monkeypatch.setenv("PATH", os.pathsep.join([str(tools), os.environ["PATH"]]))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     judge = WarmJudge(AUTO)
     try:
         faults = [judge.judge(request_of(text(solution(ADD.id)), AUTO))["fault"] for _ in range(3)]
         assert faults == ["torch and triton could not be imported: bwrap: No such device"] * 3
     finally:
         judge.end()
+    assert not list(temporary.iterdir())  # of all that was tried
 
 
 def test_another_copy_of_the_course_is_refused_by_its_workers():
