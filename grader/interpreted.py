@@ -1,7 +1,8 @@
 """One call in the interpreter: what its values, its accesses to memory and a second call say.
 
-A call is judged twice: with programs in forward order and poison in masked lanes, then with programs in reverse order
-and zeros there. A right kernel gives the same bits both times; which of the two changes mattered names the mistake.
+A call is judged twice, unless its cost alone is asked for: with programs in forward order and poison in masked lanes,
+then with programs in reverse order and zeros there. A right kernel gives the same bits both times; which of the two
+changes mattered names the mistake.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ class Interpreted:
     wrong_when_contiguous: bool = False
     right_before: set[str] = field(default_factory=set)  # bounds
 
-    def verdict(self, trial: Trial, inputs: list[torch.Tensor], **options) -> tuple[Verdict, Reply]:
+    def verdict(self, trial: Trial, inputs: list[torch.Tensor], twice: bool, **options) -> tuple[Verdict, Reply]:
         """Of all configurations of the call, and the reply to its first run, which has these `options`."""
         first = self.run.call(self.exercise, trial, inputs, **options)
         if self.run.interpreter.load_failure is not None:
             failure = self.run.interpreter.load_failure
             return failures.file_failure(failure, self.run.submission, self.exercise), first
         verdict = self._first_call(trial, inputs, first)
-        if verdict.outcome == PASS:
+        if verdict.outcome == PASS and twice:
             second = self.run.call(self.exercise, trial, inputs, order="reverse", fill="zero")
             verdict = self._second_call(trial, inputs, first, second) or verdict
         for config in range(1, min(first.configurations, MOST_CONFIGURATIONS)):

@@ -76,11 +76,14 @@ class Judge:
     def traffic(
         self, name: str, data: tuple[Data, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
     ) -> Verdict:
-        """Bytes moved per argument, in the first dtype of the exercise; the values have to be right too."""
+        """Bytes moved per argument, in the first dtype of the exercise; the values have to be right too.
+
+        One call tells: whether a second one gives the same is what `check` is for.
+        """
         trial = self.trial(name, data, self.exercise.dtypes[0], None, constants)
 
         def moved(trial: Trial) -> Verdict:
-            verdict, reply = self._values(trial, count_traffic=True, at_once=at_once)
+            verdict, reply = self._values(trial, twice=False, count_traffic=True, at_once=at_once)
             return verdict if verdict.outcome != PASS else cost.traffic_verdict(reply, limits, self.exercise, at_once)
 
         return self._judged(trial, moved)
@@ -237,10 +240,10 @@ class Judge:
     def _first_refused(self) -> Refused | None:
         return first_refused(self.run.submission.tree)
 
-    def _values(self, trial: Trial, **options) -> tuple[Verdict, Reply]:
+    def _values(self, trial: Trial, twice: bool = True, **options) -> tuple[Verdict, Reply]:
         """And the reply to the call's first run, which `options` of RunRequest are for."""
         inputs = self.run.inputs(trial)
-        verdict, first = self.interpreted.verdict(trial, inputs, **options)
+        verdict, first = self.interpreted.verdict(trial, inputs, twice, **options)
         if self.run.interpreter.load_failure is not None:
             return verdict, first
         if verdict.outcome == PASS and self.run.replays is not None and first.launches:
