@@ -17,16 +17,13 @@ from grader.nursery import MachineFault, shared_nursery
 from grader.sandbox import AUTO
 
 
-def judge(text: Text, level: str = AUTO, scratch: str | None = None) -> dict:
-    """The judge's result for one text, with what it printed as "report": the command of a learner, in this process.
-
-    `scratch`: a folder for temporary files, the system's if there is none.
-    """
+def judge(text: Text, level: str = AUTO) -> dict:
+    """The judge's result for one text, with what it printed as "report": the command of a learner, in this process."""
     import pytest
 
     name = f"{text.exercise.name}.py"
     with (
-        tempfile.TemporaryDirectory(prefix="course-", dir=scratch) as folder,
+        tempfile.TemporaryDirectory(prefix="course-") as folder,
         contextlib.redirect_stdout(io.StringIO()) as printed,
         contextlib.redirect_stderr(printed),
     ):

@@ -25,6 +25,8 @@ from typing import TextIO
 
 from grader.classroom.results import Text, faulty
 from grader.exercise import Folder
+from grader.gpu.replays import use_pool
+from grader.gpu.shared_pool import PoolElsewhere
 
 MOST_SECONDS = 600  # for one text: the judge's own limits are far below
 MOST_TEXTS = 200  # then a fresh process, so that nothing can pile up
@@ -62,8 +64,8 @@ class WarmJudge:
             self._start()
         self._judged += 1
         result = self._answered(request)
-        if result["fault"] and self._connected:
-            self.end()  # its pool may be gone: the next one is connected anew
+        if result.pop("unconnected", False):
+            self.end()  # its pool is gone: the next one is connected anew
         return result
 
     def _answered(self, request: dict) -> dict:
@@ -105,7 +107,7 @@ class WarmJudge:
         self._folder = tempfile.mkdtemp(prefix="course-")  # removed by whoever is left
         environment = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "100"}
         # Of pytest's plugins ours alone: any other costs each judge time, and might change what it says.
-        environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "grader.plugin"}
+        environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "grader.plugin", "PYTEST_ADDOPTS": ""}
         if self.gpu:
             environment["CUDA_VISIBLE_DEVICES"] = self.gpu
         self._judged = 0
@@ -137,17 +139,13 @@ def _kill_those_in(folder: str) -> None:
 
 def main() -> None:
     from grader.classroom.judging import prepare
-    from grader.gpu.replays import use_pool
-    from grader.gpu.shared_pool import PoolElsewhere
 
     # Descriptors of our own: pytest puts others in the places of 0 and 1, and what is printed is no result.
     asked, replies = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    level, folder, *pool = sys.argv[1:]
-    for descriptor in pool:
-        os.set_inheritable(int(descriptor), False)
-        use_pool(PoolElsewhere(socket.socket(fileno=int(descriptor))))
+    level, folder, *descriptors = sys.argv[1:]
+    pools = [_pool_at(int(descriptor)) for descriptor in descriptors]
     requests: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=_listen, args=[asked, requests, folder], daemon=True).start()
     prepare(level, folder)
@@ -156,7 +154,16 @@ def main() -> None:
             request = requests.get(timeout=MOST_IDLE)
         except Empty:
             _leave(folder)
-        print(json.dumps(_answer(json.loads(request), folder)), file=replies, flush=True)
+        answer = {**_answer(json.loads(request)), "unconnected": any(pool.gone for pool in pools)}
+        print(json.dumps(answer), file=replies, flush=True)
+
+
+def _pool_at(descriptor: int) -> PoolElsewhere:
+    """That of the worker's judges, behind a connection that no child inherits."""
+    os.set_inheritable(descriptor, False)
+    pool = PoolElsewhere(socket.socket(fileno=descriptor))
+    use_pool(pool)
+    return pool
 
 
 def _listen(asked: TextIO, requests: SimpleQueue[str], folder: str) -> None:
@@ -173,13 +180,13 @@ def _leave(folder: str) -> None:
     os._exit(0)
 
 
-def _answer(request: dict, scratch: str) -> dict:
+def _answer(request: dict) -> dict:
     from grader.classroom.judging import judge
 
     course = _course_of(request)
     if course is None:
         return faulty(request["exercise"], f"{request['course']} has not been there for {PATIENCE} s")
-    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         exercise, hidden = Folder(course / "exercises" / request["exercise"]), None
         if request["hidden"] is not None:
             hidden = Path(folder)
@@ -188,7 +195,7 @@ def _answer(request: dict, scratch: str) -> dict:
         if text.key != request["key"]:
             where = f"{os.uname().nodename}:{course}"
             return faulty(exercise.id, f"course, torch or triton at {where} differ from those that the command sees")
-        return judge(text, request["level"], scratch)
+        return judge(text, request["level"])
 
 
 def _course_of(request: dict) -> Path | None:

@@ -21,14 +21,16 @@ class Pool:
         self._samplers = Samplers(uuid, kept, spare)
         self._checkers: list[Replayer] = []  # that nobody asks now
         self._may_check = threading.Semaphore(most_checking)
+        self._lock = threading.RLock()
 
     def start(self, samplers: int, checkers: int = 0) -> None:
         """Starts what will be needed, while other work goes on. Nothing is started twice."""
-        for replayer in [one for one in self._checkers if not one.alive]:
-            self._checkers.remove(replayer)
-            replayer.end()
-        while len(self._checkers) < min(checkers, self._most_checking):
-            self._checkers.append(Replayer(self._uuid))
+        with self._lock:
+            for replayer in [one for one in self._checkers if not one.alive]:
+                self._checkers.remove(replayer)
+                replayer.end()
+            while len(self._checkers) < min(checkers, self._most_checking):
+                self._checkers.append(Replayer(self._uuid))
         self._samplers.start(samplers)
 
     def check(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
@@ -59,27 +61,24 @@ class Pool:
             replayer.end()
 
     def _check_once(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
-        with self._checker() as replayer, ExitStack() as held:
-            replayer.wait_until_ready()  # not while others wait for the GPU
-            if alone:
+        with ExitStack() as held:
+            if alone:  # waited for without a checker, which others could use meanwhile
                 held.enter_context(next_to_measure(self._uuid))  # nobody's buffers wait for a measurement
+            replayer = held.enter_context(self._checker())
+            replayer.wait_until_ready()  # not while others wait for the GPU
             held.enter_context(gpu_held(self._uuid, alone))
             return replayer.ask(request, blob, limit)
 
     @contextmanager
     def _checker(self) -> Iterator[Replayer]:
-        """For one question. Lists change in one step: threads need no lock for that."""
+        """For one question. One that is ruined by it is replaced at once: the next one may find it warm."""
         with self._may_check:
-            replayer = None
-            while self._checkers and replayer is None:
+            with self._lock:
+                self.start(0, checkers=1)
                 replayer = self._checkers.pop()
-                if not replayer.alive:
-                    replayer.end()
-                    replayer = None
-            replayer = replayer or Replayer(self._uuid)
             try:
                 yield replayer
-            except BaseException:
-                replayer.end()
-                raise
-            self._checkers.append(replayer)
+            finally:
+                with self._lock:
+                    self._checkers.append(replayer)
+                    self.start(0, checkers=1)

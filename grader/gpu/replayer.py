@@ -92,7 +92,7 @@ class Replayer:
         except (BrokenPipeError, ProtocolError) as error:
             self.end()
             raise ReplayEnded("died", str(error)) from None
-        except ReplayEnded:
+        except BaseException:  # whatever interrupted it: the answer to this question would be taken for the next one's
             self.end()
             raise
 

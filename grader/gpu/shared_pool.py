@@ -1,7 +1,8 @@
 """One pool of replay processes for all judges of a class on a GPU, in a process of its own.
 
 The driver makes contexts one after the other, 0.1 to 0.2 s each on an H200 and whatever the number of GPUs: with three
-for each of 32 judges the last one was ready after 24 s, and the GPUs waited. Five per GPU serve as many judges.
+for each of 32 judges the last one was ready after 24 s, and the GPUs waited. A pool starts with four, has nine at most,
+and serves a dozen judges.
 
     judge -> pool    check    {request, limit, alone}     a blob beside it
                      sample   {request, work, served}
@@ -21,6 +22,7 @@ import sys
 import threading
 from typing import BinaryIO
 
+from grader.child_process import abandon_children
 from grader.gpu.device import Device, driver_device
 from grader.gpu.lock import GpuBusy
 from grader.gpu.pool import Pool
@@ -74,6 +76,7 @@ class PoolElsewhere:
 
     def __init__(self, connection: socket.socket) -> None:
         self._frames = connection.makefile("rwb")
+        self.gone = False
 
     def start(self, samplers: int, checkers: int = 0) -> None:
         """They run already."""
@@ -94,6 +97,7 @@ class PoolElsewhere:
             _send(self._frames, header, blob)
             reply, reply_blob = _received(self._frames)
         except (OSError, EOFError):
+            self.gone = True
             raise ReplayEnded("died", "the process that shares a GPU among judges is gone") from None
         if reply["kind"] == "busy":
             raise GpuBusy(reply["message"])
@@ -124,26 +128,28 @@ def _received(frames: BinaryIO) -> tuple[dict, bytes]:
 def main(control_fd: int) -> None:
     """Serves each connection in a thread, until nobody is left who could send another."""
     device, control = driver_device(), socket.socket(fileno=control_fd)
-    if not isinstance(device, Device):
-        sys.exit(device)
-    pool = Pool(device.uuid, MOST_CHECKING, KEPT, SPARE)
-    pool.start(SPARE, MOST_CHECKING)
+    pool: Pool | str = Pool(device.uuid, MOST_CHECKING, KEPT, SPARE) if isinstance(device, Device) else device
+    if isinstance(pool, Pool):
+        pool.start(SPARE, MOST_CHECKING)
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 16, 1)
         if not message:
-            pool.end()
-            os._exit(0)  # threads may still wait for an answer that nobody wants
+            abandon_children()  # one in the middle of a kernel that never ends would not hear of it
+            os._exit(0)
         connection = socket.socket(fileno=descriptors[0])
         threading.Thread(target=_serve, args=[pool, connection], daemon=True).start()
 
 
-def _serve(pool: Pool, connection: socket.socket) -> None:
-    with connection, connection.makefile("rwb") as frames, contextlib.suppress(OSError, EOFError):
+def _serve(pool: Pool | str, connection: socket.socket) -> None:
+    with contextlib.suppress(OSError, EOFError), connection, connection.makefile("rwb") as frames:
         while True:
             _send(frames, *_answer(pool, *_received(frames)))
 
 
-def _answer(pool: Pool, header: dict, blob: bytes) -> tuple[dict, bytes]:
+def _answer(pool: Pool | str, header: dict, blob: bytes) -> tuple[dict, bytes]:
+    """`pool`: or why there is none."""
+    if isinstance(pool, str):
+        return {"kind": "ended", "how": "died", "detail": pool}, b""
     try:
         if header["kind"] == "check":
             reply, reply_blob = pool.check(header["request"], blob, header["limit"], header["alone"])

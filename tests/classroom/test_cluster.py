@@ -123,8 +123,7 @@ def test_another_copy_of_the_course_is_refused_by_its_workers():
         judge.end()
 
 
-def test_a_judge_is_connected_anew_after_a_fault():
-    """The pool of replay processes that it asks may be gone."""
+def test_a_judge_whose_pool_is_gone_is_connected_anew(monkeypatch):
     connections: list[socket.socket] = []
 
     def connected() -> socket.socket:
@@ -135,7 +134,10 @@ def test_a_judge_is_connected_anew_after_a_fault():
     judge = WarmJudge(LIMITS, connected=connected)
     request = request_of(text(solution(ADD.id)), LIMITS)
     try:
-        assert judge.judge({**request, "key": "of another judge"})["fault"]
+        assert judge.judge({**request, "key": "of another judge"})["fault"]  # its pool has nothing to do with that
+        with monkeypatch.context() as gone:
+            gone.setattr(judge, "_answered", lambda request: {"fault": "the pool is gone", "unconnected": True})
+            assert judge.judge(request) == {"fault": "the pool is gone"}
         assert [judge.judge(request)["outcome"] for _ in range(2)] == ["pass", "pass"]
     finally:
         judge.end()
@@ -144,8 +146,9 @@ def test_a_judge_is_connected_anew_after_a_fault():
             ours.close()
 
 
-def test_a_judge_takes_no_other_plugins_of_pytest(monkeypatch):
+def test_a_judge_takes_no_other_plugins_of_pytest_and_none_of_their_options(monkeypatch):
     monkeypatch.setenv("PYTEST_PLUGINS", "a_plugin_that_is_not_installed_there")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--an-option-of-it")
     judge = WarmJudge(LIMITS)
     try:
         assert judge.judge(request_of(text(solution(ADD.id)), LIMITS))["outcome"] == "pass"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from grader.exercise import Folder
 from grader.gpu import pool as pool_module
 from grader.gpu import replayer, shared_pool
-from grader.gpu.device import Device
+from grader.gpu.device import NO_GPU, Device
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
 from grader.gpu.models import MODELS
 from grader.gpu.pool import Pool
@@ -152,6 +154,36 @@ def test_afterwards_the_gpu_is_free(replays):
             pass
 
 
+def test_a_process_that_was_ruined_is_replaced_at_once(replays):
+    replays = replays(no_room=2)
+    with pytest.raises(ReplayEnded):
+        checked(replays)
+    assert [process.alive for process in replays.pool._checkers] == [True]
+    checked(replays)
+
+
+def test_a_question_that_was_interrupted_leaves_no_answer_to_the_next_one(replays, monkeypatch):
+    replays = replays()
+    process = checked(replays)["process"]
+    with monkeypatch.context() as interrupted, pytest.raises(KeyboardInterrupt):
+        interrupted.setattr(replayer.Replayer, "_receive", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        checked(replays)
+    assert checked(replays)["process"] != process
+
+
+def test_what_waits_to_be_alone_keeps_no_process_from_others(replays):
+    replays = replays()
+    request, answers = {"kind": "check", "config": 0}, []
+    with next_to_measure(UUID):
+        waiting = threading.Thread(target=lambda: answers.append(replays.pool.check(request, b"", 5, alone=True)))
+        waiting.start()
+        time.sleep(0.1)
+        checked(replays)
+        assert not answers
+    waiting.join(10)
+    assert answers
+
+
 def test_one_at_a_time_prepares():
     with next_to_measure(UUID), pytest.raises(GpuBusy), next_to_measure(UUID, limit=0):
         pass
@@ -236,19 +268,25 @@ def judge(replays):
     """judge(): the replays of one more judge; all ask the same pool."""
     pool = Pool(UUID, most_checking=2, kept=3, spare=1)
     connections: list[socket.socket] = []
+    serving: list[threading.Thread] = []
 
     def judge(no_room: int = 0) -> Replays:
         if not connections:
             replays(no_room)
         theirs, ours = socket.socketpair()
         connections.append(ours)
-        threading.Thread(target=shared_pool._serve, args=[pool, theirs], daemon=True).start()
+        serving.append(threading.Thread(target=shared_pool._serve, args=[pool, theirs], daemon=True))
+        serving[-1].start()
         return Replays(Device(UUID, MODELS["sm_90"]), PoolElsewhere(ours))
 
     judge.connections = connections
     yield judge
     for connection in connections:
+        with contextlib.suppress(OSError):  # a test has done it
+            connection.shutdown(socket.SHUT_RDWR)
         connection.close()
+    for thread in serving:
+        thread.join(10)
     pool.end()
 
 
@@ -260,7 +298,7 @@ def test_judges_share_the_processes_that_take_samples(judge):
     assert [process_of_sample(other) for _ in range(2)] == first
 
 
-def test_samples_of_two_calls_at_a_time_come_from_other_processes_each(judge):
+def test_samples_of_each_of_several_calls_at_a_time_come_from_different_processes(judge):
     calls = [judge() for _ in range(3)]
     for call in calls:
         call.begin_call(COPY)
@@ -292,10 +330,13 @@ def test_a_judge_hears_through_the_pool_that_the_gpu_is_kept(judge, monkeypatch)
 
 
 def test_a_judge_that_leaves_disturbs_no_other(judge):
-    leaving, staying = judge(), judge()
-    leaving.pool._frames.write(pack({"kind": "check"})[:9])
-    leaving.pool._frames.flush()
-    judge.connections[0].shutdown(socket.SHUT_RDWR)
+    """Whatever it does then: two are in the middle of a check, so many as there may be, one has asked by half."""
+    leaving, staying = [judge() for _ in range(3)], judge()
+    question = pack({"kind": "check", "request": {"kind": "check", "config": 0.3}, "limit": 5, "alone": False})
+    for number, (replays, said) in enumerate(zip(leaving, (question, question, question[:9]))):
+        replays.pool._frames.write(said)
+        replays.pool._frames.flush()
+        judge.connections[number].shutdown(socket.SHUT_RDWR)
     assert checked(staying)["kind"] == "checked"
 
 
@@ -303,14 +344,54 @@ def test_a_pool_without_its_gpu_is_the_machines_fault(monkeypatch):
     """A real process; there is no such GPU."""
     shared = SharedPool("GPU-of-nobody")
     try:
-        with pytest.raises(ReplayEnded) as ended:
-            checked(Replays(Device("GPU-of-nobody", MODELS["sm_90"]), PoolElsewhere(shared.connection())))
-        assert (ended.value.how, ended.value.detail) == (
-            "died", "the process that shares a GPU among judges is gone",
-        )  # fmt: skip
+        with shared.connection() as connection, pytest.raises(ReplayEnded) as ended:
+            checked(Replays(Device("GPU-of-nobody", MODELS["sm_90"]), PoolElsewhere(connection)))
+        assert (ended.value.how, ended.value.detail) == ("died", NO_GPU)
     finally:
         shared.end()
     assert not shared.alive
+
+
+def test_a_judge_knows_when_its_pool_is_gone():
+    theirs, ours = socket.socketpair()
+    theirs.close()
+    pool = PoolElsewhere(ours)
+    with ours, pytest.raises(ReplayEnded) as ended:
+        checked(Replays(Device(UUID, MODELS["sm_90"]), pool))
+    assert pool.gone and ended.value.detail == "the process that shares a GPU among judges is gone"
+
+
+def test_a_kernel_that_never_ends_ends_with_its_pool(tmp_path, monkeypatch):
+    """A real pool. In place of the replay process: one that says who it is, and hears nothing while it is asked."""
+    hanging = (
+        "import os, sys, time; sys.path.insert(0, {root!r}); from grader.protocol import pack; "
+        "replies = open(int(sys.argv[3]), 'wb'); replies.write(pack({{'kind': 'ready'}})); replies.flush(); "
+        "os.read(int(sys.argv[2]), 9); open({said!r}, 'w').write(str(os.getpid())); time.sleep(1000)"
+    ).format(root=str(ROOT), said=str(tmp_path / "said"))
+    without_gpu = "import grader.gpu.replayer as r, grader.gpu.shared_pool as s; from grader.gpu.models import MODELS; "
+    without_gpu += f"r.BOOT = {hanging!r}; s.driver_device = lambda: s.Device({UUID!r}, MODELS['sm_90']); "
+    path, main = shared_pool.BOOT.split("from grader.gpu.shared_pool import main; ")
+    monkeypatch.setattr(shared_pool, "BOOT", f"{path}{without_gpu}s.{main}")
+    shared = SharedPool(UUID)
+    with shared.connection() as connection:
+        replays = Replays(Device(UUID, MODELS["sm_90"]), PoolElsewhere(connection))
+        asking = threading.Thread(target=lambda: pytest.raises(ReplayEnded, checked, replays))
+        asking.start()
+        while not (tmp_path / "said").exists() or not (process := (tmp_path / "said").read_text()):
+            time.sleep(0.05)
+        shared.end()
+        asking.join(10)
+    assert not asking.is_alive() and replays.pool.gone
+    deadline = time.monotonic() + 10
+    while os.path.exists(f"/proc/{process}") and not _is_over(process):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _is_over(process: str) -> bool:
+    """Nobody may be there to hear of its end."""
+    with open(f"/proc/{process}/stat") as stat:
+        return stat.read().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_the_process_of_a_pool_needs_no_torch():
