@@ -9,7 +9,10 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.exercise import Folder
+from grader.learn import progress
 from grader.learn.hints import level_for
+from grader.learn.standing import next_exercise
 from grader.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
 
 if TYPE_CHECKING:
@@ -155,10 +158,21 @@ def _next(grading: Grading) -> str:
         return f"Next: edit line {worst.line} of {path} {then}{_hint(grading)}"
     if grading.outcome == INCOMPLETE:
         return f"Next: {_command(grading)} runs all tests."
-    following = folder.next()
-    if following is None:
-        return "Next: this was the last exercise. course.md says where to go from here."
-    return f"Next: {following.id}. Open {_shown(following.path / 'README.md')}"
+    if following := folder.next():
+        return f"Next: {following.id}. Open {_shown(following.path / 'README.md')}"
+    if left_out := _still_open(grading):
+        return f"Next: {left_out.id}, which is still open. Open {_shown(left_out.path / 'README.md')}"
+    return "Next: this was the last exercise. course.md says where to go from here."
+
+
+def _still_open(grading: Grading) -> Folder | None:
+    """An exercise that the learner has left out, as far as their progress tells."""
+    if grading.run.submission.path != grading.folder.learner_file:
+        return None
+    try:
+        return next_exercise(grading.folder.root, progress.read(grading.folder.root))
+    except OSError:
+        return None
 
 
 def _hint(grading: Grading) -> str:

@@ -96,6 +96,19 @@ def test_status_after_a_pass_and_failures(tried):
     assert lines[-1] == edit
 
 
+def test_after_the_last_exercise_comes_one_that_was_left_out(course):
+    course.write("05_grouped_matmul")
+    assert course.pytest("exercises/05_grouped_matmul").lines[-1].strip() == (
+        "Next: 01_masked_add, which is still open. Open exercises/01_masked_add/README.md"
+    )
+    others = ("01_masked_add", "02_strided_blocks", "03_softmax", "04_transpose")
+    passed = "".join(f"{id}  outcome=pass passed=2026-01-02T00:00:00Z\n" for id in others)
+    (course.path / "progress.txt").write_text(course.progress + passed)
+    assert course.pytest("exercises/05_grouped_matmul").lines[-1].strip() == (
+        "Next: this was the last exercise. course.md says where to go from here."
+    )
+
+
 @pytest.mark.parametrize("columns", ["80", "60"])
 def test_status_shows_the_best_throughput_where_there_is_one(course, columns):
     (course.path / "progress.txt").write_text(
