@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 
 def write_whole(path: Path, text: str) -> None:
     """Whoever reads `path`, also after a crash, finds the old text or the new one, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}")
     try:
         with temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             file.write(text)
@@ -18,6 +19,15 @@ def write_whole(path: Path, text: str) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Below `folder`, what processes of this machine left that were killed in the middle of `write_whole`."""
+    for path in folder.rglob(f".*.{os.uname().nodename}.*"):
+        process = path.suffix.removeprefix(".")
+        if process.isdecimal() and not Path("/proc", process).exists():
+            with contextlib.suppress(PermissionError):  # another's
+                path.unlink(missing_ok=True)
 
 
 def keep_aside(path: Path) -> Path:

@@ -9,6 +9,7 @@ from grader import sandbox
 from grader.classroom.graded import Graded
 from grader.classroom.patience import patiently
 from grader.classroom.results import Results
+from grader.files import remove_unfinished
 
 Say = Callable[[str], None]
 
@@ -58,6 +59,7 @@ def judge_missing(graded: Sequence[Graded], students: Students, results: Results
         say(f"{len(graded)} hand-ins, {len(texts)} different texts, {len(missing)} to judge; {_level(how)}.")
         if missing:
             results.folder.mkdir(parents=True, exist_ok=True)
+            patiently(lambda: remove_unfinished(results.folder), say)
             with View(len(missing), say) as view:
                 judge_all(missing, results, how.isolation, place, view)
     except EngineError as error:

@@ -16,11 +16,12 @@ from grader.classroom.graded import GRADED, Graded
 from grader.classroom.per_test import gradescope_tests, junit_suite, junit_text
 from grader.classroom.rubric import Item, items_of
 from grader.classroom.tables import csv_of
-from grader.files import write_whole
+from grader.files import remove_unfinished, write_whole
 
 
 def write_output(graded: list[Graded], out: Path) -> None:
     """Writes what differs from what is there, and removes the results of work that is not handed in any more."""
+    remove_unfinished(out)
     for one in graded:
         _write(out / "students" / one.student / f"{one.exercise}.json", _result_text(one))
         _write(out / "exports/gradescope" / one.student / one.exercise / "results.json", _gradescope_text(one))

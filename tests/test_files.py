@@ -1,0 +1,43 @@
+"""Files that are written whole: what a kill leaves behind, and who clears it up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from grader.files import remove_unfinished, write_whole
+
+ROOT = Path(__file__).resolve().parent.parent
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+from pathlib import Path
+from grader import files
+os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
+files.write_whole(Path(sys.argv[1]), "new")
+"""
+
+
+def test_a_kill_leaves_the_old_text_and_what_is_cleared_up(tmp_path):
+    path = tmp_path / "results/one.json"
+    path.parent.mkdir()
+    write_whole(path, "old")
+    subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, str(path)], cwd=ROOT, timeout=60)
+    assert path.read_text() == "old" and len(list(path.parent.iterdir())) == 2
+    remove_unfinished(tmp_path)
+    assert [file.name for file in path.parent.iterdir()] == ["one.json"]
+
+
+def test_what_others_are_writing_is_left_alone(tmp_path):
+    here = os.uname().nodename
+    others = {
+        f".one.json.{here}.{os.getpid()}",
+        ".one.json.another-machine.99999999",
+        f".one.json.{here}.kept",
+        ".hidden",
+    }
+    for name in others:
+        (tmp_path / name).touch()
+    remove_unfinished(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == others
