@@ -32,13 +32,13 @@ from typing import BinaryIO
 import torch
 
 from grader.exercise import Folder, load_test_file
-from grader.gpu import ceilings, checking, measuring
+from grader.gpu import ceilings, checking, frames, measuring
 from grader.gpu.buffers import Buffers
 from grader.gpu.launcher import DriverError, Functions
 from grader.gpu.lock import gpu_held
 from grader.gpu.plan import Plan, read_plan
 from grader.inputs import Data
-from grader.protocol import LENGTHS, GpuModel, TensorSpec, pack, unpack_header, unpack_lengths
+from grader.protocol import GpuModel, TensorSpec
 from grader.reply import spec_and_bytes
 
 ANY_SIZE = 1 << 62
@@ -50,18 +50,14 @@ def main(request_fd: int, reply_fd: int, uuid: str) -> None:
         torch.zeros(1, device="cuda")  # makes the context and keeps it current
     with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
 
-        def send(header: dict, blob: bytes = b"") -> None:
-            replies.write(pack(header, blob))
-            replies.flush()
-
         def wait_for_turn() -> None:
-            send({"kind": "prepared"})
+            frames.send(replies, {"kind": "prepared"})
             _received(requests)
 
-        send({"kind": "ready"})
+        frames.send(replies, {"kind": "ready"})
         while True:
             reply, blob = _answer(*_received(requests), wait_for_turn)
-            send(reply, blob)
+            frames.send(replies, reply, blob)
             if reply["kind"] == "failed":
                 os._exit(1)  # the context may be ruined, and leaving in order would wait for it
             if reply["kind"] == "measured":
@@ -70,11 +66,10 @@ def main(request_fd: int, reply_fd: int, uuid: str) -> None:
 
 
 def _received(requests: BinaryIO) -> tuple[dict, bytes]:
-    start = requests.read(LENGTHS.size)
-    if not start:
+    try:
+        return frames.received(requests)
+    except EOFError:
         os._exit(0)  # the parent is done, or gone
-    header_bytes, blob_bytes = unpack_lengths(start)
-    return unpack_header(requests.read(header_bytes)), requests.read(blob_bytes)
 
 
 def _answer(header: dict, blob: bytes, wait_for_turn: Callable[[], None]) -> tuple[dict, bytes]:

@@ -20,15 +20,14 @@ import socket
 import subprocess
 import sys
 import threading
-from typing import BinaryIO
 
 from grader.child_process import abandon_children
 from grader.gpu.device import Device, driver_device
+from grader.gpu.frames import received, send
 from grader.gpu.lock import GpuBusy
 from grader.gpu.pool import Pool
 from grader.gpu.replayer import ReplayEnded
 from grader.import_path import trusted_path
-from grader.protocol import LENGTHS, pack, unpack_header, unpack_lengths
 
 MOST_CHECKING = 3  # of the calls of a dozen judges
 KEPT, SPARE = 3, 1
@@ -94,8 +93,8 @@ class PoolElsewhere:
 
     def _ask(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         try:
-            _send(self._frames, header, blob)
-            reply, reply_blob = _received(self._frames)
+            send(self._frames, header, blob)
+            reply, reply_blob = received(self._frames)
         except (OSError, EOFError):
             self.gone = True
             raise ReplayEnded("died", "the process that shares a GPU among judges is gone") from None
@@ -104,22 +103,6 @@ class PoolElsewhere:
         if reply["kind"] == "ended":
             raise ReplayEnded(reply["how"], reply["detail"])
         return reply, reply_blob
-
-
-def _send(frames: BinaryIO, header: dict, blob: bytes = b"") -> None:
-    frames.write(pack(header, blob))
-    frames.flush()
-
-
-def _received(frames: BinaryIO) -> tuple[dict, bytes]:
-    """Raises EOFError."""
-    if len(start := frames.read(LENGTHS.size)) < LENGTHS.size:
-        raise EOFError
-    header_bytes, blob_bytes = unpack_lengths(start)
-    header, blob = frames.read(header_bytes), frames.read(blob_bytes)
-    if len(header) + len(blob) < header_bytes + blob_bytes:
-        raise EOFError
-    return unpack_header(header), blob
 
 
 # ---- inside of the process ------------------------------------------------------------------------------------------
@@ -143,7 +126,7 @@ def main(control_fd: int) -> None:
 def _serve(pool: Pool | str, connection: socket.socket) -> None:
     with contextlib.suppress(OSError, EOFError), connection, connection.makefile("rwb") as frames:
         while True:
-            _send(frames, *_answer(pool, *_received(frames)))
+            send(frames, *_answer(pool, *received(frames)))
 
 
 def _answer(pool: Pool | str, header: dict, blob: bytes) -> tuple[dict, bytes]:

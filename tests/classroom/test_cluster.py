@@ -173,6 +173,20 @@ def test_faults_are_tried_again_and_stay_faults(results, judged_by):
     assert all(results.is_missing(one, gpu=False) for one in (text("one"), text("two")))
 
 
+def test_the_longest_exercises_come_first(results, judged_by):
+    asked: list[str] = []
+
+    def judge(request: dict) -> dict:
+        asked.append(request["exercise"])
+        return {"exercise": request["exercise"], "outcome": "pass", "tests": [], "points": 0, "fault": None}
+
+    judged_by(judge)
+    names = ("01_masked_add", "05_grouped_matmul", "03_softmax")
+    texts = [text(f"x = {number}", Folder(ROOT / "exercises" / name)) for number, name in enumerate(names)]
+    judge_missing(works(*texts), Students(), results, How(LIMITS, jobs=1), print)
+    assert asked == ["05_grouped_matmul", "03_softmax", "01_masked_add"]
+
+
 def test_a_noisy_gpu_is_asked_again_and_the_points_stay_open(results, judged_by, monkeypatch):
     speed = {"name": "test_speed", "item": "speed", "hidden": False, "outcome": "skipped", "id": "inconclusive",
              "points": 1, "message": "runs differ by 6 %"}  # fmt: skip

@@ -73,6 +73,15 @@ def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
     assert (ended.value.how, ended.value.detail) == ("exit", "3")
 
 
+@pytest.mark.parametrize(("threads", "ahead"), [(1, 1), (4, 2), (64, 3)])
+def test_as_many_work_ahead_as_torch_leaves_cores_for(judge, monkeypatch, threads, ahead):
+    """A judge among many has one thread."""
+    judge = judge()
+    monkeypatch.setattr("torch.get_num_threads", lambda: threads)
+    judge.run.record_ahead(judge.exercise, [(trial, ()) for trial in of_size(judge, 100, 200)])
+    assert len(judge.run.compilers._ahead) == ahead
+
+
 @pytest.mark.parametrize("seconds", [0, 0.02, 1])
 def test_a_run_ends_at_once_though_a_call_that_was_begun_does_not(judge, seconds):
     judge = judge(ENDLESS)

@@ -34,17 +34,9 @@ import os, sys, time
 sys.path.insert(0, {root!r})
 from pathlib import Path
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
-from grader.protocol import LENGTHS, pack, unpack_header, unpack_lengths
+from grader.gpu.frames import received, send
 
 requests, replies = open(int(sys.argv[2]), "rb"), open(int(sys.argv[3]), "wb")
-
-def send(header):
-    replies.write(pack(header))
-    replies.flush()
-
-def received():
-    header_bytes, blob_bytes = unpack_lengths(requests.read(LENGTHS.size))
-    return unpack_header(requests.read(header_bytes)), requests.read(blob_bytes)
 
 def may(lock):
     try:
@@ -58,28 +50,28 @@ def others_may():
     return [may(gpu_held(uuid, False, limit=0)), may(gpu_held(uuid, True, limit=0)), may(next_to_measure(uuid, 0))]
 
 samples = 0
-send({{"kind": "ready"}})
+send(replies, {{"kind": "ready"}})
 tries = Path({tries!r})
 while True:
-    asked, _ = received()
+    asked, _ = received(requests)
     tries.write_text(tries.read_text() + "x")
     if len(tries.read_text()) <= {no_room}:
-        send({{"kind": "no-room", "message": "out of memory"}})
+        send(replies, {{"kind": "no-room", "message": "out of memory"}})
         continue
     preparing = others_may()
     if asked["kind"] == "check":
         time.sleep(asked["config"])
-        send({{"kind": "checked", "checking": preparing, "process": os.getpid()}})
+        send(replies, {{"kind": "checked", "checking": preparing, "process": os.getpid()}})
         continue
-    send({{"kind": "prepared"}})
-    go, _ = received()
+    send(replies, {{"kind": "prepared"}})
+    go, _ = received(requests)
     samples += 1
     used = samples > 1 and asked.get("used", {{}})
     if used and used.get("fails"):
-        send({{"kind": "failed", "message": "CUDA_ERROR_UNKNOWN"}})
+        send(replies, {{"kind": "failed", "message": "CUDA_ERROR_UNKNOWN"}})
         continue
     seconds = {{"kernel": 1.0, "anchor": used and used.get("anchor") or 1.0}}
-    send({{
+    send(replies, {{
         "kind": "measured", "preparing": preparing, "measuring": others_may(), "told": go["kind"],
         "process": os.getpid(), "rounds": [{{"seconds": seconds}}] * 7, "bytes": 1, "config": 0,
         "wrong": asked.get("wrong", "") or used and used.get("wrong", "") or "",
@@ -377,7 +369,9 @@ def test_a_kernel_that_never_ends_ends_with_its_pool(tmp_path, monkeypatch):
         replays = Replays(Device(UUID, MODELS["sm_90"]), PoolElsewhere(connection))
         asking = threading.Thread(target=lambda: pytest.raises(ReplayEnded, checked, replays))
         asking.start()
+        deadline = time.monotonic() + 60
         while not (tmp_path / "said").exists() or not (process := (tmp_path / "said").read_text()):
+            assert time.monotonic() < deadline
             time.sleep(0.05)
         shared.end()
         asking.join(10)
