@@ -21,15 +21,15 @@ def test_one_tile(check):
 
 
 def test_no_size_is_a_multiple_of_its_block(check):
-    check(normal(67, 107), normal(107, 131), **SMALL)
+    check(normal(67, 75), normal(75, 71), **SMALL)
 
 
 def test_the_last_group_has_fewer_rows_of_tiles(check):
-    check(normal(131, 97), normal(97, 67), **SMALL)  # 5 rows of tiles: two groups of 2, one of 1
+    check(normal(131, 43), normal(43, 35), **SMALL)  # 5 rows of tiles: two groups of 2, one of 1
 
 
 def test_one_step_past_a_full_block_of_k(check):
-    check(normal(131, 33), normal(33, 67), **SMALL)
+    check(normal(67, 33), normal(33, 71), **SMALL)
 
 
 def test_one_element(check):
@@ -41,27 +41,27 @@ def test_full_size_tiles(check):
 
 
 def test_small_integers_are_summed_exactly(check):
-    check(integers(67, 107), integers(107, 131), bound="exact", **SMALL)
+    check(integers(67, 75), integers(75, 71), bound="exact", **SMALL)
 
 
 def test_long_sums_of_positive_numbers_keep_their_digits(check):
-    check(uniform(33, 1024), uniform(1024, 40), BLOCK_M=32, BLOCK_N=32, BLOCK_K=64)
+    check(uniform(33, 1024), uniform(1024, 40), BLOCK_M=32, BLOCK_N=32, BLOCK_K=128)
 
 
 def test_sums_that_cancel_are_exact(check):
-    check(*cancelling(33, 1024, 40), bound="exact", BLOCK_M=32, BLOCK_N=32, BLOCK_K=64)
+    check(*cancelling(33, 1024, 40), bound="exact", BLOCK_M=32, BLOCK_N=32, BLOCK_K=128)
 
 
 def test_a_row_with_a_single_one_picks_a_row_of_b(check):
-    check(one_hot(67, 107), normal(107, 131), bound="exact", **SMALL)
+    check(one_hot(67, 75), normal(75, 71), bound="exact", **SMALL)
 
 
 def test_both_inputs_are_transposed_views(check):
-    check(normal(67, 107).transposed(), normal(107, 131).transposed(), **SMALL)
+    check(normal(67, 75).transposed(), normal(75, 71).transposed(), **SMALL)
 
 
 def test_rows_of_both_inputs_are_padded(check):
-    check(normal(67, 107).padded(), normal(107, 131).padded(), **SMALL)
+    check(normal(67, 75).padded(), normal(75, 71).padded(), **SMALL)
 
 
 def test_a_and_b_are_read_once_per_tile(traffic):
@@ -70,10 +70,10 @@ def test_a_and_b_are_read_once_per_tile(traffic):
 
 
 def test_neighbouring_programs_share_what_they_read(traffic):
-    # 16 x 16 tiles, 16 programs at a time. In groups they span 4 rows and 4 columns of tiles: a and b are each read
-    # 4 times. Row by row they span 1 row and 16 columns, and b is read 16 times.
+    # 16 x 8 tiles of c, 16 programs at a time. In groups they span 4 rows and 4 columns of tiles: a is read twice, b 4
+    # times. Row by row they span 2 rows and 8 columns, and b is read 8 times; column by column a is.
     blocks = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, GROUP_M=4)
-    traffic(normal(256, 16), normal(16, 256), reads={"a": 8, "b": 8}, writes=1, at_once=16, **blocks)
+    traffic(normal(256, 16), normal(16, 128), reads={"a": 6, "b": 6}, writes=1, at_once=16, **blocks)
 
 
 def test_products_run_on_tensor_cores_while_loads_run_ahead(compiled):

@@ -1,6 +1,6 @@
 """Wrong: the grid counts only full tiles.
 
-Rejected with: Parts of c are not covered by a grid of 8 programs.
+Rejected with: Parts of c are not covered by a grid of 4 programs.
 """
 
 import torch
