@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from grader.child_process import ChildEnded
 from grader.inputs import normal
 from grader.verdict import FAIL, PASS
 
@@ -155,6 +159,30 @@ def test_endless_loop_ends_at_the_limit_and_the_next_test_runs(bench):
     assert "did not finish within 10 s" in verdict.lines[0]
     assert time.monotonic() - began < 30
     assert judged.check(normal(2048), normal(2048)).outcome == PASS
+
+
+def test_the_limit_counts_what_the_call_computes_not_what_others_do(bench):
+    """A child that gets no core for longer than its limit, as on a busy machine, is not at fault."""
+    judged = bench(RIGHT)
+    judged.judge.exercise = replace(judged.judge.exercise, time_limit=1.0)
+    judged.judge.interpreted.exercise = judged.judge.exercise
+    assert judged.check(normal(5), normal(5)).outcome == PASS  # the child is there
+    child = judged.run.interpreter._child
+    os.kill(child._pid, signal.SIGSTOP)
+    threading.Timer(2.0, os.kill, [child._pid, signal.SIGCONT]).start()
+    assert judged.check(normal(5), normal(5)).outcome == PASS
+    assert judged.run.interpreter._child is child
+
+
+def test_a_call_that_waits_for_ever_ends_too(bench):
+    """It computes nothing, so the limit on that alone would not end it."""
+    judged = bench(RIGHT)
+    judged.check(normal(5), normal(5))
+    child = judged.run.interpreter._child
+    os.kill(child._pid, signal.SIGSTOP)
+    with pytest.raises(ChildEnded) as ended:
+        child.ask({"kind": "run"}, b"", 0.2)
+    assert (ended.value.how, ended.value.detail) == ("time", "0.2")
 
 
 def test_endless_loop_in_the_kernel(bench):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import platform
 import resource
@@ -24,7 +25,7 @@ from grader.protocol import LENGTHS, Failure, pack, unpack_header, unpack_length
 
 MORE_MEMORY = 2 << 30  # address space for the learner's data, beyond what the libraries have mapped
 MOST_FILE_BYTES = 64 << 20
-MOST_CPU_SECONDS = 600  # of a whole run; the parent's own limits are far below, but a parent may be killed
+MOST_CPU_SECONDS = 600  # of a whole run; each request's own limit is far below, but a parent may be killed
 
 
 class Pipe:
@@ -117,6 +118,7 @@ def serve(host: Host, request_fd: int, reply_fd: int) -> None:
     pipe.send({"kind": "ready", "fenced": fence.close(Path.cwd(), Path(os.devnull))})
     try:
         while (request := pipe.receive()) is not None:
+            _limit_cpu(request[0]["seconds"])
             pipe.send(*host.handle(*request))
     except OSError:  # the parent is gone, or the learner's file closed the pipe
         leave(1)
@@ -136,6 +138,13 @@ def _limit_resources() -> None:
         _, most = resource.getrlimit(limit)
         value = value if most == resource.RLIM_INFINITY else min(value, most)
         resource.setrlimit(limit, (value, value))
+
+
+def _limit_cpu(seconds: float) -> None:
+    """For the next request, in seconds of a core from now on; past them the kernel ends the process with SIGXCPU."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (min(math.ceil(used.ru_utime + used.ru_stime + seconds), most), most))
 
 
 def _threads() -> int:
