@@ -8,6 +8,7 @@ from dataclasses import asdict
 import torch
 import triton
 import triton.language as tl
+from triton.runtime import cache
 
 from grader.child.host import Host, ready
 from grader.child.recorder import Recorder
@@ -75,5 +76,8 @@ def prepare(model: GpuModel) -> tuple[dict, StandIn]:
     """Everything that can be done before a submission is known, and the driver that takes its launches."""
     stand_in = stand_in_for(model)
     said = ready([])
+    # Triton's cache is keyed by a hash of all of Triton, half a gigabyte of it. A child's cache is its own and begins
+    # empty, so any word does.
+    cache.triton_key = lambda: triton.__version__
     _first_kernel.warmup(triton.MockTensor(tl.float32), grid=(1,))  # the compiler's own start, once for all children
     return said, stand_in
