@@ -21,7 +21,7 @@ from grader.protocol import Failure, GpuModel, RecordRequest
 from grader.runner import Runner
 
 COMPILE_LIMIT = 60.0  # seconds for the kernels of one call
-MOST_AHEAD = 3  # children that work ahead; half of torch's threads at most, a judge among many has one
+MOST_AHEAD = 6  # children that work ahead; half of torch's threads at most, a judge among many has one
 
 
 class Compilers:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from grader import sandbox
 from grader.import_path import trusted_path
+from grader.one_thread import ONE_THREAD
 from grader.protocol import GpuModel
 
 ANSWER_LIMIT = 10.0  # seconds for a sandbox to be emptied
@@ -168,7 +169,7 @@ def _environment(folder: str, interpreted: bool) -> dict[str, str]:
         "TRITON_DEFAULT_FP_FUSION": "1",
         "CUDA_VISIBLE_DEVICES": "",  # the child never touches a GPU
         "PYTHONDONTWRITEBYTECODE": "1",
-        **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+        **ONE_THREAD,
     }
 
 

@@ -53,9 +53,6 @@ def prepare(level: str, scratch: str) -> None:
     for model in (None, model_here(driver_device())):
         with contextlib.suppress(MachineFault):  # the first text tells
             shared_nursery(model, sandbox.wanted(level))
-    import torch
-
     import grader.session  # noqa: F401
 
-    torch.set_num_threads(1)
     gc.freeze()

@@ -27,6 +27,7 @@ from grader.classroom.results import Text, faulty
 from grader.exercise import Folder
 from grader.gpu.replays import use_pool
 from grader.gpu.shared_pool import PoolElsewhere
+from grader.one_thread import ONE_THREAD
 
 MOST_SECONDS = 600  # for one text: the judge's own limits are far below
 MOST_TEXTS = 200  # then a fresh process, so that nothing can pile up
@@ -105,7 +106,7 @@ class WarmJudge:
     def _start(self) -> None:
         path = os.pathsep.join(filter(None, [str(OWN_COURSE), os.environ.get("PYTHONPATH", "")]))
         self._folder = tempfile.mkdtemp(prefix="course-")  # removed by whoever is left
-        environment = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "100"}
+        environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "100"}
         # Of pytest's plugins ours alone: any other costs each judge time, and might change what it says.
         environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "grader.plugin", "PYTEST_ADDOPTS": ""}
         if self.gpu:

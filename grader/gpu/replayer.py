@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.import_path import trusted_path
+from grader.one_thread import ONE_THREAD
 from grader.protocol import LENGTHS, ProtocolError, TensorSpec, pack, unpack_header, unpack_lengths
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Replayer:
             [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs_in), str(theirs_out), uuid],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             pass_fds=(theirs_in, theirs_out), start_new_session=True, cwd="/",
+            env={**os.environ, **ONE_THREAD},
         )  # fmt: skip
         os.close(theirs_in)
         os.close(theirs_out)

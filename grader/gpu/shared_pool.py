@@ -28,6 +28,7 @@ from grader.gpu.lock import GpuBusy
 from grader.gpu.pool import Pool
 from grader.gpu.replayer import ReplayEnded
 from grader.import_path import trusted_path
+from grader.one_thread import ONE_THREAD
 
 MOST_CHECKING = 3  # of the calls of a dozen judges
 KEPT, SPARE = 3, 1
@@ -47,7 +48,7 @@ class SharedPool:
                 [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs.fileno())],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()], start_new_session=True, cwd="/",
-                env={**os.environ, "CUDA_VISIBLE_DEVICES": uuid},
+                env={**os.environ, **ONE_THREAD, "CUDA_VISIBLE_DEVICES": uuid},
             )  # fmt: skip
 
     @property
