@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -17,6 +18,9 @@ from grader.protocol import GpuModel, RecordRequest, RunRequest
 from grader.reply import Reply, read_reply, spec_and_bytes, spec_of
 from grader.runner import Runner
 from grader.submission import Submission, read_submission
+
+if TYPE_CHECKING:
+    from grader.learn.earlier_samples import EarlierSamples
 
 
 @dataclass
@@ -66,6 +70,7 @@ class Run:
         self.seed = secrets.randbits(63) if seed is None else seed
         self.model = model  # of the GPU that kernels are compiled for
         self.replays = replays  # None: nothing runs on a GPU
+        self.earlier: EarlierSamples | None = None  # of this submission's speed, where they are kept
         self.submission: Submission = read_submission(folder.submission_file(submission_path))
         self.empty: list[str] = []
         self.regions = 0

@@ -16,6 +16,7 @@ from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.replays import shared_replays
 from grader.hidden import Case
 from grader.judge import Judge
+from grader.learn.earlier_samples import EarlierSamples
 from grader.learn.record import record_run
 from grader.machine import Machine
 from grader.nursery import MachineFault
@@ -77,6 +78,11 @@ class Grading:
     unkept: str = ""  # why progress could not be written
 
     @property
+    def own(self) -> bool:
+        """Whether it is the learner's own file: what others hand in is nobody's progress here."""
+        return self.run.submission.path == self.folder.learner_file
+
+    @property
     def outcome(self) -> str:
         outcomes = {test.verdict.outcome for test in self.results}
         if self.fault or FAIL in outcomes:
@@ -117,6 +123,10 @@ class Session:
             )
             for folder in folders
         }
+        for grading in self.gradings.values():
+            if grading.own and grading.run.submission.tree is not None:
+                folder, tree = grading.folder, grading.run.submission.tree
+                grading.run.earlier = EarlierSamples(folder.root, folder.id, tree)
         self.hidden: dict[str, list[Case]] = {
             folder.id: hidden.read_cases(Path(option.hidden), folder) for folder in folders if option.hidden
         }
@@ -198,9 +208,8 @@ class Session:
         report.end(self._writer, grading, alone=len(self.gradings) == 1)
 
     def _keep_progress(self, grading: Grading) -> None:
-        """Of complete runs of the learner's own file: what others hand in is nobody's progress here."""
-        own = grading.run.submission.path == grading.folder.learner_file
-        if own and len(grading.results) == grading.tests:
+        """Of complete runs of the learner's own file."""
+        if grading.own and len(grading.results) == grading.tests:
             try:
                 record_run(grading.folder, result.as_json(grading))
             except OSError as error:

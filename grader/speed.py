@@ -10,7 +10,7 @@ from grader.explain import speed
 from grader.explain.speed import Speed
 from grader.gpu.answers import ANCHOR, COPY, KERNEL, TORCH, Measurement
 from grader.gpu.replayer import Recording, ReplayEnded
-from grader.gpu.verdict import FAST, MORE, SLOW, Decision, decide, distance_of
+from grader.gpu.verdict import FAST, MORE, SLOW, STAGES, Decision, decide_again, distance_of
 from grader.gpu_memory import blame
 from grader.inputs import seed_for
 from grader.replayed import fault_of, other_result
@@ -26,6 +26,8 @@ def speed_verdict(
     """Raises GpuBusy."""
     if (other := other_result(exercise, trial, recording)) is not None:
         return other
+    measured = _what_is_measured(run, trial, anchor, gate)
+    earlier = run.earlier.of(measured) if run.earlier else []
     samples: list[Measurement] = []
     useless = 0
     try:
@@ -38,7 +40,8 @@ def speed_verdict(
                     return speed.inconclusive(f"{sample.why_invalid}. Run it again when the GPU is quiet.")
                 continue
             samples.append(sample)
-            decision = decide([distance_of(one.share, gate) for one in samples])
+            shares = [one.share for one in samples]
+            decision = decide_again(*([distance_of(share, gate) for share in part] for part in (earlier, shares)))
             if decision.outcome != MORE:
                 break
     except ReplayEnded as ended:
@@ -46,6 +49,8 @@ def speed_verdict(
             blamed = blame(exercise, trial, recording, run.replays.device.model.memory_bytes)
             return blamed or speed.inconclusive("the GPU has too little free memory")
         return fault_of(ended)
+    if run.earlier:
+        run.earlier.keep(measured, [] if decision.outcome == FAST else [*earlier, *shares][-STAGES[-1] :])
     found = _speed_of(samples, decision, recording, anchor, gate)
     if run.replays.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
         return speed.impossible(found)
@@ -72,6 +77,12 @@ def samples_of(run: Run, trial: Trial, recording: Recording, anchor: str) -> Ite
         yield sample
 
 
+def _what_is_measured(run: Run, trial: Trial, anchor: str, gate: float) -> str:
+    """And on what: samples of something else are no samples of this."""
+    versions = sorted(run.compilers.versions.items())
+    return f"{trial.name}, {trial.label}: {gate} of {anchor} on {run.model.name} with {versions}"
+
+
 def _speed_of(samples: list[Measurement], decision: Decision, recording: Recording, anchor: str, gate: float) -> Speed:
     work = samples[0].bytes if anchor == COPY else flops_of(recording)
     median = sorted(samples, key=lambda sample: sample.share)[len(samples) // 2]
@@ -79,6 +90,7 @@ def _speed_of(samples: list[Measurement], decision: Decision, recording: Recordi
     return Speed(
         anchor, gate, gate * math.exp(-decision.distance), work / median.seconds(KERNEL), work / median.seconds(ANCHOR),
         0.0 if math.isnan(torch) else work / torch, len(samples), decision.spread,
+        decision.samples - len(samples),
     )  # fmt: skip
 
 

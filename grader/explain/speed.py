@@ -28,6 +28,7 @@ class Speed:
     torch: float = 0.0
     samples: int = 0
     spread: float = 0.0  # between processes, as a logarithm
+    earlier: int = 0  # samples of earlier runs that count too
 
     @property
     def text(self) -> str:
@@ -43,6 +44,13 @@ class Speed:
         if self.anchor == COPY:
             return f"{rate / 1e9:,.0f} GB/s".replace(",", " ")
         return f"{rate / 1e12:.0f} TFLOP/s"
+
+    @property
+    def with_earlier(self) -> list[str]:
+        """A sentence, if this very kernel was measured before."""
+        if not self.earlier:
+            return []
+        return [f"{count_text(self.earlier, 'earlier sample')} of this kernel count too: it has not changed."]
 
     @property
     def compared(self) -> list[tuple[str, float]]:
@@ -96,8 +104,8 @@ def wrong_while_timed(sentence: str) -> Verdict:
 def too_slow(speed: Speed, plan: Plan, config: int, submission: Submission, model: GpuModel, filename: str) -> Verdict:
     ceiling = f" ({speed.rate_text(speed.ceiling)})"
     verdict = failed(
-        "too-slow", f"{speed.text}{ceiling}; {speed.needed}.", *_what_holds_it_back(plan, config, model, filename),
-        kind="cost",
+        "too-slow", f"{speed.text}{ceiling}; {speed.needed}.", *speed.with_earlier,
+        *_what_holds_it_back(plan, config, model, filename), kind="cost",
     )  # fmt: skip
     verdict.figures = speed.figures
     return verdict

@@ -6,6 +6,9 @@ show it, so each sample of a call comes from another one. The rule draws two, an
 gate. What it promises: at the gate it never fails wrongly, and GRACE below the gate it never passes wrongly. Between
 them, and where samples spread too much, it may say either, or that it cannot tell.
 
+A kernel that did not pass and is run again, unchanged, goes on with the samples that it has: a rule that could be
+started anew would be asked until it errs.
+
 The promise rests on samples being independent; the error rates are those that `benchmarks/speed_rule.py` prints.
 """
 
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 GRACE = 0.04  # below the gate, as a logarithm: about 4 %
 CLEARLY_FAST, CLEARLY_SLOW = -0.06, 0.15  # two samples beyond these decide at once
@@ -63,6 +66,15 @@ def decide(samples: list[float]) -> Decision:
     if count < STAGES[-1]:
         return decided(MORE)
     return decided(side if margin <= half else INCONCLUSIVE)
+
+
+def decide_again(earlier: list[float], samples: list[float]) -> Decision:
+    """What the samples of this run say together with those of earlier ones: the latest of all, as many as are drawn
+    for one decision. What was too noisy then may be told now, so as many as that are drawn anew before it is not.
+    """
+    said = decide([*earlier, *samples][-STAGES[-1] :])
+    undecided = said.outcome == INCONCLUSIVE and len(samples) < STAGES[-1]
+    return replace(said, outcome=MORE) if undecided else said
 
 
 def _spread(samples: list[float], median: float) -> float:

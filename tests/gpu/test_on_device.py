@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from grader.gpu.device import Device, device_here
 from tests.conftest import ROOT
+from tests.learn.conftest import Course
 
 HERE = device_here()
 pytestmark = pytest.mark.skipif(not isinstance(HERE, Device), reason=f"needs a GPU: {HERE}")
@@ -104,3 +106,12 @@ def test_the_version_that_a_gate_keeps_out_is_too_slow(exercise, tmp_path):
     result = graded(f"exercises/{exercise}", "--submission", file, "-k", "fast", result=tmp_path / "r.json")
     assert [test["id"] for test in result["tests"]] == ["too-slow"], result["message"]
     assert "needed" in result["message"]
+
+
+def test_a_slow_kernel_that_is_run_again_goes_on_with_its_samples(tmp_path):
+    id = "01_masked_add"
+    course = Course(tmp_path)
+    shutil.copy(ROOT / "tests" / "gates" / id / f"{id[3:]}.py", course.file(id))
+    first, again = (course.pytest(f"exercises/{id}", "-k", "fast").out for _ in range(2))
+    assert "needed" in first and "earlier sample" not in first, first
+    assert "2 earlier samples of this kernel count too: it has not changed." in again, again

@@ -15,6 +15,7 @@ from grader.gpu.verdict import (
     SLOW,
     STAGES,
     decide,
+    decide_again,
     distance_of,
     gate_between,
 )  # fmt: skip
@@ -72,3 +73,45 @@ def test_no_gate_where_the_unwanted_version_is_too_good():
     assert gate_between(0.9, 0.7) is None
     assert gate_between(0.9, 0.6) == math.floor(100 * math.sqrt(0.9 * 0.6)) / 100
     assert gate_between(0.9, 0.2) == 0.42
+
+
+def tries(x: float, sigma: float, kernels: int, most: int) -> int:
+    """How many kernels at `x` pass in one of `most` runs, unchanged."""
+    generator, passed = np.random.default_rng(11), 0
+    for _ in range(kernels):
+        earlier: list[float] = []
+        for _ in range(most):
+            samples = [generator.normal(x, sigma)]
+            while (said := decide_again(earlier, samples).outcome) == MORE:
+                samples.append(generator.normal(x, sigma))
+            passed += said == FAST
+            if said == FAST:
+                break
+            earlier += samples
+    return passed
+
+
+def test_running_it_again_is_no_new_draw():
+    """Begun anew, 13 of 100 of these pass within 20 tries; of those that go on, half as many."""
+    assert tries(GRACE, 0.0089, kernels=100, most=20) == 0
+    assert tries(GRACE, 0.03, kernels=100, most=20) <= 8
+
+
+def test_a_kernel_that_failed_clearly_needs_three_samples_more():
+    slow = [0.2, 0.2]
+    assert decide(slow).outcome == SLOW
+    assert [decide_again(slow, [0.2] * count).outcome for count in (1, 2, 3)] == [MORE, MORE, SLOW]
+
+
+def test_a_gpu_that_is_quiet_by_now_is_believed():
+    noisy = list(np.random.default_rng(3).normal(0.02, 0.1, STAGES[-1]))
+    assert decide(noisy).outcome == INCONCLUSIVE
+    quiet = [-0.1] * STAGES[-1]
+    outcomes = [decide_again(noisy, quiet[:count]).outcome for count in range(1, STAGES[-1] + 1)]
+    assert outcomes[0] == MORE and FAST in outcomes and SLOW not in outcomes
+
+
+def test_a_gpu_that_stays_noisy_is_asked_no_longer_than_the_first_time():
+    noisy = list(np.random.default_rng(3).normal(0.02, 0.1, 2 * STAGES[-1]))
+    earlier, now = noisy[: STAGES[-1]], noisy[STAGES[-1] :]
+    assert decide_again(earlier, now[:-1]).outcome == MORE and decide_again(earlier, now).outcome == INCONCLUSIVE

@@ -1,0 +1,108 @@
+"""Samples of an unchanged kernel count again in the next run."""
+
+from __future__ import annotations
+
+import ast
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from grader import speed
+from grader.gpu.answers import ANCHOR, KERNEL, Measurement, Round
+from grader.inputs import normal
+from grader.learn.earlier_samples import KERNELS, EarlierSamples
+from grader.verdict import FAIL, PASS
+from tests.conftest import ROOT
+
+TEXT = "def add(x):\n    return x + 1\n"
+
+
+def samples_of(text: str, root) -> EarlierSamples:
+    return EarlierSamples(root, "01_masked_add", ast.parse(text))
+
+
+def test_a_comment_makes_no_other_kernel(tmp_path):
+    samples_of(TEXT, tmp_path).keep("its speed", [0.7, 0.71])
+    assert samples_of("# faster?\n\n" + TEXT.replace("1", "1  # now?"), tmp_path).of("its speed") == [0.7, 0.71]
+
+
+@pytest.mark.parametrize("text, measured", [(TEXT.replace("1", "2"), "its speed"), (TEXT, "its speed on another GPU")])
+def test_another_kernel_or_another_gpu_begins_anew(tmp_path, text, measured):
+    samples_of(TEXT, tmp_path).keep("its speed", [0.7])
+    assert samples_of(text, tmp_path).of(measured) == []
+
+
+def test_what_is_kept_replaces_what_was_there_and_nothing_forgets_it(tmp_path):
+    earlier = samples_of(TEXT, tmp_path)
+    for shares in ([0.7], [0.7, 0.8], []):
+        earlier.keep("its speed", shares)
+        assert earlier.of("its speed") == shares
+
+
+def test_the_oldest_kernel_is_forgotten_first(tmp_path):
+    earlier = samples_of(TEXT, tmp_path)
+    for number in range(KERNELS + 1):
+        earlier.keep(f"call {number}", [0.5])
+    assert earlier.of("call 0") == [] and earlier.of("call 1") == [0.5]
+
+
+@pytest.mark.parametrize("content", ["", "[", "[1]", '{"a": 1}', '{"a": ["x"]}', "\xff"])
+def test_a_damaged_file_is_no_samples_and_no_error(tmp_path, content):
+    earlier = samples_of(TEXT, tmp_path)
+    earlier.keep("its speed", [0.7])
+    next(tmp_path.glob(".course/samples/*.json")).write_text(content)
+    assert earlier.of("its speed") == []
+    earlier.keep("its speed", [0.6])
+    assert earlier.of("its speed") == [0.6]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
+def test_a_course_that_cannot_be_written_is_no_error(tmp_path):
+    tmp_path.chmod(0o500)
+    samples_of(TEXT, tmp_path).keep("its speed", [0.7])
+
+
+@pytest.fixture
+def measured(bench, tmp_path, monkeypatch):
+    """measured(share): the verdict of one run at this share of the anchor, and how many samples it drew."""
+    source = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    found = bench(source)
+    found.run.replays = SimpleNamespace(device=SimpleNamespace(is_impossible=lambda **rates: False))
+    found.run.earlier = EarlierSamples(tmp_path, "01_masked_add", found.run.submission.tree)
+    trial = found.judge.trial("test_speed", (normal(4096), normal(4096)), "float32")
+    recording = found.run.recording(found.judge.exercise, trial, ("ptx", "ttgir"))
+
+    def measured(share: float):
+        drawn = []
+
+        def samples(*_):
+            while True:
+                drawn.append(share)
+                yield Measurement([Round({KERNEL: 1.0, ANCHOR: share})] * 7, bytes=1)
+
+        monkeypatch.setattr(speed, "samples_of", samples)
+        return speed.speed_verdict(found.run, found.judge.exercise, trial, recording, "copy", 0.8), len(drawn)
+
+    return measured
+
+
+def test_a_slow_kernel_that_is_run_again_goes_on_where_it_stopped(measured):
+    first, drawn = measured(0.6)
+    assert first.outcome == FAIL and drawn == 2 and "earlier" not in " ".join(first.lines)
+    again, drawn = measured(0.6)
+    assert again.outcome == FAIL and drawn == 3
+    assert "2 earlier samples of this kernel count too: it has not changed." in again.lines
+    assert again.lines.index("2 earlier samples of this kernel count too: it has not changed.") < len(again.lines) - 1
+
+
+def test_one_lucky_run_does_not_make_a_slow_kernel_fast(measured):
+    for _ in range(4):
+        assert measured(0.6)[0].outcome == FAIL
+    assert measured(0.9)[0].outcome == FAIL
+
+
+def test_a_kernel_that_passed_begins_anew(measured):
+    for _ in range(2):
+        verdict, drawn = measured(0.9)
+        assert verdict.outcome == PASS and drawn == 2
