@@ -200,20 +200,34 @@ class Recorder:
         self._refuse(f"{what} is an address, passed as a {type(value).__name__}: pass the tensor")
 
     def _bind_descriptor(self, parameters: list[dict], name: str, descriptor, meta: dict | None) -> None:
-        """A tensor descriptor made by the host becomes a tensor map of 128 bytes, its shape and its strides."""
-        if meta is None or meta.get("is_im2col"):
+        """A tensor descriptor made by the host becomes a tensor map of 128 bytes, its shape and its strides.
+
+        `meta` is None for a GPU without tensor maps. Then it becomes an address, shape and strides, how to fill what
+        lies outside, and shape and strides once more.
+        """
+        if meta is not None and meta.get("is_im2col"):
             self._refuse(f"the argument {name} is a descriptor without a tiled tensor map")
         shape, strides = [int(n) for n in descriptor.shape], [int(n) for n in descriptor.strides]
-        tf32 = getattr(descriptor, "round_f32_to_tf32", False)
-        parameters.append({
-            "name": name, "type": "tensormap", **self._place(descriptor.base, f"the argument {name}"),
-            "data_type": TMA_TF32 if tf32 else TMA_DATA_TYPES[meta["elem_type"]], "element_bytes": meta["elem_size"],
-            "swizzle": meta["swizzle"], "box": list(meta["block_size"]),
-            "shape": shape[:-1] + [shape[-1] * (2 if meta["fp4_padded"] else 1)], "strides": strides,
-            "nan_padding": descriptor.padding == "nan",
-        })  # fmt: skip
-        parameters.extend({"name": f"{name}.shape", "type": "i32", "value": repr(size)} for size in shape)
-        parameters.extend({"name": f"{name}.strides", "type": "i64", "value": repr(stride)} for stride in strides)
+        place, nan_padding = self._place(descriptor.base, f"the argument {name}"), descriptor.padding == "nan"
+        tf32 = getattr(descriptor, "round_f32_to_tf32", None)  # None: this release of Triton knows no such thing
+
+        def add(part: str, kind: str, values: list[int]) -> None:
+            parameters.extend({"name": f"{name}.{part}", "type": kind, "value": repr(value)} for value in values)
+
+        if meta is None:
+            parameters.append({"name": name, "type": "pointer", **place})
+            add("shape", "i64", shape)
+            add("strides", "i64", strides)
+            add("flags", "i1", [int(flag) for flag in (nan_padding, tf32) if flag is not None])
+        else:
+            parameters.append({
+                "name": name, "type": "tensormap", **place, "nan_padding": nan_padding,
+                "data_type": TMA_TF32 if tf32 else TMA_DATA_TYPES[meta["elem_type"]],
+                "element_bytes": meta["elem_size"], "swizzle": meta["swizzle"], "box": list(meta["block_size"]),
+                "shape": shape[:-1] + [shape[-1] * (2 if meta["fp4_padded"] else 1)], "strides": strides,
+            })  # fmt: skip
+        add("shape", "i32", shape)
+        add("strides", "i64", strides)
 
     # ---- autotuning -------------------------------------------------------------------------------------
 

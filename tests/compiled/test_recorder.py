@@ -126,25 +126,38 @@ def test_a_scratch_allocator_is_called(recording):
     assert scratch.name == "global scratch" and plan.buffers[scratch.buffer].bytes == 4 * 256
 
 
+HOST_DESCRIPTORS = """
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    @triton.jit
+    def copy_kernel(x, z, BLOCK: tl.constexpr):
+        at = [tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK]
+        z.store(at, x.load(at))
+
+    def entry(x):
+        z = torch.empty_like(x)
+        maps = [TensorDescriptor.from_tensor(t, [64, 64]) for t in (x, z)]
+        copy_kernel[(2, 2)](*maps, BLOCK=64)
+        return z
+"""
+
+
 def test_a_host_descriptor_becomes_a_tensor_map(recording):
-    source = """
-        from triton.tools.tensor_descriptor import TensorDescriptor
-
-        @triton.jit
-        def copy_kernel(x, z, BLOCK: tl.constexpr):
-            at = [tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK]
-            z.store(at, x.load(at))
-
-        def entry(x):
-            z = torch.empty_like(x)
-            maps = [TensorDescriptor.from_tensor(t, [64, 64]) for t in (x, z)]
-            copy_kernel[(2, 2)](*maps, BLOCK=64)
-            return z
-    """
-    plan = recording(source).plan("entry", x=meta(128, 128, dtype=torch.float16))
+    plan = recording(HOST_DESCRIPTORS).plan("entry", x=meta(128, 128, dtype=torch.float16))
     (launch,) = plan.steps
     first = launch.parameters[0]
     assert first.type == "tensormap" and first.map.shape == [128, 128] and first.map.strides == [128, 1]
+
+
+def test_a_host_descriptor_is_taken_apart_where_there_is_no_copy_engine(recording):
+    """An A100 has none: Triton's code for it takes the address, the sizes and the strides."""
+    plan = recording(HOST_DESCRIPTORS, "sm_80").plan("entry", x=meta(128, 64, dtype=torch.float16))
+    (launch,) = plan.steps
+    x = launch.parameters[: len(launch.parameters) // 2 - 1]
+    assert [one.type for one in x][:5] == ["pointer", "i64", "i64", "i64", "i64"]
+    assert [one.value for one in x][1:6] == ["128", "64", "64", "1", "0"]
+    assert [(one.type, one.value) for one in x[-4:]] == [("i32", "128"), ("i32", "64"), ("i64", "64"), ("i64", "1")]
+    assert [parameter.bytes for parameter in launch.parameters] == plan.kernels[0].cubin.parameters
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100"])

@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from grader.gpu.device import Device, device_here
+from tests.compiled.conftest import Recording
 from tests.conftest import ROOT
 from tests.learn.conftest import Course
 
@@ -115,3 +117,39 @@ def test_a_slow_kernel_that_is_run_again_goes_on_with_its_samples(tmp_path):
     first, again = (course.pytest(f"exercises/{id}", "-k", "fast").out for _ in range(2))
     assert "needed" in first and "earlier sample" not in first, first
     assert "2 earlier samples of this kernel count too: it has not changed." in again, again
+
+
+HOST_DESCRIPTORS = """
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    @triton.jit
+    def double_kernel(x, z, BLOCK: tl.constexpr):
+        at = [tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK]
+        z.store(at, x.load(at) * 2 + 1)
+
+    def double(x):
+        z = torch.empty_like(x)
+        double_kernel[(2, 2)](*[TensorDescriptor.from_tensor(t, [64, 64]) for t in (x, z)], BLOCK=64)
+        return z
+"""
+
+
+def test_host_descriptors_that_are_taken_apart_for_an_a100_give_the_right_result():
+    """Its machine code cannot run here, but the driver makes machine code for this GPU from the same PTX."""
+    from grader.gpu.checking import replayed
+    from grader.gpu.launcher import Functions
+
+    x = torch.randn(100, 72, dtype=torch.float16, device="cuda")
+    recording = Recording(HOST_DESCRIPTORS, "sm_80")
+    plan = recording.plan("double", "ptx", x=torch.empty_like(x, device="meta"))
+    recording.runner.end()
+    (kernel,) = plan.kernels
+    assert ".target sm_80" in kernel.texts["ptx"]
+    kernel.code = kernel.texts["ptx"].encode() + b"\0"
+
+    def fill(buffers) -> None:
+        buffers.data(0).copy_(x.view(torch.uint8).flatten())
+
+    buffers, found = replayed(plan, Functions(plan), 0, fill, recording.specs, "z")
+    assert not (found.overruns or found.changed or found.differing)
+    assert torch.equal(buffers.view(plan.result), x * 2 + 1)
