@@ -32,14 +32,6 @@ def test_one_step_past_a_full_block_of_k(check):
     check(normal(67, 33), normal(33, 71), **SMALL)
 
 
-def test_one_element(check):
-    check(normal(1, 1), normal(1, 1))
-
-
-def test_full_size_tiles(check):
-    check(normal(201, 137), normal(137, 300))
-
-
 def test_small_integers_are_summed_exactly(check):
     check(integers(67, 75), integers(75, 71), bound="exact", **SMALL)
 
@@ -62,6 +54,14 @@ def test_both_inputs_are_transposed_views(check):
 
 def test_rows_of_both_inputs_are_padded(check):
     check(normal(67, 75).padded(), normal(75, 71).padded(), **SMALL)
+
+
+def test_one_element(check):
+    check(normal(1, 1), normal(1, 1))
+
+
+def test_full_size_tiles(check):
+    check(normal(201, 137), normal(137, 300))
 
 
 def test_a_and_b_are_read_once_per_tile(traffic):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.asked import asked
+from grader.asked import Asked, asked
 from grader.child_process import ChildEnded, own_children
 from grader.exercise import Folder, load_test_file
 from grader.inputs import normal
@@ -73,7 +73,7 @@ def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
     assert (ended.value.how, ended.value.detail) == ("exit", "3")
 
 
-@pytest.mark.parametrize(("threads", "ahead"), [(1, 1), (4, 2), (64, 3)])
+@pytest.mark.parametrize(("threads", "ahead"), [(1, 1), (4, 2), (64, 6)])
 def test_as_many_work_ahead_as_torch_leaves_cores_for(judge, monkeypatch, threads, ahead):
     """A judge among many has one thread."""
     judge = judge()
@@ -96,3 +96,18 @@ def test_a_run_ends_at_once_though_a_call_that_was_begun_does_not(judge, seconds
 
 def is_nursery(pid: int) -> bool:
     return b"grader.child.nursery" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def test_kernels_with_blocks_of_their_own_sizes_take_turns_with_small_ones(judge, monkeypatch):
+    """They take longest, and are asked for last: begun last, they would be waited for."""
+    judge, order = judge(), []
+    judge.run.replays = object()
+    monkeypatch.setattr(judge.run, "record_ahead", lambda _, trials: order.extend(trial for trial, _ in trials))
+    sizes = [*range(5), *range(10, 12)]
+    judge.compile_ahead(
+        [Asked("test", "check", (normal(n), normal(n)), {"BLOCK_N": 64} if n < 10 else {}) for n in sizes]
+    )
+    first_dtype = [trial.data[0].shape[0] for trial in order if trial.dtype == order[0].dtype]
+    assert sorted(first_dtype) == sizes
+    assert [bool(trial.constants) for trial in order][:4] == [True, False, True, False]
+    judge.run.replays = None
