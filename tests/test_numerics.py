@@ -55,8 +55,19 @@ def test_nan_and_infinity_must_stand_where_they_belong(bound, yours, expected):
 
 def test_minus_zero_differs_in_bits_only():
     ref, out = torch.tensor([-0.0], dtype=torch.float64), torch.tensor([0.0])
-    assert compare(out, ref, "exact", []).right
-    assert not compare(out, ref, "bits", []).right
+    assert compare(out, ref, "exact", []).right and is_right(out, ref, "exact", [])
+    assert not compare(out, ref, "bits", []).right and not is_right(out, ref, "bits", [])
+    assert not is_right(out, ref.float(), "bits", []) and is_right(-out, ref.float(), "bits", [])
+
+
+@pytest.mark.parametrize("bound", ["exact", "bits"])
+@pytest.mark.parametrize("change", [0.0, 1e-9, 1.0, torch.nan])
+def test_the_quick_answer_about_a_copy_is_that_of_the_comparison(bound, change):
+    x = SOFTMAX_IN.float()
+    out = x.t().clone()
+    out[5, 2] += change
+    right = compare(out, x.t().double(), bound, [x.double()]).right
+    assert right == (change < 1e-6) == is_right(out, x.t().double(), bound, []) == is_right(out, x.t(), bound, [])
 
 
 def test_a_result_past_the_largest_fp16_number_is_infinite():
