@@ -70,10 +70,10 @@ def test_a_and_b_are_read_once_per_tile(traffic):
 
 
 def test_neighbouring_programs_share_what_they_read(traffic):
-    # 16 x 8 tiles of c, 16 programs at a time. In groups they span 4 rows and 4 columns of tiles: a is read twice, b 4
-    # times. Row by row they span 2 rows and 8 columns, and b is read 8 times; column by column a is.
+    # 12 x 12 tiles of c, 16 programs at a time. In groups they span 4 rows and 4 columns of tiles: a and b are each
+    # read 3 times. Row by row they read all of b in each of 9 turns.
     blocks = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, GROUP_M=4)
-    traffic(normal(256, 16), normal(16, 128), reads={"a": 6, "b": 6}, writes=1, at_once=16, **blocks)
+    traffic(normal(192, 16), normal(16, 192), reads={"a": 6, "b": 6}, writes=1, at_once=16, **blocks)
 
 
 def test_products_run_on_tensor_cores_while_loads_run_ahead(compiled):

@@ -1,6 +1,6 @@
 """Wrong: tiles are visited column by column: right values, but neighbours share only b.
 
-Rejected with: a is read 8 times when 16 neighbouring programs share what they read; 6 times are enough.
+Rejected with: a is read 9 times when 16 neighbouring programs share what they read; 6 times are enough.
 """
 
 import torch

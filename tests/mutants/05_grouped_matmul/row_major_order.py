@@ -1,6 +1,6 @@
 """Wrong: tiles are visited row by row: right values, but neighbours share only a.
 
-Rejected with: b is read 8 times when 16 neighbouring programs share what they read; 6 times are enough.
+Rejected with: b is read 9 times when 16 neighbouring programs share what they read; 6 times are enough.
 """
 
 import torch
