@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 
@@ -22,13 +23,18 @@ SHARE_FOR_SCRATCH = 1 / 16  # what a kernel may want beside its arguments and it
 def bytes_needed(recording: Recording) -> int:
     """At the peak: two sets of buffers and the copies of the arguments, then what the comparison takes."""
     plan = recording.plan
-    buffers = sum(buffer.bytes for buffer in plan.buffers)
+    return _needed_with(sum(buffer.bytes for buffer in plan.buffers), recording, plan.result.shape)
+
+
+def _needed_with(buffers: int, recording: Recording, shape: Sequence[int]) -> int:
+    """With so many bytes of buffers, and a result of this shape."""
     arguments = sum(8 * spec.size // DTYPE_BYTES[spec.dtype] for spec in recording.arguments)
-    return 4 * buffers + arguments + BYTES_PER_ELEMENT * math.prod(plan.result.shape)
+    return 4 * buffers + arguments + BYTES_PER_ELEMENT * math.prod(shape)
 
 
 def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: int) -> Verdict | None:
-    """Of a call that found too little memory: what its submission did to bring that about; None if it did nothing.
+    """Of a call that found too little memory: what its submission did to bring that about; None if it did nothing, or
+    if any other would have found too little as well.
 
     The reference is asked for its shape on torch's device without memory, which takes seconds at first.
     """
@@ -38,7 +44,10 @@ def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: 
         return on_gpu.another_result(exercise.entry)
     arguments = sum(buffer.bytes for buffer in buffers if buffer.argument)
     own = math.prod(expected) * DTYPE_BYTES[result.dtype]
-    excess = sum(buffer.bytes for buffer in buffers) - arguments - (0 if exercise.fills_argument else own)
+    least = arguments + (0 if exercise.fills_argument else own)
+    if _needed_with(least, recording, expected) > SHARE_OF_MEMORY * memory_bytes:
+        return None
+    excess = sum(buffer.bytes for buffer in buffers) - least
     if excess > max(arguments + own, SHARE_FOR_SCRATCH * memory_bytes):
         return on_gpu.too_much_memory(exercise.entry, excess)
     return None

@@ -14,7 +14,9 @@ from grader.run import Run
 from tests.conftest import ROOT
 
 FOLDER = Folder(ROOT / "exercises" / "01_masked_add")
-N, GPU_BYTES = 1 << 27, 16 << 30  # 0.5 GB each
+N = 1 << 27  # 0.5 GB each: 18 GB with all that a comparison takes
+SMALL_GPU, LARGE_GPU = 16 << 30, 80 << 30
+SCRATCH = "    scratch = torch.empty(1 << 34, device=x.device)\n"
 FIRST, LAST = "    z = torch.empty_like(x)\n", "    return z\n"
 
 
@@ -23,14 +25,14 @@ def judged(tmp_path: Path):
     """judged(text): (who is to blame, bytes needed) for a large call of 01's entry with this text."""
     runs: list[Run] = []
 
-    def judged(text: str) -> tuple[str, int]:
+    def judged(text: str, memory: int = LARGE_GPU) -> tuple[str, int]:
         (tmp_path / "masked_add.py").write_text(text)
         exercise = load_test_file(FOLDER).exercise
         runs.append(Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
         trial = Judge(exercise, runs[-1]).trial("test", (normal(N), normal(N)), "float32")
         recording = runs[-1].recording(exercise, trial)
         assert recording.plan.error is None and not recording.plan.refusals
-        verdict = blame(exercise, trial, recording, GPU_BYTES)
+        verdict = blame(exercise, trial, recording, memory)
         return " ".join(verdict.lines) if verdict else "", bytes_needed(recording)
 
     yield judged
@@ -45,8 +47,9 @@ def solution() -> str:
     return text
 
 
-def test_a_call_that_is_large_by_nature_is_nobodys_fault(judged, solution):
-    assert judged(solution)[0] == ""
+@pytest.mark.parametrize("memory", [SMALL_GPU, LARGE_GPU])
+def test_a_call_that_is_large_by_nature_is_nobodys_fault(judged, solution, memory):
+    assert judged(solution, memory)[0] == ""
 
 
 def test_a_result_of_another_size_than_it_should_have_is_no_reason_to_skip(judged, solution):
@@ -55,9 +58,13 @@ def test_a_result_of_another_size_than_it_should_have_is_no_reason_to_skip(judge
 
 
 def test_memory_that_the_task_does_not_need_is_no_reason_to_skip(judged, solution):
-    scratch = "    scratch = torch.empty(1 << 34, device=x.device)\n"
-    blamed, _ = judged(solution.replace(FIRST, FIRST + scratch))
+    blamed, _ = judged(solution.replace(FIRST, FIRST + SCRATCH))
     assert "masked_add allocates 68.7 GB beside its arguments and its result" in blamed
+
+
+def test_memory_that_the_task_does_not_need_is_nothing_to_blame_where_the_task_itself_is_too_large(judged, solution):
+    """A right kernel that adds in parts was refused on a GPU that is too small for the solution as well."""
+    assert judged(solution.replace(FIRST, FIRST + SCRATCH), SMALL_GPU)[0] == ""
 
 
 def test_a_little_scratch_is_anyones_right(judged, solution):
