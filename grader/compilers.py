@@ -21,7 +21,11 @@ from grader.protocol import Failure, GpuModel, RecordRequest
 from grader.runner import Runner
 
 COMPILE_LIMIT = 60.0  # seconds for the kernels of one call
-MOST_AHEAD = 6  # children that work ahead; half of torch's threads at most, a judge among many has one
+MOST_AHEAD = 6  # children that work ahead; half of torch's threads at most: a judge among many has one
+
+
+def children_ahead() -> int:
+    return min(MOST_AHEAD, max(1, torch.get_num_threads() // 2))
 
 
 class Compilers:
@@ -46,7 +50,7 @@ class Compilers:
             if _key(request) not in self._futures:
                 self._futures[_key(request)] = future = Future()
                 self._waiting.put((request, future))
-        for _ in range(min(MOST_AHEAD, max(1, torch.get_num_threads() // 2))):
+        for _ in range(children_ahead()):
             self._ahead.append(self._new_runner())
             self._threads.append(threading.Thread(target=self._work, args=[self._ahead[-1]], daemon=True))
             self._threads[-1].start()

@@ -14,6 +14,7 @@ from grader import replayed
 from grader.allowed import Refused, first_refused
 from grader.asked import Asked
 from grader.child_process import ChildEnded
+from grader.compilers import children_ahead
 from grader.exercise import Exercise
 from grader.explain import cost, failures, same_launches
 from grader.explain.compiled import Expectations, compiled_verdict
@@ -60,10 +61,7 @@ class Judge:
             dtypes = use.options.get("dtypes") or self.exercise.dtypes[: 1 if in_one_dtype else None]
             for trial in self._trials(use.test, use.data, None, dtypes, use.constants):
                 trials.append((trial, FACTS if use.fixture in ("compiled", "throughput") else ()))
-        # Kernels with the file's own block sizes take longest: they take turns with what is asked for first.
-        small, own = ([one for one in trials if bool(one[0].constants) is small] for small in (True, False))
-        in_turns = (one for pair in itertools.zip_longest(small, own) for one in pair if one is not None)
-        self.run.record_ahead(self.exercise, list(in_turns))
+        self.run.record_ahead(self.exercise, _in_turns(trials) if children_ahead() > 1 else trials)
 
     def check(
         self,
@@ -284,6 +282,17 @@ class Judge:
             found = "a number, or another name, stands where one of them should"
             verdict.lines.insert(0, f"Right with your own block sizes, wrong with {changed}: {found}.")
             verdict.kind = "cause"
+
+
+def _in_turns(trials: list[tuple[Trial, tuple[str, ...]]]) -> list[tuple[Trial, tuple[str, ...]]]:
+    """Kernels with the file's own block sizes take the compiler longest: they take turns with those that get others.
+
+    The first stays the first: it is asked for at once.
+    """
+    own = [one for one in trials if not one[0].constants]
+    others = [one for one in trials if one[0].constants]
+    first, second = (own, others) if trials[:1] == own[:1] else (others, own)
+    return [one for pair in itertools.zip_longest(first, second) for one in pair if one is not None]
 
 
 def _is_no_pass(verdict: Verdict) -> bool:

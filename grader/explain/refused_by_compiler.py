@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 from grader.exercise import Exercise
@@ -18,6 +19,8 @@ STATEMENTS = {
     "Try": "try; nothing raises on a GPU",
     "Yield": "yield; a kernel stores its results",
 }
+NO_GLOBALS = "a kernel sees no globals, and {1} is one: pass it as an argument, as {1}: tl.constexpr."
+NO_PYTHON_FUNCTION = "the kernel calls {1}, a Python function: give it @triton.jit."
 # What the compiler says, and what it means. {1} is the first group of the pattern.
 PLAIN_WORDS = (
     (r"unsupported AST node type: (\w+)",
@@ -27,9 +30,9 @@ PLAIN_WORDS = (
     (r"Loop-carried variable (\w+) has initial type (.*?) but is re-assigned to (.*?) in loop",
      "{1} begins the loop as {2} and leaves it as {3}: a variable keeps its type and shape through a loop."),
     (r"Cannot access global variable (\w+)",
-     "a kernel sees no globals, and {1} is one: pass it as an argument, as {1}: tl.constexpr."),
+     NO_GLOBALS),
     (r"Unsupported function referenced: <function (\w+)",
-     "the kernel calls {1}, a Python function: give it @triton.jit."),
+     NO_PYTHON_FUNCTION),
     (r"Keyword argument (\w+) was specified but unrecognised",
      "the launch passes {1}, which is no parameter of the kernel and no option of Triton's."),
     (r"(\w+) is not defined",
@@ -61,7 +64,7 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
     if failure.kind == "resources":
         return _does_not_fit(failure, submission, exercise, model)
     where = f" line {failure.line}" if failure.line else f" {exercise.entry}"
-    meaning = _meaning(failure)
+    meaning = _meaning(failure, submission)
     if failure.kind == "not-recordable":
         sentence = f"On a GPU{where.replace(' line', ', line')} fails: {meaning}"
     else:
@@ -72,16 +75,22 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
     return failed("does-not-compile", sentence, hint, place, kind="cause", line=failure.line)
 
 
-def _meaning(failure: Failure) -> str:
+def _meaning(failure: Failure, submission: Submission) -> str:
     message = failure.message
     if wrapped := WRAPPED.match(message):
         message = wrapped[2]
     for pattern, words in PLAIN_WORDS:
         if found := re.search(pattern, message):
+            if words == NO_GLOBALS and _is_function(found[1], submission):  # Triton 3.6, when asked a second time
+                words = NO_PYTHON_FUNCTION
             named = STATEMENTS.get(found[1] if found.groups() else "", f"`{(found.groups() or ('this',))[0].lower()}`")
             return words.replace("{statement}", named).format("", *found.groups())
     text = MEMORY_ADDRESS.sub("", " ".join(message.split())).rstrip(".") or failure.type
     return f"{text}."
+
+
+def _is_function(name: str, submission: Submission) -> bool:
+    return any(isinstance(node, ast.FunctionDef) and node.name == name for node in submission.tree.body)
 
 
 def _does_not_fit(failure: Failure, submission: Submission, exercise: Exercise, model: GpuModel) -> Verdict:

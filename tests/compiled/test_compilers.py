@@ -98,16 +98,32 @@ def is_nursery(pid: int) -> bool:
     return b"grader.child.nursery" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-def test_kernels_with_blocks_of_their_own_sizes_take_turns_with_small_ones(judge, monkeypatch):
-    """They take longest, and are asked for last: begun last, they would be waited for."""
+def test_a_python_function_in_a_kernel_is_told_as_one_however_often_it_is_compiled(bench):
+    """Triton 3.6 says so only the first time; then that the kernel sees no globals."""
+    judge = bench((ROOT / "tests/mutants/01_masked_add/python_function_in_kernel.py").read_text()).judge
+    for trial in of_size(judge, 100, 200, 300):
+        _, refused = judge._recording(trial)
+        assert "the kernel calls add, a Python function: give it @triton.jit" in refused.lines[0]
+
+
+@pytest.mark.parametrize(
+    ("threads", "small", "expected"),
+    [
+        (64, {1, 2, 3, 4}, [1, 50, 2, 60, 3, 4]),
+        (64, {50, 60}, [1, 50, 2, 60, 3, 4]),
+        (1, {1, 2, 3, 4}, [1, 2, 3, 4, 50, 60]),
+    ],
+)
+def test_kernels_with_the_files_own_block_sizes_take_turns_with_others(judge, monkeypatch, threads, small, expected):
+    """They take longest: begun last, they would be waited for. A child that is alone takes them as they are asked."""
     judge, order = judge(), []
     judge.run.replays = object()
     monkeypatch.setattr(judge.run, "record_ahead", lambda _, trials: order.extend(trial for trial, _ in trials))
-    sizes = [*range(5), *range(10, 12)]
-    judge.compile_ahead(
-        [Asked("test", "check", (normal(n), normal(n)), {"BLOCK_N": 64} if n < 10 else {}) for n in sizes]
-    )
-    first_dtype = [trial.data[0].shape[0] for trial in order if trial.dtype == order[0].dtype]
-    assert sorted(first_dtype) == sizes
-    assert [bool(trial.constants) for trial in order][:4] == [True, False, True, False]
+    monkeypatch.setattr("torch.get_num_threads", lambda: threads)
+    sizes = [1, 2, 3, 4, 50, 60]
+    judge.compile_ahead([
+        Asked("test", "check", (normal(n), normal(n)), {"BLOCK_N": 64, "dtypes": ("float32",)} if n in small else
+              {"dtypes": ("float32",)}) for n in sizes
+    ])  # fmt: skip
     judge.run.replays = None
+    assert [trial.data[0].shape[0] for trial in order] == expected

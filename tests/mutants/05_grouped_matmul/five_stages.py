@@ -1,6 +1,6 @@
 """Wrong: more stages than shared memory holds.
 
-Rejected with: A block needs ... bytes of shared memory; NVIDIA H200 has 232448
+Rejected with: A block needs ... bytes of shared memory; ... has 232448
 """
 
 import torch
