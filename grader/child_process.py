@@ -18,7 +18,7 @@ from grader.nursery import START_LIMIT, MachineFault, shared_nurseries, shared_n
 from grader.protocol import GpuModel
 
 MOST_TEXT = 4000  # characters kept of what the learner's file prints
-BUSY_MACHINE, MOST_BUSY = 6, 60.0  # times its limit that a call may take where others want the cores; seconds more
+BUSY_MACHINE, MOST_BUSY = 4, 60.0  # times its limit that a call may take where others want the cores; seconds more
 
 
 @dataclass

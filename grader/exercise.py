@@ -34,7 +34,7 @@ class Exercise:
     entry: the host function that is graded. reference: its meaning in torch, called with float64 tensors.
     returns: the result's name; where an argument has that name, the entry fills and returns this very argument.
     bound: how much rounding a right kernel may show, a key of `grader.bounds`.
-    time_limit: seconds for one call in the interpreter. example: what `course programs` shows.
+    time_limit: seconds of a core for one call in the interpreter. example: what `course programs` shows.
     """
 
     entry: str

@@ -11,6 +11,8 @@ pickled, so reading a frame runs no code. What a child sends is untrusted: the p
                        ran    {error, refusals, outputs, findings, launches, traffic, ...}
                        recorded {error, refusals, buffers, kernels, steps, result}
 
+Each request also says how many `seconds` of a core it may take.
+
 A child either runs or records: Triton decides at its import whether it interprets or compiles.
 
 Both sides import this module and nothing else of each other's.

@@ -174,6 +174,15 @@ def test_the_limit_counts_what_the_call_computes_not_what_others_do(bench):
     assert judged.run.interpreter._child is child
 
 
+def test_what_follows_a_call_is_not_charged_to_it(bench):
+    """Reading the next request is work too: one with 200 MB takes longer than what may be left of a call's limit."""
+    judged = bench(RIGHT)
+    judged.check(normal(5), normal(5))
+    limits = Path("/proc", str(judged.run.interpreter._child._pid), "limits").read_text()
+    soft, hard = next(line for line in limits.splitlines() if "cpu time" in line).split()[3:5]
+    assert soft == hard != "unlimited"
+
+
 def test_a_call_that_waits_for_ever_ends_too(bench):
     """It computes nothing, so the limit on that alone would not end it."""
     judged = bench(RIGHT)

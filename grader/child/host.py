@@ -120,6 +120,7 @@ def serve(host: Host, request_fd: int, reply_fd: int) -> None:
         while (request := pipe.receive()) is not None:
             _limit_cpu(request[0]["seconds"])
             pipe.send(*host.handle(*request))
+            _limit_cpu(MOST_CPU_SECONDS)  # what comes next is no longer this request's
     except OSError:  # the parent is gone, or the learner's file closed the pipe
         leave(1)
     leave(0)

@@ -29,7 +29,7 @@ from grader.gpu.replays import use_pool
 from grader.gpu.shared_pool import PoolElsewhere
 from grader.one_thread import ONE_THREAD
 
-MOST_SECONDS = 600  # for one text: the judge's own limits are far below
+MOST_SECONDS = 600  # for one text: one whose every call waits in place of computing takes half of them
 MOST_TEXTS = 200  # then a fresh process, so that nothing can pile up
 MOST_IDLE = 900  # seconds, if whoever asked was killed on another machine
 PATIENCE = 300  # seconds for the course's folder to come back
