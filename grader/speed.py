@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator
 
 from grader.exercise import Exercise
@@ -88,9 +89,9 @@ def _speed_of(samples: list[Measurement], decision: Decision, recording: Recordi
     median = sorted(samples, key=lambda sample: sample.share)[len(samples) // 2]
     torch = samples[0].seconds(TORCH)
     return Speed(
-        anchor, gate, gate * math.exp(-decision.distance), work / median.seconds(KERNEL), work / median.seconds(ANCHOR),
-        0.0 if math.isnan(torch) else work / torch, len(samples), decision.spread,
-        decision.samples - len(samples),
+        anchor, gate, statistics.median(sample.share for sample in samples), work / median.seconds(KERNEL),
+        work / median.seconds(ANCHOR), 0.0 if math.isnan(torch) else work / torch, len(samples), decision.spread,
+        decision.samples - len(samples), gate * math.exp(-decision.distance),
     )  # fmt: skip
 
 

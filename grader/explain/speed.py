@@ -22,13 +22,14 @@ class Speed:
 
     anchor: str
     gate: float
-    share: float  # of the anchor's speed
+    share: float  # of the anchor's speed, in this run
     rate: float
     ceiling: float  # the anchor's own rate
     torch: float = 0.0
     samples: int = 0
     spread: float = 0.0  # between processes, as a logarithm
     earlier: int = 0  # samples of earlier runs that count too
+    share_of_all: float = 0.0  # with these
 
     @property
     def text(self) -> str:
@@ -50,7 +51,9 @@ class Speed:
         """A sentence, if this very kernel was measured before."""
         if not self.earlier:
             return []
-        return [f"{count_text(self.earlier, 'earlier sample')} of this kernel count too: it has not changed."]
+        share = f"{self.share_of_all:.0%}".replace("%", " %")
+        counted = f"{count_text(self.earlier, 'earlier sample')} of this kernel count too, as it has not changed"
+        return [f"{counted}: {share} in the middle of all."]
 
     @property
     def compared(self) -> list[tuple[str, float]]:
@@ -61,7 +64,7 @@ class Speed:
     @property
     def figures(self) -> dict[str, float]:
         unit = "bytes_per_second" if self.anchor == COPY else "flops"
-        shares = {"share": round(self.share, 4), "gate": self.gate, "samples": self.samples}
+        shares = {"share": round(self.share, 4), "gate": self.gate, "samples": self.samples, "earlier": self.earlier}
         rates = {unit: round(self.rate), f"ceiling_{unit}": round(self.ceiling), f"torch_{unit}": round(self.torch)}
         return {**shares, **rates}
 
@@ -78,7 +81,8 @@ class Speed:
 def fast_enough(speed: Speed) -> Verdict:
     torch = f"; torch {speed.rate_text(speed.torch)}" if speed.torch and speed.anchor == COPY else ""
     grace = ", within the measuring grace" if speed.share < speed.gate else ""
-    return Verdict(PASS, note=f"{speed.text}; {speed.needed}{grace}{torch}", figures=speed.figures)
+    earlier = "".join(f"; {sentence.removesuffix('.')}" for sentence in speed.with_earlier)
+    return Verdict(PASS, note=f"{speed.text}; {speed.needed}{grace}{torch}{earlier}", figures=speed.figures)
 
 
 def inconclusive(why: str, figures: dict[str, float] | None = None) -> Verdict:

@@ -9,7 +9,8 @@ them, and where samples spread too much, it may say either, or that it cannot te
 A kernel that did not pass and is run again, unchanged, goes on with the samples that it has: a rule that could be
 started anew would be asked until it errs.
 
-The promise rests on samples being independent; the error rates are those that `benchmarks/speed_rule.py` prints.
+The promise rests on samples being independent; the error rates are those that `benchmarks/speed_rule.py` prints, of a
+run and of 20 runs of one kernel.
 """
 
 from __future__ import annotations
@@ -70,11 +71,18 @@ def decide(samples: list[float]) -> Decision:
 
 def decide_again(earlier: list[float], samples: list[float]) -> Decision:
     """What the samples of this run say together with those of earlier ones: the latest of all, as many as are drawn
-    for one decision. What was too noisy then may be told now, so as many as that are drawn anew before it is not.
+    for one decision.
+
+    Two that are clearly slow decide at once, as ever. Where it was too noisy then, or slow then and is not now, so many
+    are drawn anew, if need be, that those of today decide alone.
     """
-    said = decide([*earlier, *samples][-STAGES[-1] :])
-    undecided = said.outcome == INCONCLUSIVE and len(samples) < STAGES[-1]
-    return replace(said, outcome=MORE) if undecided else said
+    said, today = decide([*earlier, *samples][-STAGES[-1] :]), decide(samples)
+    if today.outcome == SLOW:
+        return today
+    disputed = said.outcome == SLOW and today.distance < GRACE / 2
+    if (disputed or said.outcome == INCONCLUSIVE) and len(samples) < STAGES[-1]:
+        return replace(said, outcome=MORE)
+    return said
 
 
 def _spread(samples: list[float], median: float) -> float:

@@ -92,15 +92,21 @@ def tries(x: float, sigma: float, kernels: int, most: int) -> int:
 
 
 def test_running_it_again_is_no_new_draw():
-    """Begun anew, 13 of 100 of these pass within 20 tries; of those that go on, half as many."""
+    """What `benchmarks/speed_rule.py` prints: begun anew, 14 of 100 of the noisy ones pass within 20 runs."""
     assert tries(GRACE, 0.0089, kernels=100, most=20) == 0
-    assert tries(GRACE, 0.03, kernels=100, most=20) <= 8
+    assert tries(GRACE, 0.03, kernels=100, most=20) <= 11
 
 
-def test_a_kernel_that_failed_clearly_needs_three_samples_more():
+def test_a_kernel_that_failed_clearly_fails_again_after_two_samples():
     slow = [0.2, 0.2]
     assert decide(slow).outcome == SLOW
-    assert [decide_again(slow, [0.2] * count).outcome for count in (1, 2, 3)] == [MORE, MORE, SLOW]
+    assert [decide_again(slow, [0.2] * count).outcome for count in (1, 2)] == [MORE, SLOW]
+
+
+def test_a_kernel_that_was_slow_beside_others_and_is_not_now_passes():
+    disturbed, quiet = [0.3] * STAGES[-1], [-0.1] * STAGES[-1]
+    outcomes = [decide_again(disturbed, quiet[:count]).outcome for count in range(1, STAGES[-1] + 1)]
+    assert SLOW not in outcomes and outcomes.index(FAST) < 10
 
 
 def test_a_gpu_that_is_quiet_by_now_is_believed():
