@@ -8,13 +8,12 @@ result yet is submitted to the one that comes in its place.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
 import math
 import os
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from queue import Empty, SimpleQueue
@@ -102,7 +101,7 @@ class _Run:
         self._wants_gpu, self._health = _has_gpu(client), Health()
         self.view.dashboard = _dashboard(client)
         with _judges(client, Judges(self._name, self.level, pins)):
-            for work in in_order(self.left.values(), self._wants_gpu):
+            for work in sorted(self.left.values(), key=_number, reverse=True):
                 self._submit(work)
             while self._running or self._later:
                 while self._later and self._later[0][0] <= time.monotonic():
@@ -157,17 +156,9 @@ def _result_of(future: Future, text: Text) -> dict:
     return faulty(text.exercise.id, f"its worker failed: {type(error).__name__}: {str(error)[:200]}")
 
 
-def in_order(works: Iterable[Work], on_gpus: bool) -> list[Work]:
-    """Texts of later exercises take longer: they come first, so that at the end nobody waits for one.
-
-    On GPUs the exercises take turns. Later ones keep the cores busy and earlier ones the GPU, which would have nothing
-    to do at first, and all that is left in the end.
-    """
-    longest_first = sorted(works, key=lambda work: work.text.exercise.id, reverse=True)
-    if not on_gpus:
-        return longest_first
-    groups = (list(group) for _, group in itertools.groupby(longest_first, key=lambda work: work.text.exercise.id))
-    return [work for turn in itertools.zip_longest(*groups) for work in turn if work is not None]
+def _number(work: Work) -> str:
+    """Of its exercise. Later ones take longer: they come first, so that at the end nobody waits for one."""
+    return work.text.exercise.id
 
 
 def _open_tests(result: dict) -> float:

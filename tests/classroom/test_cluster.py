@@ -187,13 +187,6 @@ def test_the_longest_exercises_come_first(results, judged_by):
     assert asked == ["05_grouped_matmul", "03_softmax", "01_masked_add"]
 
 
-def test_on_gpus_the_exercises_take_turns():
-    numbers = ("01_masked_add", "03_softmax", "05_grouped_matmul")
-    texts = [text(f"x = {n}", Folder(ROOT / "exercises" / name)) for name in numbers for n in range(3)]
-    order = engine.in_order([engine.Work(one, {}) for one in [*texts, texts[0]]], on_gpus=True)
-    assert [work.text.exercise.id[:2] for work in order] == ["05", "03", "01"] * 3 + ["01"]
-
-
 def test_a_noisy_gpu_is_asked_again_and_the_points_stay_open(results, judged_by, monkeypatch):
     speed = {"name": "test_speed", "item": "speed", "hidden": False, "outcome": "skipped", "id": "inconclusive",
              "points": 1, "message": "runs differ by 6 %"}  # fmt: skip
