@@ -42,7 +42,7 @@ def speed_verdict(
                 continue
             samples.append(sample)
             shares = [one.share for one in samples]
-            decision = decide_again(*([distance_of(share, gate) for share in part] for part in (earlier, shares)))
+            decision = _decision(earlier, shares, gate)
             if decision.outcome != MORE:
                 break
     except ReplayEnded as ended:
@@ -76,6 +76,10 @@ def samples_of(run: Run, trial: Trial, recording: Recording, anchor: str) -> Ite
         sample = Measurement.from_json(reply)
         config, number = sample.config, number + 1
         yield sample
+
+
+def _decision(earlier: list[float], shares: list[float], gate: float) -> Decision:
+    return decide_again(*([distance_of(share, gate) for share in part] for part in (earlier, shares)))
 
 
 def _what_is_measured(run: Run, trial: Trial, anchor: str, gate: float) -> str:
