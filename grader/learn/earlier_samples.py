@@ -10,6 +10,7 @@ import ast
 import contextlib
 import hashlib
 import json
+import math
 from pathlib import Path
 
 from grader.files import write_whole
@@ -44,8 +45,8 @@ class EarlierSamples:
     def _read(self) -> dict[str, list[float]]:
         try:
             found = json.loads((self._root / STATE_FOLDER / self._name).read_text(encoding="utf-8"))
-            return {key: [float(share) for share in shares if share > 0] for key, shares in found.items()}
-        except (OSError, ValueError, TypeError, AttributeError):
+            return {key: [float(share) for share in shares if 0 < share < math.inf] for key, shares in found.items()}
+        except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             return {}
 
     def _key(self, measured: str) -> str:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import itertools
-import os
 from types import SimpleNamespace
 
 import pytest
 
 from grader import speed
+from grader.exercise import Folder
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement, Round
+from grader.gpu.models import DEFAULT_MODEL
 from grader.inputs import normal
 from grader.learn.earlier_samples import KERNELS, EarlierSamples
+from grader.machine import Machine
+from grader.session import Session
 from grader.verdict import FAIL, PASS
 from tests.conftest import ROOT
 
@@ -48,7 +51,10 @@ def test_the_oldest_kernel_is_forgotten_first(tmp_path):
     assert earlier.of("call 0") == [] and earlier.of("call 1") == [0.5]
 
 
-@pytest.mark.parametrize("content", ["", "[", "[1]", '{"a": 1}', '{"a": ["x"]}', "\xff"])
+DAMAGED = ["", "[", "[1]", '{"a": 1}', '{"a": ["x"]}', "\xff", f'{{"a": [1{"0" * 400}]}}', "[" * 100_000]
+
+
+@pytest.mark.parametrize("content", DAMAGED, ids=range(len(DAMAGED)))
 def test_a_damaged_file_is_no_samples_and_no_error(tmp_path, content):
     earlier = samples_of(TEXT, tmp_path)
     earlier.keep("its speed", [0.7])
@@ -58,10 +64,24 @@ def test_a_damaged_file_is_no_samples_and_no_error(tmp_path, content):
     assert earlier.of("its speed") == [0.6]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
+def test_what_is_no_share_is_left_out(tmp_path):
+    earlier = samples_of(TEXT, tmp_path)
+    earlier.keep("its speed", [0.7, float("inf"), float("nan"), 0.0, -1.0, 0.8])
+    assert earlier.of("its speed") == [0.7, 0.8]
+
+
 def test_a_course_that_cannot_be_written_is_no_error(tmp_path):
-    tmp_path.chmod(0o500)
+    (tmp_path / ".course").write_text("a file where the folder should be")
     samples_of(TEXT, tmp_path).keep("its speed", [0.7])
+    assert samples_of(TEXT, tmp_path).of("its speed") == []
+
+
+@pytest.mark.parametrize("submission, kept", [(None, True), ("solutions", False)])
+def test_samples_of_the_learners_own_file_alone_are_kept(submission, kept):
+    option = SimpleNamespace(device="cpu", submission=submission, seed=1, hidden=None)
+    folder = Folder(ROOT / "exercises" / "01_masked_add")
+    session = Session(SimpleNamespace(option=option), [folder], Machine("--device cpu", DEFAULT_MODEL, False))
+    assert (session.gradings[folder.id].run.earlier is not None) == kept
 
 
 @pytest.fixture
