@@ -156,6 +156,16 @@ def test_a_judge_takes_no_other_plugins_of_pytest_and_none_of_their_options(monk
         judge.end()
 
 
+def test_a_judge_has_one_thread(monkeypatch):
+    """torch asks for as many; with more, each of a dozen judges would have several children that compile ahead."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "8")
+    judge = WarmJudge(LIMITS)
+    try:
+        assert b"OMP_NUM_THREADS=1\0" in Path("/proc", str(judge._process.pid), "environ").read_bytes()
+    finally:
+        judge.end()
+
+
 def test_faults_are_tried_again_and_stay_faults(results, judged_by):
     attempts = []
 

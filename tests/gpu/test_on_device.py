@@ -115,7 +115,7 @@ def test_a_slow_kernel_that_is_run_again_goes_on_with_its_samples(tmp_path):
     course = Course(tmp_path)
     shutil.copy(ROOT / "tests" / "gates" / id / f"{id[3:]}.py", course.file(id))
     printed = [course.pytest(f"exercises/{id}", "-k", "fast").out for _ in range(2)]
-    assert all("needed" in out and "1 failed" in out for out in printed), printed
+    assert all("FAIL  it is as fast as memory allows" in out and "needed" in out for out in printed), printed
     (kept,) = json.loads(next(tmp_path.glob(".course/samples/*.json")).read_text()).values()
     assert len(kept) == 4
 

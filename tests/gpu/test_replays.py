@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -105,6 +106,12 @@ def process_of_sample(replays: Replays, **special) -> int:
 
 def checked(replays: Replays, seconds: float = 0) -> dict:
     return replays.check(Recording(None, {}, b"", []), seconds, [], b"", "z")[0]
+
+
+def test_a_replay_process_leaves_the_cores_to_others(replays):
+    """numpy would start a thread on each, to look for work."""
+    process = checked(replays())["process"]
+    assert b"OPENBLAS_NUM_THREADS=1\0" in Path("/proc", str(process), "environ").read_bytes()
 
 
 def test_a_measurement_is_prepared_beside_others_and_timed_alone(replays):
