@@ -25,6 +25,7 @@ from typing import TextIO
 
 from grader.classroom.results import Text, faulty
 from grader.exercise import Folder
+from grader.gpu.device import use_device
 from grader.gpu.replays import use_pool
 from grader.gpu.shared_pool import PoolElsewhere
 from grader.one_thread import ONE_THREAD
@@ -50,19 +51,26 @@ class WarmJudge:
     """The parent's end. `level`: how submissions will be shut in.
 
     `gpu`: the only one to use, "" for all there are. `connected`: gives a connection with a pool of replay processes,
-    which other judges use too; without it the judge has its own.
+    which other judges use too; without it the judge has its own. `ahead`: starts before there is a text.
     """
 
-    def __init__(self, level: str, gpu: str = "", connected: Callable[[], socket.socket] | None = None) -> None:
+    def __init__(
+        self, level: str, gpu: str = "", connected: Callable[[], socket.socket] | None = None, ahead: bool = True
+    ) -> None:
         self.level, self.gpu, self._connected = level, gpu, connected
         self._process: subprocess.Popen | None = None
-        self._start()
+        self._judged, self._folder = 0, ""
+        if ahead:
+            self._start()
 
     def judge(self, request: dict) -> dict:
         """The judge's result; one with a fault if the process died or did not end in time."""
         if self._process is None or self._process.poll() is not None or self._judged == MOST_TEXTS:
             self.end()
-            self._start()
+            try:
+                self._start()
+            except OSError as error:
+                return faulty(request["exercise"], f"no judge could be started: {error}")
         self._judged += 1
         result = self._answered(request)
         if result.pop("unconnected", False):
@@ -104,17 +112,18 @@ class WarmJudge:
         shutil.rmtree(folder, ignore_errors=True)
 
     def _start(self) -> None:
+        """Raises OSError where no pool can be reached."""
         path = os.pathsep.join(filter(None, [str(OWN_COURSE), os.environ.get("PYTHONPATH", "")]))
-        self._folder = tempfile.mkdtemp(prefix="course-")  # removed by whoever is left
         environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "100"}
         # Of pytest's plugins ours alone: any other costs each judge time, and might change what it says.
         environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "grader.plugin", "PYTEST_ADDOPTS": ""}
         if self.gpu:
             environment["CUDA_VISIBLE_DEVICES"] = self.gpu
-        self._judged = 0
-        self._log = Path(self._folder, "log")
-        with contextlib.ExitStack() as given, self._log.open("w") as log:
+        with contextlib.ExitStack() as given:
             pool = [given.enter_context(self._connected()).fileno()] if self._connected else []
+            self._judged, self._folder = 0, tempfile.mkdtemp(prefix="course-")  # removed by whoever is left
+            self._log = Path(self._folder, "log")
+            log = given.enter_context(self._log.open("w"))
             command = [sys.executable, "-P", "-m", "grader.classroom.warm_judge", self.level, self._folder]
             self._process = subprocess.Popen(
                 [*command, *map(str, pool)],
@@ -160,10 +169,11 @@ def main() -> None:
 
 
 def _pool_at(descriptor: int) -> PoolElsewhere:
-    """That of the worker's judges, behind a connection that no child inherits."""
+    """That of the worker's judges, behind a connection that no child inherits; its GPU is this judge's."""
     os.set_inheritable(descriptor, False)
     pool = PoolElsewhere(socket.socket(fileno=descriptor))
     use_pool(pool)
+    use_device(pool.device())
     return pool
 
 

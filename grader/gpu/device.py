@@ -43,6 +43,15 @@ class Device:
         return bytes_per_second > ROOM_ABOVE_PEAK * memory or flops > ROOM_ABOVE_PEAK * arithmetic
 
 
+_told: Device | str | None = None
+
+
+def use_device(device: Device | str) -> None:
+    """From now on this is the GPU of this process, or why there is none: others own it, perhaps on another machine."""
+    global _told
+    _told = device
+
+
 def device_here() -> Device | str:
     """The first GPU that CUDA shows this process and torch can use; or why there is none, in words."""
     import torch
@@ -54,7 +63,9 @@ def device_here() -> Device | str:
 
 
 def driver_device() -> Device | str:
-    """As the driver tells it, without making a context and without torch."""
+    """As the driver tells it, without making a context and without torch; or as whoever owns the GPU told it."""
+    if _told is not None:
+        return _told
     try:
         from cuda.bindings import driver
     except ImportError:

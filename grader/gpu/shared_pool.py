@@ -4,9 +4,11 @@ The driver makes contexts one after the other, 0.1 to 0.2 s each on an H200 and 
 for each of 32 judges the last one was ready after 24 s, and the GPUs waited. A pool starts with four, has nine at most,
 and serves a dozen judges.
 
-    judge -> pool    check    {request, limit, alone}     a blob beside it
+    judge -> pool    device   {}
+                     check    {request, limit, alone}     a blob beside it
                      sample   {request, work, served}
-    pool -> judge    reply    {reply, process}            as the method of Pool of that name
+    pool -> judge    device   {uuid, model}               or {why}: there is none
+                     reply    {reply, process}            as the method of Pool of that name
                      ended    {how, detail}               ReplayEnded
                      busy     {message}                   GpuBusy
 """
@@ -20,6 +22,7 @@ import socket
 import subprocess
 import sys
 import threading
+from dataclasses import asdict
 
 from grader.child_process import abandon_children
 from grader.gpu.device import Device, driver_device
@@ -29,6 +32,7 @@ from grader.gpu.pool import Pool
 from grader.gpu.replayer import ReplayEnded
 from grader.import_path import trusted_path
 from grader.one_thread import ONE_THREAD
+from grader.protocol import GpuModel
 
 MOST_CHECKING = 3  # of the calls of a dozen judges
 KEPT, SPARE = 3, 1
@@ -58,9 +62,14 @@ class SharedPool:
     def connection(self) -> socket.socket:
         """For one more judge: what PoolElsewhere takes. Of no use if the process is gone."""
         ours, theirs = socket.socketpair()
-        with theirs, contextlib.suppress(OSError):
-            socket.send_fds(self._control, [b"judge"], [theirs.fileno()])
+        with theirs:
+            self.serve(theirs)
         return ours
+
+    def serve(self, connection: socket.socket) -> None:
+        """The judge at the other end of it, wherever that is. The caller may close this end."""
+        with contextlib.suppress(OSError):
+            socket.send_fds(self._control, [b"judge"], [connection.fileno()])
 
     def end(self) -> None:
         self._control.close()
@@ -77,6 +86,14 @@ class PoolElsewhere:
     def __init__(self, connection: socket.socket) -> None:
         self._frames = connection.makefile("rwb")
         self.gone = False
+
+    def device(self) -> Device | str:
+        """The GPU, or why there is none."""
+        try:
+            reply, _ = self._ask({"kind": "device"}, b"")
+        except ReplayEnded as ended:
+            return ended.detail
+        return reply["why"] or Device(reply["uuid"], GpuModel(**reply["model"]))
 
     def start(self, samplers: int, checkers: int = 0) -> None:
         """They run already."""
@@ -112,8 +129,8 @@ class PoolElsewhere:
 def main(control_fd: int) -> None:
     """Serves each connection in a thread, until nobody is left who could send another."""
     device, control = driver_device(), socket.socket(fileno=control_fd)
-    pool: Pool | str = Pool(device.uuid, MOST_CHECKING, KEPT, SPARE) if isinstance(device, Device) else device
-    if isinstance(pool, Pool):
+    pool = Pool(device.uuid, MOST_CHECKING, KEPT, SPARE) if isinstance(device, Device) else None
+    if pool is not None:
         pool.start(SPARE, MOST_CHECKING)
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 16, 1)
@@ -121,19 +138,20 @@ def main(control_fd: int) -> None:
             abandon_children()  # one in the middle of a kernel that never ends would not hear of it
             os._exit(0)
         connection = socket.socket(fileno=descriptors[0])
-        threading.Thread(target=_serve, args=[pool, connection], daemon=True).start()
+        threading.Thread(target=_serve, args=[device, pool, connection], daemon=True).start()
 
 
-def _serve(pool: Pool | str, connection: socket.socket) -> None:
+def _serve(device: Device | str, pool: Pool | None, connection: socket.socket) -> None:
     with contextlib.suppress(OSError, EOFError), connection, connection.makefile("rwb") as frames:
         while True:
-            send(frames, *_answer(pool, *received(frames)))
+            send(frames, *_answer(device, pool, *received(frames)))
 
 
-def _answer(pool: Pool | str, header: dict, blob: bytes) -> tuple[dict, bytes]:
-    """`pool`: or why there is none."""
-    if isinstance(pool, str):
-        return {"kind": "ended", "how": "died", "detail": pool}, b""
+def _answer(device: Device | str, pool: Pool | None, header: dict, blob: bytes) -> tuple[dict, bytes]:
+    if header["kind"] == "device":
+        return {"kind": "device", **({"why": device} if pool is None else {"why": "", **asdict(device)})}, b""
+    if pool is None:
+        return {"kind": "ended", "how": "died", "detail": device}, b""
     try:
         if header["kind"] == "check":
             reply, reply_blob = pool.check(header["request"], blob, header["limit"], header["alone"])

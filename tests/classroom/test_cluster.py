@@ -24,6 +24,7 @@ from grader.classroom.judges import Judges
 from grader.classroom.results import Results, Text
 from grader.classroom.warm_judge import WarmJudge, request_of
 from grader.exercise import Folder
+from grader.gpu.frames import received, send
 from grader.sandbox import AUTO, LIMITS
 from tests.classroom.instructor import ROOT, solution
 
@@ -129,6 +130,8 @@ def test_a_judge_whose_pool_is_gone_is_connected_anew(monkeypatch):
     def connected() -> socket.socket:
         ours, theirs = socket.socketpair()
         connections.append(ours)
+        with ours.makefile("wb") as frames:  # said ahead: each judge asks first which GPU is its own
+            send(frames, {"kind": "device", "why": "no GPU"})
         return theirs
 
     judge = WarmJudge(LIMITS, connected=connected)
@@ -141,7 +144,11 @@ def test_a_judge_whose_pool_is_gone_is_connected_anew(monkeypatch):
         assert [judge.judge(request)["outcome"] for _ in range(2)] == ["pass", "pass"]
     finally:
         judge.end()
-        assert [ours.recv(1) for ours in connections] == [b"", b""]  # nobody is left who holds the other end
+        for ours in connections:
+            with ours.makefile("rb") as frames:
+                assert received(frames)[0] == {"kind": "device"}
+                assert frames.read(1) == b""  # nobody is left who holds the other end
+        assert len(connections) == 2
         for ours in connections:
             ours.close()
 
@@ -161,6 +168,7 @@ def test_a_judge_has_one_thread(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "8")
     judge = WarmJudge(LIMITS)
     try:
+        assert judge.judge(request_of(text("x"), LIMITS))["outcome"]  # by now its environment can be read
         assert b"OMP_NUM_THREADS=1\0" in Path("/proc", str(judge._process.pid), "environ").read_bytes()
     finally:
         judge.end()
@@ -243,8 +251,9 @@ def test_each_of_two_gpus_gets_its_share_of_the_judges(results, monkeypatch, job
     started: list[str] = []
 
     class Noted:
-        def __init__(self, level: str, gpu: str, connected) -> None:
+        def __init__(self, level: str, gpu: str, connected, ahead: bool) -> None:
             started.append(gpu)
+            assert ahead
 
         def judge(self, request: dict) -> dict:
             return {"exercise": ADD.id, "outcome": "pass", "tests": [], "fault": None}

@@ -16,6 +16,7 @@ import pytest
 
 from grader.exercise import Folder
 from grader.gpu import pool as pool_module
+from grader.gpu import process as process_module
 from grader.gpu import replayer, shared_pool
 from grader.gpu.device import NO_GPU, Device
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
@@ -265,7 +266,7 @@ def test_a_ceiling_is_always_told_by_a_fresh_process(replays):
 @pytest.fixture
 def judge(replays):
     """judge(): the replays of one more judge; all ask the same pool."""
-    pool = Pool(UUID, most_checking=2, kept=3, spare=1)
+    device, pool = Device(UUID, MODELS["sm_90"]), Pool(UUID, most_checking=2, kept=3, spare=1)
     connections: list[socket.socket] = []
     serving: list[threading.Thread] = []
 
@@ -274,9 +275,10 @@ def judge(replays):
             replays(no_room)
         theirs, ours = socket.socketpair()
         connections.append(ours)
-        serving.append(threading.Thread(target=shared_pool._serve, args=[pool, theirs], daemon=True))
+        serving.append(threading.Thread(target=shared_pool._serve, args=[device, pool, theirs], daemon=True))
         serving[-1].start()
-        return Replays(Device(UUID, MODELS["sm_90"]), PoolElsewhere(ours))
+        elsewhere = PoolElsewhere(ours)
+        return Replays(elsewhere.device(), elsewhere)
 
     judge.connections = connections
     yield judge
@@ -287,6 +289,10 @@ def judge(replays):
     for thread in serving:
         thread.join(10)
     pool.end()
+
+
+def test_a_judge_is_told_which_gpu_it_uses(judge):
+    assert judge().device == Device(UUID, MODELS["sm_90"])
 
 
 def test_judges_share_the_processes_that_take_samples(judge):
@@ -343,8 +349,11 @@ def test_a_pool_without_its_gpu_is_the_machines_fault(monkeypatch):
     """A real process; there is no such GPU."""
     shared = SharedPool("GPU-of-nobody")
     try:
-        with shared.connection() as connection, pytest.raises(ReplayEnded) as ended:
-            checked(Replays(Device("GPU-of-nobody", MODELS["sm_90"]), PoolElsewhere(connection)))
+        with shared.connection() as connection:
+            pool = PoolElsewhere(connection)
+            assert pool.device() == NO_GPU
+            with pytest.raises(ReplayEnded) as ended:
+                checked(Replays(Device("GPU-of-nobody", MODELS["sm_90"]), pool))
         assert (ended.value.how, ended.value.detail) == ("died", NO_GPU)
     finally:
         shared.end()
@@ -358,6 +367,7 @@ def test_a_judge_knows_when_its_pool_is_gone():
     with ours, pytest.raises(ReplayEnded) as ended:
         checked(Replays(Device(UUID, MODELS["sm_90"]), pool))
     assert pool.gone and ended.value.detail == "the process that shares a GPU among judges is gone"
+    assert pool.device() == ended.value.detail
 
 
 def test_a_kernel_that_never_ends_ends_with_its_pool(tmp_path, monkeypatch):
@@ -399,3 +409,9 @@ def test_the_process_of_a_pool_needs_no_torch():
     """It starts before the judges do, and imports in no time."""
     code = "import sys, grader.gpu.shared_pool; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0
+
+
+def test_a_course_on_another_machine_is_the_one_here(tmp_path):
+    """The judge names the folder where its own course lies."""
+    for course in (ROOT, tmp_path / "elsewhere"):
+        assert process_module._exercise({"folder": str(course / "exercises/01_masked_add")}).arguments == ["x", "y"]
