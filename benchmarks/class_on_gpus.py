@@ -59,11 +59,11 @@ def write_class(submissions: Path, students: int) -> None:
         SubmissionFolder(submissions, submissions).hand_in(hand_in)
 
 
-def graded(submissions: Path, out: Path, visible: list[str]) -> float:
+def graded(submissions: Path, out: Path, visible: list[str], *options: str) -> float:
     """Seconds of the whole command."""
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ",".join(visible)}
     begun = time.monotonic()
-    command = [*COURSE, "grade", str(submissions), "--out", str(out)]
+    command = [*COURSE, "grade", str(submissions), "--out", str(out), *options]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     seconds = time.monotonic() - begun
     if done.returncode:

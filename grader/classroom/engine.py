@@ -13,7 +13,7 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from queue import Empty, SimpleQueue
@@ -24,7 +24,8 @@ from distributed.comm import CommClosedError
 
 from grader.classroom import gpus
 from grader.classroom.health import Health
-from grader.classroom.judges import Judges, judge_there
+from grader.classroom.judges import GPU, Judges, borrow_there, has_own_gpu, judge_there, offer_there
+from grader.classroom.lending import Lending, Offer
 from grader.classroom.live import View
 from grader.classroom.patience import patiently
 from grader.classroom.results import Results, Text, faulty
@@ -36,7 +37,7 @@ PAUSE = 4.0  # seconds between them: what is wrong may pass
 MOST_PER_GPU = 12  # judges, unless more are asked for: on an H200 with 16 cores 8 took 49 s for 50 texts, 12 took 42 s
 CONNECT_SECONDS = 10
 MOST_ABSENT = 900  # seconds without a scheduler, once there was one
-GPU = "GPU"  # the resource that a Dask worker with a GPU announces
+SETTLED_FOR = 2.0  # seconds, until it is looked again which workers without a GPU want one
 
 
 class EngineError(Exception):
@@ -93,23 +94,54 @@ class _Run:
         self.left, self.results, self.level, self.view = left, results, level, view
 
     def on(self, client: Client, pins: list[str]) -> None:
-        """Submits all that is left and takes what comes back. Raises EngineError when the scheduler is lost."""
+        """Submits all that is left and takes what comes back, until nothing is left or the first GPU comes.
+
+        Raises EngineError when the scheduler is lost.
+        """
         self._client, self._name = client, f"judges-{uuid4().hex}"
         self._done: SimpleQueue[Future] = SimpleQueue()
         self._running: dict[Future, Work] = {}
         self._later: deque[tuple[float, Work]] = deque()  # when to submit it again; in this order
         self._wants_gpu, self._health = _has_gpu(client), Health()
         self.view.dashboard = _dashboard(client)
-        with _judges(client, Judges(self._name, self.level, pins)):
+        with _judges(client, Judges(self._name, self.level, pins, self._wants_gpu)):
+            self._lending = Lending(MOST_PER_GPU, self._offered, self._lent)
+            self._lend()
             for work in sorted(self.left.values(), key=_number, reverse=True):
                 self._submit(work)
             while self._running or self._later:
                 while self._later and self._later[0][0] <= time.monotonic():
                     self._submit(self._later.popleft()[1])
+                if time.monotonic() > self._settled + SETTLED_FOR:
+                    if not self._wants_gpu and _has_gpu(client):
+                        self.view.note("A worker with a GPU has come. What is left is judged there.")
+                        return
+                    self._lend()
                 try:
                     self._take(self._done.get(timeout=min(1, PAUSE)))
                 except Empty:
                     self.view.tick(_workers(client))
+
+    def _lend(self) -> None:
+        """GPUs to workers that have none. Here all workers of this machine have one, or none has."""
+        self._settled = time.monotonic()
+        if self._wants_gpu:
+            told = _told(self._client)
+            judges = {address: worker["nthreads"] for address, worker in told.items()}
+            self._lending.settle(judges, {one for one, worker in told.items() if has_own_gpu(worker["resources"])})
+
+    def _offered(self, worker: str) -> Offer | None:
+        return self._said_by(worker, offer_there)
+
+    def _lent(self, worker: str, offer: Offer | None) -> bool:
+        return bool(self._said_by(worker, borrow_there, offer))
+
+    def _said_by(self, worker: str, function: Callable, *arguments):
+        """None where it does not answer, or is about to leave."""
+        try:
+            return self._client.run(function, self._name, *arguments, workers=[worker], on_error="ignore").get(worker)
+        except (OSError, ValueError, TimeoutError):  # it is gone; CommClosedError is an OSError
+            return None
 
     def _submit(self, work: Work) -> None:
         future = self._client.submit(
@@ -229,7 +261,7 @@ def _workers(client: Client) -> int:
 
 
 def _has_gpu(client: Client) -> bool:
-    return any(worker["resources"].get(GPU) for worker in _told(client).values())
+    return any(has_own_gpu(worker["resources"]) for worker in _told(client).values())
 
 
 def _told(client: Client) -> dict[str, dict]:

@@ -8,9 +8,45 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.classroom.instructor import BIN, environment
+
+# Loaded by a worker: it has a GPU as far as it can tell, which judges nothing, and writes down who asks for it.
+WITH_A_GPU = """
+import socket, threading
+from grader.classroom import gpus, judges
+from grader.gpu.frames import received, send
+
+class Pool:
+    alive = True
+
+    def __init__(self, uuid):
+        assert uuid == "GPU-1"
+
+    def connection(self):
+        ours, theirs = socket.socketpair()
+        self.serve(theirs)
+        return ours
+
+    def serve(self, connection):
+        threading.Thread(target=self._answer, args=[connection.dup()], daemon=True).start()
+
+    def _answer(self, connection):
+        with connection, connection.makefile("rwb") as frames:
+            received(frames)
+            with open({log!r}, "a") as log:
+                print({name!r}, connection.family.name, file=log)
+            send(frames, {{"kind": "device", "why": "it is a GPU of a test"}})
+            frames.read(1)
+
+    def end(self):
+        pass
+
+gpus.identifiers = lambda: ["GPU-1"]
+judges.SharedPool = Pool
+"""
 
 
 class DaskCluster:
@@ -48,6 +84,17 @@ class DaskCluster:
         command = ["worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *options]
         return self._start(command, **more)
 
+    def gpu_worker(self, name: str) -> subprocess.Popen:
+        """One that lends a GPU of this name, or so it seems."""
+        preload = self.folder / f"{name}.py"
+        preload.write_text(WITH_A_GPU.format(log=str(self.folder / "asked"), name=name))
+        return self.worker("--resources", "GPU=1", "--preload", str(preload))
+
+    def asked(self) -> set[str]:
+        """Whose GPU was asked for, and how: by judges of its own worker (AF_UNIX), or of another one (AF_INET)."""
+        log = self.folder / "asked"
+        return set(log.read_text().splitlines()) if log.exists() else set()
+
     def _start(self, command: list[str], **more: str) -> subprocess.Popen:
         log = (self.folder / f"{command[0]}-{len(self._processes)}.log").open("w")
         process = subprocess.Popen(
@@ -62,3 +109,10 @@ class DaskCluster:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(20)
+
+
+def until(it_is_so: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 120
+    while not it_is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
