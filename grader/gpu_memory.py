@@ -21,7 +21,8 @@ SHARE_FOR_SCRATCH = 1 / 16  # what a kernel may want beside its arguments and it
 
 
 def bytes_needed(recording: Recording) -> int:
-    """At the peak: two sets of buffers and the copies of the arguments, then what the comparison takes."""
+    """At the peak: while the call is repeated three sets of buffers and copies of arguments; later, with one set left,
+    the arguments in float64 and what the comparison takes."""
     plan = recording.plan
     return _needed_with(sum(buffer.bytes for buffer in plan.buffers), recording, plan.result.shape)
 
@@ -29,7 +30,7 @@ def bytes_needed(recording: Recording) -> int:
 def _needed_with(buffers: int, recording: Recording, shape: Sequence[int]) -> int:
     """With so many bytes of buffers, and a result of this shape."""
     arguments = sum(8 * spec.size // DTYPE_BYTES[spec.dtype] for spec in recording.arguments)
-    return 4 * buffers + arguments + BYTES_PER_ELEMENT * math.prod(shape)
+    return max(4 * buffers, buffers + arguments + BYTES_PER_ELEMENT * math.prod(shape))
 
 
 def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: int) -> Verdict | None:

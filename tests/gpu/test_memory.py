@@ -14,7 +14,7 @@ from grader.run import Run
 from tests.conftest import ROOT
 
 FOLDER = Folder(ROOT / "exercises" / "01_masked_add")
-N = 1 << 27  # 0.5 GB each: 18 GB with all that a comparison takes
+N = 1 << 27  # 0.5 GB each: 14 GB with all that a comparison takes
 SMALL_GPU, LARGE_GPU = 16 << 30, 80 << 30
 SCRATCH = "    scratch = torch.empty(1 << 34, device=x.device)\n"
 FIRST, LAST = "    z = torch.empty_like(x)\n", "    return z\n"
@@ -70,3 +70,9 @@ def test_memory_that_the_task_does_not_need_is_nothing_to_blame_where_the_task_i
 def test_a_little_scratch_is_anyones_right(judged, solution):
     scratch = "    scratch = torch.empty(1 << 24, device=x.device)\n"
     assert judged(solution.replace(FIRST, FIRST + scratch))[0] == ""
+
+
+def test_scratch_counts_once_while_results_are_compared(judged, solution):
+    """Counted for each repetition it kept a product that is added from slices of K off an H200, where it fits."""
+    scratch = "    scratch = torch.empty(1 << 24, device=x.device)\n"
+    assert judged(solution.replace(FIRST, FIRST + scratch))[1] == judged(solution)[1] + (4 << 24)
