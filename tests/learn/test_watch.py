@@ -15,6 +15,11 @@ import pytest
 KEYS = "q quit"
 
 
+def hears_ctrl_c() -> None:
+    """In the new process: whoever runs the tests in the background may have told them to ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Screen:
     """A watch in a terminal of its own."""
 
@@ -23,7 +28,7 @@ class Screen:
         self.temporary.mkdir(exist_ok=True)
         environment = course.environment(TMPDIR=str(self.temporary), TERM="xterm")
         self.terminal = pexpect.spawn(command, list(arguments), cwd=str(course.path), env=environment, timeout=60,
-                                      encoding="utf-8", dimensions=(60, 120))  # fmt: skip
+                                      encoding="utf-8", dimensions=(60, 120), preexec_fn=hears_ctrl_c)  # fmt: skip
 
     def until(self, text: str) -> str:
         """What appeared up to and with `text`, without colours."""
@@ -157,15 +162,16 @@ def test_without_a_terminal_it_watches_all_the_same(course):
     from tests.learn.conftest import COURSE
 
     watch = subprocess.Popen([COURSE, "watch", "05"], cwd=course.path, env=course.environment(), text=True,
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             preexec_fn=hears_ctrl_c)  # fmt: skip
     try:
         lines = []
         while not (lines and lines[-1].startswith("Waiting for ")):
             lines.append(watch.stdout.readline())
             assert lines[-1], lines
         watch.send_signal(signal.SIGINT)
-        rest = watch.stdout.read()
-        assert watch.wait(20) == 0
+        rest, _ = watch.communicate(timeout=60)
+        assert watch.returncode == 0
     finally:
         watch.kill()
     out = "".join(lines) + rest

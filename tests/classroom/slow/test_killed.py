@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Callable
 
 from grader.classroom.batch import How, Students, judge_missing
 from grader.classroom.graded import Graded
@@ -12,7 +13,7 @@ from grader.classroom.handin import HandIn
 from grader.classroom.results import Results, Text
 from grader.exercise import Folder
 from grader.sandbox import LIMITS
-from tests.classroom.dask_cluster import DaskCluster, until
+from tests.classroom.dask_cluster import DaskCluster
 from tests.classroom.instructor import ROOT, solution
 from tests.classroom.submission_folder import SubmissionFolder
 from tests.classroom.synthetic import Class, handed_out
@@ -54,12 +55,12 @@ def test_workers_and_the_scheduler_may_be_killed(tmp_path):
         how = How(LIMITS, scheduler=cluster.address)
         run = threading.Thread(target=judge_missing, args=[graded, Students(), results, how, said.append])
         run.start()
-        until(lambda: judged() >= 2)
+        _wait(lambda: judged() >= 2)
         cluster.kill(first)
         cluster.worker()
-        until(lambda: judged() >= 5)
+        _wait(lambda: judged() >= 5)
         cluster.kill(scheduler)
-        until(lambda: any("is gone. Waiting for it" in line for line in said))
+        _wait(lambda: any("is gone. Waiting for it" in line for line in said))
         cluster.scheduler()
         cluster.worker()
         run.join(120)
@@ -69,25 +70,8 @@ def test_workers_and_the_scheduler_may_be_killed(tmp_path):
     assert not list(results.folder.rglob("*.fault.json"))
 
 
-def test_the_worker_that_lends_its_gpu_may_be_killed(tmp_path):
-    folder = Folder(ROOT / "exercises" / ADD)
-    wrong = solution(ADD).replace("x + y", "x - y")  # a right one would wait for a real GPU
-    texts = [Text(folder, f"{wrong}# {number}\n", None) for number in range(20)]
-    graded = [Graded(student=one.key, exercise=ADD, hand_in=HandIn(one.text), text=one) for one in texts]
-    results, said = Results(tmp_path / "results"), []
-    with DaskCluster(tmp_path) as cluster:
-        cluster.scheduler()
-        cluster.worker()
-        first = cluster.gpu_worker("first")
-        how = How(LIMITS, scheduler=cluster.address)
-        run = threading.Thread(target=judge_missing, args=[graded, Students(), results, how, said.append])
-        run.start()
-        until(lambda: cluster.asked() == {"first AF_UNIX", "first AF_INET"})
-        cluster.kill(first)
-        cluster.gpu_worker("second")
-        cluster.worker()
-        run.join(120)
-        assert not run.is_alive()
-        assert cluster.asked() >= {"second AF_UNIX", "second AF_INET"}
-    assert [results.find(one)["outcome"] for one in texts] == ["fail"] * len(texts)
-    assert not list(results.folder.rglob("*.fault.json"))
+def _wait(for_it: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not for_it():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
