@@ -3,7 +3,7 @@
 #
 #     docs/cluster/ssh.sh scheduler.example.org gpu1:0 gpu1:1 gpu2:0
 #
-# The first name is this machine's, as the others reach it; then host:GPU. "gpu1:" is a worker without a GPU.
+# The first name is this machine's, as the others reach it; then host:GPU. "cpu1:" is a worker without a GPU.
 set -euo pipefail
 here=$1 port=${PORT:-8786} threads=${THREADS:-8} activate=${ACTIVATE:-"source ~/triton-course/.venv/bin/activate"}
 shift

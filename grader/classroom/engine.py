@@ -13,7 +13,7 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from queue import Empty, SimpleQueue
@@ -24,11 +24,11 @@ from distributed.comm import CommClosedError
 
 from grader.classroom import gpus
 from grader.classroom.health import Health
-from grader.classroom.judges import GPU, Judges, borrow_there, has_own_gpu, judge_there, offer_there
-from grader.classroom.lending import Lending, Offer
+from grader.classroom.judges import GPU, Judges, has_own_gpu, judge_there
 from grader.classroom.live import View
+from grader.classroom.loans import Loans
 from grader.classroom.patience import patiently
-from grader.classroom.results import Results, Text, faulty
+from grader.classroom.results import Results, Text, faulty, version_of
 from grader.classroom.rubric import is_decided
 from grader.classroom.warm_judge import request_of
 
@@ -37,7 +37,6 @@ PAUSE = 4.0  # seconds between them: what is wrong may pass
 MOST_PER_GPU = 12  # judges, unless more are asked for: on an H200 with 16 cores 8 took 49 s for 50 texts, 12 took 42 s
 CONNECT_SECONDS = 10
 MOST_ABSENT = 900  # seconds without a scheduler, once there was one
-SETTLED_FOR = 2.0  # seconds, until it is looked again which workers without a GPU want one
 
 
 class EngineError(Exception):
@@ -92,9 +91,12 @@ class _Run:
 
     def __init__(self, left: dict[str, Work], results: Results, level: str, view: View) -> None:
         self.left, self.results, self.level, self.view = left, results, level, view
+        self._wants_gpu = False  # once there was one, texts wait for the next if that is gone
+        exercises = {work.text.exercise.id: work.text.exercise for work in left.values()}
+        self._exercises = list(exercises.values())
 
     def on(self, client: Client, pins: list[str]) -> None:
-        """Submits all that is left and takes what comes back, until nothing is left or the first GPU comes.
+        """Submits all that is left and takes what comes back, until nothing is left or all has to be submitted anew.
 
         Raises EngineError when the scheduler is lost.
         """
@@ -102,46 +104,23 @@ class _Run:
         self._done: SimpleQueue[Future] = SimpleQueue()
         self._running: dict[Future, Work] = {}
         self._later: deque[tuple[float, Work]] = deque()  # when to submit it again; in this order
-        self._wants_gpu, self._health = _has_gpu(client), Health()
+        self._wants_gpu, self._health = self._wants_gpu or _has_gpu(client), Health()
         self.view.dashboard = _dashboard(client)
-        with _judges(client, Judges(self._name, self.level, pins, self._wants_gpu)):
-            self._lending = Lending(MOST_PER_GPU, self._offered, self._lent)
-            self._lend()
+        judges = Judges(self._name, self.level, pins, self._wants_gpu, self._exercises, version_of(self._exercises))
+        with _judges(client, judges), Loans(client, self._name, MOST_PER_GPU) as loans:
             for work in sorted(self.left.values(), key=_number, reverse=True):
                 self._submit(work)
             while self._running or self._later:
                 while self._later and self._later[0][0] <= time.monotonic():
                     self._submit(self._later.popleft()[1])
-                if time.monotonic() > self._settled + SETTLED_FOR:
-                    if not self._wants_gpu and _has_gpu(client):
-                        self.view.note("A worker with a GPU has come. What is left is judged there.")
-                        return
-                    self._lend()
+                if not self._wants_gpu and _has_gpu(client):
+                    return self.view.note("A worker with a GPU has come. What is left is judged there.")
+                if loans.withdrawn.is_set():
+                    return self.view.note("A worker whose GPU others used is gone. What is left is given out anew.")
                 try:
                     self._take(self._done.get(timeout=min(1, PAUSE)))
                 except Empty:
                     self.view.tick(_workers(client))
-
-    def _lend(self) -> None:
-        """GPUs to workers that have none. Here all workers of this machine have one, or none has."""
-        self._settled = time.monotonic()
-        if self._wants_gpu:
-            told = _told(self._client)
-            judges = {address: worker["nthreads"] for address, worker in told.items()}
-            self._lending.settle(judges, {one for one, worker in told.items() if has_own_gpu(worker["resources"])})
-
-    def _offered(self, worker: str) -> Offer | None:
-        return self._said_by(worker, offer_there)
-
-    def _lent(self, worker: str, offer: Offer | None) -> bool:
-        return bool(self._said_by(worker, borrow_there, offer))
-
-    def _said_by(self, worker: str, function: Callable, *arguments):
-        """None where it does not answer, or is about to leave."""
-        try:
-            return self._client.run(function, self._name, *arguments, workers=[worker], on_error="ignore").get(worker)
-        except (OSError, ValueError, TimeoutError):  # it is gone; CommClosedError is an OSError
-            return None
 
     def _submit(self, work: Work) -> None:
         future = self._client.submit(
@@ -158,7 +137,8 @@ class _Run:
         if future.status in ("cancelled", "lost"):  # all are, when the scheduler is gone; another one knows nothing
             raise EngineError(f"The scheduler at {self._client.scheduler.address} is gone.")
         result = _result_of(future, work.text)
-        work.attempts += 0 if self._worker_left(result) else 1
+        pool_is_gone = result.pop("unconnected", False)  # as after the end of a worker that lent its GPU
+        work.attempts += 0 if self._worker_left(result, blameless=pool_is_gone) else 1
         if not work.best or _open_tests(result) <= _open_tests(work.best):
             work.best = result
         again = bool(result["fault"]) or (self._wants_gpu and bool(_open_tests(result)))
@@ -169,11 +149,11 @@ class _Run:
         del self.left[work.text.key]
         self.view.judged(work.best)
 
-    def _worker_left(self, result: dict) -> bool:
+    def _worker_left(self, result: dict, blameless: bool) -> bool:
         """Whether the worker of this result was sent away: then the text does not lose one of its attempts."""
         worker = result.pop("worker", None)
         without_gpu = self._wants_gpu and result.get("device") == "cpu" and bool(_open_tests(result))
-        if worker is None or not self._health.should_leave(worker, bool(result["fault"]) or without_gpu):
+        if worker is None or blameless or not self._health.should_leave(worker, bool(result["fault"]) or without_gpu):
             return False
         why = result["fault"] or "it has lost its GPU"
         self.view.note(f"Worker {worker} gives nothing but faults ({why}). It gets no more work.")

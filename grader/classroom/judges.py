@@ -14,9 +14,10 @@ from distributed import Worker, WorkerPlugin, get_worker
 from distributed.comm import get_address_host
 
 from grader.classroom import gpus
-from grader.classroom.lending import Door, Offer
-from grader.classroom.results import faulty
+from grader.classroom.lending import Door, Offer, Standing
+from grader.classroom.results import faulty, version_of
 from grader.classroom.warm_judge import WarmJudge
+from grader.exercise import Folder, found_here
 from grader.gpu.shared_pool import SharedPool
 
 GPU = "GPU"  # the resource that a Dask worker with a GPU announces
@@ -29,23 +30,28 @@ class Judges(WorkerPlugin):
 
     `level`: how submissions will be shut in. `pins`: for workers numbered 0, 1, ... the one GPU that each may see; if
     there are none, it is the first one of the worker's environment. `wants_gpu`: judges of a worker that announces no
-    GPU wait until one is lent to it.
+    GPU wait until one is lent to it. `version`: of the judge and these exercises, as the command has them.
     """
 
-    def __init__(self, name: str, level: str, pins: list[str], wants_gpu: bool = False) -> None:
+    def __init__(
+        self, name: str, level: str, pins: list[str], wants_gpu: bool, exercises: list[Folder], version: str
+    ) -> None:
         self.name, self.level, self.pins, self.wants_gpu = name, level, pins, wants_gpu
+        self.exercises, self.version = exercises, version
 
     def setup(self, worker: Worker) -> None:
         self._ending = False
         self._pool, self._door, self._pooling = None, None, threading.Lock()
-        self._offer, self._lending = None, threading.Condition()
-        if self.wants_gpu and not has_own_gpu(worker.state.total_resources):
-            self._gpu, connected = "", self._borrowed
+        self._borrows = self.wants_gpu and not has_own_gpu(worker.state.total_resources)
+        self._borrowed, self._lending = None, threading.Condition()
+        if self._borrows:
+            self._gpu, connected = "", self._connected_elsewhere
         else:
             self._gpu = self.pins[worker.name] if self.pins else next(iter(gpus.identifiers()), "")
             connected = self._connected if self._gpu else None
-        ahead = connected != self._borrowed
-        self._judges = [WarmJudge(self.level, self._gpu, connected, ahead) for _ in range(worker.state.nthreads)]
+        self._judges = [
+            WarmJudge(self.level, self._gpu, connected, ahead=not self._borrows) for _ in range(worker.state.nthreads)
+        ]
         self._idle: LifoQueue[WarmJudge] = LifoQueue()
         for judge in self._judges:
             self._idle.put(judge)
@@ -54,9 +60,10 @@ class Judges(WorkerPlugin):
         self._ending = True
         with self._lending:
             self._lending.notify_all()
-        if LENT in worker.state.total_resources:
+        others = [one for one in worker.plugins.values() if isinstance(one, Judges) and one is not self]
+        if self._borrowed and not any(other._borrowed for other in others):  # another command may use it, too
             with contextlib.suppress(Exception):  # the scheduler may be gone
-                await worker.set_resources(**{GPU: 0, LENT: 0})
+                await asyncio.wait_for(worker.set_resources(**{GPU: 0, LENT: 0}), 2)
         await asyncio.to_thread(self._end)
 
     def _end(self) -> None:
@@ -88,40 +95,46 @@ class Judges(WorkerPlugin):
     def _connected(self) -> socket.socket:
         return self._pool_of_now().connection()
 
-    def offer(self, worker: Worker) -> Offer | None:
+    def _offer(self, worker: Worker) -> Offer | None:
         """For judges of other workers; nothing listens before this is asked for."""
         if not self._gpu or not worker.address.startswith("tcp://"):  # tls: whoever wants that trusts no network
             return None
         if self._door is None:
+            if version_of(map(found_here, self.exercises)) != self.version:  # those judges would not notice
+                return None
             host = get_address_host(worker.address)
-            self._door = Door(host, lambda connection: self._pool_of_now().serve(connection))
+            self._door = Door(worker.address, host, lambda connection: self._pool_of_now().serve(connection))
         return self._door.offer
 
     # ---- the GPU of another worker ----------------------------------------------------------------------------------
 
-    async def borrow(self, worker: Worker, offer: Offer | None) -> None:
-        """From now on it is this one; None: there is none, and texts wait for one."""
+    async def borrow(self, worker: Worker, offer: Offer, count: int) -> None:
+        """From now on it is this one, for so many texts at a time."""
         with self._lending:
-            self._offer = offer
+            self._borrowed = offer
             self._lending.notify_all()
-        count = worker.state.nthreads if offer is not None else 0
         await worker.set_resources(**{GPU: count, LENT: count})
 
-    def _borrowed(self) -> socket.socket:
-        """Raises OSError."""
+    def _connected_elsewhere(self) -> socket.socket:
+        """Waits until there is a GPU. Raises OSError."""
         deadline = time.monotonic() + PATIENCE
         while not self._ending and time.monotonic() < deadline:
-            if (offer := self._offer) is not None:
+            if self._borrowed is not None:
                 with contextlib.suppress(OSError):
-                    return offer.connection()
+                    return self._borrowed.connection()
             with self._lending:
                 self._lending.wait(1)
         raise ConnectionError(f"no worker with a GPU has answered for {PATIENCE} s")
 
+    def standing(self, worker: Worker) -> Standing:
+        announced = worker.state.total_resources.get(LENT, 0)
+        judges = int(announced if self._borrowed else worker.state.nthreads)
+        return Standing(judges, self._offer(worker), self._borrows, self._borrowed, bool(announced))
+
 
 def has_own_gpu(resources: dict) -> bool:
     """By what a Dask worker announces."""
-    return bool(resources.get(GPU)) and LENT not in resources
+    return bool(resources.get(GPU)) and LENT not in resources  # where it was lent once, it stays among them
 
 
 def judge_there(judges: str, request: dict) -> dict:
@@ -133,12 +146,11 @@ def judge_there(judges: str, request: dict) -> dict:
     return {**plugin.judge(request), "worker": worker.address}
 
 
-def offer_there(judges: str, dask_worker: Worker) -> Offer | None:
-    """Runs on a worker with a GPU."""
-    return dask_worker.plugins[judges].offer(dask_worker)
+def standing_there(judges: str, dask_worker: Worker) -> Standing:
+    """Runs on any worker."""
+    return dask_worker.plugins[judges].standing(dask_worker)
 
 
-async def borrow_there(judges: str, offer: Offer | None, dask_worker: Worker) -> bool:
-    """Runs on a worker without one. True, for whoever asks cannot tell None from no answer."""
-    await dask_worker.plugins[judges].borrow(dask_worker, offer)
-    return True
+async def borrow_there(judges: str, offer: Offer, count: int, dask_worker: Worker) -> None:
+    """Runs on a worker without a GPU."""
+    await dask_worker.plugins[judges].borrow(dask_worker, offer, count)

@@ -10,6 +10,7 @@ import functools
 import hashlib
 import importlib.metadata
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,6 +112,12 @@ def _bytes(path: Path | None) -> bytes:
     with contextlib.suppress(OSError):
         return path.read_bytes() if path else b""
     return b""
+
+
+def version_of(exercises: Iterable[Folder]) -> str:
+    """What two machines must have in common: the judge, and the tests and solutions of these exercises."""
+    files = [path for folder in exercises for path in (folder.test_file, folder.solution_file)]
+    return hashlib.sha256(b"\0".join([_judge(), *map(_bytes, files)])).hexdigest()
 
 
 @functools.cache

@@ -24,7 +24,7 @@ from queue import Empty, SimpleQueue
 from typing import TextIO
 
 from grader.classroom.results import Text, faulty
-from grader.exercise import Folder
+from grader.exercise import OWN_COURSE, Folder
 from grader.gpu.device import use_device
 from grader.gpu.replays import use_pool
 from grader.gpu.shared_pool import PoolElsewhere
@@ -34,7 +34,6 @@ MOST_SECONDS = 600  # for one text: one whose every call waits in place of compu
 MOST_TEXTS = 200  # then a fresh process, so that nothing can pile up
 MOST_IDLE = 900  # seconds, if whoever asked was killed on another machine
 PATIENCE = 300  # seconds for the course's folder to come back
-OWN_COURSE = Path(__file__).resolve().parents[2]
 
 
 def request_of(text: Text, level: str) -> dict:
@@ -64,16 +63,19 @@ class WarmJudge:
             self._start()
 
     def judge(self, request: dict) -> dict:
-        """The judge's result; one with a fault if the process died or did not end in time."""
+        """The judge's result; one with a fault if the process died or did not end in time.
+
+        "unconnected" is true in it if no pool of replay processes could be asked.
+        """
         if self._process is None or self._process.poll() is not None or self._judged == MOST_TEXTS:
             self.end()
             try:
                 self._start()
             except OSError as error:
-                return faulty(request["exercise"], f"no judge could be started: {error}")
+                return {**faulty(request["exercise"], f"no judge could be started: {error}"), "unconnected": True}
         self._judged += 1
         result = self._answered(request)
-        if result.pop("unconnected", False):
+        if result.get("unconnected"):
             self.end()  # its pool is gone: the next one is connected anew
         return result
 
@@ -155,9 +157,9 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     level, folder, *descriptors = sys.argv[1:]
-    pools = [_pool_at(int(descriptor)) for descriptor in descriptors]
     requests: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=_listen, args=[asked, requests, folder], daemon=True).start()
+    pools = [_pool_at(int(descriptor)) for descriptor in descriptors]
     prepare(level, folder)
     while True:
         try:

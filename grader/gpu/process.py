@@ -31,7 +31,7 @@ from typing import BinaryIO
 
 import torch
 
-from grader.exercise import Exercise, Folder, load_test_file
+from grader.exercise import Exercise, Folder, found_here, load_test_file
 from grader.gpu import ceilings, checking, frames, measuring
 from grader.gpu.buffers import Buffers
 from grader.gpu.launcher import DriverError, Functions
@@ -42,7 +42,6 @@ from grader.protocol import GpuModel, TensorSpec
 from grader.reply import spec_and_bytes
 
 ANY_SIZE = 1 << 62
-OWN_COURSE = Path(__file__).resolve().parents[2]
 
 
 def main(request_fd: int, reply_fd: int, uuid: str) -> None:
@@ -94,10 +93,7 @@ def _answer(header: dict, blob: bytes, wait_for_turn: Callable[[], None]) -> tup
 
 
 def _exercise(header: dict) -> Exercise:
-    """Of the folder that is named; where it is another machine's, of the same one in this course."""
-    named = Folder(Path(header["folder"]))
-    here = named if named.test_file.exists() else Folder(OWN_COURSE / "exercises" / named.id)
-    return load_test_file(here).exercise
+    return load_test_file(found_here(Folder(Path(header["folder"])))).exercise
 
 
 def _check(

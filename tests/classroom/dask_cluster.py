@@ -8,45 +8,13 @@ import signal
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.classroom.instructor import BIN, environment
 
-# Loaded by a worker: it has a GPU as far as it can tell, which judges nothing, and writes down who asks for it.
-WITH_A_GPU = """
-import socket, threading
-from grader.classroom import gpus, judges
-from grader.gpu.frames import received, send
-
-class Pool:
-    alive = True
-
-    def __init__(self, uuid):
-        assert uuid == "GPU-1"
-
-    def connection(self):
-        ours, theirs = socket.socketpair()
-        self.serve(theirs)
-        return ours
-
-    def serve(self, connection):
-        threading.Thread(target=self._answer, args=[connection.dup()], daemon=True).start()
-
-    def _answer(self, connection):
-        with connection, connection.makefile("rwb") as frames:
-            received(frames)
-            with open({log!r}, "a") as log:
-                print({name!r}, connection.family.name, file=log)
-            send(frames, {{"kind": "device", "why": "it is a GPU of a test"}})
-            frames.read(1)
-
-    def end(self):
-        pass
-
-gpus.identifiers = lambda: ["GPU-1"]
-judges.SharedPool = Pool
-"""
+WAITING = Path(__file__).with_name("waiting_judges.py")
 
 
 class DaskCluster:
@@ -84,16 +52,16 @@ class DaskCluster:
         command = ["worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *options]
         return self._start(command, **more)
 
-    def gpu_worker(self, name: str) -> subprocess.Popen:
-        """One that lends a GPU of this name, or so it seems."""
-        preload = self.folder / f"{name}.py"
-        preload.write_text(WITH_A_GPU.format(log=str(self.folder / "asked"), name=name))
-        return self.worker("--resources", "GPU=1", "--preload", str(preload))
+    def waiting_worker(self, name: str, judges: int, gpu: bool = False, seconds: float = 0.4) -> subprocess.Popen:
+        """One whose judges only wait, for so many seconds a text: tests/classroom/waiting_judges.py."""
+        options = ["--nthreads", str(judges), "--preload", str(WAITING), *(["--resources", f"GPU={judges}"] * gpu)]
+        more = {"WAITING_GPU": f"GPU-{name}" if gpu else "", "WAITING_SECONDS": str(seconds)}
+        return self.worker(*options, WAITING_LOG=str(self.folder / "waited"), WAITING_NAME=name, **more)
 
-    def asked(self) -> set[str]:
-        """Whose GPU was asked for, and how: by judges of its own worker (AF_UNIX), or of another one (AF_INET)."""
-        log = self.folder / "asked"
-        return set(log.read_text().splitlines()) if log.exists() else set()
+    def waited(self) -> Counter[str]:
+        """How many texts by "WORKER with GPU", or "WORKER with nothing"."""
+        log = self.folder / "waited"
+        return Counter(log.read_text().splitlines()) if log.exists() else Counter()
 
     def _start(self, command: list[str], **more: str) -> subprocess.Popen:
         log = (self.folder / f"{command[0]}-{len(self._processes)}.log").open("w")

@@ -140,7 +140,7 @@ def test_a_judge_whose_pool_is_gone_is_connected_anew(monkeypatch):
         assert judge.judge({**request, "key": "of another judge"})["fault"]  # its pool has nothing to do with that
         with monkeypatch.context() as gone:
             gone.setattr(judge, "_answered", lambda request: {"fault": "the pool is gone", "unconnected": True})
-            assert judge.judge(request) == {"fault": "the pool is gone"}
+            assert judge.judge(request) == {"fault": "the pool is gone", "unconnected": True}
         assert [judge.judge(request)["outcome"] for _ in range(2)] == ["pass", "pass"]
     finally:
         judge.end()

@@ -1,30 +1,41 @@
-"""A GPU lent to workers without one: who gets which, who is let in, and a real cluster of Dask in which it happens."""
+"""A GPU lent to workers without one: who gets which, who is let in, and what becomes of it when workers come and go.
+
+Here the judges of a cluster only wait; with real ones: benchmarks/lent_gpu.py, on a machine with a GPU.
+"""
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
+from dataclasses import replace
 
 import pytest
 
 from grader.classroom.batch import How, Students, judge_missing
+from grader.classroom.engine import MOST_PER_GPU
 from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
-from grader.classroom.judges import GPU, LENT, has_own_gpu
-from grader.classroom.lending import Door, Lending, Offer
-from grader.classroom.results import Results, Text
+from grader.classroom.judges import GPU, LENT, Judges, has_own_gpu
+from grader.classroom.lending import Door, Offer, Standing, is_withdrawn, loans_for
+from grader.classroom.results import Results, Text, version_of
 from grader.exercise import Folder
+from grader.gpu.device import NO_GPU
+from grader.gpu.shared_pool import PoolElsewhere, SharedPool
 from grader.sandbox import LIMITS
 from tests.classroom.dask_cluster import DaskCluster, until
-from tests.classroom.instructor import ROOT, solution
+from tests.classroom.instructor import ROOT
 
 HERE = "127.0.0.1"
+ADD = Folder(ROOT / "exercises/01_masked_add")
+
+# ---- the door --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def door():
-    """A door whose visitors are told "welcome"."""
-    door = Door(HERE, lambda connection: connection.sendall(b"welcome"))
+    """A door behind which everybody is told "hello"."""
+    door = Door("worker", HERE, lambda connection: connection.sendall(b"hello"))
     yield door
     door.close()
 
@@ -36,7 +47,7 @@ def told(connection: socket.socket) -> bytes:
 
 def test_whoever_knows_the_token_is_let_in(door):
     with door.offer.connection() as connection:
-        assert told(connection) == b"welcome"
+        assert told(connection) == b"hello"
 
 
 @pytest.mark.parametrize("token", [b"x" * 32, b"short", b""], ids=["another one", "a part", "none"])
@@ -45,11 +56,61 @@ def test_nobody_else_is(door, token):
         connection.sendall(token)
         connection.shutdown(socket.SHUT_WR)
         assert told(connection) == b""
+    with pytest.raises(ConnectionError, match="the door of somebody else"):
+        replace(door.offer, token=token.ljust(32)).connection()
 
 
-def test_one_who_says_nothing_keeps_nobody_out(door):
-    with socket.create_connection((HERE, door.offer.port)), door.offer.connection() as connection:
-        assert told(connection) == b"welcome"
+def test_a_token_may_come_in_pieces(door):
+    with socket.create_connection((HERE, door.offer.port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(door.offer.token[:5])
+        until(lambda: door._greeting._value < 64)
+        connection.sendall(door.offer.token[5:])
+        assert told(connection) == b"!hello"
+
+
+def test_those_who_say_nothing_keep_nobody_out(door):
+    silent = [socket.create_connection((HERE, door.offer.port)) for _ in range(10)]
+    with door.offer.connection() as connection:
+        assert told(connection) == b"hello"
+    for one in silent:
+        one.close()
+
+
+def test_a_door_stays_open_when_a_visitor_cannot_be_taken(door, monkeypatch):
+    taken = door._listener.accept
+    failures = [OSError(errno.EMFILE, "Too many open files"), RuntimeError("can't start new thread")]
+
+    class Listener:
+        def accept(self):
+            if failures:
+                raise failures.pop()
+            return taken()
+
+        def shutdown(self, how: int) -> None:
+            listener.shutdown(how)
+
+        def close(self) -> None:
+            listener.close()
+
+    listener = door._listener
+    door._listener = Listener()
+    for _ in range(4):  # the first is taken by the real one, which waits already
+        with door.offer.connection() as connection:
+            assert told(connection) == b"hello"
+    assert not failures
+
+
+def test_behind_the_door_a_real_pool_answers():
+    """A process of its own; there is no such GPU, and that is what it says."""
+    pool = SharedPool("GPU-of-nobody")
+    door = Door("worker", HERE, pool.serve)
+    try:
+        with door.offer.connection() as connection:
+            assert PoolElsewhere(connection).device() == NO_GPU
+    finally:
+        door.close()
+        pool.end()
 
 
 def test_a_closed_door_takes_nobody(door):
@@ -58,72 +119,65 @@ def test_a_closed_door_takes_nobody(door):
         door.offer.connection()
 
 
-def test_each_door_has_a_token_of_its_own(door):
-    other = Door(HERE, lambda connection: None)
+def test_each_door_has_a_token_of_its_own_and_does_not_tell_it(door):
+    other = Door("worker", HERE, lambda connection: None)
     other.close()
     assert other.offer.token != door.offer.token
+    assert repr(door.offer.token)[2:10] not in repr(door.offer)
 
 
-class Cluster:
-    """What Lending asks of: `offers` of workers with a GPU, `lent` to those without. A `silent` one does not answer."""
+# ---- who gets which --------------------------------------------------------------------------------------------------
 
-    def __init__(self, most_judges: int = 12) -> None:
-        self.lent: dict[str, str | None] = {}
-        self.silent: set[str] = set()
-        self.asked = 0
-        self.lending = Lending(most_judges, self.offered, self.lend)
 
-    def offered(self, worker: str) -> Offer | None:
-        self.asked += 1
-        return None if worker in self.silent else Offer(worker, 1, b"")
+def offer(worker: str, token: bytes = b"") -> Offer:
+    return Offer(worker, HERE, 1, token)
 
-    def lend(self, worker: str, offer: Offer | None) -> bool:
-        if worker in self.silent:
-            return False
-        self.lent[worker] = offer and offer.host
-        return True
 
-    def settle(self, judges: dict[str, int]) -> dict[str, str | None]:
-        self.lending.settle(judges, {worker for worker in judges if worker.startswith("gpu")})
-        return self.lent
+def owner(worker: str, judges: int) -> Standing:
+    return Standing(judges, offer(worker))
+
+
+def without(judges: int, borrowed: Offer | None = None, announced: bool = False) -> Standing:
+    return Standing(judges, None, True, borrowed, announced or bool(borrowed))
+
+
+def lent(standings: dict[str, Standing], most: int = 12) -> dict[str, tuple[str, int]]:
+    return {worker: (offer.worker, count) for worker, (offer, count) in loans_for(standings, most).items()}
 
 
 def test_the_gpu_with_the_fewest_judges_is_lent_first():
-    assert Cluster().settle({"gpu1": 4, "gpu2": 2, "a": 1, "b": 2, "c": 1}) == {"a": "gpu2", "b": "gpu2", "c": "gpu1"}
+    workers = {"g1": owner("g1", 4), "g2": owner("g2", 2), "a": without(1), "b": without(2), "c": without(1)}
+    assert lent(workers) == {"a": ("g2", 1), "b": ("g2", 2), "c": ("g1", 1)}
 
 
-def test_a_gpu_that_has_enough_judges_gets_no_more():
-    assert Cluster(most_judges=6).settle({"gpu1": 4, "a": 4, "b": 4}) == {"a": "gpu1"}
+def test_no_gpu_gets_more_judges_than_it_should_have():
+    assert lent({"g": owner("g", 4), "a": without(4), "b": without(4), "c": without(4)}, most=9) == {
+        "a": ("g", 4),
+        "b": ("g", 1),
+    }
 
 
-def test_what_is_settled_is_not_asked_again():
-    cluster = Cluster()
-    cluster.settle({"gpu1": 4, "a": 1})
-    before = cluster.asked
-    cluster.settle({"gpu1": 4, "a": 1})
-    assert cluster.asked == before
+def test_what_is_lent_counts_and_stays():
+    workers = {"g1": owner("g1", 3), "g2": owner("g2", 4), "a": without(2, offer("g1")), "b": without(1)}
+    assert lent(workers) == {"b": ("g2", 1)}
 
 
-def test_a_worker_that_comes_later_gets_one():
-    cluster = Cluster()
-    cluster.settle({"gpu1": 4})
-    assert cluster.settle({"gpu1": 4, "a": 1}) == {"a": "gpu1"}
+def test_a_worker_that_gets_texts_already_has_to_have_a_gpu():
+    assert lent({"g": owner("g", 12), "a": without(4, announced=True)}) == {"a": ("g", 1)}
 
 
-def test_whose_gpu_is_gone_gets_another_one_or_none():
-    cluster = Cluster()
-    cluster.settle({"gpu1": 4, "gpu2": 9, "a": 1})
-    assert cluster.settle({"gpu2": 9, "a": 1}) == {"a": "gpu2"}
-    assert cluster.settle({"a": 1}) == {"a": None}
-    assert cluster.settle({"gpu3": 1, "a": 1}) == {"a": "gpu3"}
+def test_nothing_is_lent_where_nobody_has_or_nobody_wants_one():
+    assert lent({"a": without(4), "b": without(4, announced=True)}) == {}
+    assert lent({"g": owner("g", 1), "lost its own": Standing(4)}) == {}
 
 
-def test_one_that_does_not_answer_is_asked_again():
-    cluster = Cluster()
-    cluster.silent = {"gpu1", "b"}
-    assert cluster.settle({"gpu1": 1, "gpu2": 4, "a": 1, "b": 1}) == {"a": "gpu2"}
-    cluster.silent = set()
-    assert cluster.settle({"gpu1": 1, "gpu2": 4, "a": 1, "b": 1}) == {"a": "gpu2", "b": "gpu1"}
+def test_a_gpu_is_withdrawn_when_its_worker_is_gone_or_began_anew():
+    lends, uses = owner("g", 4), without(2, offer("g"))
+    assert not is_withdrawn({"g": lends, "a": uses}, ["g", "a"])
+    assert is_withdrawn({"a": uses}, ["a"])
+    assert is_withdrawn({"g": Standing(4, offer("g", b"another")), "a": uses}, ["g", "a"])
+    assert not is_withdrawn({"a": uses}, ["g", "a"])  # it is slow to answer
+    assert not is_withdrawn({"g": lends, "a": without(2)}, ["a"])
 
 
 def test_a_borrowed_gpu_is_nobodys_own():
@@ -131,23 +185,92 @@ def test_a_borrowed_gpu_is_nobodys_own():
     assert not has_own_gpu({}) and not has_own_gpu({GPU: 8, LENT: 8}) and not has_own_gpu({GPU: 0, LENT: 0})
 
 
-def test_a_worker_without_a_gpu_uses_the_one_that_comes(tmp_path):
-    folder = Folder(ROOT / "exercises/01_masked_add")
-    wrong = solution(folder.id).replace("x + y", "x - y")  # a right one would wait for a real GPU
-    texts = [Text(folder, f"{wrong}# {number}\n", None) for number in range(8)]
-    graded = [Graded(student=one.key, exercise=folder.id, hand_in=HandIn(one.text), text=one) for one in texts]
-    results, said = Results(tmp_path / "results"), []
+@pytest.mark.parametrize(
+    "address, version, offers",
+    [
+        ("tcp://127.0.0.1:9", version_of([ADD]), True),
+        ("tls://127.0.0.1:9", version_of([ADD]), False),
+        ("tcp://127.0.0.1:9", "of another course", False),
+    ],
+    ids=["as it should be", "a network that is not trusted", "another course there"],
+)
+def test_who_offers_a_gpu(address, version, offers):
+    class Worker:
+        pass
+
+    judges, worker = Judges("judges", LIMITS, [], True, [ADD], version), Worker()
+    judges._gpu, judges._door, worker.address = "GPU-1", None, address
+    try:
+        assert (judges._offer(worker) is not None) == offers
+    finally:
+        if judges._door:
+            judges._door.close()
+
+
+# ---- a cluster -------------------------------------------------------------------------------------------------------
+
+
+class Run:
+    """`course grade` on so many texts, in a thread."""
+
+    def __init__(self, cluster: DaskCluster, texts: int, name: str = "run") -> None:
+        self.texts = [Text(ADD, f"# {name} {number}\n", None) for number in range(texts)]
+        self.results, self.said = Results(cluster.folder / name), []
+        graded = [Graded(student=one.key, exercise=ADD.id, hand_in=HandIn(one.text), text=one) for one in self.texts]
+        how = How(LIMITS, scheduler=cluster.address)
+        self._thread = threading.Thread(
+            target=judge_missing, args=[graded, Students(), self.results, how, self.said.append], daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def judged(self) -> int:
+        return len(list(self.results.folder.glob("*/*.json")))
+
+    def ends_well(self) -> None:
+        self._thread.join(100)
+        assert not self._thread.is_alive(), f"{self.judged} of {len(self.texts)}; {self.said}"
+        assert [self.results.find(one)["fault"] for one in self.texts] == [None] * len(self.texts)
+
+
+@pytest.fixture
+def cluster(tmp_path):
     with DaskCluster(tmp_path) as cluster:
         cluster.scheduler()
-        cluster.worker()
-        how = How(LIMITS, scheduler=cluster.address)
-        run = threading.Thread(target=judge_missing, args=[graded, Students(), results, how, said.append])
-        run.start()
-        until(lambda: list(results.folder.glob("*/*.json")))
-        cluster.gpu_worker("first")
-        run.join(120)
-        assert not run.is_alive()
-        assert cluster.asked() == {"first AF_UNIX", "first AF_INET"}
-    assert [line for line in said if "A worker with a GPU has come" in line]
-    assert [results.find(one)["outcome"] for one in texts] == ["fail"] * len(texts)
-    assert not list(results.folder.rglob("*.fault.json"))
+        yield cluster
+
+
+def test_a_worker_without_a_gpu_uses_the_one_that_comes(cluster):
+    cluster.waiting_worker("bare", 4)
+    run = Run(cluster, 100)
+    until(lambda: run.judged > 3)
+    cluster.waiting_worker("rich", 2, gpu=True)
+    run.ends_well()
+    waited = cluster.waited()
+    assert waited["bare with nothing"] > 3 and waited["rich with GPU-rich"] > 10 and waited["bare with GPU-rich"] > 10
+    assert [line for line in run.said if "A worker with a GPU has come" in line]
+
+
+@pytest.mark.parametrize("judges", [2, MOST_PER_GPU], ids=["that has room", "that has none"])
+def test_when_the_worker_dies_whose_gpu_others_use_the_next_one_is_used(cluster, judges):
+    """It comes only seconds later: by then all that was under way there is a fault of the machine."""
+    cluster.waiting_worker("bare", 4)
+    first = cluster.waiting_worker("first", 2, gpu=True, seconds=0.2)
+    run = Run(cluster, 80)
+    until(lambda: cluster.waited()["bare with GPU-first"] > 8)
+    cluster.kill(first)
+    until(lambda: any("A worker whose GPU others used is gone" in line for line in run.said))
+    cluster.waiting_worker("second", judges, gpu=True)
+    run.ends_well()
+    waited = cluster.waited()
+    assert waited["second with GPU-second"] > 10
+    assert (waited["bare with GPU-second"] > 5) == (judges < MOST_PER_GPU)
+
+
+def test_of_two_runs_on_one_cluster_the_first_to_end_takes_nothing_from_the_other(cluster):
+    cluster.waiting_worker("bare", 4)
+    cluster.waiting_worker("rich", 2, gpu=True)
+    long, short = Run(cluster, 90, "long"), Run(cluster, 10, "short")
+    short.ends_well()
+    long.ends_well()
+    assert cluster.waited()["bare with GPU-rich"] > 30

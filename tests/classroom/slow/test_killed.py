@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
 
 from grader.classroom.batch import How, Students, judge_missing
 from grader.classroom.graded import Graded
@@ -13,7 +12,7 @@ from grader.classroom.handin import HandIn
 from grader.classroom.results import Results, Text
 from grader.exercise import Folder
 from grader.sandbox import LIMITS
-from tests.classroom.dask_cluster import DaskCluster
+from tests.classroom.dask_cluster import DaskCluster, until
 from tests.classroom.instructor import ROOT, solution
 from tests.classroom.submission_folder import SubmissionFolder
 from tests.classroom.synthetic import Class, handed_out
@@ -55,12 +54,12 @@ def test_workers_and_the_scheduler_may_be_killed(tmp_path):
         how = How(LIMITS, scheduler=cluster.address)
         run = threading.Thread(target=judge_missing, args=[graded, Students(), results, how, said.append])
         run.start()
-        _wait(lambda: judged() >= 2)
+        until(lambda: judged() >= 2)
         cluster.kill(first)
         cluster.worker()
-        _wait(lambda: judged() >= 5)
+        until(lambda: judged() >= 5)
         cluster.kill(scheduler)
-        _wait(lambda: any("is gone. Waiting for it" in line for line in said))
+        until(lambda: any("is gone. Waiting for it" in line for line in said))
         cluster.scheduler()
         cluster.worker()
         run.join(120)
@@ -68,10 +67,3 @@ def test_workers_and_the_scheduler_may_be_killed(tmp_path):
     assert said[-1].endswith("10 right.")
     assert [results.find(one)["outcome"] for one in texts] == ["pass"] * 10
     assert not list(results.folder.rglob("*.fault.json"))
-
-
-def _wait(for_it: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not for_it():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
