@@ -49,11 +49,11 @@ def graded(tmp_path_factory) -> tuple[Classroom, list[HandIn], str]:
 
 
 def _enough(hand_ins: list[HandIn]) -> list[HandIn]:
-    """All that are odd; of the ordinary ones those of students who have few others, to keep the run short."""
+    """All that are odd; of the ordinary ones those of students who have no other, to keep the run short."""
     kept: list[HandIn] = []
     for hand_in in hand_ins:
         ordinary = hand_in.kind in ("right", "partly right", "stub")
-        if not ordinary or sum(one.student == hand_in.student for one in kept) < 2:
+        if not ordinary or all(one.student != hand_in.student for one in kept):
             kept.append(hand_in)
     return kept
 
