@@ -35,6 +35,7 @@ from grader.classroom.warm_judge import request_of
 ATTEMPTS = 3  # at a text that meets a fault of the machine, or a GPU that is too noisy
 PAUSE = 4.0  # seconds between them: what is wrong may pass
 MOST_PER_GPU = 12  # judges, unless more are asked for: on an H200 with 16 cores 8 took 49 s for 50 texts, 12 took 42 s
+MOST_WITHDRAWALS = 5  # of lent GPUs: a text may end the machine that judges it, and then Dask has to notice
 CONNECT_SECONDS = 10
 MOST_ABSENT = 900  # seconds without a scheduler, once there was one
 
@@ -92,6 +93,7 @@ class _Run:
     def __init__(self, left: dict[str, Work], results: Results, level: str, view: View) -> None:
         self.left, self.results, self.level, self.view = left, results, level, view
         self._wants_gpu = False  # once there was one, texts wait for the next if that is gone
+        self._withdrawals = 0
         exercises = {work.text.exercise.id: work.text.exercise for work in left.values()}
         self._exercises = list(exercises.values())
 
@@ -107,7 +109,8 @@ class _Run:
         self._wants_gpu, self._health = self._wants_gpu or _has_gpu(client), Health()
         self.view.dashboard = _dashboard(client)
         judges = Judges(self._name, self.level, pins, self._wants_gpu, self._exercises, version_of(self._exercises))
-        with _judges(client, judges), Loans(client, self._name, MOST_PER_GPU) as loans:
+        most = MOST_PER_GPU if self._withdrawals < MOST_WITHDRAWALS else 0
+        with _judges(client, judges), Loans(client, self._name, most, self.view.note) as loans:
             for work in sorted(self.left.values(), key=_number, reverse=True):
                 self._submit(work)
             while self._running or self._later:
@@ -115,7 +118,8 @@ class _Run:
                     self._submit(self._later.popleft()[1])
                 if not self._wants_gpu and _has_gpu(client):
                     return self.view.note("A worker with a GPU has come. What is left is judged there.")
-                if loans.withdrawn.is_set():
+                if loans.are_withdrawn():
+                    self._withdrawals += 1
                     return self.view.note("A worker whose GPU others used is gone. What is left is given out anew.")
                 try:
                     self._take(self._done.get(timeout=min(1, PAUSE)))
@@ -137,8 +141,11 @@ class _Run:
         if future.status in ("cancelled", "lost"):  # all are, when the scheduler is gone; another one knows nothing
             raise EngineError(f"The scheduler at {self._client.scheduler.address} is gone.")
         result = _result_of(future, work.text)
-        pool_is_gone = result.pop("unconnected", False)  # as after the end of a worker that lent its GPU
-        work.attempts += 0 if self._worker_left(result, blameless=pool_is_gone) else 1
+        worker, pool_is_gone = result.pop("worker", None), result.pop("unconnected", False)
+        owners = [address for address, one in _told(self._client).items() if has_own_gpu(one["resources"])]
+        waited = pool_is_gone and self._wants_gpu and not owners  # for the next one to lend its GPU
+        if not self._worker_left(worker, result, pool_is_gone, owners) and not waited:
+            work.attempts += 1
         if not work.best or _open_tests(result) <= _open_tests(work.best):
             work.best = result
         again = bool(result["fault"]) or (self._wants_gpu and bool(_open_tests(result)))
@@ -149,10 +156,13 @@ class _Run:
         del self.left[work.text.key]
         self.view.judged(work.best)
 
-    def _worker_left(self, result: dict, blameless: bool) -> bool:
-        """Whether the worker of this result was sent away: then the text does not lose one of its attempts."""
-        worker = result.pop("worker", None)
+    def _worker_left(self, worker: str | None, result: dict, pool_is_gone: bool, owners: list[str]) -> bool:
+        """Whether the worker of this result was sent away: then the text does not lose one of its attempts.
+
+        The last of the `owners` of a GPU stays, and nobody is to blame for the GPU of another worker.
+        """
         without_gpu = self._wants_gpu and result.get("device") == "cpu" and bool(_open_tests(result))
+        blameless = owners == [worker] or (worker not in owners and (pool_is_gone or without_gpu))
         if worker is None or blameless or not self._health.should_leave(worker, bool(result["fault"]) or without_gpu):
             return False
         why = result["fault"] or "it has lost its GPU"
@@ -220,6 +230,8 @@ def _judges(client: Client, judges: Judges) -> Iterator[None]:
             f"The workers at {client.scheduler.address} cannot import the course ({error}). Next: pip install -e "
             '".[cluster]" there, in a copy of the same course.'
         ) from None
+    except OSError as error:  # a machine that fell off, and the scheduler has not noticed
+        raise EngineError(f"A worker at {client.scheduler.address} does not answer: {error}") from None
     try:
         yield
     finally:

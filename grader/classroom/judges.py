@@ -16,7 +16,7 @@ from distributed.comm import get_address_host
 from grader.classroom import gpus
 from grader.classroom.lending import Door, Offer, Standing
 from grader.classroom.results import faulty, version_of
-from grader.classroom.warm_judge import WarmJudge
+from grader.classroom.warm_judge import Unconnected, WarmJudge
 from grader.exercise import Folder, found_here
 from grader.gpu.shared_pool import SharedPool
 
@@ -61,7 +61,7 @@ class Judges(WorkerPlugin):
         with self._lending:
             self._lending.notify_all()
         others = [one for one in worker.plugins.values() if isinstance(one, Judges) and one is not self]
-        if self._borrowed and not any(other._borrowed for other in others):  # another command may use it, too
+        if self._borrowed and not any(other._borrows for other in others):  # another command may use it, too
             with contextlib.suppress(Exception):  # the scheduler may be gone
                 await asyncio.wait_for(worker.set_resources(**{GPU: 0, LENT: 0}), 2)
         await asyncio.to_thread(self._end)
@@ -109,14 +109,15 @@ class Judges(WorkerPlugin):
     # ---- the GPU of another worker ----------------------------------------------------------------------------------
 
     async def borrow(self, worker: Worker, offer: Offer, count: int) -> None:
-        """From now on it is this one, for so many texts at a time."""
+        """From now on it is this one, for so many texts at a time. Raises OSError where it cannot be reached."""
+        (await asyncio.to_thread(offer.connection)).close()
         with self._lending:
             self._borrowed = offer
             self._lending.notify_all()
         await worker.set_resources(**{GPU: count, LENT: count})
 
     def _connected_elsewhere(self) -> socket.socket:
-        """Waits until there is a GPU. Raises OSError."""
+        """Waits until there is a GPU. Raises Unconnected."""
         deadline = time.monotonic() + PATIENCE
         while not self._ending and time.monotonic() < deadline:
             if self._borrowed is not None:
@@ -124,11 +125,11 @@ class Judges(WorkerPlugin):
                     return self._borrowed.connection()
             with self._lending:
                 self._lending.wait(1)
-        raise ConnectionError(f"no worker with a GPU has answered for {PATIENCE} s")
+        raise Unconnected(f"no worker with a GPU has answered for {PATIENCE} s")
 
     def standing(self, worker: Worker) -> Standing:
         announced = worker.state.total_resources.get(LENT, 0)
-        judges = int(announced if self._borrowed else worker.state.nthreads)
+        judges = int(self._borrowed and announced or worker.state.nthreads)
         return Standing(judges, self._offer(worker), self._borrows, self._borrowed, bool(announced))
 
 
@@ -151,6 +152,10 @@ def standing_there(judges: str, dask_worker: Worker) -> Standing:
     return dask_worker.plugins[judges].standing(dask_worker)
 
 
-async def borrow_there(judges: str, offer: Offer, count: int, dask_worker: Worker) -> None:
-    """Runs on a worker without a GPU."""
-    await dask_worker.plugins[judges].borrow(dask_worker, offer, count)
+async def borrow_there(judges: str, offer: Offer, count: int, dask_worker: Worker) -> str:
+    """Runs on a worker without a GPU: why it cannot use that one; "" if it does."""
+    try:
+        await dask_worker.plugins[judges].borrow(dask_worker, offer, count)
+    except OSError as error:
+        return f"it cannot reach {offer.host}:{offer.port}: {error}"
+    return ""

@@ -124,15 +124,16 @@ def loans_for(standings: dict[str, Standing], most_judges: int) -> dict[str, tup
     """By worker that has no GPU yet: an offer, and how many texts at a time it may judge by it.
 
     The GPU with the fewest judges comes first, and none gets more than `most_judges`; except that a worker to which
-    Dask gives texts already, since an earlier command was killed, has to have one.
+    Dask gives texts already, since an earlier command was killed, has to have one. A worker that has one and announces
+    none, since another command took it back, counts as one that has none.
     """
     load = Counter({one.own: one.judges for one in standings.values() if one.own})
     for one in standings.values():
-        if one.borrowed in load:
+        if one.borrowed in load and one.announced:
             load[one.borrowed] += one.judges
     loans: dict[str, tuple[Offer, int]] = {}
     for worker, one in sorted(standings.items()):
-        if not load or not one.borrows or one.borrowed:
+        if not load or not one.borrows or (one.borrowed and one.announced):
             continue
         offer = min(load, key=lambda offer: (load[offer], offer.worker))
         count = min(one.judges, max(most_judges - load[offer], int(one.announced)))

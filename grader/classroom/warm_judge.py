@@ -46,6 +46,10 @@ def request_of(text: Text, level: str) -> dict:
     }  # fmt: skip
 
 
+class Unconnected(ConnectionError):
+    """No pool of replay processes can be reached."""
+
+
 class WarmJudge:
     """The parent's end. `level`: how submissions will be shut in.
 
@@ -72,7 +76,8 @@ class WarmJudge:
             try:
                 self._start()
             except OSError as error:
-                return {**faulty(request["exercise"], f"no judge could be started: {error}"), "unconnected": True}
+                why = faulty(request["exercise"], f"no judge could be started: {error}")
+                return {**why, "unconnected": isinstance(error, Unconnected)}
         self._judged += 1
         result = self._answered(request)
         if result.get("unconnected"):

@@ -52,10 +52,12 @@ class DaskCluster:
         command = ["worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *options]
         return self._start(command, **more)
 
-    def waiting_worker(self, name: str, judges: int, gpu: bool = False, seconds: float = 0.4) -> subprocess.Popen:
+    def waiting_worker(
+        self, name: str, judges: int, gpu: bool = False, seconds: float = 0.4, **more: str
+    ) -> subprocess.Popen:
         """One whose judges only wait, for so many seconds a text: tests/classroom/waiting_judges.py."""
         options = ["--nthreads", str(judges), "--preload", str(WAITING), *(["--resources", f"GPU={judges}"] * gpu)]
-        more = {"WAITING_GPU": f"GPU-{name}" if gpu else "", "WAITING_SECONDS": str(seconds)}
+        more |= {"WAITING_GPU": f"GPU-{name}" if gpu else "", "WAITING_SECONDS": str(seconds)}
         return self.worker(*options, WAITING_LOG=str(self.folder / "waited"), WAITING_NAME=name, **more)
 
     def waited(self) -> Counter[str]:

@@ -166,6 +166,11 @@ def test_a_worker_that_gets_texts_already_has_to_have_a_gpu():
     assert lent({"g": owner("g", 12), "a": without(4, announced=True)}) == {"a": ("g", 1)}
 
 
+def test_what_another_command_took_back_is_lent_again():
+    took = replace(without(4, offer("g")), announced=False)
+    assert lent({"g": owner("g", 2), "a": took}) == {"a": ("g", 4)}
+
+
 def test_nothing_is_lent_where_nobody_has_or_nobody_wants_one():
     assert lent({"a": without(4), "b": without(4, announced=True)}) == {}
     assert lent({"g": owner("g", 1), "lost its own": Standing(4)}) == {}
@@ -265,6 +270,36 @@ def test_when_the_worker_dies_whose_gpu_others_use_the_next_one_is_used(cluster,
     waited = cluster.waited()
     assert waited["second with GPU-second"] > 10
     assert (waited["bare with GPU-second"] > 5) == (judges < MOST_PER_GPU)
+
+
+def test_two_runs_on_one_cluster_survive_the_worker_whose_gpu_both_use(cluster):
+    cluster.waiting_worker("bare", 4)
+    first = cluster.waiting_worker("first", 2, gpu=True, seconds=0.2)
+    runs = [Run(cluster, 60, "one"), Run(cluster, 20, "other")]
+    until(lambda: cluster.waited()["bare with GPU-first"] > 8)
+    cluster.kill(first)
+    until(lambda: all(any("is gone" in line for line in run.said) for run in runs))
+    cluster.waiting_worker("second", 2, gpu=True)
+    for run in runs:
+        run.ends_well()
+
+
+def test_a_gpu_that_cannot_be_reached_is_not_used_and_that_is_said(cluster):
+    cluster.waiting_worker("bare", 4)
+    cluster.waiting_worker("rich", 2, gpu=True, WAITING_DOOR="closed")
+    run = Run(cluster, 30)
+    run.ends_well()
+    assert [line for line in run.said if "has no GPU and can borrow none: it cannot reach 127.0.0.1" in line]
+    assert not cluster.waited()["bare with GPU-rich"]
+
+
+def test_a_worker_whose_pool_always_ends_is_sent_away_unless_it_is_the_last(cluster):
+    cluster.waiting_worker("bare", 2)
+    cluster.waiting_worker("sick", 2, gpu=True, WAITING_POOL="ends")
+    cluster.waiting_worker("rich", 2, gpu=True)
+    run = Run(cluster, 60)
+    run.ends_well()
+    assert [line for line in run.said if "gives nothing but faults (the pool is gone)" in line]
 
 
 def test_of_two_runs_on_one_cluster_the_first_to_end_takes_nothing_from_the_other(cluster):

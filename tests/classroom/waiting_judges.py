@@ -11,6 +11,7 @@ import socket
 import threading
 
 from grader.classroom import gpus, judges
+from grader.classroom.lending import Offer
 from grader.classroom.results import faulty
 
 NAME, GPU, LOG = (os.environ[f"WAITING_{name}"] for name in ("NAME", "GPU", "LOG"))
@@ -37,7 +38,8 @@ class Pool:
     def _keep(self, connection: socket.socket) -> None:
         with connection:
             connection.sendall(self.uuid.encode().ljust(40))
-            connection.recv(1)
+            if "WAITING_POOL" not in os.environ:
+                connection.recv(1)
 
     def end(self) -> None:
         pass
@@ -68,5 +70,9 @@ class Judge:
             self._connection = None
 
 
+if "WAITING_DOOR" in os.environ:  # what a firewall makes of it
+    judges.Door = lambda *given: type(
+        "Wall", (), {"offer": Offer(given[0], given[1], 1, b""), "close": lambda self: 0}
+    )()
 gpus.identifiers = lambda: [GPU] if GPU else []
 judges.WarmJudge, judges.SharedPool = Judge, Pool
