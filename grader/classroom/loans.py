@@ -57,10 +57,11 @@ class Loans:
         if is_withdrawn(standings, self._present):
             self._withdrawn.set()
             return
-        for worker, loan in loans_for(standings, self._most_judges).items():
-            self._lenders |= {loan[0].worker}
-            answers = self._client.run(borrow_there, self._judges, *loan, workers=[worker], on_error="ignore")
-            if (why := answers.get(worker)) and worker not in self._noted:
+        for worker, (offer, count) in loans_for(standings, self._most_judges).items():
+            told = self._client.run(borrow_there, self._judges, offer, count, workers=[worker], on_error="ignore")
+            if (why := told.get(worker)) == "":
+                self._lenders |= {offer.worker}
+            elif why and worker not in self._noted:
                 self._noted.add(worker)
                 self._note(f"Worker {worker} has no GPU and can borrow none: {why}.")
         for worker in (one for one, standing in standings.items() if standing.borrowed):

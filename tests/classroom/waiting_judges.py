@@ -18,19 +18,13 @@ NAME, GPU, LOG = (os.environ[f"WAITING_{name}"] for name in ("NAME", "GPU", "LOG
 SECONDS = float(os.environ["WAITING_SECONDS"])
 
 
-class Pool:
-    """Tells whoever connects which GPU it is, and keeps the connection."""
+class Pool(judges.SharedPool):
+    """Tells whoever connects which GPU it is, and keeps the connection. It has no process."""
 
     alive = True
 
     def __init__(self, uuid: str) -> None:
         self.uuid = uuid
-
-    def connection(self) -> socket.socket:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self.serve(theirs)
-        return ours
 
     def serve(self, connection: socket.socket) -> None:
         threading.Thread(target=self._keep, args=[connection.dup()], daemon=True).start()
