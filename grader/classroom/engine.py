@@ -37,6 +37,7 @@ PAUSE = 4.0  # seconds between them: what is wrong may pass
 MOST_PER_GPU = 12  # judges, unless more are asked for: on an H200 with 16 cores 8 took 49 s for 50 texts, 12 took 42 s
 MOST_WITHDRAWALS = 5  # of lent GPUs: a text may end the machine that judges it, and then Dask has to notice
 CONNECT_SECONDS = 10
+RESULT_SECONDS = 10  # for a few kilobytes
 MOST_ABSENT = 900  # seconds without a scheduler, once there was one
 
 
@@ -172,9 +173,12 @@ class _Run:
 
 
 def _result_of(future: Future, text: Text) -> dict:
-    error = future.exception()
-    if error is None:
-        return future.result()
+    try:
+        error = future.exception(timeout=RESULT_SECONDS)
+        if error is None:
+            return future.result(timeout=RESULT_SECONDS)
+    except TimeoutError:  # it lies on a machine that fell off, or hangs; meanwhile nobody else would be heard
+        return faulty(text.exercise.id, "its worker does not hand over the result")
     return faulty(text.exercise.id, f"its worker failed: {type(error).__name__}: {str(error)[:200]}")
 
 

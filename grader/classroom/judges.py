@@ -130,7 +130,8 @@ class Judges(WorkerPlugin):
     def standing(self, worker: Worker) -> Standing:
         announced = worker.state.total_resources.get(LENT, 0)
         judges = int(self._borrowed and announced or worker.state.nthreads)
-        return Standing(judges, self._offer(worker), self._borrows, self._borrowed, bool(announced))
+        waiting = bool(worker.state.constrained)
+        return Standing(judges, self._offer(worker), self._borrows, self._borrowed, bool(announced), waiting)
 
 
 def has_own_gpu(resources: dict) -> bool:

@@ -118,14 +118,15 @@ class Standing:
     borrows: bool = False  # it has none
     borrowed: Offer | None = None
     announced: bool = False  # Dask gives it texts that want a GPU
+    waiting: bool = False  # it has such texts, and none to judge them with
 
 
 def loans_for(standings: dict[str, Standing], most_judges: int) -> dict[str, tuple[Offer, int]]:
     """By worker that has no GPU yet: an offer, and how many texts at a time it may judge by it.
 
     The GPU with the fewest judges comes first, and none gets more than `most_judges`; except that a worker to which
-    Dask gives texts already, since an earlier command was killed, has to have one. A worker that has one and announces
-    none, since another command took it back, counts as one that has none.
+    Dask gives texts already, or gave some before its GPU was taken back, has to have one: nobody takes them from it.
+    A worker that has one and announces none, since another command took it back, counts as one that has none.
     """
     load = Counter({one.own: one.judges for one in standings.values() if one.own})
     for one in standings.values():
@@ -136,7 +137,7 @@ def loans_for(standings: dict[str, Standing], most_judges: int) -> dict[str, tup
         if not load or not one.borrows or (one.borrowed and one.announced):
             continue
         offer = min(load, key=lambda offer: (load[offer], offer.worker))
-        count = min(one.judges, max(most_judges - load[offer], int(one.announced)))
+        count = min(one.judges, max(most_judges - load[offer], int(one.announced or one.waiting)))
         if count > 0:
             loans[worker] = offer, count
             load[offer] += count

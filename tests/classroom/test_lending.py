@@ -164,6 +164,7 @@ def test_what_is_lent_counts_and_stays():
 
 def test_a_worker_that_gets_texts_already_has_to_have_a_gpu():
     assert lent({"g": owner("g", 12), "a": without(4, announced=True)}) == {"a": ("g", 1)}
+    assert lent({"g": owner("g", 12), "a": replace(without(4), waiting=True)}) == {"a": ("g", 1)}
 
 
 def test_what_another_command_took_back_is_lent_again():
