@@ -1,6 +1,6 @@
 """What workers without a GPU are good for where one worker has one: a class judged by a cluster, without and with them.
 
-    python benchmarks/lent_gpu.py [--own N] [--lent N] [--copies N]
+    python benchmarks/lent_gpu.py [--own N] [--lent N] [--copies N] [--only 02,03]
 
 Starts a Dask cluster on this machine: a worker with the first GPU that judges `own` texts at a time, and in the second
 run one more, which sees no GPU and judges `lent` texts at a time. The class is that of benchmarks/class_on_gpus.py;
@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--own", type=int, default=3)
     parser.add_argument("--lent", type=int, default=9)
     parser.add_argument("--copies", type=int, default=1)
+    parser.add_argument("--only", default="", help="numbers of exercises: 02,03")
     given = parser.parse_args()
     gpu, *_ = gpus.identifiers() or [""]
     if not gpu:
@@ -45,7 +46,7 @@ def main() -> None:
     first: dict = {}
     with tempfile.TemporaryDirectory() as folder:
         submissions = Path(folder, "submissions")
-        write_reference(submissions, given.copies)
+        write_reference(submissions, given.copies, list(filter(None, given.only.split(","))))
         for lent in (0, given.lent):
             print(f"{given.own} judges beside the GPU, {lent} that borrow it", flush=True)
             with LocalCluster(n_workers=0, protocol="tcp", host="127.0.0.1", dashboard_address=":0") as cluster:
