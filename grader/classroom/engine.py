@@ -110,8 +110,7 @@ class _Run:
         self._wants_gpu, self._health = self._wants_gpu or _has_gpu(client), Health()
         self.view.dashboard = _dashboard(client)
         judges = Judges(self._name, self.level, pins, self._wants_gpu, self._exercises, version_of(self._exercises))
-        most = MOST_PER_GPU if self._withdrawals < MOST_WITHDRAWALS else 0
-        with _judges(client, judges), Loans(client, self._name, most, self.view.note) as loans:
+        with _judges(client, judges), self._loans() as loans:
             for work in sorted(self.left.values(), key=_number, reverse=True):
                 self._submit(work)
             while self._running or self._later:
@@ -119,13 +118,20 @@ class _Run:
                     self._submit(self._later.popleft()[1])
                 if not self._wants_gpu and _has_gpu(client):
                     return self.view.note("A worker with a GPU has come. What is left is judged there.")
-                if loans.are_withdrawn():
+                if loans and loans.are_withdrawn():
                     self._withdrawals += 1
                     return self.view.note("A worker whose GPU others used is gone. What is left is given out anew.")
                 try:
                     self._take(self._done.get(timeout=min(1, PAUSE)))
                 except Empty:
                     self.view.tick(_workers(client))
+
+    def _loans(self) -> contextlib.AbstractContextManager[Loans | None]:
+        """On this machine alone there is nothing to lend: each of its GPUs has judges enough."""
+        if self._client.cluster or not self._wants_gpu:
+            return contextlib.nullcontext()
+        most_judges = MOST_PER_GPU if self._withdrawals < MOST_WITHDRAWALS else 0
+        return Loans(self._client, self._name, most_judges, self.view.note)
 
     def _submit(self, work: Work) -> None:
         future = self._client.submit(

@@ -14,7 +14,8 @@ from distributed import Worker, WorkerPlugin, get_worker
 from distributed.comm import get_address_host
 
 from grader.classroom import gpus
-from grader.classroom.lending import Door, Offer, Standing
+from grader.classroom.door import Door, Offer
+from grader.classroom.lending import Standing
 from grader.classroom.results import faulty, version_of
 from grader.classroom.warm_judge import Unconnected, WarmJudge
 from grader.exercise import Folder, found_here

@@ -24,7 +24,7 @@ from queue import Empty, SimpleQueue
 from typing import TextIO
 
 from grader.classroom.results import Text, faulty
-from grader.exercise import OWN_COURSE, Folder
+from grader.exercise import OWN_COURSE, Folder, found_here
 from grader.gpu.device import use_device
 from grader.gpu.replays import use_pool
 from grader.gpu.shared_pool import PoolElsewhere
@@ -201,31 +201,28 @@ def _leave(folder: str) -> None:
 def _answer(request: dict) -> dict:
     from grader.classroom.judging import judge
 
-    course = _course_of(request)
-    if course is None:
+    exercise, hidden = _exercise_of(request), None
+    if exercise is None:
         return faulty(request["exercise"], f"{request['course']} has not been there for {PATIENCE} s")
     with tempfile.TemporaryDirectory() as folder:
-        exercise, hidden = Folder(course / "exercises" / request["exercise"]), None
         if request["hidden"] is not None:
             hidden = Path(folder)
             (hidden / f"{exercise.id}.toml").write_text(request["hidden"], encoding="utf-8")
         text = Text(exercise, request["text"], hidden)
         if text.key != request["key"]:
-            where = f"{os.uname().nodename}:{course}"
+            where = f"{os.uname().nodename}:{exercise.root}"
             return faulty(exercise.id, f"course, torch or triton at {where} differ from those that the command sees")
         return judge(text, request["level"])
 
 
-def _course_of(request: dict) -> Path | None:
-    """The course that was named, else this machine's own; waits while there is neither, as when a share is away."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        for course in (Path(request["course"]), OWN_COURSE):
-            if Folder(course / "exercises" / request["exercise"]).test_file.exists():
-                return course
+def _exercise_of(request: dict) -> Folder | None:
+    """Of the course that was named, else of this machine's; waits while it is in neither, as when a share is away."""
+    named, deadline = Folder(Path(request["course"]) / "exercises" / request["exercise"]), time.monotonic() + PATIENCE
+    while not (exercise := found_here(named)).test_file.exists():
         if time.monotonic() > deadline:
             return None
         time.sleep(1)
+    return exercise
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from distributed import get_worker
 
+import grader.exercise
 from grader.classroom import engine, judges, patience, warm_judge
 from grader.classroom.batch import GradingError, How, Students, judge_missing
 from grader.classroom.graded import Graded
@@ -294,7 +295,7 @@ def test_a_full_disk_is_not_waited_for(number):
 
 def test_a_judge_waits_for_the_course_itself(tmp_path, monkeypatch):
     exercise = tmp_path / "course/exercises" / ADD.id
-    monkeypatch.setattr(warm_judge, "OWN_COURSE", tmp_path / "none")
+    monkeypatch.setattr(grader.exercise, "OWN_COURSE", tmp_path / "none")
     request = {"course": str(tmp_path / "course"), "exercise": ADD.id}
 
     def comes_back(seconds: float) -> None:
@@ -302,9 +303,9 @@ def test_a_judge_waits_for_the_course_itself(tmp_path, monkeypatch):
         (exercise / "test_masked_add.py").touch()
 
     monkeypatch.setattr(warm_judge.time, "sleep", comes_back)
-    assert warm_judge._course_of(request) == tmp_path / "course"
+    assert warm_judge._exercise_of(request) == Folder(exercise)
     monkeypatch.setattr(warm_judge, "PATIENCE", -1)
-    assert warm_judge._course_of({**request, "exercise": "77_gone"}) is None
+    assert warm_judge._exercise_of({**request, "exercise": "77_gone"}) is None
 
 
 def test_results_of_a_share_that_is_away_are_not_written_beneath_it(tmp_path):

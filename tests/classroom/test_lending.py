@@ -1,130 +1,31 @@
-"""A GPU lent to workers without one: who gets which, who is let in, and what becomes of it when workers come and go.
+"""A GPU lent to workers without one: who gets which, and what becomes of it when workers come and go.
 
 Here the judges of a cluster only wait; with real ones: benchmarks/lent_gpu.py, on a machine with a GPU.
 """
 
 from __future__ import annotations
 
-import errno
-import socket
 import threading
 from dataclasses import replace
 
 import pytest
 
+from grader.classroom import engine
 from grader.classroom.batch import How, Students, judge_missing
+from grader.classroom.door import Offer
 from grader.classroom.engine import MOST_PER_GPU
 from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
 from grader.classroom.judges import GPU, LENT, Judges, has_own_gpu
-from grader.classroom.lending import Door, Offer, Standing, is_withdrawn, loans_for
+from grader.classroom.lending import Standing, is_withdrawn, loans_for
 from grader.classroom.results import Results, Text, version_of
 from grader.exercise import Folder
-from grader.gpu.device import NO_GPU
-from grader.gpu.shared_pool import PoolElsewhere, SharedPool
 from grader.sandbox import LIMITS
 from tests.classroom.dask_cluster import DaskCluster, until
 from tests.classroom.instructor import ROOT
 
 HERE = "127.0.0.1"
 ADD = Folder(ROOT / "exercises/01_masked_add")
-
-# ---- the door --------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def door():
-    """A door behind which everybody is told "hello"."""
-    door = Door("worker", HERE, lambda connection: connection.sendall(b"hello"))
-    yield door
-    door.close()
-
-
-def told(connection: socket.socket) -> bytes:
-    connection.settimeout(30)
-    return b"".join(iter(lambda: connection.recv(100), b""))
-
-
-def test_whoever_knows_the_token_is_let_in(door):
-    with door.offer.connection() as connection:
-        assert told(connection) == b"hello"
-
-
-@pytest.mark.parametrize("token", [b"x" * 32, b"short", b""], ids=["another one", "a part", "none"])
-def test_nobody_else_is(door, token):
-    with socket.create_connection((HERE, door.offer.port)) as connection:
-        connection.sendall(token)
-        connection.shutdown(socket.SHUT_WR)
-        assert told(connection) == b""
-    with pytest.raises(ConnectionError, match="the door of somebody else"):
-        replace(door.offer, token=token.ljust(32)).connection()
-
-
-def test_a_token_may_come_in_pieces(door):
-    with socket.create_connection((HERE, door.offer.port)) as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(door.offer.token[:5])
-        until(lambda: door._greeting._value < 64)
-        connection.sendall(door.offer.token[5:])
-        assert told(connection) == b"!hello"
-
-
-def test_those_who_say_nothing_keep_nobody_out(door):
-    silent = [socket.create_connection((HERE, door.offer.port)) for _ in range(10)]
-    with door.offer.connection() as connection:
-        assert told(connection) == b"hello"
-    for one in silent:
-        one.close()
-
-
-def test_a_door_stays_open_when_a_visitor_cannot_be_taken(door, monkeypatch):
-    taken = door._listener.accept
-    failures = [OSError(errno.EMFILE, "Too many open files"), RuntimeError("can't start new thread")]
-
-    class Listener:
-        def accept(self):
-            if failures:
-                raise failures.pop()
-            return taken()
-
-        def shutdown(self, how: int) -> None:
-            listener.shutdown(how)
-
-        def close(self) -> None:
-            listener.close()
-
-    listener = door._listener
-    door._listener = Listener()
-    for _ in range(4):  # the first is taken by the real one, which waits already
-        with door.offer.connection() as connection:
-            assert told(connection) == b"hello"
-    assert not failures
-
-
-def test_behind_the_door_a_real_pool_answers():
-    """A process of its own; there is no such GPU, and that is what it says."""
-    pool = SharedPool("GPU-of-nobody")
-    door = Door("worker", HERE, pool.serve)
-    try:
-        with door.offer.connection() as connection:
-            assert PoolElsewhere(connection).device() == NO_GPU
-    finally:
-        door.close()
-        pool.end()
-
-
-def test_a_closed_door_takes_nobody(door):
-    door.close()
-    with pytest.raises(OSError):
-        door.offer.connection()
-
-
-def test_each_door_has_a_token_of_its_own_and_does_not_tell_it(door):
-    other = Door("worker", HERE, lambda connection: None)
-    other.close()
-    assert other.offer.token != door.offer.token
-    assert repr(door.offer.token)[2:10] not in repr(door.offer)
-
 
 # ---- who gets which --------------------------------------------------------------------------------------------------
 
@@ -271,6 +172,18 @@ def test_when_the_worker_dies_whose_gpu_others_use_the_next_one_is_used(cluster,
     waited = cluster.waited()
     assert waited["second with GPU-second"] > 10
     assert (waited["bare with GPU-second"] > 5) == (judges < MOST_PER_GPU)
+
+
+def test_after_so_many_withdrawals_nothing_is_lent(cluster, monkeypatch):
+    monkeypatch.setattr(engine, "MOST_WITHDRAWALS", 1)
+    cluster.waiting_worker("bare", 4)
+    first = cluster.waiting_worker("first", 2, gpu=True, seconds=0.2)
+    run = Run(cluster, 40)
+    until(lambda: cluster.waited()["bare with GPU-first"] > 4)
+    cluster.kill(first)
+    cluster.waiting_worker("second", 4, gpu=True, seconds=0.1)
+    run.ends_well()
+    assert not cluster.waited()["bare with GPU-second"]
 
 
 def test_two_runs_on_one_cluster_survive_the_worker_whose_gpu_both_use(cluster):

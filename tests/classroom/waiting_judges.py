@@ -11,7 +11,7 @@ import socket
 import threading
 
 from grader.classroom import gpus, judges
-from grader.classroom.lending import Offer
+from grader.classroom.door import Offer
 from grader.classroom.results import faulty
 
 NAME, GPU, LOG = (os.environ[f"WAITING_{name}"] for name in ("NAME", "GPU", "LOG"))
