@@ -181,7 +181,7 @@ def test_after_so_many_withdrawals_nothing_is_lent(cluster, monkeypatch):
     run = Run(cluster, 40)
     until(lambda: cluster.waited()["bare with GPU-first"] > 4)
     cluster.kill(first)
-    cluster.waiting_worker("second", 4, gpu=True, seconds=0.1)
+    cluster.waiting_worker("second", 2, gpu=True)
     run.ends_well()
     assert not cluster.waited()["bare with GPU-second"]
 
