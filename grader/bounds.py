@@ -39,6 +39,7 @@ def _gemm(inputs: Sequence[torch.Tensor], ref: torch.Tensor) -> torch.Tensor:
     return (4 * math.sqrt(steps + 4) + 2 * steps) * U32 * (a.abs() @ b.abs())
 
 
+# Of each: row i of the result is made of row i of the first input, and of all of the others.
 ACCUMULATED: dict[str, Callable[[Sequence[torch.Tensor], torch.Tensor], torch.Tensor]] = {
     "softmax": _softmax,
     "gemm": _gemm,
@@ -51,3 +52,8 @@ def tolerance(bound: str, inputs: Sequence[torch.Tensor], ref: torch.Tensor, dty
         return torch.zeros_like(ref)
     accumulated = ACCUMULATED[bound](inputs, ref)
     return accumulated.add_(ref.abs(), alpha=1.25 * UNIT_ROUNDOFF[dtype]).add_(ETA[dtype])
+
+
+def inputs_of(bound: str, rows: slice, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    """What `tolerance` has to know for these rows of the result; `rows` is a slice of its first dimension."""
+    return [] if bound in EXACT else [inputs[0][rows], *inputs[1:]]

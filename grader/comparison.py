@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from grader.bounds import EXACT, tolerance
 from grader.inputs import BITS
+
+MOST_ELEMENTS = 1 << 24  # that are compared at a time where memory is short
+BYTES_PER_ELEMENT = 80  # of those: float64, and what a comparison keeps
 
 
 @dataclass
@@ -45,7 +48,7 @@ def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[t
     """`ref` and `inputs` in float64. NaN, +inf and -inf must stand exactly where the reference has them."""
     expected = ref.to(out.dtype)
     if bound == "bits":
-        wrong = _bits(out) != _bits(expected)
+        wrong = bits_of(out) != bits_of(expected)
         wrong &= ~(out.isnan() & expected.isnan())
         return Comparison(out, expected, ref, wrong, _infinite_where(wrong))
     if bound == "exact":
@@ -67,7 +70,7 @@ def is_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[
     """
     if bound in EXACT:
         expected = ref.to(out.dtype)
-        if torch.equal(*map(_bits, (out, expected))) if bound == "bits" else torch.equal(out, expected):
+        if torch.equal(*map(bits_of, (out, expected))) if bound == "bits" else torch.equal(out, expected):
             return True
     elif out.numel():
         error = (out - ref).abs_()  # in float64
@@ -77,8 +80,15 @@ def is_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[
     return compare(out, ref, bound, inputs).right
 
 
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
+def bits_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Integers with the same bits; [same shape]."""
     return tensor.contiguous().view(BITS[tensor.element_size()])
+
+
+def row_slices(tensor: torch.Tensor) -> Iterator[slice]:
+    """Along the first dimension: parts of at most MOST_ELEMENTS elements, or of one row."""
+    step = max(1, MOST_ELEMENTS * len(tensor) // max(1, tensor.numel()))
+    return (slice(start, start + step) for start in range(0, len(tensor), step))
 
 
 def _infinite_where(wrong: torch.Tensor) -> torch.Tensor:

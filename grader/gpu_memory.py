@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
+from grader.comparison import BYTES_PER_ELEMENT, MOST_ELEMENTS
 from grader.exercise import Exercise
 from grader.explain import on_gpu
 from grader.gpu.replayer import Recording
@@ -14,23 +15,30 @@ from grader.protocol import DTYPE_BYTES
 from grader.run import Trial
 from grader.verdict import Verdict
 
-BYTES_PER_ELEMENT = 80  # of the result, when it is compared: float64 and what a comparison keeps
+BYTES_PER_DRAWN = 12  # of an argument, while its values are drawn: float64, and rounded
 SHARE_OF_MEMORY = 0.8
 SHARE_BESIDE_OTHERS = 0.1  # as many judges may check side by side as a class has on one GPU
 SHARE_FOR_SCRATCH = 1 / 16  # what a kernel may want beside its arguments and its result, however small these are
 
 
 def bytes_needed(recording: Recording) -> int:
-    """At the peak: while the call is repeated three sets of buffers and copies of arguments; later, with one set left,
-    the arguments in float64 and what the comparison takes."""
+    """At the peak, the result of the first repetition being kept all the while: in the next one all buffers with a copy
+    of the arguments; later, arguments and reference in float64, compared part by part."""
     plan = recording.plan
-    return _needed_with(sum(buffer.bytes for buffer in plan.buffers), recording, plan.result.shape)
+    buffers, kept = sum(buffer.bytes for buffer in plan.buffers), plan.buffers[plan.result.buffer].bytes
+    return _needed_with(buffers, kept, recording, plan.result.shape)
 
 
-def _needed_with(buffers: int, recording: Recording, shape: Sequence[int]) -> int:
-    """With so many bytes of buffers, and a result of this shape."""
-    arguments = sum(8 * spec.size // DTYPE_BYTES[spec.dtype] for spec in recording.arguments)
-    return max(4 * buffers, buffers + arguments + BYTES_PER_ELEMENT * math.prod(shape))
+def _needed_with(buffers: int, kept: int, recording: Recording, shape: Sequence[int]) -> int:
+    """With so many bytes of buffers, so many in that of the result, and a result of this shape."""
+    plan = recording.plan
+    filled = plan.buffers[plan.result.buffer].name
+    sizes = [spec.size // DTYPE_BYTES[spec.dtype] for spec in recording.arguments if spec.name != filled]
+    arguments = sum(buffer.bytes for buffer in plan.buffers if buffer.argument)
+    drawing = BYTES_PER_DRAWN * max(sizes, default=0)
+    repeating = buffers + max(arguments, drawing)
+    comparing = 8 * sum(sizes) + max(8 * math.prod(shape), drawing)
+    return kept + max(repeating, comparing) + BYTES_PER_ELEMENT * min(MOST_ELEMENTS, math.prod(shape))
 
 
 def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: int) -> Verdict | None:
@@ -46,7 +54,7 @@ def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: 
     arguments = sum(buffer.bytes for buffer in buffers if buffer.argument)
     own = math.prod(expected) * DTYPE_BYTES[result.dtype]
     least = arguments + (0 if exercise.fills_argument else own)
-    if _needed_with(least, recording, expected) > SHARE_OF_MEMORY * memory_bytes:
+    if _needed_with(least, own, recording, expected) > SHARE_OF_MEMORY * memory_bytes:
         return None
     excess = sum(buffer.bytes for buffer in buffers) - least
     if excess > max(arguments + own, SHARE_FOR_SCRATCH * memory_bytes):

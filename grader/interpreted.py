@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from grader.bounds import EXACT
-from grader.comparison import Comparison, compare
+from grader.comparison import Comparison, bits_of, compare
 from grader.exercise import Exercise
 from grader.explain import failures
 from grader.explain.evidence import Evidence, count_text
@@ -172,7 +172,7 @@ class Interpreted:
         return failed("stateful", "A second call with the same inputs gives another result.", kind="memory")
 
     def _order_matters(self, first: Reply, second: Reply) -> Verdict:
-        differing = int((_bits(first.output) != _bits(second.output)).sum())
+        differing = int((bits_of(first.output) != bits_of(second.output)).sum())
         return failed(
             "race",
             f"{count_text(differing, 'element')} of {self.exercise.returns} change when the programs run in reverse "
@@ -198,16 +198,12 @@ def _unwritten(reply: Reply) -> bool:
     return reply.writers is not None and bool((reply.writers.programs == -1).any())
 
 
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.contiguous().reshape(-1).view(torch.uint8)
-
-
 def _alike(one: torch.Tensor, other: torch.Tensor | None) -> bool:
     return other is not None and one.shape == other.shape and one.dtype == other.dtype
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and one.dtype == other.dtype and torch.equal(_bits(one), _bits(other))
+    return one.shape == other.shape and one.dtype == other.dtype and torch.equal(bits_of(one), bits_of(other))
 
 
 def _passed(evidence: Evidence) -> Verdict:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
-from grader.bounds import tolerance
-from grader.comparison import compare, is_right
+from grader import comparison
+from grader.bounds import inputs_of, tolerance
+from grader.comparison import compare, is_right, row_slices
 from grader.inputs import cancelling, generator_for, integers, is_poison, normal, one_hot, output, with_some
+from grader.interpreted import Interpreted
 
 SOFTMAX_IN = torch.randn(8, 100, generator=torch.Generator().manual_seed(1), dtype=torch.float64).float().double()
 
@@ -93,6 +97,36 @@ def test_the_quick_answer_at_the_end_of_fp16(value):
     ref, out = torch.tensor([[value]], dtype=torch.float64), torch.tensor([[65504.0]], dtype=torch.float16)
     factors = [torch.full((1, 1), 1e4, dtype=torch.float64), torch.full((1, 1), 1e4, dtype=torch.float64)]
     assert is_right(out, ref, "gemm", factors) == compare(out, ref, "gemm", factors).right
+
+
+@pytest.mark.parametrize("shape, most, lengths", [
+    ((5, 4), 8, [2, 2, 1]), ((5, 4), 3, [1] * 5), ((10,), 4, [4, 4, 2]), ((3, 0), 4, [3]), ((0,), 4, []),
+])  # fmt: skip
+def test_a_tensor_is_cut_into_parts_of_few_elements(monkeypatch, shape, most, lengths):
+    monkeypatch.setattr(comparison, "MOST_ELEMENTS", most)
+    assert [len(torch.empty(shape)[rows]) for rows in row_slices(torch.empty(shape))] == lengths
+
+
+@pytest.mark.parametrize(
+    "bound, inputs, ref",
+    [
+        ("softmax", [SOFTMAX_IN], softmax_ref()),
+        ("gemm", [SOFTMAX_IN, SOFTMAX_IN.T.contiguous()], SOFTMAX_IN @ SOFTMAX_IN.T),
+        ("exact", [SOFTMAX_IN], SOFTMAX_IN),
+    ],
+    ids=["softmax", "gemm", "exact"],
+)
+def test_the_tolerance_of_some_rows_is_that_of_the_whole(bound, inputs, ref):
+    rows = slice(3, 6)
+    whole = tolerance(bound, inputs, ref, torch.float32)[rows]
+    torch.testing.assert_close(tolerance(bound, inputs_of(bound, rows, inputs), ref[rows], torch.float32), whole)
+
+
+def test_a_race_is_told_by_elements_and_not_by_their_bytes():
+    one, other = torch.zeros(4), torch.tensor([0.0, 1.2345678, 0.0, -5.4321])
+    judge = Interpreted(SimpleNamespace(returns="z"), None)
+    verdict = judge._order_matters(SimpleNamespace(output=one), SimpleNamespace(output=other))
+    assert verdict.lines[0].startswith("2 elements of z change")
 
 
 def test_an_empty_result_is_right():

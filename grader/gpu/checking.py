@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import torch
 
-from grader.comparison import compare
+from grader.bounds import inputs_of
+from grader.comparison import Comparison, bits_of, compare, row_slices
 from grader.exercise import Exercise
 from grader.gpu.answers import Overrun, Replayed, Summary
 from grader.gpu.buffers import POISON, Buffers
@@ -28,15 +29,26 @@ Fill = Callable[[Buffers], None]
 def replayed(
     plan: Plan, functions: Functions, config: int, fill: Fill, arguments: list[TensorSpec], returns: str
 ) -> tuple[Buffers, Replayed]:
-    """The buffers of the first run, and what all of them did. `fill` gives the arguments the same bytes each time."""
-    runs = [_run(plan, functions, config, fill, arguments, returns, *place) for place in REPEATS]
-    first, found = runs[0]
-    for buffers, other in runs[1:]:
+    """The result of the first run, its other buffers given back, and what all runs did.
+
+    `fill` gives the arguments the same bytes each time.
+    """
+    call = (plan, functions, config, fill, arguments, returns)
+    first, found = _run(*call, *REPEATS[0])
+    first.keep_only(plan.result.buffer)
+    for place in REPEATS[1:]:
+        other = _run_again(first, *call, *place)
         found.overruns = found.overruns or other.overruns
         found.changed = found.changed or other.changed
-        differing = _differing(first.view(plan.result), buffers.view(plan.result))
-        found.differing = max(found.differing, differing)
+        found.differing = max(found.differing, other.differing)
     return first, found
+
+
+def _run_again(first: Buffers, plan: Plan, *rest) -> Replayed:
+    """What another run did; its buffers are gone when this returns."""
+    buffers, found = _run(plan, *rest)
+    found.differing = _differing(first.view(plan.result), buffers.view(plan.result))
+    return found
 
 
 def _run(
@@ -50,27 +62,26 @@ def _run(
     torch.cuda.synchronize()
     found = Replayed(buffers.overruns())
     for number, spec in enumerate(arguments):
-        now = buffers.data(number)
+        changed = given[number].bitwise_xor_(buffers.data(number))
         if spec.name == returns:
-            found.overruns += _changed_between(now, given[number], spec)
-        elif not torch.equal(now, given[number]):
+            found.overruns += _changed_between(changed, spec)
+        elif changed.any():
             found.changed.append(spec.name)
     return buffers, found
 
 
-def _changed_between(now: torch.Tensor, given: torch.Tensor, spec: TensorSpec) -> list[Overrun]:
-    """An argument that is filled keeps the bytes in the holes of its view."""
-    holes = torch.ones(spec.size, dtype=torch.bool, device=now.device)
+def _changed_between(changed: torch.Tensor, spec: TensorSpec) -> list[Overrun]:
+    """An argument that is filled keeps the bytes in the holes of its view. `changed`: not 0 where a byte changed."""
     size = getattr(torch, spec.dtype).itemsize
     strides = [stride * size for stride in spec.strides]
-    holes.as_strided((*spec.shape, size), (*strides, 1), spec.offset * size).fill_(False)
-    count = int(((now != given) & holes).sum())
+    changed.as_strided((*spec.shape, size), (*strides, 1), changed.storage_offset() + spec.offset * size).zero_()
+    count = int(changed.count_nonzero())
     return [Overrun(spec.name, "between", 0, count)] if count else []
 
 
 def _differing(one: torch.Tensor, other: torch.Tensor) -> int:
-    bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[one.element_size()]
-    return int((one.contiguous().view(bits) != other.contiguous().view(bits)).sum())
+    one, other = torch.atleast_1d(one, other)
+    return sum(int((bits_of(one[rows]) != bits_of(other[rows])).sum()) for rows in row_slices(one))
 
 
 # ---- arguments drawn here, compared here: for sizes that no pipe should carry ----------------------------------------
@@ -99,23 +110,37 @@ def compared(
     What was expected is overwritten before this returns.
     """
     device = buffers.memory[0].device
-    exact = [
-        recipe.tensor(getattr(torch, spec.dtype), torch.Generator(device).manual_seed(seed)).double()
-        for recipe, spec, seed in zip(data, arguments, seeds)
-    ]
+    exact = [_exact(recipe, spec, torch.Generator(device).manual_seed(seed))
+             for recipe, spec, seed in zip(data, arguments, seeds)]  # fmt: skip
     out, ref = buffers.view(plan.result), exercise.reference(*exact)
-    if out.shape != ref.shape:
-        _wipe(ref, *exact)
-        return Summary(list(ref.shape), out.numel())
-    comparison = compare(out, ref, bound, exact)
-    summary = Summary(list(ref.shape), out.numel(), comparison.wrong_count, _finite(comparison.largest_error))
-    if summary.wrong:
-        first = comparison.first_wrong
-        summary.first = list(first)
-        summary.expected, summary.found = (f"{float(t[first]):.6g}" for t in (comparison.expected, out))
-        summary.unwritten = int((_is_unwritten(out) & comparison.wrong).sum())
-    _wipe(comparison.expected, ref, *exact)
+    summary = Summary(list(ref.shape), out.numel())
+    if out.shape == ref.shape:
+        out, ref = torch.atleast_1d(out, ref)
+        for rows in row_slices(out):
+            comparison = compare(out[rows], ref[rows], bound, inputs_of(bound, rows, exact))
+            _add(summary, comparison, rows.start)
+            _wipe(comparison.expected)
+    _wipe(ref, *(tensor for tensor, recipe in zip(exact, data) if not recipe.is_output))
     return summary
+
+
+def _exact(recipe: Data, spec: TensorSpec, generator: torch.Generator) -> torch.Tensor:
+    """An argument in float64; of one to be filled, which tells a reference nothing, the shape alone."""
+    if recipe.is_output:
+        return torch.full((), torch.nan, dtype=torch.float64, device=generator.device).expand(recipe.shape)
+    return recipe.tensor(getattr(torch, spec.dtype), generator).double()
+
+
+def _add(summary: Summary, part: Comparison, start: int) -> None:
+    """The comparison of the rows from `start` on."""
+    if not part.right:
+        if not summary.wrong:
+            row, *rest = first = part.first_wrong
+            summary.first = [start + row, *rest]
+            summary.expected, summary.found = (f"{float(t[first]):.6g}" for t in (part.expected, part.out))
+        summary.wrong += part.wrong_count
+        summary.unwritten += int((_is_unwritten(part.out) & part.wrong).sum())
+    summary.largest_error = max(summary.largest_error, _finite(part.largest_error))
 
 
 def _wipe(*tensors: torch.Tensor) -> None:
@@ -125,8 +150,7 @@ def _wipe(*tensors: torch.Tensor) -> None:
 
 def _is_unwritten(out: torch.Tensor) -> torch.Tensor:
     """Elements that hold the poison of fresh memory, or of an argument to be filled."""
-    bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[out.element_size()]
-    return (out.contiguous().view(bits) == -1) | is_poison(out)
+    return (bits_of(out) == -1) | is_poison(out)
 
 
 def _finite(number: float) -> float:

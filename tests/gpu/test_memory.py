@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
-from grader.exercise import Folder, load_test_file
-from grader.gpu_memory import blame, bytes_needed
+from grader.exercise import Exercise, Folder, all_folders, load_test_file
+from grader.gpu.device import Device, device_here
+from grader.gpu.replayer import Recording
+from grader.gpu_memory import SHARE_OF_MEMORY, blame, bytes_needed
 from grader.inputs import normal
 from grader.judge import Judge
-from grader.run import Run
+from grader.run import Run, Trial
 from tests.conftest import ROOT
 
 FOLDER = Folder(ROOT / "exercises" / "01_masked_add")
-N = 1 << 27  # 0.5 GB each: 14 GB with all that a comparison takes
-SMALL_GPU, LARGE_GPU = 16 << 30, 80 << 30
+N = 1 << 27  # 0.5 GB each: 6 GB with all that a comparison takes
+SMALL_GPU, LARGE_GPU = 4 << 30, 80 << 30
 SCRATCH = "    scratch = torch.empty(1 << 34, device=x.device)\n"
 FIRST, LAST = "    z = torch.empty_like(x)\n", "    return z\n"
 
@@ -72,7 +77,54 @@ def test_a_little_scratch_is_anyones_right(judged, solution):
     assert judged(solution.replace(FIRST, FIRST + scratch))[0] == ""
 
 
-def test_scratch_counts_once_while_results_are_compared(judged, solution):
+def test_scratch_counts_at_most_once(judged, solution):
     """Counted for each repetition it kept a product that is added from slices of K off an H200, where it fits."""
-    scratch = "    scratch = torch.empty(1 << 24, device=x.device)\n"
-    assert judged(solution.replace(FIRST, FIRST + scratch))[1] == judged(solution)[1] + (4 << 24)
+    scratch = "    scratch = torch.empty(1 << 30, device=x.device)\n"
+    more = judged(solution.replace(FIRST, FIRST + scratch))[1] - judged(solution)[1]
+    assert 0 < more <= 4 << 30
+
+
+# ---- the calls of the course -----------------------------------------------------------------------------------------
+
+
+def recordings(folder: Folder, run: Run) -> Iterator[tuple[Exercise, Trial, Recording]]:
+    """Of each call that only a GPU gets through, by the solution."""
+    file = load_test_file(folder)
+    judge, trials = Judge(file.exercise, run), []
+
+    def on_gpu(*data, bound=None, dtypes=(), **constants) -> None:
+        for dtype in dtypes or file.exercise.dtypes:
+            trials.append(judge.trial("test", data, dtype, bound, constants))
+
+    for test in vars(file).values():
+        if inspect.isfunction(test) and list(inspect.signature(test).parameters) == ["on_gpu"]:
+            test(on_gpu)
+    return ((file.exercise, trial, run.recording(file.exercise, trial)) for trial in trials)
+
+
+@pytest.fixture(params=all_folders(ROOT), ids=lambda folder: folder.id)
+def largest(request):
+    """(exercise, trial, recording) of the call of an exercise that takes most memory."""
+    run = Run(request.param, str(request.param.solution_file), seed=1)
+    yield max(recordings(request.param, run), key=lambda call: bytes_needed(call[2]))
+    run.end()
+
+
+def test_every_call_of_the_course_fits_into_24_gigabytes(largest):
+    """So all tests are decided on the cards that most have."""
+    assert 1e9 < bytes_needed(largest[2]) < SHARE_OF_MEMORY * 24e9
+
+
+@pytest.mark.skipif(not isinstance(device_here(), Device), reason="needs a GPU")
+def test_what_is_counted_is_what_is_used(largest):
+    from grader.gpu.checking import compared, drawn, replayed
+    from grader.gpu.launcher import Functions
+
+    exercise, trial, recording = largest
+    plan, arguments, data = recording.plan, recording.arguments, list(trial.data)
+    seeds = list(range(len(data)))
+    torch.cuda.reset_peak_memory_stats()
+    fill = drawn(data, arguments, seeds)
+    buffers, _ = replayed(plan, Functions(plan), 0, fill, arguments, exercise.returns)
+    assert compared(exercise, trial.bound, plan, buffers, data, arguments, seeds).wrong == 0
+    assert 0.6 < torch.cuda.max_memory_allocated() / bytes_needed(recording) <= 1

@@ -117,3 +117,21 @@ def test_a_large_result_is_compared_on_inputs_drawn_anew():
     z.view(torch.int32).fill_(-1)
     found = summary()
     assert found.wrong == found.unwritten == N and found.first == [0] and found.found == "nan"
+
+
+def test_a_large_result_is_compared_in_parts(monkeypatch):
+    from grader import comparison
+    from grader.gpu import checking
+
+    monkeypatch.setattr(comparison, "MOST_ELEMENTS", 300)
+    timed, seeds = Timed(), [3, 4]
+    buffers, data, specs = timed.slots[0], timed.speed.data, timed.speed.arguments
+    checking.drawn(data, specs, seeds, "cpu")(buffers)
+    x, y, z = timed.tensors(0)
+    z.copy_(x + y)
+    z[617] += 5
+    z[618:].view(torch.int32).fill_(-1)
+    found = checking.compared(timed.speed.exercise, "exact", timed.plan, buffers, data, specs, seeds)
+    assert (found.first, found.wrong, found.unwritten) == ([617], N - 617, N - 618)
+    assert float(found.found) - float(found.expected) == pytest.approx(5, rel=1e-4)
+    assert found.elements == N and found.largest_error == 1e300
