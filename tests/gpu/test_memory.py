@@ -123,8 +123,10 @@ def test_what_is_counted_is_what_is_used(largest):
     exercise, trial, recording = largest
     plan, arguments, data = recording.plan, recording.arguments, list(trial.data)
     seeds = list(range(len(data)))
+    torch.zeros(1, device="cuda")  # makes the context
     torch.cuda.reset_peak_memory_stats()
     fill = drawn(data, arguments, seeds)
     buffers, _ = replayed(plan, Functions(plan), 0, fill, arguments, exercise.returns)
     assert compared(exercise, trial.bound, plan, buffers, data, arguments, seeds).wrong == 0
-    assert 0.6 < torch.cuda.max_memory_allocated() / bytes_needed(recording) <= 1
+    share = torch.cuda.max_memory_allocated() / bytes_needed(recording)
+    assert 0.6 < share <= 1, share
