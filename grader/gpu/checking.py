@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 
 from grader.bounds import inputs_of
-from grader.comparison import Comparison, bits_of, compare, row_slices
+from grader.comparison import MOST_ELEMENTS, Comparison, bits_of, compare, row_slices
 from grader.exercise import Exercise
 from grader.gpu.answers import Overrun, Replayed, Summary
 from grader.gpu.buffers import POISON, Buffers
@@ -75,7 +75,7 @@ def _changed_between(changed: torch.Tensor, spec: TensorSpec) -> list[Overrun]:
     size = getattr(torch, spec.dtype).itemsize
     strides = [stride * size for stride in spec.strides]
     changed.as_strided((*spec.shape, size), (*strides, 1), changed.storage_offset() + spec.offset * size).zero_()
-    count = int(changed.count_nonzero())
+    count = sum(int(part.count_nonzero()) for part in changed.split(MOST_ELEMENTS))  # it takes 8 bytes for each
     return [Overrun(spec.name, "between", 0, count)] if count else []
 
 

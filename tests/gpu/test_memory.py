@@ -124,9 +124,11 @@ def test_what_is_counted_is_what_is_used(largest):
     plan, arguments, data = recording.plan, recording.arguments, list(trial.data)
     seeds = list(range(len(data)))
     torch.zeros(1, device="cuda")  # makes the context
+    before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
     fill = drawn(data, arguments, seeds)
     buffers, _ = replayed(plan, Functions(plan), 0, fill, arguments, exercise.returns)
     assert compared(exercise, trial.bound, plan, buffers, data, arguments, seeds).wrong == 0
-    share = torch.cuda.max_memory_allocated() / bytes_needed(recording)
+    share = (torch.cuda.max_memory_allocated() - before) / bytes_needed(recording)
+    torch.cuda.empty_cache()  # other tests run beside this one
     assert 0.6 < share <= 1, share
