@@ -39,7 +39,7 @@ def _gemm(inputs: Sequence[torch.Tensor], ref: torch.Tensor) -> torch.Tensor:
     return (4 * math.sqrt(steps + 4) + 2 * steps) * U32 * (a.abs() @ b.abs())
 
 
-# Of each: row i of the result is made of row i of the first input, and of all of the others.
+# Of each, for matrices: row i of the result is made of row i of the first input, and of all of the others.
 ACCUMULATED: dict[str, Callable[[Sequence[torch.Tensor], torch.Tensor], torch.Tensor]] = {
     "softmax": _softmax,
     "gemm": _gemm,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,7 +11,7 @@ import torch
 from grader.bounds import EXACT, tolerance
 from grader.inputs import BITS
 
-MOST_ELEMENTS = 1 << 24  # that are compared at a time where memory is short
+MOST_COMPARED = 1 << 24  # elements that are compared at a time where memory is short
 BYTES_PER_ELEMENT = 80  # of those: float64, and what a comparison keeps
 
 
@@ -85,10 +86,18 @@ def bits_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().view(BITS[tensor.element_size()])
 
 
-def row_slices(tensor: torch.Tensor) -> Iterator[slice]:
-    """Along the first dimension: parts of at most MOST_ELEMENTS elements, or of one row."""
-    step = max(1, MOST_ELEMENTS * len(tensor) // max(1, tensor.numel()))
-    return (slice(start, start + step) for start in range(0, len(tensor), step))
+def rows_at_once(shape: Sequence[int], bound: str) -> int:
+    """How many rows of a result to compare at a time: MOST_COMPARED elements, or one row; all, where one row might not
+    do for the bound."""
+    if bound not in EXACT and len(shape) != 2:
+        return max(1, *shape[:1])
+    return max(1, MOST_COMPARED // max(1, math.prod(shape[1:])))
+
+
+def row_slices(shape: Sequence[int], bound: str) -> list[slice]:
+    """The parts in which a result is compared, of its first dimension."""
+    step = rows_at_once(shape, bound)
+    return [slice(start, start + step) for start in range(0, shape[0], step)]
 
 
 def _infinite_where(wrong: torch.Tensor) -> torch.Tensor:

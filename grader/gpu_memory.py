@@ -7,38 +7,42 @@ from collections.abc import Sequence
 
 import torch
 
-from grader.comparison import BYTES_PER_ELEMENT, MOST_ELEMENTS
+from grader.comparison import BYTES_PER_ELEMENT, rows_at_once
 from grader.exercise import Exercise
 from grader.explain import on_gpu
 from grader.gpu.replayer import Recording
+from grader.inputs import Data
 from grader.protocol import DTYPE_BYTES
 from grader.run import Trial
 from grader.verdict import Verdict
 
-BYTES_PER_DRAWN = 12  # of an argument, while its values are drawn: float64, and rounded
 SHARE_OF_MEMORY = 0.8
 SHARE_BESIDE_OTHERS = 0.1  # as many judges may check side by side as a class has on one GPU
 SHARE_FOR_SCRATCH = 1 / 16  # what a kernel may want beside its arguments and its result, however small these are
 
 
-def bytes_needed(recording: Recording) -> int:
-    """At the peak, the result of the first repetition being kept all the while: in the next one all buffers with a copy
-    of the arguments; later, arguments and reference in float64, compared part by part."""
-    plan = recording.plan
-    buffers, kept = sum(buffer.bytes for buffer in plan.buffers), plan.buffers[plan.result.buffer].bytes
-    return _needed_with(buffers, kept, recording, plan.result.shape)
+def bytes_needed(trial: Trial, recording: Recording) -> int:
+    """At the peak, the result of the first repeat being kept all the while: in the next one all buffers, with a copy of
+    the arguments; later, arguments and reference in float64, compared part by part."""
+    buffers = sum(buffer.bytes for buffer in recording.plan.buffers)
+    return _needed_with(buffers, trial, recording, recording.plan.result.shape)
 
 
-def _needed_with(buffers: int, kept: int, recording: Recording, shape: Sequence[int]) -> int:
-    """With so many bytes of buffers, so many in that of the result, and a result of this shape."""
-    plan = recording.plan
-    filled = plan.buffers[plan.result.buffer].name
-    sizes = [spec.size // DTYPE_BYTES[spec.dtype] for spec in recording.arguments if spec.name != filled]
-    arguments = sum(buffer.bytes for buffer in plan.buffers if buffer.argument)
-    drawing = BYTES_PER_DRAWN * max(sizes, default=0)
+def _needed_with(buffers: int, trial: Trial, recording: Recording, shape: Sequence[int]) -> int:
+    """With so many bytes of buffers, and a result of this shape."""
+    elements, kept = math.prod(shape), math.prod(shape) * DTYPE_BYTES[recording.plan.result.dtype]
+    arguments = sum(buffer.bytes for buffer in recording.plan.buffers if buffer.argument)
+    exact = 8 * sum(data.elements for data in trial.data)
+    drawing = max(map(_bytes_drawn, trial.data))
     repeating = buffers + max(arguments, drawing)
-    comparing = 8 * sum(sizes) + max(8 * math.prod(shape), drawing)
-    return kept + max(repeating, comparing) + BYTES_PER_ELEMENT * min(MOST_ELEMENTS, math.prod(shape))
+    comparing = exact + max(8 * elements, max(_bytes_drawn(data) - 8 * data.elements for data in trial.data))
+    at_once = min(elements, rows_at_once(shape, trial.bound) * math.prod(shape[1:]))
+    return kept + max(repeating, comparing) + BYTES_PER_ELEMENT * at_once
+
+
+def _bytes_drawn(data: Data) -> int:
+    """While the values of an argument are drawn: in float64, in another such for a change, and rounded."""
+    return 8 * (1 + min(len(data.steps), 2)) * data.elements
 
 
 def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: int) -> Verdict | None:
@@ -54,7 +58,7 @@ def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: 
     arguments = sum(buffer.bytes for buffer in buffers if buffer.argument)
     own = math.prod(expected) * DTYPE_BYTES[result.dtype]
     least = arguments + (0 if exercise.fills_argument else own)
-    if _needed_with(least, own, recording, expected) > SHARE_OF_MEMORY * memory_bytes:
+    if _needed_with(least, trial, recording, expected) > SHARE_OF_MEMORY * memory_bytes:
         return None
     excess = sum(buffer.bytes for buffer in buffers) - least
     if excess > max(arguments + own, SHARE_FOR_SCRATCH * memory_bytes):

@@ -99,12 +99,22 @@ def test_the_quick_answer_at_the_end_of_fp16(value):
     assert is_right(out, ref, "gemm", factors) == compare(out, ref, "gemm", factors).right
 
 
-@pytest.mark.parametrize("shape, most, lengths", [
-    ((5, 4), 8, [2, 2, 1]), ((5, 4), 3, [1] * 5), ((10,), 4, [4, 4, 2]), ((3, 0), 4, [3]), ((0,), 4, []),
-])  # fmt: skip
-def test_a_tensor_is_cut_into_parts_of_few_elements(monkeypatch, shape, most, lengths):
-    monkeypatch.setattr(comparison, "MOST_ELEMENTS", most)
-    assert [len(torch.empty(shape)[rows]) for rows in row_slices(torch.empty(shape))] == lengths
+@pytest.mark.parametrize(
+    "shape, bound, lengths",
+    [
+        ((10,), "exact", [4, 4, 2]),
+        ((5, 2), "bits", [2, 2, 1]),
+        ((5, 2), "softmax", [2, 2, 1]),
+        ((3, 9), "gemm", [1, 1, 1]),
+        ((3, 0), "exact", [3]),
+        ((0,), "exact", []),
+        ((10,), "softmax", [10]),  # its sum takes all of them
+        ((5, 2, 2), "gemm", [5]),  # each has a second factor of its own
+    ],
+)
+def test_a_result_is_cut_into_parts_that_can_be_compared_alone(monkeypatch, shape, bound, lengths):
+    monkeypatch.setattr(comparison, "MOST_COMPARED", 4)
+    assert [len(torch.empty(shape)[rows]) for rows in row_slices(shape, bound)] == lengths
 
 
 @pytest.mark.parametrize(
@@ -112,9 +122,8 @@ def test_a_tensor_is_cut_into_parts_of_few_elements(monkeypatch, shape, most, le
     [
         ("softmax", [SOFTMAX_IN], softmax_ref()),
         ("gemm", [SOFTMAX_IN, SOFTMAX_IN.T.contiguous()], SOFTMAX_IN @ SOFTMAX_IN.T),
-        ("exact", [SOFTMAX_IN], SOFTMAX_IN),
     ],
-    ids=["softmax", "gemm", "exact"],
+    ids=["softmax", "gemm"],
 )
 def test_the_tolerance_of_some_rows_is_that_of_the_whole(bound, inputs, ref):
     rows = slice(3, 6)

@@ -127,8 +127,8 @@ class _Run:
                     self.view.tick(_workers(client))
 
     def _loans(self) -> contextlib.AbstractContextManager[Loans | None]:
-        """On this machine alone there is nothing to lend: each of its GPUs has judges enough."""
-        if self._client.cluster or not self._wants_gpu:
+        """None where no text wants a GPU; nor on this machine alone, each of whose GPUs has judges enough."""
+        if self._client.cluster is not None or not self._wants_gpu:
             return contextlib.nullcontext()
         most_judges = MOST_PER_GPU if self._withdrawals < MOST_WITHDRAWALS else 0
         return Loans(self._client, self._name, most_judges, self.view.note)

@@ -42,10 +42,6 @@ class Buffers:
             if not buffer.argument:
                 self.data(number).fill_(POISON)
 
-    def keep_only(self, number: int) -> None:
-        """Gives the memory of all other buffers back."""
-        self.memory = [one if n == number else one.new_empty(0) for n, one in enumerate(self.memory)]
-
     def view(self, view: View) -> torch.Tensor:
         """A tensor of the submission's: strides in elements, the offset in bytes."""
         return self._strided(view.buffer, view.dtype, view.shape, view.strides, view.offset)

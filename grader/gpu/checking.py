@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 
 from grader.bounds import inputs_of
-from grader.comparison import MOST_ELEMENTS, Comparison, bits_of, compare, row_slices
+from grader.comparison import MOST_COMPARED, Comparison, bits_of, compare, row_slices
 from grader.exercise import Exercise
 from grader.gpu.answers import Overrun, Replayed, Summary
 from grader.gpu.buffers import POISON, Buffers
@@ -22,33 +22,29 @@ from grader.protocol import TensorSpec
 
 # (bytes past an aligned address, what the guards hold): NaN, a number, NaN again with the neighbours elsewhere.
 REPEATS = ((0, POISON), (16, 0x5A), (64, POISON))
+LARGE = 1 << 28  # bytes of buffers: beyond, those of one repeat are given back before the next
 
 Fill = Callable[[Buffers], None]
 
 
 def replayed(
     plan: Plan, functions: Functions, config: int, fill: Fill, arguments: list[TensorSpec], returns: str
-) -> tuple[Buffers, Replayed]:
-    """The result of the first run, its other buffers given back, and what all runs did.
-
-    `fill` gives the arguments the same bytes each time.
-    """
-    call = (plan, functions, config, fill, arguments, returns)
-    first, found = _run(*call, *REPEATS[0])
-    first.keep_only(plan.result.buffer)
-    for place in REPEATS[1:]:
-        other = _run_again(first, *call, *place)
+) -> tuple[torch.Tensor, Replayed]:
+    """The result of the first run, and what all runs did. `fill` gives the arguments the same bytes each time."""
+    kept: list[Buffers] = []
+    result, found = None, Replayed()
+    for place in REPEATS:
+        buffers, other = _run(plan, functions, config, fill, arguments, returns, *place)
+        output = buffers.view(plan.result)
+        if result is None:
+            result = output.clone()
         found.overruns = found.overruns or other.overruns
         found.changed = found.changed or other.changed
-        found.differing = max(found.differing, other.differing)
-    return first, found
-
-
-def _run_again(first: Buffers, plan: Plan, *rest) -> Replayed:
-    """What another run did; its buffers are gone when this returns."""
-    buffers, found = _run(plan, *rest)
-    found.differing = _differing(first.view(plan.result), buffers.view(plan.result))
-    return found
+        found.differing = max(found.differing, _differing(result, output))
+        if sum(map(len, buffers.memory)) < LARGE:
+            kept.append(buffers)  # so that the next ones lie elsewhere
+        del buffers, output
+    return result, found
 
 
 def _run(
@@ -75,13 +71,13 @@ def _changed_between(changed: torch.Tensor, spec: TensorSpec) -> list[Overrun]:
     size = getattr(torch, spec.dtype).itemsize
     strides = [stride * size for stride in spec.strides]
     changed.as_strided((*spec.shape, size), (*strides, 1), changed.storage_offset() + spec.offset * size).zero_()
-    count = sum(int(part.count_nonzero()) for part in changed.split(MOST_ELEMENTS))  # it takes 8 bytes for each
+    count = sum(int(part.count_nonzero()) for part in changed.split(MOST_COMPARED))  # it takes 8 bytes for each
     return [Overrun(spec.name, "between", 0, count)] if count else []
 
 
 def _differing(one: torch.Tensor, other: torch.Tensor) -> int:
     one, other = torch.atleast_1d(one, other)
-    return sum(int((bits_of(one[rows]) != bits_of(other[rows])).sum()) for rows in row_slices(one))
+    return sum(int((bits_of(one[rows]) != bits_of(other[rows])).sum()) for rows in row_slices(one.shape, "bits"))
 
 
 # ---- arguments drawn here, compared here: for sizes that no pipe should carry ----------------------------------------
@@ -97,42 +93,31 @@ def drawn(data: list[Data], arguments: list[TensorSpec], seeds: list[int], devic
 
 
 def compared(
-    exercise: Exercise,
-    bound: str,
-    plan: Plan,
-    buffers: Buffers,
-    data: list[Data],
-    arguments: list[TensorSpec],
-    seeds: list[int],
+    exercise: Exercise, bound: str, out: torch.Tensor, data: list[Data], arguments: list[TensorSpec], seeds: list[int]
 ) -> Summary:
     """The result against the reference in float64, on inputs that are drawn anew: no kernel could change those.
 
-    What was expected is overwritten before this returns.
+    Those inputs, the reference and what it rounds to are overwritten before this returns.
     """
-    device = buffers.memory[0].device
-    exact = [_exact(recipe, spec, torch.Generator(device).manual_seed(seed))
-             for recipe, spec, seed in zip(data, arguments, seeds)]  # fmt: skip
-    out, ref = buffers.view(plan.result), exercise.reference(*exact)
+    exact = [
+        recipe.tensor(getattr(torch, spec.dtype), torch.Generator(out.device).manual_seed(seed)).double()
+        for recipe, spec, seed in zip(data, arguments, seeds)
+    ]
+    ref = exercise.reference(*exact)
     summary = Summary(list(ref.shape), out.numel())
     if out.shape == ref.shape:
-        out, ref = torch.atleast_1d(out, ref)
-        for rows in row_slices(out):
-            comparison = compare(out[rows], ref[rows], bound, inputs_of(bound, rows, exact))
-            _add(summary, comparison, rows.start)
-            _wipe(comparison.expected)
-    _wipe(ref, *(tensor for tensor, recipe in zip(exact, data) if not recipe.is_output))
+        out, parts = torch.atleast_1d(out, ref)
+        for rows in row_slices(out.shape, bound):
+            comparison = compare(out[rows], parts[rows], bound, inputs_of(bound, rows, exact))
+            _add_to(summary, comparison, rows.start)
+            if comparison.expected.dtype != ref.dtype:  # else it is the reference, which later parts may share
+                _wipe(comparison.expected)
+    _wipe(ref, *exact)
     return summary
 
 
-def _exact(recipe: Data, spec: TensorSpec, generator: torch.Generator) -> torch.Tensor:
-    """An argument in float64; of one to be filled, which tells a reference nothing, the shape alone."""
-    if recipe.is_output:
-        return torch.full((), torch.nan, dtype=torch.float64, device=generator.device).expand(recipe.shape)
-    return recipe.tensor(getattr(torch, spec.dtype), generator).double()
-
-
-def _add(summary: Summary, part: Comparison, start: int) -> None:
-    """The comparison of the rows from `start` on."""
+def _add_to(summary: Summary, part: Comparison, start: int) -> None:
+    """Counts in the comparison of the rows from `start` on."""
     if not part.right:
         if not summary.wrong:
             row, *rest = first = part.first_wrong

@@ -106,8 +106,8 @@ def _check(
             if data:
                 buffers.data(number).copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
 
-    buffers, found = checking.replayed(plan, functions, header["config"], fill, arguments, header["returns"])
-    spec, data = spec_and_bytes(header["returns"], buffers.view(plan.result).cpu().contiguous(), 0)
+    result, found = checking.replayed(plan, functions, header["config"], fill, arguments, header["returns"])
+    spec, data = spec_and_bytes(header["returns"], result.cpu().contiguous(), 0)
     return {"kind": "checked", **asdict(found), "output": spec.to_json()}, data
 
 
@@ -115,8 +115,8 @@ def _draw(header: dict, _: bytes, plan: Plan, functions: Functions, arguments: l
     exercise = _exercise(header)
     data, seeds = [Data.from_json(one) for one in header["data"]], header["seeds"]
     fill = checking.drawn(data, arguments, seeds)
-    buffers, found = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.returns)
-    summary = checking.compared(exercise, header["bound"], plan, buffers, data, arguments, seeds)
+    result, found = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.returns)
+    summary = checking.compared(exercise, header["bound"], result, data, arguments, seeds)
     return {"kind": "drawn", **asdict(found), "summary": asdict(summary)}, b""
 
 

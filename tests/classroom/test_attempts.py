@@ -68,6 +68,9 @@ def run(tmp_path):
     return start
 
 
+ON_CPU = {"fault": None, "device": "cpu", "tests": [{"outcome": "skipped", "id": "no-gpu"}]}
+
+
 def attempts_after(run: _Run, result: dict) -> int:
     text = Text(ADD, "x", None)
     work = Work(text, {})
@@ -100,8 +103,17 @@ def test_a_text_that_waits_for_the_next_gpu_loses_no_attempt(run, workers, resul
         ({"owner": OWNER, "well": BORROWER}, {"worker": "owner"}, False),
         ({"borrower": BORROWER, "well": OWNER}, {"worker": "borrower"}, True),
         ({"borrower": BORROWER, "well": OWNER}, {"worker": "borrower", "unconnected": True}, False),
+        ({"borrower": BORROWER, "well": OWNER}, {"worker": "borrower", **ON_CPU}, False),
+        ({"owner": OWNER, "well": OWNER}, {"worker": "owner", **ON_CPU}, True),
     ],
-    ids=["one of two with a GPU", "the last with a GPU", "one that borrows", "for the GPU of another"],
+    ids=[
+        "one of two with a GPU",
+        "the last with a GPU",
+        "one that borrows",
+        "for the GPU of another",
+        "for another's that it lost",
+        "one that lost its own",
+    ],
 )
 def test_who_is_sent_away_after_faults_in_a_row(run, workers, result, leaves):
     run = run(**workers)

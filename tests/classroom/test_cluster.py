@@ -308,6 +308,10 @@ def test_a_judge_waits_for_the_course_itself(tmp_path, monkeypatch):
     assert warm_judge._exercise_of({**request, "exercise": "77_gone"}) is None
 
 
+def test_a_judge_takes_its_own_course_where_that_of_the_command_is_not_shared(tmp_path):
+    assert warm_judge._exercise_of({"course": str(tmp_path), "exercise": ADD.id}) == ADD
+
+
 def test_results_of_a_share_that_is_away_are_not_written_beneath_it(tmp_path):
     away = Results(tmp_path / "share/results")
     with pytest.raises(FileNotFoundError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -96,42 +98,71 @@ def test_a_call_moves_each_element_once():
     assert measuring.least_bytes(timed.plan, timed.speed.arguments, "z") == 12 * N
 
 
-def test_a_large_result_is_compared_on_inputs_drawn_anew():
-    from grader.gpu import checking
+# ---- large results, compared where they are --------------------------------------------------------------------------
 
+
+@pytest.fixture
+def checking(monkeypatch):
+    """In parts of 300 elements."""
+    monkeypatch.setattr("grader.comparison.MOST_COMPARED", 300)
+    return pytest.importorskip("grader.gpu.checking", exc_type=ImportError)
+
+
+def test_a_large_result_is_compared_on_inputs_drawn_anew(checking):
     timed, seeds = Timed(), [3, 4]
-    buffers, data, specs = timed.slots[0], timed.speed.data, timed.speed.arguments
-    checking.drawn(data, specs, seeds, "cpu")(buffers)
+    data, specs = timed.speed.data, timed.speed.arguments
+    checking.drawn(data, specs, seeds, "cpu")(timed.slots[0])
     x, y, z = timed.tensors(0)
     z.copy_(x + y)
 
     def summary():
-        return checking.compared(timed.speed.exercise, "exact", timed.plan, buffers, data, specs, seeds)
+        return checking.compared(timed.speed.exercise, "exact", z, data, specs, seeds)
 
     assert summary().wrong == 0
     x.zero_()
     y.zero_()
     assert summary().wrong == 0  # what the result was made of counts, not what the buffers hold now
-    z.zero_()
-    assert summary().wrong == N
+    z[617] += 5
+    z[618:].view(torch.int32).fill_(-1)
+    found = summary()
+    assert (found.first, found.wrong, found.unwritten) == ([617], N - 617, N - 618)
+    assert float(found.found) - float(found.expected) == pytest.approx(5, rel=1e-4)
+    assert found.elements == N and found.largest_error == 1e300
     z.view(torch.int32).fill_(-1)
     found = summary()
     assert found.wrong == found.unwritten == N and found.first == [0] and found.found == "nan"
 
 
-def test_a_large_result_is_compared_in_parts(monkeypatch):
-    from grader import comparison
-    from grader.gpu import checking
+@pytest.mark.parametrize(
+    "id, bound, shapes",
+    [("03_softmax", "softmax", [(40, 50)]), ("05_grouped_matmul", "gemm", [(40, 30), (30, 20)])],
+)
+def test_rows_are_held_to_the_bound_of_their_own_inputs(checking, id, bound, shapes):
+    exercise, data = load_test_file(Folder(ROOT / "exercises" / id)).exercise, [normal(*shape) for shape in shapes]
+    seeds, specs = list(range(len(data))), [spec_of("x", one.shape_on("meta", torch.float32)) for one in data]
+    inputs = [one.tensor(torch.float32, torch.Generator().manual_seed(seed)) for one, seed in zip(data, seeds)]
+    out = exercise.reference(*inputs)
+    found = checking.compared(exercise, bound, out, data, specs, seeds)
+    assert found.wrong == 0 and 0 < found.largest_error < 0.5
+    out[33, 7] *= 1.001
+    assert checking.compared(exercise, bound, out, data, specs, seeds).first == [33, 7]
 
-    monkeypatch.setattr(comparison, "MOST_ELEMENTS", 300)
-    timed, seeds = Timed(), [3, 4]
-    buffers, data, specs = timed.slots[0], timed.speed.data, timed.speed.arguments
-    checking.drawn(data, specs, seeds, "cpu")(buffers)
-    x, y, z = timed.tensors(0)
-    z.copy_(x + y)
-    z[617] += 5
-    z[618:].view(torch.int32).fill_(-1)
-    found = checking.compared(timed.speed.exercise, "exact", timed.plan, buffers, data, specs, seeds)
-    assert (found.first, found.wrong, found.unwritten) == ([617], N - 617, N - 618)
-    assert float(found.found) - float(found.expected) == pytest.approx(5, rel=1e-4)
-    assert found.elements == N and found.largest_error == 1e300
+
+def test_a_number_and_a_row_seen_many_times_are_compared(checking):
+    add = load_test_file(Folder(ROOT / "exercises" / "01_masked_add")).exercise
+    one = normal(1)
+    specs = [spec_of("x", one.shape_on("meta", torch.float64))]
+    value = one.tensor(torch.float64, torch.Generator().manual_seed(1))
+    same = replace(add, reference=lambda x: x[0])
+    assert checking.compared(same, "exact", value[0].clone(), [one], specs, [1]).wrong == 0
+    repeated = replace(add, reference=lambda x: x.expand(1000, 2))
+    summary = checking.compared(repeated, "exact", value.expand(1000, 2).clone(), [one], specs, [1])
+    assert summary.wrong == 0
+
+
+def test_what_differs_between_repeats_is_counted_in_every_part(checking):
+    one = torch.zeros(1000)
+    other = one.clone()
+    other[[3, 650, 999]] = -0.0
+    assert checking._differing(one, other) == 3 and checking._differing(one[0], other[3]) == 1
+    assert checking._differing(one, one) == 0
