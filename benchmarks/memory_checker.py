@@ -19,7 +19,7 @@ import torch
 
 from grader.author.constants import cases_of
 from grader.child.call import Call
-from grader.child.host import prepare
+from grader.child.interpreting import prepare
 from grader.child.learner import LearnerFile
 from grader.exercise import Exercise, Folder, all_folders
 from grader.inputs import generator_for
