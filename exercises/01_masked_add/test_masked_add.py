@@ -17,7 +17,7 @@ def test_one_full_block(check):
 
 
 def test_four_full_blocks(check):
-    check(normal(4096), normal(4096))
+    check(normal(4096), normal(4096), dtypes=("float32",))  # with a program per element each takes seconds
 
 
 def test_the_last_block_has_one_element(check):
@@ -29,7 +29,7 @@ def test_the_last_block_lacks_one_element(check):
 
 
 def test_the_size_is_a_prime(check):
-    check(normal(2411), normal(2411))
+    check(normal(1201), normal(1201))
 
 
 def test_one_element(check):
@@ -42,7 +42,7 @@ def test_no_element(check):
 
 def test_another_block_size_gives_the_same_result(check):
     check(normal(1009), normal(1009), BLOCK_N=256)
-    check(normal(3001), normal(3001), BLOCK_N=2048)
+    check(normal(2053), normal(2053), BLOCK_N=2048, dtypes=("float32",))
 
 
 def test_each_element_is_read_and_written_once(traffic):
