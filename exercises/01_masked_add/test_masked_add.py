@@ -29,7 +29,7 @@ def test_the_last_block_lacks_one_element(check):
 
 
 def test_the_size_is_a_prime(check):
-    check(normal(1201), normal(1201))
+    check(normal(2411), normal(2411))
 
 
 def test_one_element(check):

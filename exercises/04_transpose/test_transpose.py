@@ -14,7 +14,7 @@ exercise = Exercise(
 
 
 def test_full_tiles(check):
-    check(normal(128, 128))
+    check(normal(256, 256))
 
 
 def test_more_rows_than_columns(check):
