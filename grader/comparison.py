@@ -90,7 +90,7 @@ def rows_at_once(shape: Sequence[int], bound: str) -> int:
     """How many rows of a result to compare at a time: MOST_COMPARED elements, or one row; all, where one row might not
     do for the bound."""
     if bound not in EXACT and len(shape) != 2:
-        return max(1, *shape[:1])
+        return max([1, *shape[:1]])
     return max(1, MOST_COMPARED // max(1, math.prod(shape[1:])))
 
 

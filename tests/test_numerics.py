@@ -9,7 +9,7 @@ import torch
 
 from grader import comparison
 from grader.bounds import inputs_of, tolerance
-from grader.comparison import compare, is_right, row_slices
+from grader.comparison import compare, is_right, row_slices, rows_at_once
 from grader.inputs import cancelling, generator_for, integers, is_poison, normal, one_hot, output, with_some
 from grader.interpreted import Interpreted
 
@@ -115,6 +115,11 @@ def test_the_quick_answer_at_the_end_of_fp16(value):
 def test_a_result_is_cut_into_parts_that_can_be_compared_alone(monkeypatch, shape, bound, lengths):
     monkeypatch.setattr(comparison, "MOST_COMPARED", 4)
     assert [len(torch.empty(shape)[rows]) for rows in row_slices(shape, bound)] == lengths
+
+
+@pytest.mark.parametrize("bound", ["exact", "softmax"])
+def test_a_number_is_one_row(bound):
+    assert rows_at_once((), bound) > 0
 
 
 @pytest.mark.parametrize(
