@@ -30,7 +30,8 @@ def bytes_needed(trial: Trial, recording: Recording) -> int:
 
 def _needed_with(buffers: int, trial: Trial, recording: Recording, shape: Sequence[int]) -> int:
     """With so many bytes of buffers, and a result of this shape."""
-    elements, kept = math.prod(shape), math.prod(shape) * DTYPE_BYTES[recording.plan.result.dtype]
+    elements = math.prod(shape)
+    kept = elements * DTYPE_BYTES[recording.plan.result.dtype]
     arguments = sum(buffer.bytes for buffer in recording.plan.buffers if buffer.argument)
     exact = 8 * sum(data.elements for data in trial.data)
     drawing = max(map(_bytes_drawn, trial.data))

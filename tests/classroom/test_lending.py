@@ -207,7 +207,7 @@ def test_a_gpu_that_cannot_be_reached_is_not_used_and_that_is_said(cluster):
     assert not cluster.waited()["bare with GPU-rich"]
 
 
-def test_a_worker_whose_pool_always_ends_is_sent_away_unless_it_is_the_last(cluster):
+def test_a_worker_whose_pool_always_ends_is_sent_away(cluster):
     cluster.waiting_worker("bare", 2)
     cluster.waiting_worker("sick", 2, gpu=True, WAITING_POOL="ends")
     cluster.waiting_worker("rich", 2, gpu=True)

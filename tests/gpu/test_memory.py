@@ -111,7 +111,7 @@ def largest(request):
 
 
 def test_every_call_of_the_course_fits_into_24_gigabytes(largest):
-    """So all tests are decided on the cards that most have."""
+    """By count; whether the count is right: the test after this one, on a GPU."""
     assert 1e9 < bytes_needed(*largest[1:]) < SHARE_OF_MEMORY * 24e9
 
 
