@@ -38,9 +38,10 @@ def replayed(
         output = buffers.view(plan.result)
         if result is None:
             result = output.clone()
+        else:
+            found.differing = max(found.differing, _differing(result, output))
         found.overruns = found.overruns or other.overruns
         found.changed = found.changed or other.changed
-        found.differing = max(found.differing, _differing(result, output))
         if sum(map(len, buffers.memory)) < LARGE:
             kept.append(buffers)  # so that the next ones lie elsewhere
         del buffers, output
