@@ -14,13 +14,17 @@ KEPT = 2  # processes that took a sample: as many as the samples of most calls
 
 
 class Pool:
-    """Several threads may ask at a time. `most_checking`: calls that are checked side by side."""
+    """Several threads may ask at a time. One call at a time is checked: side by side they get no more done on a GPU,
+    and each waits with a core of its own (benchmarks/checks_side_by_side.py).
 
-    def __init__(self, uuid: str, most_checking: int = 1, kept: int = KEPT, spare: int = 0) -> None:
-        self._uuid, self._most_checking = uuid, most_checking
+    `checkers`: processes for that. When a kernel ruins one, the next is warm.
+    """
+
+    def __init__(self, uuid: str, checkers: int = 1, kept: int = KEPT, spare: int = 0) -> None:
+        self._uuid, self._most_checkers = uuid, checkers
         self._samplers = Samplers(uuid, kept, spare)
-        self._checkers: list[Replayer] = []  # that nobody asks now
-        self._may_check = threading.Semaphore(most_checking)
+        self._checkers: list[Replayer] = []  # that nobody asks now; the next one to be asked is the last
+        self._one_check = threading.Lock()
         self._lock = threading.RLock()
 
     def start(self, samplers: int, checkers: int = 0) -> None:
@@ -29,8 +33,8 @@ class Pool:
             for replayer in [one for one in self._checkers if not one.alive]:
                 self._checkers.remove(replayer)
                 replayer.end()
-            while len(self._checkers) < min(checkers, self._most_checking):
-                self._checkers.append(Replayer(self._uuid))
+            while len(self._checkers) < min(checkers, self._most_checkers):
+                self._checkers.insert(0, Replayer(self._uuid))
         self._samplers.start(samplers)
 
     def check(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
@@ -71,8 +75,8 @@ class Pool:
 
     @contextmanager
     def _checker(self) -> Iterator[Replayer]:
-        """For one question. One that is ruined by it is replaced at once: the next one may find it warm."""
-        with self._may_check:
+        """For one question. One that is ruined by it is replaced at once."""
+        with self._one_check:
             with self._lock:
                 self.start(0, checkers=1)
                 replayer = self._checkers.pop()
@@ -81,4 +85,4 @@ class Pool:
             finally:
                 with self._lock:
                     self._checkers.append(replayer)
-                    self.start(0, checkers=1)
+                    self.start(0, self._most_checkers)

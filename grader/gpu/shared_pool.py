@@ -1,8 +1,8 @@
 """One pool of replay processes for all judges of a class on a GPU, in a process of its own.
 
 The driver makes contexts one after the other, 0.1 to 0.2 s each on an H200 and whatever the number of GPUs: with three
-for each of 32 judges the last one was ready after 24 s, and the GPUs waited. A pool starts with four, has nine at most,
-and serves a dozen judges.
+for each of 32 judges the last one was ready after 24 s, and the GPUs waited. A pool starts with three, has eight at
+most, and serves a dozen judges.
 
     judge -> pool    device   {}
                      check    {request, limit, alone}     a blob beside it
@@ -34,8 +34,7 @@ from grader.import_path import trusted_path
 from grader.one_thread import ONE_THREAD
 from grader.protocol import GpuModel
 
-MOST_CHECKING = 3  # of the calls of a dozen judges
-KEPT, SPARE = 3, 1
+CHECKERS, KEPT, SPARE = 2, 3, 1
 BOOT = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from grader.gpu.shared_pool import main; main(int(sys.argv[2]))"
@@ -129,9 +128,9 @@ class PoolElsewhere:
 def main(control_fd: int) -> None:
     """Serves each connection in a thread, until nobody is left who could send another."""
     device, control = driver_device(), socket.socket(fileno=control_fd)
-    pool = Pool(device.uuid, MOST_CHECKING, KEPT, SPARE) if isinstance(device, Device) else None
+    pool = Pool(device.uuid, CHECKERS, KEPT, SPARE) if isinstance(device, Device) else None
     if pool is not None:
-        pool.start(SPARE, MOST_CHECKING)
+        pool.start(SPARE, CHECKERS)
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 16, 1)
         if not message:

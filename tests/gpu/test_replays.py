@@ -25,7 +25,7 @@ from grader.gpu.pool import Pool
 from grader.gpu.replayer import Recording, ReplayEnded
 from grader.gpu.replays import Replays
 from grader.gpu.shared_pool import PoolElsewhere, SharedPool
-from grader.protocol import pack
+from grader.protocol import ProtocolError, pack
 from tests.conftest import ROOT
 
 COPY = "copy for [1000] float32"
@@ -266,7 +266,7 @@ def test_a_ceiling_is_always_told_by_a_fresh_process(replays):
 @pytest.fixture
 def judge(replays):
     """judge(): the replays of one more judge; all ask the same pool."""
-    device, pool = Device(UUID, MODELS["sm_90"]), Pool(UUID, most_checking=2, kept=3, spare=1)
+    device, pool = Device(UUID, MODELS["sm_90"]), Pool(UUID, checkers=2, kept=3, spare=1)
     connections: list[socket.socket] = []
     serving: list[threading.Thread] = []
 
@@ -280,7 +280,7 @@ def judge(replays):
         elsewhere = PoolElsewhere(ours)
         return Replays(elsewhere.device(), elsewhere)
 
-    judge.connections = connections
+    judge.connections, judge.pool = connections, pool
     yield judge
     for connection in connections:
         with contextlib.suppress(OSError):  # a test has done it
@@ -313,11 +313,23 @@ def test_samples_of_each_of_several_calls_at_a_time_come_from_different_processe
     assert len({process for processes in taken for process in processes}) < 9
 
 
-def test_so_many_calls_are_checked_side_by_side_and_no_more(judge):
+def test_one_call_at_a_time_is_checked(judge):
     judges = [judge() for _ in range(4)]
+    begun = time.monotonic()
     with ThreadPoolExecutor(len(judges)) as threads:
         processes = list(threads.map(lambda one: checked(one, seconds=0.3)["process"], judges))
-    assert len(set(processes)) == 2
+    assert len(set(processes)) == 1 and time.monotonic() - begun >= 1.2
+
+
+def test_when_a_kernel_ruins_a_process_the_next_one_is_warm(judge, monkeypatch):
+    one = judge()
+    checked(one)
+    started = [process.pid for process in judge.pool._checkers]
+    with monkeypatch.context() as ruined, pytest.raises(ReplayEnded):
+        ruined.setattr(replayer.Replayer, "_receive", lambda *_: (_ for _ in ()).throw(ProtocolError("garbled")))
+        checked(one)
+    assert checked(one)["process"] == started[0]
+    assert [process.alive for process in judge.pool._checkers] == [True, True]
 
 
 def test_a_judge_hears_through_the_pool_why_a_process_ended(judge):
@@ -335,7 +347,7 @@ def test_a_judge_hears_through_the_pool_that_the_gpu_is_kept(judge, monkeypatch)
 
 
 def test_a_judge_that_leaves_disturbs_no_other(judge):
-    """Whatever it does then: two are in the middle of a check, so many as there may be, one has asked by half."""
+    """Whatever it does then: one is in the middle of a check, one waits for its turn, one has asked by half."""
     leaving, staying = [judge() for _ in range(3)], judge()
     question = pack({"kind": "check", "request": {"kind": "check", "config": 0.3}, "limit": 5, "alone": False})
     for number, (replays, said) in enumerate(zip(leaving, (question, question, question[:9]))):
