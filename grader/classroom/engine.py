@@ -8,6 +8,7 @@ result yet is submitted to the one that comes in its place.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import math
 import os
@@ -19,6 +20,7 @@ from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from uuid import uuid4
 
+import dask.config
 from distributed import Client, Future, LocalCluster
 from distributed.comm import CommClosedError
 
@@ -106,6 +108,7 @@ class _Run:
         self._client, self._name = client, f"judges-{uuid4().hex}"
         self._done: SimpleQueue[Future] = SimpleQueue()
         self._running: dict[Future, Work] = {}
+        self._order = itertools.count()
         self._later: deque[tuple[float, Work]] = deque()  # when to submit it again; in this order
         self._wants_gpu, self._health = self._wants_gpu or _has_gpu(client), Health()
         self.view.dashboard = _dashboard(client)
@@ -134,9 +137,12 @@ class _Run:
         return Loans(self._client, self._name, most_judges, self.view.note)
 
     def _submit(self, work: Work) -> None:
+        """Dask keeps what any worker may do until one is free. What asks for a GPU it gives to a worker at once; so on
+        this machine, where each worker has one, nothing asks."""
+        where = {GPU: 1} if self._wants_gpu and self._client.cluster is None else None
         future = self._client.submit(
-            judge_there, self._name, work.request, pure=False,
-            key=f"{work.text.exercise.id}-{uuid4().hex}", resources={GPU: 1} if self._wants_gpu else None,
+            judge_there, self._name, work.request, pure=False, key=f"text-{uuid4().hex}", resources=where,
+            priority=-next(self._order),  # else Dask may keep the first ones for the end
         )  # fmt: skip
         self._running[future] = work
         future.add_done_callback(self._done.put)
@@ -221,11 +227,12 @@ def _own_cluster(jobs: int | None) -> Iterator[LocalCluster]:
     pins, cores = gpus.identifiers(), len(os.sched_getaffinity(0))
     jobs = jobs or min(cores, MOST_PER_GPU * len(pins) or cores)
     threads = max(1, jobs // len(pins)) if pins else jobs
-    cluster = LocalCluster(
-        n_workers=len(pins) or 1, threads_per_worker=threads, processes=False, memory_limit=0,
-        resources={GPU: threads} if pins else {}, silence_logs=logging.CRITICAL,
-        dashboard_address="127.0.0.1:0", worker_dashboard_address="127.0.0.1:0",
-    )  # fmt: skip
+    with dask.config.set({"distributed.scheduler.worker-saturation": 1.0}):  # no text waits at a worker
+        cluster = LocalCluster(
+            n_workers=len(pins) or 1, threads_per_worker=threads, processes=False, memory_limit=0,
+            resources={GPU: threads} if pins else {}, silence_logs=logging.CRITICAL,
+            dashboard_address="127.0.0.1:0", worker_dashboard_address="127.0.0.1:0",
+        )  # fmt: skip
     with cluster:
         yield cluster
 

@@ -206,6 +206,22 @@ def test_the_longest_exercises_come_first(results, judged_by):
     assert asked == ["05_grouped_matmul", "03_softmax", "01_masked_add"]
 
 
+def test_texts_wait_for_whichever_gpu_is_free_first(results, judged_by, monkeypatch):
+    waiting: list[int] = []
+
+    def judge(request: dict) -> dict:
+        here = get_worker().state
+        waiting.append(len(here.ready) + len(here.constrained))
+        time.sleep(0.02)
+        return {"exercise": ADD.id, "outcome": "pass", "tests": [], "points": 0, "fault": None}
+
+    judged_by(judge)
+    monkeypatch.setattr(engine.gpus, "identifiers", lambda: ["GPU-1", "GPU-2"])
+    texts = [text(f"x = {number}") for number in range(30)]
+    judge_missing(works(*texts), Students(), results, How(LIMITS, jobs=2), print)
+    assert waiting[10:] == [0] * 20  # Dask gives out the first two for each thread before it knows of more
+
+
 def test_a_noisy_gpu_is_asked_again_and_the_points_stay_open(results, judged_by, monkeypatch):
     speed = {"name": "test_speed", "item": "speed", "hidden": False, "outcome": "skipped", "id": "inconclusive",
              "points": 1, "message": "runs differ by 6 %"}  # fmt: skip
