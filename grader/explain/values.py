@@ -21,6 +21,7 @@ def value_verdict(evidence: Evidence) -> Verdict:
         or _known_mistake(evidence)
         or _constant(evidence)
         or _misplaced(evidence)
+        or _special_values(evidence)
         or _layout(evidence)
         or _row_factor(evidence)
         or _low_precision(evidence)
@@ -262,13 +263,16 @@ def _constant(evidence: Evidence) -> Verdict | None:
     return None
 
 
+def _special_values(evidence: Evidence) -> Verdict | None:
+    expected = evidence.comparison.expected
+    if bool((evidence.comparison.wrong & expected.isfinite() & (expected != 0)).any()):
+        return None
+    where = f"{evidence.returns} is wrong only where inf, NaN or 0 is expected"
+    return failed("wrong-values", f"{where}: special values are changed on the way.")
+
+
 def _where_wrong(evidence: Evidence) -> str:
     """How many elements are wrong, and what they have in common."""
-    expected = evidence.comparison.expected
-    if not bool((evidence.comparison.wrong & expected.isfinite() & (expected != 0)).any()):
-        return (
-            f"{evidence.returns} is wrong only where inf, NaN or 0 is expected: special values are changed on the way."
-        )
     wrong, name = evidence.comparison.wrong, evidence.returns
     count, total = evidence.comparison.wrong_count, wrong.numel()
     share = "every element" if count == total else f"{count_text(count, 'element')} of {total}"
