@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
+import contextlib
 import json
 import os
 import shutil
@@ -18,16 +18,15 @@ from pathlib import Path
 
 from grader import sandbox
 from grader.import_path import trusted_path
-from grader.one_thread import ONE_THREAD
-from grader.protocol import GpuModel
+from grader.protocol import GpuModel, is_hung_up
+from grader.zygote import adopt_orphans, clean_environment, shared_zygote
 
 ANSWER_LIMIT = 10.0  # seconds for a sandbox to be emptied
 START_LIMIT = 120.0  # seconds to import torch and triton; past it the machine is at fault, not the learner
 BOOT = (
     "import gc, sys, json; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "
-    "from grader.child.nursery import main; main(int(sys.argv[2]), *map(json.loads, sys.argv[3:]))"
+    "from grader.child.nursery import main; main(int(sys.argv[2]), json.loads(sys.argv[3]), sandboxed=True)"
 )
-PR_SET_CHILD_SUBREAPER = 36
 
 
 class MachineFault(Exception):
@@ -37,8 +36,9 @@ class MachineFault(Exception):
 class Nursery:
     """A warm process that forks children. Starting it returns at once; the first child waits for its imports.
 
-    Its children interpret; those of one with a `model` compile for that GPU. A sandboxed one has one child at a time,
-    and what a child leaves behind, processes and files, ends with it.
+    Its children interpret; those of one with a `model` compile for that GPU. It is forked from this process's zygote,
+    which has imported torch. A sandboxed one is on its own; it has one child at a time, and what a child leaves behind,
+    processes and files, ends with it.
     """
 
     def __init__(self, model: GpuModel | None = None, sandboxed: bool = False) -> None:
@@ -47,32 +47,28 @@ class Nursery:
         self.versions: dict[str, str] | None = None
         self.missing: list[str] = []  # private names of Triton that this release lacks
         self._one_at_a_time = threading.Lock()  # a question and its answer
-        _adopt_orphans()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.settimeout(START_LIMIT)
-        environment, path, walls = _environment(self.folder, interpreted=model is None), trusted_path(), []
-        if sandboxed:
-            walls, path = sandbox.command(self.folder, path, environment)
-        given = [json.dumps(path), str(theirs.fileno()), _json_of(model), json.dumps(sandboxed)]
+        self._errors, errors = os.pipe()
+        os.set_blocking(self._errors, False)
+        environment = clean_environment(self.folder) | ({"TRITON_INTERPRET": "1"} if model is None else {})
         try:
-            self._process = subprocess.Popen(
-                [*walls, sys.executable, "-I", "-c", BOOT, *given],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                pass_fds=(theirs.fileno(),),
-                cwd=self.folder,
-                env=environment,
-                start_new_session=True,
-            )
+            if sandboxed:
+                adopt_orphans()
+                self._process = _in_sandbox(self.folder, environment, model, theirs.fileno(), errors)
+            else:
+                self._zygote = shared_zygote()
+                self._zygote.fork(self.folder, environment, model, theirs.fileno(), errors)
         except OSError as error:
             raise MachineFault(f"the process that runs submissions did not start: {error}") from error
         finally:
             theirs.close()
+            os.close(errors)
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        there = self._process.poll() is None if self.sandboxed else True  # its walls fall before it does
+        return there and not is_hung_up(self._control.fileno())
 
     def child(self, folder: Path, requests: int, replies: int, output: int) -> int:
         """The process number of a new child, a child of this process; the descriptors stay ours to close.
@@ -115,21 +111,29 @@ class Nursery:
         try:
             ready = json.loads(self._control.recv(1 << 16))
         except (OSError, ValueError):
-            self._process.kill()
-            said = self._process.stderr.read().decode("utf-8", "replace").strip().splitlines()[-1:]
-            raise MachineFault(
-                f"torch and triton could not be imported: {''.join(said)[:300] or 'no answer'}"
-            ) from None
+            self._control.shutdown(socket.SHUT_RDWR)  # it is not alive, even if it only hangs
+            raise MachineFault(f"torch and triton could not be imported: {self._said() or 'no answer'}") from None
         self.versions, self.missing = ready["versions"], ready["missing"]
+        if not self.sandboxed:
+            self._zygote.forked.append(ready["pid"])
         if self.missing:
             lacking = ", ".join(self.missing)
             raise MachineFault(f"Triton {self.versions.get('triton')} lacks what the memory checker needs: {lacking}")
 
+    def _said(self) -> str:
+        """The last line of what it, or the zygote, wrote on its way down."""
+        said = b""
+        with contextlib.suppress(BlockingIOError):
+            said = os.read(self._errors, 1 << 16)
+        lines = said.decode("utf-8", "replace").strip().splitlines() or ([] if self.sandboxed else self._zygote.said())
+        return "".join(lines[-1:])[:300]
+
     def end(self) -> None:
         self._control.close()  # the nursery's signal to leave
-        self._process.kill()
-        self._process.wait()
-        self._process.stderr.close()
+        if self.sandboxed:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._errors)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -152,27 +156,13 @@ def shared_nurseries() -> list[Nursery]:
     return list(_shared.values())
 
 
-def _json_of(model: GpuModel | None) -> str:
-    return json.dumps(None if model is None else asdict(model))
-
-
-def _environment(folder: str, interpreted: bool) -> dict[str, str]:
-    """Nothing of ours but the paths: a submission learns no secret from its environment."""
-    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
-    return {
-        **kept,
-        "LANG": "C.UTF-8",
-        "HOME": folder,
-        "TMPDIR": folder,
-        "TRITON_HOME": folder,
-        **({"TRITON_INTERPRET": "1"} if interpreted else {}),
-        "TRITON_DEFAULT_FP_FUSION": "1",
-        "CUDA_VISIBLE_DEVICES": "",  # the child never touches a GPU
-        "PYTHONDONTWRITEBYTECODE": "1",
-        **ONE_THREAD,
-    }
-
-
-def _adopt_orphans() -> None:
-    """Linux hands orphaned descendants to this process: the nursery's children, and what they leave behind."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+def _in_sandbox(
+    folder: str, environment: dict[str, str], model: GpuModel | None, control: int, errors: int
+) -> subprocess.Popen:
+    walls, path = sandbox.command(folder, trusted_path(), environment)
+    given = [json.dumps(path), str(control), json.dumps(model and asdict(model))]
+    return subprocess.Popen(
+        [*walls, sys.executable, "-I", "-c", BOOT, *given],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=[control], cwd=folder,
+        env=environment, start_new_session=True,
+    )  # fmt: skip

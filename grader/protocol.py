@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 import math
+import select
 import struct
 from dataclasses import asdict, dataclass, field
 
@@ -38,6 +39,13 @@ DTYPE_BYTES = {
 
 class ProtocolError(Exception):
     """A frame that does not follow the rules; the message says how."""
+
+
+def is_hung_up(descriptor: int) -> bool:
+    """Whether nobody has the other end of this socket any more."""
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return bool(poll.poll(0))
 
 
 def pack(header: dict, blob: bytes = b"") -> bytes:

@@ -38,7 +38,7 @@ def main(control_fd: int, model: dict | None, sandboxed: bool) -> None:
     ready, new_host = _prepared(model)
     gc.freeze()  # what is imported stays, and stays shared between the children
     gc.enable()
-    control.send(json.dumps(ready).encode())
+    control.send(json.dumps({**ready, "pid": os.getpid()}).encode())
     if sandboxed:
         Warden(control, new_host).serve()
     folders = [os.getcwd()]
