@@ -162,7 +162,7 @@ def test_a_worker_without_a_gpu_uses_the_one_that_comes(cluster):
 def test_when_the_worker_dies_whose_gpu_others_use_the_next_one_is_used(cluster, judges):
     """It comes only seconds later: by then all that was under way there is a fault of the machine."""
     cluster.waiting_worker("bare", 4)
-    first = cluster.waiting_worker("first", 2, gpu=True, seconds=0.2)
+    first = cluster.waiting_worker("first", 2, gpu=True, seconds=0.5)
     run = Run(cluster, 80)
     until(lambda: cluster.waited()["bare with GPU-first"] > 8)
     cluster.kill(first)
@@ -177,7 +177,7 @@ def test_when_the_worker_dies_whose_gpu_others_use_the_next_one_is_used(cluster,
 def test_after_so_many_withdrawals_nothing_is_lent(cluster, monkeypatch):
     monkeypatch.setattr(engine, "MOST_WITHDRAWALS", 1)
     cluster.waiting_worker("bare", 4)
-    first = cluster.waiting_worker("first", 2, gpu=True, seconds=0.2)
+    first = cluster.waiting_worker("first", 2, gpu=True, seconds=1)  # so that it leaves something to lend for
     run = Run(cluster, 40)
     until(lambda: cluster.waited()["bare with GPU-first"] > 4)
     cluster.kill(first)
@@ -188,7 +188,7 @@ def test_after_so_many_withdrawals_nothing_is_lent(cluster, monkeypatch):
 
 def test_two_runs_on_one_cluster_survive_the_worker_whose_gpu_both_use(cluster):
     cluster.waiting_worker("bare", 4)
-    first = cluster.waiting_worker("first", 2, gpu=True, seconds=0.2)
+    first = cluster.waiting_worker("first", 2, gpu=True, seconds=0.5)
     runs = [Run(cluster, 60, "one"), Run(cluster, 20, "other")]
     until(lambda: cluster.waited()["bare with GPU-first"] > 8)
     cluster.kill(first)
