@@ -38,22 +38,32 @@ class Compilers:
         self._threads: list[threading.Thread] = []
         self._waiting: SimpleQueue[tuple[RecordRequest, Future]] = SimpleQueue()
         self._futures: dict[str, Future] = {}
+        self._if_right: set[str] = set()  # keys of what is asked for only if all values are right
 
     def recording(self, request: RecordRequest) -> Recording:
         """The launch plan of a call. Raises BadPlan, ChildEnded, MachineFault."""
         ahead = self._futures.get(_key(request))
         return ahead.result() if ahead else self._answer(self._asked, request)
 
-    def work_ahead(self, requests: list[RecordRequest]) -> None:
-        """Answers these in the background, in this order."""
-        for request in requests:
-            if _key(request) not in self._futures:
-                self._futures[_key(request)] = future = Future()
+    def work_ahead(self, foreseen: list[tuple[RecordRequest, bool]]) -> None:
+        """Answers these in the background, in this order. With each: whether it waits for all values to be right."""
+        certain = {_key(request) for request, waits in foreseen if not waits}
+        for request, _ in foreseen:
+            if (key := _key(request)) not in self._futures:
+                self._futures[key] = future = Future()
                 self._waiting.put((request, future))
+                if key not in certain:
+                    self._if_right.add(key)
         for _ in range(children_ahead()):
             self._ahead.append(self._new_runner())
             self._threads.append(threading.Thread(target=self._work, args=[self._ahead[-1]], daemon=True))
             self._threads[-1].start()
+
+    def values_are_wrong(self) -> None:
+        """What waits for them to be right will not be asked for, and need not be begun."""
+        for key in self._if_right & self._futures.keys():
+            if self._futures[key].cancel():
+                del self._futures[key]
 
     def _work(self, runner: Runner) -> None:
         while True:

@@ -27,7 +27,7 @@ from grader.interpreted import Interpreted
 from grader.nursery import MachineFault
 from grader.protocol import Failure, Launch
 from grader.reply import DTYPES, Reply
-from grader.run import Run, Trial
+from grader.run import Foreseen, Run, Trial
 from grader.speed import speed_verdict
 from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, Verdict, failed
 
@@ -55,13 +55,14 @@ class Judge:
         """On a GPU each of these is compiled sooner or later: better now, on cores that have nothing to do."""
         if self.run.replays is None or self.before_any_call() is not None:
             return
-        trials = []
+        foreseen = []
         for use in uses:
             in_one_dtype = use.fixture in ("traffic", "throughput")
             dtypes = use.options.get("dtypes") or self.exercise.dtypes[: 1 if in_one_dtype else None]
             for trial in self._trials(use.test, use.data, None, dtypes, use.constants):
-                trials.append((trial, FACTS if use.fixture in ("compiled", "throughput") else ()))
-        self.run.record_ahead(self.exercise, _in_turns(trials) if children_ahead() > 1 else trials)
+                texts = FACTS if use.fixture in ("compiled", "throughput") else ()
+                foreseen.append(Foreseen(trial, texts, if_right=use.fixture != "check"))
+        self.run.record_ahead(self.exercise, _in_turns(foreseen) if children_ahead() > 1 else foreseen)
 
     def check(
         self,
@@ -73,7 +74,10 @@ class Judge:
     ) -> Verdict:
         """Values and memory safety, in every dtype of the exercise or in those given."""
         trials = self._trials(name, data, bound, dtypes, constants)
-        return max(self._up_to_a_failure(trials, lambda trial: self._values(trial)[0]), key=_seriousness)
+        verdict = max(self._up_to_a_failure(trials, lambda trial: self._values(trial)[0]), key=_seriousness)
+        if verdict.outcome == FAIL:
+            self.run.compilers.values_are_wrong()
+        return verdict
 
     def traffic(
         self, name: str, data: tuple[Data, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
@@ -284,14 +288,14 @@ class Judge:
             verdict.kind = "cause"
 
 
-def _in_turns(trials: list[tuple[Trial, tuple[str, ...]]]) -> list[tuple[Trial, tuple[str, ...]]]:
+def _in_turns(foreseen: list[Foreseen]) -> list[Foreseen]:
     """Kernels with the file's own block sizes take the compiler longest: they take turns with those that get others.
 
     The first stays the first: it is asked for at once.
     """
-    own = [one for one in trials if not one[0].constants]
-    others = [one for one in trials if one[0].constants]
-    first, second = (own, others) if trials[:1] == own[:1] else (others, own)
+    own = [one for one in foreseen if not one.trial.constants]
+    others = [one for one in foreseen if one.trial.constants]
+    first, second = (own, others) if foreseen[:1] == own[:1] else (others, own)
     return [one for pair in itertools.zip_longest(first, second) for one in pair if one is not None]
 
 

@@ -49,6 +49,15 @@ class Trial:
         return self.data_label + "".join(f", {name} = {value}" for name, value in self.constants.items())
 
 
+@dataclass
+class Foreseen:
+    """A recording that a test will ask for, with these texts of each kernel."""
+
+    trial: Trial
+    texts: tuple[str, ...] = ()
+    if_right: bool = False  # asked for only if all values are right
+
+
 def short_dtype(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.").replace("bfloat", "bf").replace("float", "fp")
 
@@ -120,10 +129,12 @@ class Run:
         """One call of the entry, compiled and not run. Raises BadPlan too. `texts`: what to keep of each kernel."""
         return self.compilers.recording(_record_request(exercise, trial, texts))
 
-    def record_ahead(self, exercise: Exercise, trials: list[tuple[Trial, tuple[str, ...]]]) -> None:
-        """Begins with recordings, each with its texts, that will be asked for. A sandbox has room for one child."""
+    def record_ahead(self, exercise: Exercise, foreseen: list[Foreseen]) -> None:
+        """Begins with recordings that will be asked for. A sandbox has room for one child."""
         if not self.sandboxed:
-            self.compilers.work_ahead([_record_request(exercise, trial, texts) for trial, texts in trials])
+            self.compilers.work_ahead(
+                [(_record_request(exercise, one.trial, one.texts), one.if_right) for one in foreseen]
+            )
 
     def files_changed_beside(self) -> list[str]:
         """Names of the exercise's files that were rewritten or deleted since the run began; deleted ones are put back.

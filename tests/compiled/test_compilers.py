@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -12,11 +13,12 @@ from grader.child_process import ChildEnded, own_children
 from grader.exercise import Folder, load_test_file
 from grader.inputs import normal
 from grader.judge import Judge
-from grader.run import Run
+from grader.run import Foreseen, Run
 from tests.conftest import ROOT
 
 FOLDER = Folder(ROOT / "exercises" / "01_masked_add")
 ENDLESS = "    while x.numel() == 77:\n        pass\n"
+NOTHING_AT_10 = "    if x.numel() == 10:\n        return torch.empty_like(x)\n"
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def of_size(judge: Judge, *sizes: int) -> list:
 def test_a_plan_made_ahead_is_the_plan_made_when_asked(judge):
     judge = judge()
     trials = [judge.trial(use.test, use.data, "float16") for use in asked(load_test_file(FOLDER), "check")]
-    judge.run.record_ahead(judge.exercise, [(trial, ()) for trial in trials])
+    judge.run.record_ahead(judge.exercise, [Foreseen(trial) for trial in trials])
     again = Run(FOLDER, "solutions", seed=1)
     try:
         for trial in trials:
@@ -57,7 +59,7 @@ def test_a_plan_made_ahead_is_the_plan_made_when_asked(judge):
 def test_what_was_not_foreseen_is_compiled_when_asked(judge):
     judge = judge()
     foreseen, other = of_size(judge, 100, 200)
-    judge.run.record_ahead(judge.exercise, [(foreseen, ())])
+    judge.run.record_ahead(judge.exercise, [Foreseen(foreseen)])
     assert judge.run.recording(judge.exercise, other).plan.result.shape == [200]
     assert judge.run.recording(judge.exercise, foreseen, ("ptx",)).header["kernels"][0]["parts"]["ptx"]
 
@@ -65,7 +67,7 @@ def test_what_was_not_foreseen_is_compiled_when_asked(judge):
 def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
     judge = judge("    if x.numel() == 77:\n        import os\n        os._exit(3)\n")
     trials = of_size(judge, 100, 77, 300)
-    judge.run.record_ahead(judge.exercise, [(trial, ()) for trial in trials])
+    judge.run.record_ahead(judge.exercise, [Foreseen(trial) for trial in trials])
     assert judge.run.recording(judge.exercise, trials[2]).plan.result.shape == [300]
     assert judge.run.recording(judge.exercise, trials[0]).plan.result.shape == [100]
     with pytest.raises(ChildEnded) as ended:
@@ -73,12 +75,26 @@ def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
     assert (ended.value.how, ended.value.detail) == ("exit", "3")
 
 
+@pytest.mark.parametrize(("before", "left"), [("", {200, 300, 400}), (NOTHING_AT_10, {200, 300})])
+def test_what_waits_for_right_values_is_not_begun_once_one_is_wrong(judge, monkeypatch, before, left):
+    """The call with 200 elements occupies the one child that works ahead; a check, too, asks for that with 300."""
+    monkeypatch.setattr("torch.get_num_threads", lambda: 1)
+    judge = judge(before + "    while x.numel() == 200:\n        pass\n")
+    begun, both, once = of_size(judge, 200, 300, 400)
+    judge.run.record_ahead(
+        judge.exercise, [Foreseen(begun), Foreseen(once, if_right=True), Foreseen(both, if_right=True), Foreseen(both)]
+    )
+    judge.check("test", (normal(10), normal(10)), dtypes=("float32",))
+    sizes = {json.loads(key)["arguments"][0]["shape"][0] for key in judge.run.compilers._futures}
+    assert sizes == left
+
+
 @pytest.mark.parametrize(("threads", "ahead"), [(1, 1), (4, 2), (64, 6)])
 def test_as_many_work_ahead_as_torch_leaves_cores_for(judge, monkeypatch, threads, ahead):
     """A judge among many has one thread."""
     judge = judge()
     monkeypatch.setattr("torch.get_num_threads", lambda: threads)
-    judge.run.record_ahead(judge.exercise, [(trial, ()) for trial in of_size(judge, 100, 200)])
+    judge.run.record_ahead(judge.exercise, [Foreseen(trial) for trial in of_size(judge, 100, 200)])
     assert len(judge.run.compilers._ahead) == ahead
 
 
@@ -86,7 +102,7 @@ def test_as_many_work_ahead_as_torch_leaves_cores_for(judge, monkeypatch, thread
 def test_a_run_ends_at_once_though_a_call_that_was_begun_does_not(judge, seconds):
     judge = judge(ENDLESS)
     before = set(own_children())
-    judge.run.record_ahead(judge.exercise, [(trial, ()) for trial in of_size(judge, 77, 78, 79)])
+    judge.run.record_ahead(judge.exercise, [Foreseen(trial) for trial in of_size(judge, 77, 78, 79)])
     time.sleep(seconds)
     begun = time.monotonic()
     judge.run.end()
@@ -118,7 +134,7 @@ def test_kernels_with_the_files_own_block_sizes_take_turns_with_others(judge, mo
     """They take longest: begun last, they would be waited for. A child that is alone takes them as they are asked."""
     judge, order = judge(), []
     judge.run.replays = object()
-    monkeypatch.setattr(judge.run, "record_ahead", lambda _, trials: order.extend(trial for trial, _ in trials))
+    monkeypatch.setattr(judge.run, "record_ahead", lambda _, foreseen: order.extend(one.trial for one in foreseen))
     monkeypatch.setattr("torch.get_num_threads", lambda: threads)
     sizes = [1, 2, 3, 4, 50, 60]
     judge.compile_ahead([
