@@ -25,10 +25,13 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+
+import psutil  # noqa: E402
 
 from grader.classroom import gpus  # noqa: E402
 from grader.exercise import all_folders  # noqa: E402
@@ -62,16 +65,28 @@ def write_class(submissions: Path, students: int) -> None:
         SubmissionFolder(submissions, submissions).hand_in(hand_in)
 
 
-def graded(submissions: Path, out: Path, visible: list[str], *options: str) -> float:
-    """Seconds of the whole command."""
+@dataclass
+class Took:
+    """A whole command: its seconds, and those that the machine's cores computed meanwhile."""
+
+    seconds: float
+    computed: float
+
+
+def core_seconds() -> float:
+    times = psutil.cpu_times()
+    return times.user + times.system
+
+
+def graded(submissions: Path, out: Path, visible: list[str], *options: str) -> Took:
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ",".join(visible)}
-    begun = time.monotonic()
+    begun, computed = time.monotonic(), core_seconds()
     command = [*COURSE, "grade", str(submissions), "--out", str(out), *options]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    seconds = time.monotonic() - begun
+    took = Took(time.monotonic() - begun, core_seconds() - computed)
     if done.returncode:
         print(done.stdout[-3000:], done.stderr[-3000:])
-    return seconds
+    return took
 
 
 def tests_of(out: Path) -> dict[tuple[str, str, str], tuple[str, str]]:
@@ -104,22 +119,25 @@ def main() -> None:
             if len(here) < count:
                 raise SystemExit(f"There are {len(here)} GPUs here. The submissions are in {submissions}.")
             out = Path(temporary, f"results-{count}")
-            seconds = graded(submissions, out, here[:count])
-            told(count, seconds, out, first)
+            took = graded(submissions, out, here[:count])
+            told(count, took, out, first)
 
 
-def told(count: int, seconds: float, out: Path, first: dict) -> None:
+def told(count: int, took: Took, out: Path, first: dict) -> None:
     """`first` keeps the first run's figures, for the others to be compared with."""
     with (out / "summary.csv").open(encoding="utf-8", newline="") as lines:
         hand_ins = [row for row in csv.DictReader(lines) if row["status"] != "missing"]
-    each, verdicts = count * seconds / len(hand_ins), tests_of(out)
+    each, verdicts = count * took.seconds / len(hand_ins), tests_of(out)
     stored = [path.stat().st_mtime for path in out.glob("texts/*/*.json")]
     running = count * (max(stored) - min(stored)) / max(len(stored) - 1, 1)
     first.setdefault("each", each), first.setdefault("verdicts", verdicts)
+    found, scaling = dict(Counter(row["status"] for row in hand_ins)), first["each"] / each
     print(
-        f"{count} GPU{'s' * (count > 1)}: {len(hand_ins)} hand-ins in {seconds:.0f} s, {each:.2f} s of a GPU each, "
-        f"{first['each'] / each:.2f} of ideal scaling; {dict(Counter(row['status'] for row in hand_ins))}"
+        f"{count} GPU{'s' * (count > 1)}: {len(hand_ins)} hand-ins in {took.seconds:.0f} s, "
+        f"{each:.2f} s of a GPU each, {scaling:.2f} of ideal scaling; {found}"
     )
+    busy = f"{took.computed / took.seconds:.0f} of {os.cpu_count()} cores busy"
+    print(f"  {took.computed / len(hand_ins):.1f} s of a core each, {busy}")
     print(f"  {running:.2f} s of a GPU each between the first result and the last, without the starts")
     undecided = [key for key, (_, id) in verdicts.items() if id in UNDECIDED]
     print(f"  {len(verdicts)} tests, {len(undecided)} undecided {undecided[:5]}")
