@@ -6,6 +6,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import triton.language as tl
+from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
 from triton.runtime.autotuner import Autotuner
 
@@ -19,7 +20,14 @@ class AutotuneChoice:
 
 def apply_fixes() -> list[str]:
     missing = []
-    for fix in (fix_index, fast_device_calls, known_types, pick_autotune_config, device_assert_fires):
+    for fix in (
+        fix_index,
+        fast_device_calls,
+        known_types,
+        equal_shapes_stay,
+        pick_autotune_config,
+        device_assert_fires,
+    ):
         try:
             fix()
         except Exception:
@@ -95,7 +103,7 @@ def known_types() -> None:
 
     def known_description(block, element, shape):
         sizes = tuple([getattr(size, "value", size) for size in shape])
-        if any(type(size) is not int for size in sizes):
+        if not {int}.issuperset(map(type, sizes)):
             return describe(block, element, shape)  # which says what is wrong with it
         key = identity(element), sizes
         if key not in of_blocks:
@@ -113,6 +121,19 @@ def known_types() -> None:
     _replace(interpreter, "_get_np_dtype", known_numpy_dtype)
     _replace(tl.block_type, "__init__", known_description)
     _replace(tl.tensor, "__init__", known_wrapping)
+
+
+def equal_shapes_stay() -> None:
+    """Before each operation the shapes of both operands are compared element by element, then with the result's. Blocks
+    of the same shape, which most are, are returned as they are."""
+    broadcast = TritonSemantic.broadcast_impl_value
+
+    def broadcast_if_needed(semantic, lhs, rhs):
+        if lhs.type.is_block() and rhs.type.is_block() and [*lhs.type.shape] == [*rhs.type.shape]:
+            return lhs, rhs
+        return broadcast(semantic, lhs, rhs)
+
+    _replace(TritonSemantic, "broadcast_impl_value", broadcast_if_needed)
 
 
 def pick_autotune_config() -> None:
