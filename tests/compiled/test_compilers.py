@@ -14,6 +14,7 @@ from grader.exercise import Folder, load_test_file
 from grader.inputs import normal
 from grader.judge import Judge
 from grader.run import Foreseen, Run
+from grader.verdict import failed
 from tests.conftest import ROOT
 
 FOLDER = Folder(ROOT / "exercises" / "01_masked_add")
@@ -75,18 +76,28 @@ def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
     assert (ended.value.how, ended.value.detail) == ("exit", "3")
 
 
-@pytest.mark.parametrize(("before", "left"), [("", {200, 300, 400}), (NOTHING_AT_10, {200, 300})])
-def test_what_waits_for_right_values_is_not_begun_once_one_is_wrong(judge, monkeypatch, before, left):
-    """The call with 200 elements occupies the one child that works ahead; a check, too, asks for that with 300."""
+@pytest.mark.parametrize(
+    ("before", "kind", "left"),
+    [("", None, {200, 300, 400}), (NOTHING_AT_10, None, {200, 300}), ("", "file", {200, 300, 400})],
+    ids=["right", "wrong", "a file that does not load"],
+)
+def test_what_waits_for_right_values_is_not_begun_once_one_is_wrong(judge, monkeypatch, before, kind, left):
+    """The call with 200 elements occupies the one child that works ahead; a check, too, asks for that with 300.
+
+    After a file that does not load nothing waits.
+    """
     monkeypatch.setattr("torch.get_num_threads", lambda: 1)
     judge = judge(before + "    while x.numel() == 200:\n        pass\n")
     begun, both, once = of_size(judge, 200, 300, 400)
     judge.run.record_ahead(
         judge.exercise, [Foreseen(begun), Foreseen(once, if_right=True), Foreseen(both, if_right=True), Foreseen(both)]
     )
+    futures = judge.run.compilers._futures.copy()
+    if kind is not None:
+        monkeypatch.setattr(judge, "_up_to_a_failure", lambda *_: [failed("import", "It does not load.", kind=kind)])
     judge.check("test", (normal(10), normal(10)), dtypes=("float32",))
-    sizes = {json.loads(key)["arguments"][0]["shape"][0] for key in judge.run.compilers._futures}
-    assert sizes == left
+    going_on = [json.loads(key) for key, future in futures.items() if not future.cancelled()]
+    assert {request["arguments"][0]["shape"][0] for request in going_on} == left
 
 
 @pytest.mark.parametrize(("threads", "ahead"), [(1, 1), (4, 2), (64, 6)])
