@@ -15,7 +15,7 @@ from pathlib import Path
 
 FOLDER = Path("/tmp")
 LONGEST_WAIT = 600.0  # seconds; a judge holds the GPU for less than 10
-POLL = 0.002  # seconds: in a class the GPU rests as long whenever it changes hands
+POLL = 0.002  # seconds: in a class the GPU rests for half of it, whenever it changes hands
 
 
 class GpuBusy(Exception):

@@ -40,7 +40,7 @@ class Pool:
     def check(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
         """The answer to "check" or "draw", beside others or alone. Raises ReplayEnded, GpuBusy.
 
-        Where memory is short it is asked once more, alone: by then others have given theirs back.
+        Where memory is short it is asked once more, alone: by then others have given nearly all of theirs back.
         """
         try:
             return self._check_once(request, blob, limit, alone)

@@ -42,7 +42,7 @@ from grader.protocol import GpuModel, TensorSpec
 from grader.reply import spec_and_bytes
 
 ANY_SIZE = 1 << 62
-KEPT_BYTES = 64 << 20  # of memory, for the next question: asking the driver for it took a quarter of a check
+KEPT_BYTES = 64 << 20  # of memory, for the next question: asking the driver took a quarter of a check
 
 
 def main(request_fd: int, reply_fd: int, uuid: str) -> None:

@@ -1,4 +1,4 @@
-"""A class of thirty that does not exist through real nbgrader: every point as the table has it.
+"""A class of thirty that does not exist, through real nbgrader: every point as the table has it.
 
 On two exercises, on all of them in `tox -e slow`. The first runs are disturbed: a worker is killed, then the whole
 command, twice.
@@ -43,6 +43,7 @@ def graded(tmp_path_factory) -> tuple[Classroom, list[HandIn], str]:
     hand_ins = _enough(Class(SEED, released).hand_ins(STUDENTS))
     assert len({one.student for one in hand_ins}) == STUDENTS
     assert {one.exercise for one in hand_ins} == {folder.id for folder in EXERCISES}
+    assert any(one.kind == "partly right" for one in hand_ins)
     for hand_in in hand_ins:
         classroom.hand_in(hand_in.student, hand_in.exercise, hand_in.files)
     disturbed(classroom, lambda: count(classroom, "results/*/*.json") > 15, kill_worker=True)
