@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +65,12 @@ def told():
     kernel[(1,)](x, y, 4, 8)
     return [y.tolist(), tl.load is load, tl.core.tensor.__add__ is maximum]
 """
+OTHER_RELEASE = """
+import triton.language as tl
+
+wrap = tl.tensor.__init__
+tl.tensor.__init__ = lambda self, handle, type, more=None: wrap(self, handle, type)
+"""
 COMPARED = """
 import json
 from grader.child.interpreter import apply_fixes
@@ -78,11 +85,22 @@ print(json.dumps([taken, before, told()]))
 
 @pytest.mark.parametrize("what", [TYPES, KERNEL], ids=["types and tensors", "a kernel"])
 def test_all_is_as_without_them(what, tmp_path):
+    taken, before, after = compared(what, tmp_path)
+    assert taken == ["fast_device_calls", "known_types", "equal_shapes_stay"]
+    assert after == before
+
+
+def test_one_that_does_not_fit_a_release_is_not_taken(tmp_path):
+    taken, before, after = compared(OTHER_RELEASE + KERNEL, tmp_path)
+    assert taken == ["fast_device_calls", "equal_shapes_stay"]
+    assert after == before
+
+
+def compared(what: str, tmp_path: Path) -> list:
+    """Which shortcuts were taken, and what was told before and after."""
     script = tmp_path / "script.py"  # Triton reads a kernel's source
     script.write_text(what + COMPARED)
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    taken, before, after = json.loads(done.stdout)
-    assert taken == ["fast_device_calls", "known_types", "equal_shapes_stay"]
-    assert after == before
+    return json.loads(done.stdout)
