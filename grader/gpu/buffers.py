@@ -61,17 +61,24 @@ class Buffers:
 
     def overruns(self) -> list[Overrun]:
         """What was written outside of the buffers; looked for once nothing runs any more."""
-        guards = [
-            (memory[:start], memory[start + buffer.bytes :])
-            for memory, start, buffer in zip(self.memory, self.starts, self.plan.buffers)
-        ]
-        if not (torch.cat([*itertools.chain(*guards)]) != self.pattern).any():  # of all at once: the host waits once
+        if not self.touched_guards():
             return []
         found = []
-        for buffer, start, guard in zip(self.plan.buffers, self.starts, guards):
+        for buffer, start, guard in zip(self.plan.buffers, self.starts, self._guards()):
             before, after = ((side != self.pattern).nonzero() for side in guard)
             if len(before):
                 found.append(Overrun(buffer.name, "before", start - int(before[-1]) - 1, len(before)))
             if len(after):
                 found.append(Overrun(buffer.name, "after", int(after[0]), len(after)))
         return found
+
+    def touched_guards(self) -> torch.Tensor:
+        """Whether anything was written outside of the buffers; [], bool, on their device: the host need not wait."""
+        return (torch.cat([*itertools.chain(*self._guards())]) != self.pattern).any()
+
+    def _guards(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """The bytes before and after each buffer."""
+        return [
+            (memory[:start], memory[start + buffer.bytes :])
+            for memory, start, buffer in zip(self.memory, self.starts, self.plan.buffers)
+        ]

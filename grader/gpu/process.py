@@ -63,8 +63,13 @@ def main(request_fd: int, reply_fd: int, uuid: str) -> None:
                 os._exit(1)  # the context may be ruined, and leaving in order would wait for it
             if reply["kind"] == "measured":
                 gc.collect()  # graphs, and the memory that they keep
-            if torch.cuda.memory_reserved() > KEPT_BYTES:
-                torch.cuda.empty_cache()
+            give_memory_back()
+
+
+def give_memory_back() -> None:
+    """To the driver, for others on this GPU; all that is free, unless it is little."""
+    if torch.cuda.memory_reserved() > KEPT_BYTES:
+        torch.cuda.empty_cache()
 
 
 def _received(requests: BinaryIO) -> tuple[dict, bytes]:

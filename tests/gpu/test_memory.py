@@ -18,6 +18,7 @@ from grader.judge import Judge
 from grader.run import Run, Trial
 from tests.conftest import ROOT
 
+on_a_gpu = pytest.mark.skipif(not isinstance(device_here(), Device), reason="needs a GPU")
 FOLDER = Folder(ROOT / "exercises" / "01_masked_add")
 N = 1 << 27  # 0.5 GB each: 6 GB with all that a comparison takes
 SMALL_GPU, LARGE_GPU = 4 << 30, 80 << 30
@@ -115,7 +116,7 @@ def test_every_call_of_the_course_fits_into_24_gigabytes(largest):
     assert 1e9 < bytes_needed(*largest[1:]) < SHARE_OF_MEMORY * 24e9
 
 
-@pytest.mark.skipif(not isinstance(device_here(), Device), reason="needs a GPU")
+@on_a_gpu
 def test_what_is_counted_is_what_is_used(largest):
     """On a part of the GPU as large as a card of 24 GB."""
     from grader.gpu.checking import compared, drawn, replayed
@@ -135,3 +136,19 @@ def test_what_is_counted_is_what_is_used(largest):
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
         torch.cuda.empty_cache()  # other tests run beside this one
+
+
+@on_a_gpu
+def test_a_little_memory_stays_for_the_next_question_and_more_is_given_back():
+    from grader.gpu.process import KEPT_BYTES, give_memory_back
+
+    def left_after(bytes_used: int) -> int:
+        """Bytes that a process still holds after a question that took so many."""
+        torch.cuda.empty_cache()
+        before = torch.cuda.memory_reserved()
+        torch.empty(bytes_used, dtype=torch.uint8, device="cuda")
+        give_memory_back()
+        return torch.cuda.memory_reserved() - before
+
+    assert left_after(KEPT_BYTES // 2) >= KEPT_BYTES // 2
+    assert left_after(2 * KEPT_BYTES) <= 0

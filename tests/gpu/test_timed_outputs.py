@@ -10,7 +10,7 @@ import torch
 from grader.exercise import Folder, load_test_file
 from grader.gpu.buffers import Buffers
 from grader.gpu.plan import Buffer, Plan, View
-from grader.inputs import normal
+from grader.inputs import Data, normal, with_some
 from grader.reply import spec_of
 from tests.conftest import ROOT
 
@@ -21,12 +21,13 @@ N = 1000
 class Timed:
     """An add of two arguments, on two sets of buffers."""
 
-    def __init__(self) -> None:
+    def __init__(self, data: Data | None = None) -> None:
+        data = data or normal(N)
         exercise = load_test_file(Folder(ROOT / "exercises" / "01_masked_add")).exercise
         specs = [spec_of(name, normal(N).shape_on("meta", torch.float32)) for name in ("x", "y")]
         buffers = [Buffer("x", True, 4 * N), Buffer("y", True, 4 * N), Buffer("allocation2", False, 4 * N)]
         self.plan = Plan(buffers, result=View(2, 0, "float32", [N], [1]))
-        self.speed = measuring.Speed(exercise, "exact", [normal(N)] * 2, specs, "copy", seed=5, device="cpu")
+        self.speed = measuring.Speed(exercise, "exact", [data] * 2, specs, "copy", seed=5, device="cpu")
         self.slots = [Buffers(self.plan, device="cpu") for _ in range(2)]
         self.chain = measuring.plan_chain(self.plan, None, self.speed, self.slots)
 
@@ -51,6 +52,16 @@ def timed() -> Timed:
 def test_a_right_result_of_every_call_is_right(timed):
     timed.add()
     assert timed.chain.verify() == ""
+
+
+def test_a_right_result_is_right_where_a_quick_look_cannot_tell():
+    timed = Timed(with_some(torch.nan, normal(N)))
+    timed.chain.refresh()
+    timed.add()
+    assert bool(timed.tensors(0)[2].isnan().any()) and timed.chain.verify() == ""
+    x, _, z = timed.tensors(0)
+    z[int(x.isnan().nonzero()[0])] = 0.0
+    assert timed.chain.verify() == "an output of a timed call is wrong"
 
 
 def test_a_result_that_was_not_written_is_wrong(timed):
