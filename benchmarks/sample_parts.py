@@ -9,6 +9,7 @@ waits for the GPU after each part. A part that is not timed still holds the GPU 
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import sys
 import time
@@ -99,9 +100,12 @@ def take(request: dict, blob: bytes, parts: Parts) -> None:
     begun = time.perf_counter()
     reply, _ = process._answer(request, blob, wait_for_turn)
     torch.cuda.synchronize()
+    ended = time.perf_counter()
+    gc.collect()
+    process.give_memory_back()
     if reply["kind"] != "measured" or reply["wrong"]:
         raise SystemExit(f"A sample failed: {reply}")
-    parts.seconds["prepared"], parts.seconds["all, alone"] = turn[0] - begun, time.perf_counter() - turn[0]
+    parts.seconds["prepared"], parts.seconds["all, alone"] = turn[0] - begun, ended - turn[0]
 
 
 def main() -> None:

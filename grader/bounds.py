@@ -46,11 +46,16 @@ ACCUMULATED: dict[str, Callable[[Sequence[torch.Tensor], torch.Tensor], torch.Te
 }
 
 
-def tolerance(bound: str, inputs: Sequence[torch.Tensor], ref: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Largest |out - ref| that rounding explains; [shape of ref], float64. 0 everywhere for exact bounds."""
+def tolerance(
+    bound: str, inputs: Sequence[torch.Tensor], ref: torch.Tensor, dtype: torch.dtype, share: float = 1.0
+) -> torch.Tensor:
+    """Largest |out - ref| that rounding explains; [shape of ref], in its precision. 0 everywhere for exact bounds.
+
+    `share`: of c S, what arithmetic in fp32 may add.
+    """
     if bound in EXACT:
         return torch.zeros_like(ref)
-    accumulated = ACCUMULATED[bound](inputs, ref)
+    accumulated = ACCUMULATED[bound](inputs, ref).mul_(share)
     return accumulated.add_(ref.abs(), alpha=1.25 * UNIT_ROUNDOFF[dtype]).add_(ETA[dtype])
 
 

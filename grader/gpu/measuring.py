@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -23,6 +24,7 @@ from grader.protocol import TensorSpec
 
 TOTAL_WANTED = 512 << 20  # bytes of all sets of buffers: several times the largest L2 cache there is
 LEAST_SLOTS, MOST_SLOTS = 4, 20
+PRECISION = torch.float32  # in which inputs are drawn
 
 
 @dataclass
@@ -104,7 +106,7 @@ def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffe
                 view = buffers.argument(number, spec)
                 if recipe.is_output:
                     view.fill_(float("nan"))
-                recipe.fill(view, speed.generator_of(seeds[slot], number))
+                recipe.fill(view, speed.generator_of(seeds[slot], number), PRECISION)
 
     def verify() -> str:
         clean = [_surely_clean(plan, speed, buffers, seed) for buffers, seed in zip(slots, seeds)]
@@ -118,38 +120,54 @@ def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffe
 
 def _surely_clean(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> torch.Tensor:
     """Whether a quick look finds a timed call right, and nothing written beside its buffers; [], bool, on the GPU."""
-    out, ref, exact = _result_and_exact(plan, speed, buffers, seed)
-    if out.shape != ref.shape:
-        return torch.zeros((), dtype=torch.bool, device=out.device)
-    return surely_right(out, ref, speed.bound, exact).logical_and_(~buffers.touched_guards())
+    out, precision = buffers.view(plan.result), _quick_precision(speed.bound, speed.dtype)
+    inputs = _drawn_again(speed, seed, precision)
+    with tensor_cores(speed.dtype.itemsize == 2):  # which multiply numbers of 16 bits exactly
+        ref = speed.exercise.reference(*inputs)
+        if out.shape != ref.shape:
+            return torch.zeros((), dtype=torch.bool, device=out.device)
+        return surely_right(out, ref, speed.bound, inputs).logical_and_(~buffers.touched_guards())
 
 
 def _complaint(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> str:
     """Why a timed call was wrong, "" if it was right."""
-    out, ref, exact = _result_and_exact(plan, speed, buffers, seed)
+    inputs = _drawn_again(speed, seed, speed.dtype if speed.bound == "bits" else torch.float64)
+    out, ref = buffers.view(plan.result), speed.exercise.reference(*inputs)
     if out.shape != ref.shape:
         return "an output of a timed call has another shape than it should"
-    if not is_right(out, ref, speed.bound, exact):
+    if not is_right(out, ref, speed.bound, inputs):
         return "an output of a timed call is wrong"
     overruns = buffers.overruns()
     return f"a timed call wrote outside of {overruns[0].buffer}" if overruns else ""
 
 
-def _result_and_exact(
-    plan: Plan, speed: Speed, buffers: Buffers, seed: int
-) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor]]:
-    """(result, reference, the inputs it was made of).
+def _quick_precision(bound: str, dtype: torch.dtype) -> torch.dtype:
+    """In which a quick look computes what was expected: where results have to be exact, they are not rounded twice."""
+    if bound == "bits":
+        return dtype
+    return torch.float64 if dtype == torch.float64 or (bound == "exact" and dtype.itemsize == 2) else torch.float32
 
-    The inputs are drawn anew: a kernel may have changed those in the buffers, so that another result seems right. What
-    was expected may stay in memory: the next round has other inputs.
+
+def _drawn_again(speed: Speed, seed: int, precision: torch.dtype) -> list[torch.Tensor]:
+    """The inputs of a call: a kernel may have changed those in the buffers, so that another result seems right.
+
+    What was expected may stay in memory: the next round has other inputs.
     """
-    exact = [
-        recipe.tensor(getattr(torch, spec.dtype), speed.generator_of(seed, number))
+    return [
+        recipe.tensor(getattr(torch, spec.dtype), speed.generator_of(seed, number), PRECISION).to(precision)
         for number, (recipe, spec) in enumerate(zip(speed.data, speed.arguments))
     ]
-    if speed.bound != "bits":  # a copy of numbers is exact without
-        exact = [tensor.double() for tensor in exact]
-    return buffers.view(plan.result), speed.exercise.reference(*exact), exact
+
+
+@contextmanager
+def tensor_cores(allowed: bool) -> Iterator[None]:
+    """Products of float32 in there may be computed by tensor cores, which see 10 bits after the point."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def anchor_chain(plan: Plan, speed: Speed, slots: int) -> Chain:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 import torch
 
+from grader.bounds import tolerance
 from grader.exercise import Folder, load_test_file
 from grader.gpu.buffers import Buffers
+from grader.gpu.device import Device, device_here
 from grader.gpu.plan import Buffer, Plan, View
 from grader.inputs import Data, normal, with_some
 from grader.reply import spec_of
@@ -62,6 +65,79 @@ def test_a_right_result_is_right_where_a_quick_look_cannot_tell():
     x, _, z = timed.tensors(0)
     z[int(x.isnan().nonzero()[0])] = 0.0
     assert timed.chain.verify() == "an output of a timed call is wrong"
+
+
+def quick_look(id: str, dtype: torch.dtype, bound: str, change: Callable[[torch.Tensor], None]) -> bool:
+    """Whether a quick look is enough for the exact result, rounded once to this dtype and then changed."""
+    exercise, seed = load_test_file(Folder(ROOT / "exercises" / id)).exercise, 7
+    data = {"01_masked_add": [normal(N)] * 2, "04_transpose": [normal(30, 50)], "03_softmax": [normal(30, 50)]}
+    data |= {"05_grouped_matmul": [normal(30, 300), normal(300, 50)]}
+    specs = [spec_of("x", one.shape_on("meta", dtype)) for one in data[id]]
+    buffers = [Buffer("x", True, spec.size) for spec in specs]
+    speed = measuring.Speed(exercise, bound, data[id], specs, "copy", seed=5, device="cpu")
+    result = exercise.reference(*measuring._drawn_again(speed, seed, torch.float64)).to(dtype).contiguous()
+    change(result)
+    buffers.append(Buffer("allocation", False, result.numel() * dtype.itemsize))
+    view = View(len(specs), 0, str(dtype).removeprefix("torch."), list(result.shape), list(result.stride()))
+    plan = Plan(buffers, result=view)
+    held = Buffers(plan, device="cpu")
+    held.view(plan.result).copy_(result)
+    looked = bool(measuring._surely_clean(plan, speed, held, seed))
+    assert not looked or measuring._complaint(plan, speed, held, seed) == ""
+    return looked
+
+
+LOOKED_AT = [
+    ("01_masked_add", torch.float32, "exact"),
+    ("01_masked_add", torch.float16, "exact"),
+    ("01_masked_add", torch.float64, "exact"),
+    ("04_transpose", torch.bfloat16, "bits"),
+    ("03_softmax", torch.float32, "softmax"),
+    ("03_softmax", torch.float16, "softmax"),
+    ("03_softmax", torch.float64, "softmax"),
+    ("05_grouped_matmul", torch.float32, "gemm"),
+    ("05_grouped_matmul", torch.float16, "gemm"),
+    ("05_grouped_matmul", torch.bfloat16, "gemm"),
+]
+
+
+@pytest.mark.parametrize("id, dtype, bound", LOOKED_AT)
+def test_a_quick_look_is_enough_for_a_right_result(id, dtype, bound):
+    assert quick_look(id, dtype, bound, lambda result: None)
+
+
+@pytest.mark.parametrize("id, dtype, bound", LOOKED_AT)
+def test_a_quick_look_sees_one_wrong_element(id, dtype, bound):
+    def change(result: torch.Tensor) -> None:
+        result.view(-1)[result.abs().argmax()] *= 1 + max(40 * torch.finfo(dtype).eps, 1e-3)
+
+    assert not quick_look(id, dtype, bound, change)
+
+
+@pytest.mark.skipif(not isinstance(device_here(), Device), reason="needs a GPU")
+@pytest.mark.parametrize(
+    "id, dtype, bound, data",
+    [
+        ("03_softmax", torch.float32, "softmax", [normal(32768, 4096)]),
+        ("05_grouped_matmul", torch.float16, "gemm", [normal(4096, 4096), normal(4096, 4096)]),
+        ("05_grouped_matmul", torch.bfloat16, "gemm", [normal(4096, 4096), normal(4096, 4096)]),
+        ("05_grouped_matmul", torch.float32, "gemm", [normal(2048, 8192), normal(8192, 2048)]),
+    ],
+)
+def test_what_a_quick_look_expects_has_half_of_the_error_that_arithmetic_may_make(id, dtype, bound, data):
+    """The other half is the result's: so what passes lies within the bound of the exact result."""
+    exercise = load_test_file(Folder(ROOT / "exercises" / id)).exercise
+    specs = [spec_of("x", one.shape_on("meta", dtype)) for one in data]
+    speed = measuring.Speed(exercise, bound, data, specs, "copy", seed=5)
+    quick, exact = (measuring._drawn_again(speed, 7, precision) for precision in (torch.float32, torch.float64))
+    with measuring.tensor_cores(dtype.itemsize == 2):
+        expected = exercise.reference(*quick).double()
+    ref = exercise.reference(*exact)
+    share = float(((expected - ref).abs() / tolerance(bound, exact, ref, torch.float64)).max())
+    print(f"{id} {dtype}: {share:.3f} of what arithmetic may add")
+    assert 0 < share < 0.5
+    del quick, exact, expected, ref
+    torch.cuda.empty_cache()  # other tests run beside this one
 
 
 def test_a_result_that_was_not_written_is_wrong(timed):
