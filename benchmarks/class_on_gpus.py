@@ -1,12 +1,15 @@
 """What a class costs where there are GPUs, and whether the number of GPUs changes a verdict.
 
-    python benchmarks/class_on_gpus.py [--students N] [--copies N] [--gpus 1,2,4] [--submissions DIR]
+    python benchmarks/class_on_gpus.py [--students N] [--copies N] [--gpus 1,2,4] [--cores N] [--submissions DIR]
 
 Without --students: 50 reference submissions for each GPU, ten per exercise: the solution, the version that the
 throughput gate keeps out, odd right kernels, mutants; for several GPUs the same once more with another remark at the
 end, so that each GPU has as much to do; and so many copies of all that as --copies says. With --students: the seeded
 class of benchmarks/large_class.py (which needs the extra classroom), N students and five exercises, the same for any
 number of GPUs.
+
+One GPU of four has the cores of the whole machine for itself; four have to share them. With --cores each run gets so
+many cores for each of its GPUs: what is left of ideal scaling then is lost between the GPUs.
 
 `course grade SUBMISSIONS --out RESULTS` judges them once for each number of GPUs; its seconds include the starts of all
 processes. --submissions: where the class lies, or is written to if it is not there yet.
@@ -67,10 +70,11 @@ def write_class(submissions: Path, students: int) -> None:
 
 @dataclass
 class Took:
-    """A whole command: its seconds, and those that the machine's cores computed meanwhile."""
+    """A whole command: its seconds, those that the machine's cores computed meanwhile, and how many it might use."""
 
     seconds: float
     computed: float
+    cores: int
 
 
 def core_seconds() -> float:
@@ -78,12 +82,26 @@ def core_seconds() -> float:
     return times.user + times.system
 
 
-def graded(submissions: Path, out: Path, visible: list[str], *options: str) -> Took:
+def some_cores(count: int) -> set[int]:
+    """So many of this process's, both hardware threads of one before the next."""
+
+    def place(core: int) -> tuple[int, ...]:
+        topology = Path(f"/sys/devices/system/cpu/cpu{core}/topology")
+        return *(int((topology / name).read_text()) for name in ("physical_package_id", "core_id")), core
+
+    return set(sorted(os.sched_getaffinity(0), key=place)[:count])
+
+
+def graded(submissions: Path, out: Path, visible: list[str], *options: str, cores: int = 0) -> Took:
+    """`cores`: how many the command may use; 0 for all."""
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ",".join(visible)}
+    command, allowed = [*COURSE, "grade", str(submissions), "--out", str(out), *options], os.sched_getaffinity(0)
+    used = some_cores(cores or len(allowed))
+    os.sched_setaffinity(0, used)  # the command inherits it
     begun, computed = time.monotonic(), core_seconds()
-    command = [*COURSE, "grade", str(submissions), "--out", str(out), *options]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    took = Took(time.monotonic() - begun, core_seconds() - computed)
+    took = Took(time.monotonic() - begun, core_seconds() - computed, len(used))
+    os.sched_setaffinity(0, allowed)
     if done.returncode:
         print(done.stdout[-3000:], done.stderr[-3000:])
     return took
@@ -104,6 +122,7 @@ def main() -> None:
     parser.add_argument("--students", type=int, default=0)
     parser.add_argument("--copies", type=int, default=1, help="of the reference submissions, for each GPU")
     parser.add_argument("--gpus", default="1", help="how many at a time, one run each: 1,2,4")
+    parser.add_argument("--cores", type=int, default=0, help="for each GPU; without it a run uses all there are")
     parser.add_argument("--submissions", type=Path)
     given = parser.parse_args()
     here = gpus.identifiers()
@@ -119,7 +138,7 @@ def main() -> None:
             if len(here) < count:
                 raise SystemExit(f"There are {len(here)} GPUs here. The submissions are in {submissions}.")
             out = Path(temporary, f"results-{count}")
-            took = graded(submissions, out, here[:count])
+            took = graded(submissions, out, here[:count], cores=count * given.cores)
             told(count, took, out, first)
 
 
@@ -130,15 +149,19 @@ def told(count: int, took: Took, out: Path, first: dict) -> None:
     each, verdicts = count * took.seconds / len(hand_ins), tests_of(out)
     stored = [path.stat().st_mtime for path in out.glob("texts/*/*.json")]
     running = count * (max(stored) - min(stored)) / max(len(stored) - 1, 1)
-    first.setdefault("each", each), first.setdefault("verdicts", verdicts)
+    for name, value in (("each", each), ("running", running), ("verdicts", verdicts)):
+        first.setdefault(name, value)
     found, scaling = dict(Counter(row["status"] for row in hand_ins)), first["each"] / each
     print(
         f"{count} GPU{'s' * (count > 1)}: {len(hand_ins)} hand-ins in {took.seconds:.0f} s, "
         f"{each:.2f} s of a GPU each, {scaling:.2f} of ideal scaling; {found}"
     )
-    busy = f"{took.computed / took.seconds:.0f} of {os.cpu_count()} cores busy"
+    busy = f"{took.computed / took.seconds:.0f} of {took.cores} cores busy"
     print(f"  {took.computed / len(hand_ins):.1f} s of a core each, {busy}")
-    print(f"  {running:.2f} s of a GPU each between the first result and the last, without the starts")
+    print(
+        f"  {running:.2f} s of a GPU each between the first result and the last, without the starts: "
+        f"{first['running'] / running:.2f} of ideal"
+    )
     undecided = [key for key, (_, id) in verdicts.items() if id in UNDECIDED]
     print(f"  {len(verdicts)} tests, {len(undecided)} undecided {undecided[:5]}")
     before = {key: first["verdicts"].get(_first_copy(key)) for key in verdicts}
