@@ -45,6 +45,11 @@ class Compilers:
         ahead = self._futures.get(_key(request))
         return ahead.result() if ahead else self._answer(self._asked, request)
 
+    def hurry(self) -> None:
+        """The submission's import has run out of time elsewhere."""
+        for runner in self._runners:
+            runner.hurry()
+
     def work_ahead(self, foreseen: list[tuple[RecordRequest, bool]]) -> None:
         """Answers these in the background, in this order. With each: whether it waits for all values to be right."""
         certain = {_key(request) for request, waits in foreseen if not waits}

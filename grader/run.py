@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from grader.child_process import ChildEnded
 from grader.compilers import Compilers
 from grader.exercise import Exercise, Folder, empty_regions
 from grader.gpu.models import DEFAULT_MODEL
@@ -127,7 +128,16 @@ class Run:
 
     def recording(self, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
         """One call of the entry, compiled and not run. Raises BadPlan too. `texts`: what to keep of each kernel."""
-        return self.compilers.recording(_record_request(exercise, trial, texts))
+        before = self.interpreter.load_ended
+        out_of_time = before is not None and before.how == "time"
+        if out_of_time:
+            self.compilers.hurry()
+        try:
+            return self.compilers.recording(_record_request(exercise, trial, texts))
+        except ChildEnded as ended:
+            if out_of_time and ended.how == "time" and self.compilers.ended_at_import(ended):
+                raise before from None  # the same again, told once
+            raise
 
     def record_ahead(self, exercise: Exercise, foreseen: list[Foreseen]) -> None:
         """Begins with recordings that will be asked for. A sandbox has room for one child."""

@@ -26,6 +26,7 @@ class Runner:
         self, submission: Submission, filename: str, model: GpuModel | None = None, sandboxed: bool = False
     ) -> None:
         self.submission, self.filename, self.model, self.sandboxed = submission, filename, model, sandboxed
+        self.load_limit = LOAD_LIMIT
         self.load_failure: Failure | None = None
         self.load_ended: ChildEnded | None = None  # the child died or hung while it imported the submission
         self.constants: dict[str, int] = {}  # the module's own block sizes
@@ -61,7 +62,8 @@ class Runner:
         if self._killed:
             raise ChildEnded("signal", str(int(signal.SIGKILL)))
         try:
-            answer, _ = self._answer({"kind": "load", "filename": self.filename}, self.submission.source, LOAD_LIMIT)
+            request = {"kind": "load", "filename": self.filename}
+            answer, _ = self._answer(request, self.submission.source, self.load_limit)
         except ChildEnded as ended:
             self.load_ended = ended
             raise
@@ -85,6 +87,10 @@ class Runner:
     def fenced(self) -> bool:
         """Whether the kernel keeps the child from writing outside of its folder."""
         return self._child is None or self._child.fenced
+
+    def hurry(self) -> None:
+        """The submission's import has run out of time elsewhere, and is not to take as long here."""
+        self.load_limit = LIMIT_AFTER_TIMEOUT
 
     def kill(self) -> None:
         """Ends a call that another thread waits for, or will make; that thread then clears up."""
