@@ -61,6 +61,10 @@ SENTENCES = {
     ),
     "not UTF-8": (RIGHT.encode() + b"# \xff\xfe\n", "is not UTF-8 text from line"),
     "exception at import": (f"{RIGHT}\nraise ValueError('too early')\n", "raises ValueError in line"),
+    "a GPU at import": (
+        f"{RIGHT}\nx = torch.rand(9, device='cuda')\n",
+        "There is no GPU where masked_add.py is imported",
+    ),
     "sys.exit at import": (f"{RIGHT}\nsys.exit(0)\n", "ends the program in line"),
     "os._exit at import": (f"{RIGHT}\nos._exit(0)\n", "Importing masked_add.py ended its process (exit status 0)"),
     "entry missing": (RIGHT.replace("def masked_add(", "def add("), "defines no function masked_add"),

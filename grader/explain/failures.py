@@ -22,6 +22,10 @@ FILE_SENTENCES = {
     "import": "{name} cannot be imported: {message} (line {line}).",
     "exit": "{name} ends the program in line {line} ({type}) instead of defining {entry}.",
     "memory": "Importing {name} asks for more memory than the 2 GiB it may use (line {line}).",
+    "device": "There is no GPU where {name} is imported (line {line}): put what tries your kernel out below "
+    '`if __name__ == "__main__":`.',
+    "launched-at-import": "{name} launches a kernel while it is imported (line {line}) and goes on with the result; "
+    'where kernels are compiled there is none. Put what tries your kernel out below `if __name__ == "__main__":`.',
     "load": "Importing {name} raises {type} in line {line}: {message}",
 }
 CALL_SENTENCES = {

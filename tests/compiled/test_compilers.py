@@ -11,10 +11,11 @@ import pytest
 from grader.asked import Asked, asked
 from grader.child_process import ChildEnded, own_children
 from grader.exercise import Folder, load_test_file
+from grader.explain.compiled import Expectations
 from grader.inputs import normal
 from grader.judge import Judge
 from grader.run import Foreseen, Run
-from grader.verdict import failed
+from grader.verdict import FAIL, PASS, failed
 from tests.conftest import ROOT
 
 FOLDER = Folder(ROOT / "exercises" / "01_masked_add")
@@ -74,6 +75,52 @@ def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
     with pytest.raises(ChildEnded) as ended:
         judge.run.recording(judge.exercise, trials[1])
     assert (ended.value.how, ended.value.detail) == ("exit", "3")
+
+
+IN_THE_INTERPRETER = "large = torch.zeros(1 << 26)\nmasked_add(large, large)\n"
+
+
+@pytest.mark.parametrize("loop", ["while True:\n    pass\n", IN_THE_INTERPRETER], ids=["ever", "interpreted"])
+def test_an_import_that_ran_out_of_time_is_not_waited_for_as_long_again(tmp_path, monkeypatch, loop):
+    """It may come to its end where it is compiled, where kernels do not run; if not, it is the same fault."""
+    monkeypatch.setattr("grader.runner.LOAD_LIMIT", 4.0)
+    monkeypatch.setattr("grader.runner.LIMIT_AFTER_TIMEOUT", 1.0)
+    (tmp_path / "masked_add.py").write_text(FOLDER.solution_file.read_text() + loop)
+    judge = Judge(load_test_file(FOLDER).exercise, Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
+    try:
+        assert judge.check("test", (normal(9), normal(9))).lines[0].startswith("Importing masked_add.py did not finish")
+        (trial,), begun = of_size(judge, 9), time.monotonic()
+        if loop == IN_THE_INTERPRETER:
+            assert judge.run.recording(judge.exercise, trial).plan.result.shape == [9]
+            return
+        with pytest.raises(ChildEnded) as ended:
+            judge.run.recording(judge.exercise, trial)
+        assert ended.value is judge.run.interpreter.load_ended and time.monotonic() - begun < 3.5
+    finally:
+        judge.run.end()
+
+
+@pytest.mark.parametrize(
+    "tried, outcome, sentence",
+    [
+        ("print(masked_add(x, x), (x + 1).sum())\n", PASS, ""),
+        ("try:\n    masked_add(x.to('cuda'), x)\nexcept Exception:\n    pass\n", PASS, ""),
+        ("assert torch.equal(masked_add(x, x), x + x)\n", FAIL, "launches a kernel while it is imported (line 33)"),
+        ("masked_add(x, x)\nraise ValueError('too early')\n", FAIL, "raises ValueError in line 34: too early."),
+        ("torch.rand(10, device='cuda')\n", PASS, ""),  # the interpreter, which is asked first, says what is wrong
+    ],
+)
+def test_a_kernel_may_be_tried_at_import_where_nothing_hangs_on_the_result(tmp_path, tried, outcome, sentence):
+    text = f"{FOLDER.solution_file.read_text()}x = torch.rand(10)\n{tried}"
+    assert text.splitlines()[31] == "x = torch.rand(10)"
+    (tmp_path / "masked_add.py").write_text(text)
+    judge = Judge(load_test_file(FOLDER).exercise, Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
+    try:
+        judge.check("test", (normal(9), normal(9)))
+        verdict = judge.compiled("test", (normal(9), normal(9)), Expectations())
+        assert verdict.outcome == outcome and sentence in " ".join(verdict.lines), verdict.lines
+    finally:
+        judge.run.end()
 
 
 @pytest.mark.parametrize(
