@@ -76,6 +76,13 @@ def surely_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Seque
     """Whether a result is right as far as a quick look tells; [], bool, where the result is: the host need not wait.
 
     Never true of a wrong result, but false of some right ones: of what is empty or not finite.
+    """
+    return quick_error(out, ref, bound, inputs) <= 1
+
+
+def quick_error(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The worst element's error as a multiple of the bound; [], where the result is. More than 1, or NaN, where a quick
+    look cannot tell.
 
     `ref` and `inputs` may be in float32: then half of what arithmetic in float32 may add is the reference's, and the
     result has the other half.
@@ -83,15 +90,14 @@ def surely_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Seque
     if bound in EXACT:
         expected = ref.to(out.dtype)
         same = bits_of(out) == bits_of(expected) if bound == "bits" else out == expected
-        return same.all()
+        return torch.where(same.all(), 0.0, torch.inf)
     if not out.numel():
-        return torch.zeros((), dtype=torch.bool, device=out.device)
-    error = (out - ref).abs_()
+        return torch.full((), torch.inf, device=out.device)
     share = 1.0 if ref.dtype == torch.float64 else 0.5
-    within = (error <= tolerance(bound, inputs, ref, out.dtype, share)).all()
+    worst = (out - ref).abs_().div_(tolerance(bound, inputs, ref, out.dtype, share)).max()
     least, most = ref.aminmax()
     representable = torch.maximum(-least, most) <= torch.finfo(out.dtype).max
-    return within & representable & (error.max() < torch.finfo(out.dtype).max)
+    return torch.where(representable, worst, torch.inf)
 
 
 def bits_of(tensor: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,7 @@ from grader.comparison import BYTES_PER_ELEMENT, rows_at_once
 from grader.exercise import Exercise
 from grader.explain import on_gpu
 from grader.gpu.replayer import Recording
-from grader.inputs import Data
+from grader.inputs import Data, drawing_precision
 from grader.protocol import DTYPE_BYTES
 from grader.run import Trial
 from grader.verdict import Verdict
@@ -23,7 +23,7 @@ SHARE_FOR_SCRATCH = 1 / 16  # what a kernel may want beside its arguments and it
 
 def bytes_needed(trial: Trial, recording: Recording) -> int:
     """At the peak, the result of the first repeat being kept all the while: in the next one all buffers, with a copy of
-    the arguments; later, arguments and reference in float64, compared part by part."""
+    the arguments; later, arguments and reference in float64, or as they are for a copy, compared part by part."""
     buffers = sum(buffer.bytes for buffer in recording.plan.buffers)
     return _needed_with(buffers, trial, recording, recording.plan.result.shape)
 
@@ -32,18 +32,22 @@ def _needed_with(buffers: int, trial: Trial, recording: Recording, shape: Sequen
     """With so many bytes of buffers, and a result of this shape."""
     elements = math.prod(shape)
     kept = elements * DTYPE_BYTES[recording.plan.result.dtype]
-    arguments = sum(buffer.bytes for buffer in recording.plan.buffers if buffer.argument)
-    exact = 8 * sum(data.elements for data in trial.data)
-    drawing = max(map(_bytes_drawn, trial.data))
-    repeating = buffers + max(arguments, drawing)
-    comparing = exact + max(8 * elements, max(_bytes_drawn(data) - 8 * data.elements for data in trial.data))
+    arguments = [buffer.bytes for buffer in recording.plan.buffers if buffer.argument]
+    drawn = [_bytes_drawn(data, trial.dtype) for data in trial.data]
+    exact = trial.dtype.itemsize if trial.bound == "bits" else 8
+    repeating = buffers + max(sum(arguments) + max(arguments) // 2, *drawn)  # a flag for 2 bytes or more
+    left_over = [
+        max(bytes_drawn + (trial.dtype.itemsize - exact) * data.elements, trial.dtype.itemsize * data.elements)
+        for bytes_drawn, data in zip(drawn, trial.data)
+    ]
+    comparing = exact * sum(data.elements for data in trial.data) + max(exact * elements, *left_over)
     at_once = min(elements, rows_at_once(shape, trial.bound) * math.prod(shape[1:]))
     return kept + max(repeating, comparing) + BYTES_PER_ELEMENT * at_once
 
 
-def _bytes_drawn(data: Data) -> int:
-    """While the values of an argument are drawn: in float64, in another such for a change, and rounded."""
-    return 8 * (1 + min(len(data.steps), 2)) * data.elements
+def _bytes_drawn(data: Data, dtype: torch.dtype) -> int:
+    """While the values of an argument are drawn, in another such tensor for a change, and rounded."""
+    return drawing_precision(dtype).itemsize * (1 + min(len(data.steps), 2)) * data.elements
 
 
 def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: int) -> Verdict | None:

@@ -2,7 +2,7 @@
 
 A data set is a recipe, so a test file can be read and collected without drawing anything, and a recipe can be handed to
 another process as plain text. Values are drawn in float64 and rounded once to the dtype under test; the reference sees
-the rounded values too. For a call that is only timed, float32 is enough and takes half of the memory's traffic.
+the rounded values too. On a GPU, where gigabytes are drawn, they may be drawn in less (`drawing_precision`).
 """
 
 from __future__ import annotations
@@ -78,6 +78,11 @@ class Data:
         return size if self.layout == "contiguous" else f"{size} ({self.layout})"
 
     @property
+    def leaves_no_hole(self) -> bool:
+        """Whether all of the argument's memory gets a value."""
+        return self.layout == "contiguous" and not self.is_output
+
+    @property
     def elements(self) -> int:
         return math.prod(self.shape)
 
@@ -93,7 +98,10 @@ class Data:
         self, dtype: torch.dtype, generator: torch.Generator, precision: torch.dtype = torch.float64
     ) -> torch.Tensor:
         """The argument: a view, in the asked layout, of a storage whose other elements are poison."""
-        view = _empty_view(self.shape, self.layout, dtype, generator.device)
+        if self.leaves_no_hole:
+            view = torch.empty(self.shape, dtype=dtype, device=generator.device)
+        else:
+            view = _empty_view(self.shape, self.layout, dtype, generator.device)
         self.fill(view, generator, precision)
         return view
 
@@ -113,6 +121,11 @@ class Data:
     @staticmethod
     def from_json(data: dict) -> Data:
         return Data(tuple(data["shape"]), tuple(tuple(step) for step in data["steps"]), data["layout"])
+
+
+def drawing_precision(dtype: torch.dtype) -> torch.dtype:
+    """Enough for values of this dtype: in float32 they take half of the memory's traffic."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
 
 
 def poison_(tensor: torch.Tensor) -> torch.Tensor:

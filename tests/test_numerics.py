@@ -9,7 +9,7 @@ import torch
 
 from grader import comparison
 from grader.bounds import inputs_of, tolerance
-from grader.comparison import compare, is_right, row_slices, rows_at_once
+from grader.comparison import compare, is_right, quick_error, row_slices, rows_at_once
 from grader.inputs import cancelling, generator_for, integers, is_poison, normal, one_hot, output, with_some
 from grader.interpreted import Interpreted
 
@@ -88,7 +88,10 @@ def test_the_quick_answer_is_that_of_the_comparison_and_changes_nothing(dtype, c
     out = ref.to(dtype)
     out[2, 3] += change
     given = out.clone()
-    assert is_right(out, ref, "softmax", [SOFTMAX_IN]) == compare(given, ref, "softmax", [SOFTMAX_IN]).right
+    comparison = compare(given, ref, "softmax", [SOFTMAX_IN])
+    assert is_right(out, ref, "softmax", [SOFTMAX_IN]) == comparison.right
+    if (error := float(quick_error(out, ref, "softmax", [SOFTMAX_IN]))) <= 1:
+        assert error == pytest.approx(comparison.largest_error)
     assert torch.equal(out.view(torch.uint8), given.view(torch.uint8))
 
 

@@ -27,7 +27,8 @@ class Buffers:
         self.starts = [GUARD + shift * buffer.argument for buffer in plan.buffers]
         sizes = [start + buffer.bytes + GUARD for start, buffer in zip(self.starts, plan.buffers)]
         self.memory = [torch.full((size,), pattern, dtype=torch.uint8, device=device) for size in sizes]
-        self.poison()
+        if pattern != POISON:
+            self.poison()
 
     @property
     def addresses(self) -> list[int]:

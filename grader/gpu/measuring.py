@@ -19,12 +19,11 @@ from grader.gpu.launcher import Functions
 from grader.gpu.plan import Plan
 from grader.gpu.replay import Replay
 from grader.gpu.timing import Chain, Flush, measure
-from grader.inputs import Data
+from grader.inputs import Data, drawing_precision
 from grader.protocol import TensorSpec
 
 TOTAL_WANTED = 512 << 20  # bytes of all sets of buffers: several times the largest L2 cache there is
 LEAST_SLOTS, MOST_SLOTS = 4, 20
-PRECISION = torch.float32  # in which inputs are drawn
 
 
 @dataclass
@@ -106,7 +105,7 @@ def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffe
                 view = buffers.argument(number, spec)
                 if recipe.is_output:
                     view.fill_(float("nan"))
-                recipe.fill(view, speed.generator_of(seeds[slot], number), PRECISION)
+                recipe.fill(view, speed.generator_of(seeds[slot], number), drawing_precision(view.dtype))
 
     def verify() -> str:
         clean = [_surely_clean(plan, speed, buffers, seed) for buffers, seed in zip(slots, seeds)]
@@ -153,9 +152,10 @@ def _drawn_again(speed: Speed, seed: int, precision: torch.dtype) -> list[torch.
 
     What was expected may stay in memory: the next round has other inputs.
     """
+    dtypes = [getattr(torch, spec.dtype) for spec in speed.arguments]
     return [
-        recipe.tensor(getattr(torch, spec.dtype), speed.generator_of(seed, number), PRECISION).to(precision)
-        for number, (recipe, spec) in enumerate(zip(speed.data, speed.arguments))
+        recipe.tensor(dtype, speed.generator_of(seed, number), drawing_precision(dtype)).to(precision)
+        for number, (recipe, dtype) in enumerate(zip(speed.data, dtypes))
     ]
 
 

@@ -119,8 +119,10 @@ def test_every_call_of_the_course_fits_into_24_gigabytes(largest):
 
 
 @on_a_gpu
-def test_what_is_counted_is_what_is_used(largest):
+@pytest.mark.parametrize("quick", [True, False], ids=["a quick look is enough", "compared in full"])
+def test_what_is_counted_is_what_is_used(largest, quick, monkeypatch):
     """On a part of the GPU as large as a card of 24 GB."""
+    from grader.gpu import checking
     from grader.gpu.checking import compared, drawn, replayed
     from grader.gpu.launcher import Functions
 
@@ -130,11 +132,15 @@ def test_what_is_counted_is_what_is_used(largest):
     torch.zeros(1, device="cuda")  # makes the context
     torch.cuda.set_per_process_memory_fraction(23e9 / torch.cuda.get_device_properties(0).total_memory)
     torch.cuda.reset_peak_memory_stats()
+    if not quick:
+        monkeypatch.setattr(checking, "quick_error", lambda *_: float("inf"))
     try:
         fill = drawn(data, arguments, seeds)
         result, _ = replayed(plan, Functions(plan), 0, fill, arguments, exercise.returns)
         assert compared(exercise, trial.bound, result, data, arguments, seeds).wrong == 0
-        assert 0.6 < torch.cuda.max_memory_allocated() / bytes_needed(trial, recording) <= 1
+        share = torch.cuda.max_memory_allocated() / bytes_needed(trial, recording)
+        print(f"{recording.plan.result.shape}, {trial.bound}: {share:.2f} of what is counted")
+        assert 0.6 < share <= 1
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
         torch.cuda.empty_cache()  # other tests run beside this one

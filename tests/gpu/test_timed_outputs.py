@@ -227,7 +227,8 @@ def test_a_large_result_is_compared_on_inputs_drawn_anew(checking):
 def test_rows_are_held_to_the_bound_of_their_own_inputs(checking, id, bound, shapes):
     exercise, data = load_test_file(Folder(ROOT / "exercises" / id)).exercise, [normal(*shape) for shape in shapes]
     seeds, specs = list(range(len(data))), [spec_of("x", one.shape_on("meta", torch.float32)) for one in data]
-    inputs = [one.tensor(torch.float32, torch.Generator().manual_seed(seed)) for one, seed in zip(data, seeds)]
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    inputs = [one.tensor(torch.float32, generator, torch.float32) for one, generator in zip(data, generators)]
     out = exercise.reference(*inputs)
     found = checking.compared(exercise, bound, out, data, specs, seeds)
     assert found.wrong == 0 and 0 < found.largest_error < 0.5
