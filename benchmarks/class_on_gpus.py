@@ -96,12 +96,14 @@ def graded(submissions: Path, out: Path, visible: list[str], *options: str, core
     """`cores`: how many the command may use; 0 for all."""
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ",".join(visible)}
     command, allowed = [*COURSE, "grade", str(submissions), "--out", str(out), *options], os.sched_getaffinity(0)
-    used = some_cores(cores or len(allowed))
-    os.sched_setaffinity(0, used)  # the command inherits it
+    used = some_cores(cores) if cores else allowed
     begun, computed = time.monotonic(), core_seconds()
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    try:
+        os.sched_setaffinity(0, used)  # the command inherits it
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    finally:
+        os.sched_setaffinity(0, allowed)
     took = Took(time.monotonic() - begun, core_seconds() - computed, len(used))
-    os.sched_setaffinity(0, allowed)
     if done.returncode:
         print(done.stdout[-3000:], done.stderr[-3000:])
     return took
@@ -148,7 +150,7 @@ def told(count: int, took: Took, out: Path, first: dict) -> None:
         hand_ins = [row for row in csv.DictReader(lines) if row["status"] != "missing"]
     each, verdicts = count * took.seconds / len(hand_ins), tests_of(out)
     stored = [path.stat().st_mtime for path in out.glob("texts/*/*.json")]
-    running = count * (max(stored) - min(stored)) / max(len(stored) - 1, 1)
+    running = count * max(max(stored) - min(stored), 1e-3) / max(len(stored) - 1, 1)
     for name, value in (("each", each), ("running", running), ("verdicts", verdicts)):
         first.setdefault(name, value)
     found, scaling = dict(Counter(row["status"] for row in hand_ins)), first["each"] / each

@@ -75,7 +75,8 @@ def is_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[
 def surely_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
     """Whether a result is right as far as a quick look tells; [], bool, where the result is: the host need not wait.
 
-    Never true of a wrong result, but false of some right ones: of what is empty or not finite.
+    False of some right results: of what is not finite, and of little that is not empty. True of a wrong one only where
+    "exact" is asked for, the reference is in float32 and takes several operations: what torch makes of these passes.
     """
     return quick_error(out, ref, bound, inputs) <= 1
 
@@ -94,10 +95,10 @@ def quick_error(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequen
     if not out.numel():
         return torch.full((), torch.inf, device=out.device)
     share = 1.0 if ref.dtype == torch.float64 else 0.5
-    worst = (out - ref).abs_().div_(tolerance(bound, inputs, ref, out.dtype, share)).max()
+    allowed = tolerance(bound, inputs, ref, out.dtype, share)
     least, most = ref.aminmax()
-    representable = torch.maximum(-least, most) <= torch.finfo(out.dtype).max
-    return torch.where(representable, worst, torch.inf)
+    representable = (torch.maximum(-least, most) <= torch.finfo(out.dtype).max) & allowed.max().isfinite()
+    return torch.where(representable, (out - ref).abs_().div_(allowed).max(), torch.inf)
 
 
 def bits_of(tensor: torch.Tensor) -> torch.Tensor:

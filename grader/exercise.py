@@ -32,7 +32,8 @@ class Example:
 class Exercise:
     """What a test file states about its exercise.
 
-    entry: the host function that is graded. reference: its meaning in torch, called with float64 tensors.
+    entry: the host function that is graded. reference: its meaning in torch, called with float64 tensors; for a quick
+    look at timed results with float32, for copies with the call's own dtype.
     returns: the result's name; where an argument has that name, the entry fills and returns this very argument.
     bound: how much rounding a right kernel may show, a key of `grader.bounds`.
     time_limit: seconds of a core for one call in the interpreter. example: what `course programs` shows.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
+from grader.bounds import EXACT
 from grader.comparison import BYTES_PER_ELEMENT, rows_at_once
 from grader.exercise import Exercise
 from grader.explain import on_gpu
@@ -36,13 +37,21 @@ def _needed_with(buffers: int, trial: Trial, recording: Recording, shape: Sequen
     drawn = [_bytes_drawn(data, trial.dtype) for data in trial.data]
     exact = trial.dtype.itemsize if trial.bound == "bits" else 8
     repeating = buffers + max(sum(arguments) + max(arguments) // 2, *drawn)  # a flag for 2 bytes or more
-    left_over = [
-        max(bytes_drawn + (trial.dtype.itemsize - exact) * data.elements, trial.dtype.itemsize * data.elements)
-        for bytes_drawn, data in zip(drawn, trial.data)
-    ]
-    comparing = exact * sum(data.elements for data in trial.data) + max(exact * elements, *left_over)
+    drawing = max(drawn_bytes - exact * data.elements for drawn_bytes, data in zip(drawn, trial.data))
+    rounded = trial.dtype.itemsize * max(data.elements for data in trial.data)
+    comparing = exact * sum(data.elements for data in trial.data)
+    comparing += max(exact * elements + _bytes_of_bound(trial, shape), drawing + rounded)
     at_once = min(elements, rows_at_once(shape, trial.bound) * math.prod(shape[1:]))
     return kept + max(repeating, comparing) + BYTES_PER_ELEMENT * at_once
+
+
+def _bytes_of_bound(trial: Trial, shape: Sequence[int]) -> int:
+    """Copies of the inputs that a tolerance is computed from, in float64: rows of the first one, all of the others."""
+    if trial.bound in EXACT:
+        return 0
+    first, *others = trial.data
+    rows = min(rows_at_once(shape, trial.bound), max([1, *first.shape[:1]]))
+    return 8 * (rows * math.prod(first.shape[1:]) + sum(data.elements for data in others))
 
 
 def _bytes_drawn(data: Data, dtype: torch.dtype) -> int:

@@ -238,7 +238,7 @@ def _uniform(size: tuple[int, ...], generator: torch.Generator, precision: torch
 
 
 def _integers(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
-    return torch.randint(-1, 2, size, **_on(generator)).to(precision)
+    return torch.randint(-1, 2, size, dtype=torch.int8, **_on(generator)).to(precision)
 
 
 def _one_hot(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
@@ -252,7 +252,7 @@ def _falling(size: tuple[int, ...], generator: torch.Generator, precision: torch
 
 def _cancelling_a(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
     M, K = size
-    half = torch.randint(2, 5, (M, K // 2), **_on(generator)).to(precision)
+    half = torch.randint(2, 5, (M, K // 2), dtype=torch.int8, **_on(generator)).to(precision)
     values = torch.cat([half, half.new_zeros(M, K % 2), -half], dim=1)
     values[:, -1] += torch.randint(-2, 3, (M,), **_on(generator))
     return values
@@ -260,7 +260,7 @@ def _cancelling_a(size: tuple[int, ...], generator: torch.Generator, precision: 
 
 def _cancelling_b(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
     K, N = size
-    half = torch.randint(2, 5, (K // 2, N), **_on(generator)).to(precision)
+    half = torch.randint(2, 5, (K // 2, N), dtype=torch.int8, **_on(generator)).to(precision)
     return torch.cat([half, half.new_zeros(K % 2, N), half], dim=0)
 
 

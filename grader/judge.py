@@ -164,8 +164,8 @@ class Judge:
         except BadPlan as refused:
             failure = Failure("not-recordable", message=str(refused))
             return None, compiler_refusal(failure, run.submission, exercise, run.model)
-        if run.compilers.load_failure is not None:  # the interpreter's says more, where there is one
-            failure = run.interpreter.load_failure or run.compilers.load_failure
+        failure = run.interpreter.load_failure or run.compilers.load_failure  # the first says more, if there are both
+        if failure is not None:
             return None, failures.file_failure(failure, run.submission, exercise)
         if plan.refusals:
             return None, failures.refusal(plan.refusals, run.submission, exercise)

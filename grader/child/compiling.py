@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 
@@ -14,36 +13,26 @@ from triton.runtime import cache
 
 from grader.child.host import Host, ready
 from grader.child.recorder import Recorder
-from grader.child.refusals import Refusals
-from grader.child.stand_in import CompiledLaunch, PretendCuda, StandIn, stand_in_for
-from grader.protocol import Failure, GpuModel, RecordRequest, TensorSpec
+from grader.child.refusals import PoisonedAllocations, Refusals
+from grader.child.stand_in import PretendCuda, StandIn, stand_in_for
+from grader.protocol import GpuModel, RecordRequest, TensorSpec
 
 ANY_SIZE = 1 << 62  # arguments have no bytes in the frame
 
 
 class CompilingHost(Host):
     request, answer = "record", "recorded"
+    has_values = False
 
     def __init__(self, stand_in: StandIn):
         super().__init__()
         self.stand_in = stand_in
-        self.launched_in = 0  # the first line that launched a kernel while the file was imported
-
-    def load(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
-        reply, _ = super().load(header, blob)
-        if reply["error"] is not None and self.launched_in:  # what the file did with the result, which is none here
-            reply["error"] = asdict(Failure("launched-at-import", line=self.launched_in))
-        return reply, b""
 
     @contextlib.contextmanager
     def watched_import(self) -> Iterator[None]:
         """The file may allocate on the GPU that it believes in, and try its kernels out; nothing is recorded."""
-
-        def launched(_: CompiledLaunch) -> None:
-            self.launched_in = self.launched_in or _outermost_line(self.file.path)
-
-        self.stand_in.on_launch = launched
-        with PretendCuda(lambda tensor: 0):
+        self.stand_in.on_launch = lambda launch: None
+        with PretendCuda(lambda tensor: 0), PoisonedAllocations():
             yield
 
     def call(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
@@ -59,7 +48,10 @@ class CompilingHost(Host):
         error, result = None, None
         try:
             entry = self.file.entry(request.entry, len(arguments))
-            with self.file.with_constants(request.constants), recorder.on():
+            with contextlib.ExitStack() as stack:
+                with self.watched_import():  # part of the file is run again
+                    stack.enter_context(self.file.with_constants(request.constants))
+                stack.enter_context(recorder.on())
                 returned = entry(*arguments)
                 result = recorder.view(returned, "the result") if isinstance(returned, torch.Tensor) else None
         except BaseException as raised:  # SystemExit and KeyboardInterrupt are the learner's too
@@ -69,15 +61,6 @@ class CompilingHost(Host):
         plan = {"buffers": recorder.buffers, "kernels": kernels, "steps": recorder.steps, "result": result}
         failure = None if error is None else asdict(error)
         return {"kind": self.answer, "error": failure, "refusals": refusals.records, **plan}, blob
-
-
-def _outermost_line(path: str) -> int:
-    """Of the code that is being run, in this file."""
-    line, frame = 0, sys._getframe(1)
-    while frame is not None:
-        line = frame.f_lineno if frame.f_code.co_filename == path else line
-        frame = frame.f_back
-    return line
 
 
 def _with_bytes(kernels: list[dict], texts: list[str]) -> tuple[list[dict], bytes]:

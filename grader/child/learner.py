@@ -34,11 +34,14 @@ class Rejected(Exception):
 
 
 class LearnerFile:
-    def __init__(self, filename: str, source: bytes):
+    """`has_values`: whether kernels compute where the file is imported. Where they do not, what tries them out may
+    fail: each of the file's statements does so on its own, and the next one is run."""
+
+    def __init__(self, filename: str, source: bytes, has_values: bool = True):
         name = os.path.basename(filename) or "submission.py"
         self.path = os.path.join(os.getcwd(), name)
         self.stem = os.path.splitext(name)[0]
-        self.source = source
+        self.source, self.has_values = source, has_values
         self.module: ModuleType | None = None
 
     def load(self) -> Failure | None:
@@ -53,7 +56,10 @@ class LearnerFile:
             spec = importlib.util.spec_from_file_location(self.stem, self.path)
             module = importlib.util.module_from_spec(spec)
             sys.modules[self.stem] = module  # where inspect, and so Triton, looks for the source
-            spec.loader.exec_module(module)
+            if self.has_values:
+                spec.loader.exec_module(module)
+            else:
+                self._run(ast.parse(self.source, self.path).body, vars(module))
         except BaseException as error:  # a learner's file may raise anything, SystemExit too
             sys.modules.pop(self.stem, None)
             return self.failure(error, "load")
@@ -101,11 +107,14 @@ class LearnerFile:
         before = {name: names[name] for name in changed if name in names}  # no other: a file may keep state
         names.update({name: constants[name] for name in constants.keys() & names.keys()})
         try:
-            for statement in derived:
-                exec(compile(ast.Module([statement], []), self.path, "exec"), names)
+            self._run(derived, names)
             yield
         finally:
             names.update(before)
+
+    def _run(self, statements: list[ast.stmt], names: dict) -> None:
+        statements = statements if self.has_values else [_may_fail(one) for one in statements]
+        exec(compile(ast.Module(statements, []), self.path, "exec", dont_inherit=True), names)
 
     def _derived(self, changed: set[str]) -> Iterator[ast.stmt]:
         """The file's own assignments that use one of the changed names, in order, such as HALF = BLOCK_N // 2.
@@ -181,6 +190,15 @@ class LearnerFile:
                 line = trace.tb_lineno
             trace = trace.tb_next
         return line
+
+
+def _may_fail(statement: ast.stmt) -> ast.stmt:
+    """Unless it defines or imports something, or is there to fail."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Raise)):
+        return statement
+    handler = ast.ExceptHandler(ast.Name("Exception", ast.Load()), None, [ast.Pass()])
+    wrapped = ast.copy_location(ast.Try([statement], [handler], [], []), statement)
+    return ast.fix_missing_locations(wrapped)
 
 
 def _special_kind(error: BaseException, message: str) -> str:

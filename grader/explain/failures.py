@@ -24,8 +24,6 @@ FILE_SENTENCES = {
     "memory": "Importing {name} asks for more memory than the 2 GiB it may use (line {line}).",
     "device": "There is no GPU where {name} is imported (line {line}): put what tries your kernel out below "
     '`if __name__ == "__main__":`.',
-    "launched-at-import": "{name} launches a kernel while it is imported (line {line}) and goes on with the result; "
-    'where kernels are compiled there is none. Put what tries your kernel out below `if __name__ == "__main__":`.',
     "load": "Importing {name} raises {type} in line {line}: {message}",
 }
 CALL_SENTENCES = {
@@ -114,6 +112,8 @@ def ended(how: ChildEnded, imported: str, exercise: Exercise) -> Verdict:
     what, kind = (f"Importing {imported}", "file") if imported else (exercise.entry, "ended")
     if how.how == "time":
         sentence = f"{what} did not finish within {how.detail} s: does every loop reach its end?"
+        if imported:
+            sentence += ' What tries your kernel out belongs below `if __name__ == "__main__":`.'
         return failed("time-limit", sentence, kind=kind)
     if how.how == "signal":
         return failed("crash", _crash_sentence(what, int(how.detail)), kind=kind)

@@ -115,7 +115,7 @@ def compared(
     """The result against the reference in float64, on inputs that are drawn anew: no kernel could change those.
 
     Those inputs, the reference and what it rounds to are overwritten before this returns. What a quick look leaves
-    behind is no more than the right result of the kernel itself.
+    behind is the right result of the kernel itself, or of a call that has failed and is not made again.
     """
     exact = [
         _exact(recipe, getattr(torch, spec.dtype), torch.Generator(out.device).manual_seed(seed), bound)
@@ -140,8 +140,8 @@ def compared(
 
 def _exact(recipe: Data, dtype: torch.dtype, generator: torch.Generator, bound: str) -> torch.Tensor:
     """An argument as the reference gets it: in float64, or as it is for a copy, which is exact in any dtype."""
-    drawn = recipe.tensor(dtype, generator, drawing_precision(dtype))
-    return drawn if bound == "bits" else drawn.double()
+    argument = recipe.tensor(dtype, generator, drawing_precision(dtype))
+    return argument if bound == "bits" else argument.double()
 
 
 def _add_to(summary: Summary, part: Comparison, start: int) -> None:

@@ -141,7 +141,7 @@ def _complaint(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> str:
 
 
 def _quick_precision(bound: str, dtype: torch.dtype) -> torch.dtype:
-    """In which a quick look computes what was expected: where results have to be exact, they are not rounded twice."""
+    """In which a quick look computes what was expected. An exact sum of 16 bits is not to be rounded twice."""
     if bound == "bits":
         return dtype
     return torch.float64 if dtype == torch.float64 or (bound == "exact" and dtype.itemsize == 2) else torch.float32
