@@ -193,8 +193,9 @@ class LearnerFile:
 
 
 def _may_fail(statement: ast.stmt) -> ast.stmt:
-    """Unless it defines or imports something, or is there to fail."""
-    if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Raise)):
+    """Unless it defines or imports something, is there to fail, or is the file's docstring, which has to stay first."""
+    is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    if is_text or isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Raise)):
         return statement
     handler = ast.ExceptHandler(ast.Name("Exception", ast.Load()), None, [ast.Pass()])
     wrapped = ast.copy_location(ast.Try([statement], [handler], [], []), statement)

@@ -115,7 +115,8 @@ DEVICE = "device = 'cuda' if torch.cuda.is_available() else 'cpu'\nx = torch.ran
     ],
 )
 def test_a_kernel_may_be_tried_at_import_where_nothing_has_values(tmp_path, tried):
-    (tmp_path / "masked_add.py").write_text(FOLDER.solution_file.read_text() + tried)
+    first = '"""A docstring."""\n\nfrom __future__ import annotations\n'  # which must stay the first statements
+    (tmp_path / "masked_add.py").write_text(first + FOLDER.solution_file.read_text() + tried)
     judge = Judge(load_test_file(FOLDER).exercise, Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
     other = judge.trial("test", (normal(300), normal(300)), "float32", constants={"BLOCK_N": 128})
     try:
