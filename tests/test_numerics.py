@@ -95,6 +95,12 @@ def test_the_quick_answer_is_that_of_the_comparison_and_changes_nothing(dtype, c
     assert torch.equal(out.view(torch.uint8), given.view(torch.uint8))
 
 
+def test_a_tolerance_that_overflows_tells_nothing():
+    a, b = torch.tensor([[1.5e19, -1.5e19]]), torch.tensor([[1.5e19], [1.5e19]])
+    assert bool(tolerance("gemm", [a, b], a @ b, torch.float32).isinf().all())
+    assert not float(quick_error(torch.full((1, 1), 1e36), a @ b, "gemm", [a, b])) <= 1
+
+
 @pytest.mark.parametrize("value", [65504.0, 65519.0, 65530.0, 7e4, torch.inf])
 def test_the_quick_answer_at_the_end_of_fp16(value):
     ref, out = torch.tensor([[value]], dtype=torch.float64), torch.tensor([[65504.0]], dtype=torch.float16)

@@ -88,7 +88,9 @@ def test_an_import_that_ran_out_of_time_is_not_waited_for_as_long_again(tmp_path
     (tmp_path / "masked_add.py").write_text(FOLDER.solution_file.read_text() + loop)
     judge = Judge(load_test_file(FOLDER).exercise, Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
     try:
-        assert judge.check("test", (normal(9), normal(9))).lines[0].startswith("Importing masked_add.py did not finish")
+        said = judge.check("test", (normal(9), normal(9))).lines[0]
+        assert said.startswith("Importing masked_add.py did not finish within 4 s: does every loop reach its end?")
+        assert said.endswith('belongs below `if __name__ == "__main__":`.')
         (trial,) = of_size(judge, 9)
         if loop == IN_THE_INTERPRETER:
             assert judge.run.recording(judge.exercise, trial).plan.result.shape == [9]
