@@ -9,6 +9,10 @@ os.environ["TRITON_INTERPRET"] = "1"  # before the first import of triton
 import contextlib
 from collections import deque
 
+import torch
+import triton
+import triton.language as tl
+
 from grader.child.call import Call
 from grader.child.hooks import missing_hooks
 from grader.child.host import Host, ready
@@ -38,7 +42,17 @@ class InterpretingHost(Host):
         return {"kind": self.answer, **reply}, reply_blob
 
 
+@triton.jit
+def _first_kernel(x_ptr):
+    lanes = tl.arange(0, 16)
+    x = tl.load(x_ptr + lanes, mask=lanes < 9, other=0.0)
+    tl.store(x_ptr + lanes, tl.exp(x - tl.max(x, 0)) / tl.sum(x + 1, 0))
+
+
 def prepare() -> dict:
     """Everything that can be done before a submission is known; what there is to say about it."""
     take_shortcuts()
-    return ready(apply_fixes() + missing_hooks())
+    missing = apply_fixes() + missing_hooks()
+    with contextlib.suppress(Exception):  # whoever runs a kernel will hear of it
+        _first_kernel[(1,)](torch.zeros(16))  # the interpreter's own start, once for all children
+    return ready(missing)

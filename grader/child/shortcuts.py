@@ -1,6 +1,6 @@
-"""What saves a third of the time of Triton's interpreter, more where a kernel calls device functions. Each replaces a
-function of Triton's by one that gives the same; a release that has none of this name and with these parameters is only
-slower."""
+"""What leaves a quarter to three fifths of the time of Triton's interpreter (benchmarks/interpreter_shortcuts.py). Each
+replaces functions of Triton's by some that give the same; a release that lacks one, or has it with other parameters, is
+only slower."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from triton.runtime import interpreter
 
 from grader.child.interpreter import replace
 
+SCALARS = frozenset((tl.dtype, tl.pointer_type))
+INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)) | {"int1"}
+USUAL = INTEGERS | {"fp16", "bf16", "fp32", "fp64"}
+
 
 def take_shortcuts() -> list[str]:
     """The names of those that were taken."""
     taken = []
-    for shortcut in (fast_device_calls, known_types, equal_shapes_stay):
+    for shortcut in (fast_device_calls, known_types, known_members, plain_values_stay, alike_operands_stay):
         with contextlib.suppress(Exception):
             shortcut()
             taken.append(shortcut.__name__)
@@ -71,10 +75,12 @@ def known_types() -> None:
     is the same for every tensor of an element type and a shape is worked out once, and copied: a kernel that changed
     the list in a tensor's `shape` would change it for all of them."""
     numpy_dtype, describe, wrap = interpreter._get_np_dtype, tl.block_type.__init__, tl.tensor.__init__
+    relative = tl.block_type.with_element_ty
     _has_parameters(numpy_dtype, "tt_dtype")
     _has_parameters(describe, "self", "element_ty", "shape")
+    _has_parameters(relative, "self", "scalar_ty")
     _has_parameters(wrap, "self", "handle", "type")
-    numpy_dtypes, of_blocks = {}, {}
+    numpy_dtypes, of_blocks, of_scalars = {}, {}, {}
 
     def known_numpy_dtype(tt_dtype):
         element = tt_dtype.element_ty if isinstance(tt_dtype, tl.block_type) else tt_dtype
@@ -90,32 +96,139 @@ def known_types() -> None:
         key = element_ty.name, *sizes
         if key not in of_blocks:
             describe(block, element_ty, shape)
-            of_blocks[key] = {**vars(block), "of_tensors": {}}
+            of_blocks[key] = {**vars(block), "sizes": sizes, "of_tensors": {}}
         vars(block).update(of_blocks[key], element_ty=element_ty)
 
+    def known_relative(block, scalar_ty):
+        known = of_blocks.get((scalar_ty.name, *block.__dict__.get("sizes", [None])))
+        if known is None:
+            return relative(block, scalar_ty)
+        made = object.__new__(tl.block_type)
+        made.__dict__.update(known, element_ty=scalar_ty)
+        return made
+
     def known_wrapping(tensor, handle, type):
-        of_tensors = vars(type).get("of_tensors") if isinstance(type, tl.block_type) else None
-        if of_tensors:
-            vars(tensor).update(of_tensors, handle=handle, type=type, dtype=type.element_ty)
+        kind = type.__class__
+        if kind is tl.block_type:
+            known, dtype = type.__dict__.get("of_tensors"), type.element_ty
+        else:
+            known, dtype = of_scalars if kind in SCALARS else None, type
+        if known:
+            fields = tensor.__dict__
+            fields.update(known)
+            fields["handle"], fields["type"], fields["dtype"] = handle, type, dtype
             return
         wrap(tensor, handle, type)
-        if of_tensors is not None:
-            of_tensors.update({**vars(tensor), "handle": None})  # else the first one's data would stay
+        if known is not None:
+            known.update({**vars(tensor), "handle": None})  # else the first one's data would stay
 
     replace(interpreter, "_get_np_dtype", known_numpy_dtype)
     replace(tl.block_type, "__init__", known_description)
+    replace(tl.block_type, "with_element_ty", known_relative)
     replace(tl.tensor, "__init__", known_wrapping)
 
 
-def equal_shapes_stay() -> None:
-    """Before each operation the shapes of both operands are compared element by element, then with the result's. Blocks
-    of the same shape, which most are, are returned as they are."""
-    broadcast = TritonSemantic.broadcast_impl_value
+def known_members() -> None:
+    """Each launch searches all of triton.language for what to patch, and each call of what was patched copies its named
+    arguments and passes Triton's own check that there is a `_semantic`. The search is done once; the check is known."""
+    _has_parameters(interpreter._patch_builtin, "pkg", "builder", "scope")
+    checked = tl.core.builtin(lambda: None).__code__
+    semantic = getattr(interpreter, "interpreter_semantic", None) or TritonSemantic(interpreter.interpreter_builder)
+    members_of = {}  # module or class -> names of its builtins, each with what it is and what it becomes
+
+    def patched(member):
+        function = member.__wrapped__ if getattr(member, "__code__", None) is checked else member
+
+        def call(*args, **kwargs):
+            kwargs["_semantic"] = semantic
+            return function(*args, **kwargs)
+
+        return call
+
+    def patch_builtin(pkg, builder, scope):
+        if pkg not in members_of:
+            builtins = [(name, member) for name, member in inspect.getmembers(pkg) if tl.core.is_builtin(member)]
+            members_of[pkg] = [(name, member, patched(member)) for name, member in builtins]
+        for name, member, becomes in members_of[pkg]:
+            if getattr(pkg, name) is member:
+                scope.set_attr(pkg, name, becomes)
+
+    replace(interpreter, "_patch_builtin", patch_builtin)
+
+
+def plain_values_stay() -> None:
+    """What may be a constexpr is asked four times what it is, each dtype by its name even where it is the same."""
+    unwrap, equal = tl.core._unwrap_if_constexpr, tl.dtype.__eq__
+    _has_parameters(unwrap, "o")
+    _has_parameters(equal, "self", "other")
+    plain = frozenset((tl.tensor, tl.dtype, tl.block_type, tl.pointer_type, int, float, bool, str, type(None)))
+
+    def quick_unwrap(o):
+        kind = type(o)
+        if kind is tl.constexpr:
+            return o.value
+        return o if kind in plain else unwrap(o)
+
+    replace(tl.core, "_unwrap_if_constexpr", quick_unwrap)
+    replace(tl.dtype, "__eq__", lambda self, other: self is other or equal(self, other))
+
+
+def alike_operands_stay() -> None:
+    """Before each operation both operands are cast to the dtype of the result, and their shapes compared element by
+    element. Blocks of one dtype and shape, which most are, are returned as they are; a number in a block's company
+    fills one."""
+    check, broadcast = TritonSemantic.binary_op_type_checking_impl, TritonSemantic.broadcast_impl_value
+    rules = "allow_lhs_ptr", "allow_rhs_ptr", "arithmetic_check", "div_or_mod"
+    _has_parameters(check, "self", "lhs", "rhs", *rules)
     _has_parameters(broadcast, "self", "lhs", "rhs")
+    _has_parameters(interpreter.InterpreterBuilder.create_splat, "self", "ret_ty", "arg")
+    divided_in_float32 = ("fp16", "bf16")
+
+    def stays(left, right, left_may_point, right_may_point, divided):
+        if left.name == right.name:
+            return left.name in USUAL and not (divided and left.name in divided_in_float32)
+        if left.is_ptr():
+            return left_may_point and right.name in INTEGERS
+        return right.is_ptr() and right_may_point and left.name in INTEGERS
+
+    def is_like(number, dtype):
+        if dtype.name == "fp32":
+            return type(number) is float or -(2**31) <= number < 2**31
+        return dtype.name == "int32" and type(number) is int and -(2**31) <= number < 2**31
+
+    def check_if_needed(
+        semantic, lhs, rhs, allow_lhs_ptr=False, allow_rhs_ptr=False, arithmetic_check=True, div_or_mod=False
+    ):
+        left, right = type(lhs), type(rhs)
+        if left is tl.tensor and right is tl.tensor:
+            if stays(lhs.dtype, rhs.dtype, allow_lhs_ptr, allow_rhs_ptr, div_or_mod):
+                return semantic.broadcast_impl_value(lhs, rhs)
+        elif left is tl.tensor and right in (int, float) and arithmetic_check and is_like(rhs, lhs.dtype):
+            return semantic.broadcast_impl_value(lhs, semantic.scalar_constant(rhs, dtype=lhs.dtype))
+        elif right is tl.tensor and left in (int, float) and arithmetic_check and is_like(lhs, rhs.dtype):
+            return semantic.broadcast_impl_value(semantic.scalar_constant(lhs, dtype=rhs.dtype), rhs)
+        return check(semantic, lhs, rhs, allow_lhs_ptr, allow_rhs_ptr, arithmetic_check, div_or_mod)
+
+    def sizes_of(block):
+        return block.__dict__.get("sizes") or [*block.shape]
+
+    def is_usual(dtype):
+        return getattr(dtype, "element_ty", dtype).name in USUAL
+
+    def filled(semantic, number, block):
+        like = block.type.with_element_ty(number.type)
+        return semantic.tensor(semantic.builder.create_splat(like, number.handle), like)
 
     def broadcast_if_needed(semantic, lhs, rhs):
-        if lhs.type.is_block() and rhs.type.is_block() and [*lhs.type.shape] == [*rhs.type.shape]:
-            return lhs, rhs
+        left, right = lhs.type, rhs.type
+        if left.is_block():
+            if right.is_block():
+                return (lhs, rhs) if sizes_of(left) == sizes_of(right) else broadcast(semantic, lhs, rhs)
+            if is_usual(right):
+                return lhs, filled(semantic, rhs, lhs)
+        elif right.is_block() and is_usual(left):
+            return filled(semantic, lhs, rhs), rhs
         return broadcast(semantic, lhs, rhs)
 
+    replace(TritonSemantic, "binary_op_type_checking_impl", check_if_needed)
     replace(TritonSemantic, "broadcast_impl_value", broadcast_if_needed)
