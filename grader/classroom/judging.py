@@ -30,6 +30,7 @@ def judge(text: Text, level: str = AUTO) -> dict:
         file, path = Path(folder, name), Path(folder, "result.json")
         file.write_text(text.text, encoding="utf-8", newline="")
         arguments = [str(text.exercise.path), "--submission", str(file), "--result", str(path), "--disable-warnings"]
+        arguments += ["-p", "no:logging"]  # which makes two handlers ready for each phase of a test
         arguments += ["--isolation", level, *(["--hidden", str(text.hidden)] if text.hidden else [])]
         with contextlib.chdir(text.exercise.root):
             status = pytest.main(arguments)
