@@ -8,25 +8,21 @@ are on torch's meta device: they have shapes, strides and, here, addresses, but 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import subprocess
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 
 import torch
-import triton
 from torch.overrides import TorchFunctionMode
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 from triton.compiler.compiler import CompiledKernel
 from triton.runtime import _allocation, driver
 
+from grader.cubin import read_cubin
 from grader.protocol import GpuModel
 
-CUOBJDUMP = os.path.join(os.path.dirname(triton.__file__), "backends", "nvidia", "bin", "cuobjdump")
 CUDA = torch.device("cuda", 0)
 TEXTS = ("ttir", "ttgir", "llir", "ptx")  # what Triton makes of a kernel on the way to machine code
 
@@ -51,16 +47,6 @@ class CompiledLaunch:
     global_scratch: torch.Tensor | None  # what the allocator of triton.set_allocator returned
 
 
-def registers_and_stack(cubin: bytes) -> tuple[int, int]:
-    """Registers per thread and bytes of stack per thread, which host functions may ask for; 2 ms."""
-    with tempfile.NamedTemporaryFile("wb", suffix=".cubin") as file:
-        file.write(cubin)
-        file.flush()
-        said = subprocess.run([CUOBJDUMP, "-res-usage", file.name], capture_output=True, text=True).stdout
-    found = dict(re.findall(r"\b(REG|STACK):(\d+)", said))
-    return int(found.get("REG", 0)), int(found.get("STACK", 0))
-
-
 class Utils:
     """What is C code in Triton's own driver."""
 
@@ -81,9 +67,9 @@ class Utils:
 
     def load_binary(self, name: str, cubin: bytes, shared: int, device: int) -> tuple:
         self.cubins.append(cubin)
-        registers, stack = registers_and_stack(cubin)
+        said = read_cubin(cubin)
         # (module: none, so nothing to unload, function, registers, spilled words, most threads per block)
-        return None, len(self.cubins) - 1, registers, stack // 4, 1024
+        return None, len(self.cubins) - 1, said.registers, said.stack_bytes // 4, 1024
 
     def unload_module(self, module: object) -> None:
         pass

@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from grader.cubin import BadCubin, Cubin, read_cubin
 from grader.fields import build, checked, items
-from grader.gpu.cubin import BadCubin, Cubin, read_cubin
 from grader.protocol import DTYPE_BYTES, Failure, GpuModel, ProtocolError, TensorSpec
 from grader.reply import Refusal, failure_of
 

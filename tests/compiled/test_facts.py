@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.gpu.cubin import read_cubin
+from grader.cubin import read_cubin
 from grader.gpu.facts import Facts, facts_of
 from grader.gpu.models import MODELS
 

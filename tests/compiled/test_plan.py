@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.gpu.cubin import HEADER, SECTION, BadCubin, read_cubin
+from grader.cubin import HEADER, SECTION, BadCubin, read_cubin
 from grader.gpu.models import MODELS
 from grader.gpu.plan import BadPlan, Plan, read_plan
 from grader.protocol import ProtocolError, TensorSpec
