@@ -14,18 +14,17 @@ KEPT = 2  # processes that took a sample: as many as the samples of most calls
 
 
 class Pool:
-    """Several threads may ask at a time. One large call at a time is checked: side by side they get no more done on a
-    GPU (benchmarks/checks_side_by_side.py). Small ones wait for cores more than for the GPU in a class.
+    """Several threads may ask at a time. One call at a time is checked: side by side they get no more done on a GPU,
+    and each waits with a core of its own (benchmarks/checks_side_by_side.py).
 
-    `checkers`: processes for that, and so the most calls at a time. When a kernel ruins one, the next is warm.
+    `checkers`: processes for that. When a kernel ruins one, the next is warm.
     """
 
     def __init__(self, uuid: str, checkers: int = 1, kept: int = KEPT, spare: int = 0) -> None:
         self._uuid, self._most_checkers = uuid, checkers
         self._samplers = Samplers(uuid, kept, spare)
         self._checkers: list[Replayer] = []  # that nobody asks now; the next one to be asked is the last
-        self._asked = 0  # how many others there are
-        self._free_checker, self._one_large = threading.Semaphore(checkers), threading.Lock()
+        self._one_check = threading.Lock()
         self._lock = threading.RLock()
 
     def start(self, samplers: int, checkers: int = 0) -> None:
@@ -34,7 +33,7 @@ class Pool:
             for replayer in [one for one in self._checkers if not one.alive]:
                 self._checkers.remove(replayer)
                 replayer.end()
-            while len(self._checkers) + self._asked < min(checkers, self._most_checkers):
+            while len(self._checkers) < min(checkers, self._most_checkers):
                 self._checkers.insert(0, Replayer(self._uuid))
         self._samplers.start(samplers)
 
@@ -67,8 +66,6 @@ class Pool:
 
     def _check_once(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
         with ExitStack() as held:
-            if request["kind"] == "draw":
-                held.enter_context(self._one_large)
             if alone:  # waited for without a checker, which others could use meanwhile
                 held.enter_context(next_to_measure(self._uuid))  # nobody's buffers wait for a measurement
             replayer = held.enter_context(self._checker())
@@ -79,15 +76,13 @@ class Pool:
     @contextmanager
     def _checker(self) -> Iterator[Replayer]:
         """For one question. One that is ruined by it is replaced at once."""
-        with self._free_checker:
+        with self._one_check:
             with self._lock:
-                self.start(0, checkers=self._asked + 1)
+                self.start(0, checkers=1)
                 replayer = self._checkers.pop()
-                self._asked += 1
             try:
                 yield replayer
             finally:
                 with self._lock:
-                    self._asked -= 1
                     self._checkers.append(replayer)
                     self.start(0, self._most_checkers)
