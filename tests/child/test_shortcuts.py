@@ -70,7 +70,7 @@ def told():
     return [y.tolist(), tl.load is load, tl.core.tensor.__add__ is maximum]
 """
 OPERATIONS = """
-import operator, warnings
+import itertools, operator, warnings
 import numpy as np, torch, triton, triton.language as tl
 from triton.runtime import interpreter
 
@@ -103,16 +103,14 @@ def result_of(function, *operands):
     return str([types, data.dtype, data.shape, data.tolist(), same])
 
 def all_operations():
-    tensors = [tensor(dtype, shape) for dtype in DTYPES + POINTERS for shape in SHAPES]
-    some = [tensor(dtype, shape) for dtype in DTYPES + POINTERS for shape in ([], [4], [2, 4])]
-    for left in tensors:
-        for right in some:
-            for function in OPERATORS:
-                found.append(result_of(function, left, right))
-        for number in NUMBERS:
-            for function in OPERATORS:
-                found.append(result_of(function, left, number))
-                found.append(result_of(function, number, left))
+    rights = [tensor(dtype, shape) for dtype in DTYPES + POINTERS for shape in ([], [2, 4])]
+    for of_left, shape in itertools.product(DTYPES + POINTERS, SHAPES):
+        left = tensor(of_left, shape)
+        for right, function in itertools.product(rights, OPERATORS):
+            found.append(result_of(function, left, right))
+        for number, function in itertools.product(NUMBERS if len(shape) != 1 else (), OPERATORS):
+            found.append(result_of(function, left, number))
+            found.append(result_of(function, number, left))
         for dtype in DTYPES:
             found.append(result_of(lambda: left.to(dtype)))
         found.append(result_of(lambda: tl.where(left, left, 1)))

@@ -210,7 +210,7 @@ def test_a_gpu_that_cannot_be_reached_is_not_used_and_that_is_said(cluster):
 def test_a_worker_whose_pool_always_ends_is_sent_away(cluster):
     cluster.waiting_worker("bare", 2, seconds=1)
     cluster.waiting_worker("rich", 2, gpu=True, seconds=1)
-    run = Run(cluster, 120)
+    run = Run(cluster, 70)
     until(lambda: run.judged)  # else a text may have failed three times before anybody is known to be well
     cluster.waiting_worker("sick", 2, gpu=True, WAITING_POOL="ends")
     run.ends_well()
