@@ -38,9 +38,9 @@ ATTEMPTS = 3  # at a text that meets a fault of the machine, or a GPU that is to
 PAUSE = 4.0  # seconds between them: what is wrong may pass
 MOST_PER_GPU = 12  # judges, unless more are asked for: on an H200 with 16 cores 8 took 49 s for 50 texts, 12 took 42 s
 MOST_WITHDRAWALS = 5  # of lent GPUs: a text may end the machine that judges it, and then Dask has to notice
-WHERE_THREADS_WAIT = {
+CLUSTER_SETTINGS = {
     "distributed.scheduler.worker-saturation": 1.0,  # no text waits at a worker
-    # A hundred times a second each worker would note what its threads do, and fifty times whether the loop turns.
+    # Threads here only wait. A hundred times a second each worker would note where, fifty times whether the loop turns.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "500ms",
 }
@@ -233,7 +233,7 @@ def _own_cluster(jobs: int | None) -> Iterator[LocalCluster]:
     pins, cores = gpus.identifiers(), len(os.sched_getaffinity(0))
     jobs = jobs or min(cores, MOST_PER_GPU * len(pins) or cores)
     threads = max(1, jobs // len(pins)) if pins else jobs
-    with dask.config.set(WHERE_THREADS_WAIT):
+    with dask.config.set(CLUSTER_SETTINGS):
         cluster = LocalCluster(
             n_workers=len(pins) or 1, threads_per_worker=threads, processes=False, memory_limit=0,
             resources={GPU: threads} if pins else {}, silence_logs=logging.CRITICAL,
