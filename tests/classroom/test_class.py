@@ -41,7 +41,10 @@ def graded(tmp_path_factory) -> tuple[Classroom, list[HandIn], str]:
     (classroom.path / "hidden/03_softmax.toml").write_text(HIDDEN)
     classroom.make(*(folder.id for folder in EXERCISES))
     released = {folder.id: classroom.released(folder.id, folder.name) for folder in EXERCISES}
-    hand_ins = _enough(Class(SEED, released).hand_ins(STUDENTS))
+    course_class = Class(SEED, released)
+    if not ON_ALL:  # what is right by other ways is proved elsewhere, and the same text is judged once
+        course_class.right = {id: texts[:1] for id, texts in course_class.right.items()}
+    hand_ins = _enough(course_class.hand_ins(STUDENTS))
     assert len({one.student for one in hand_ins}) == STUDENTS
     assert {one.exercise for one in hand_ins} == {folder.id for folder in EXERCISES}
     assert any(one.kind == "partly right" for one in hand_ins)
