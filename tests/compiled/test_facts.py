@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from grader.child.stand_in import Utils
 from grader.cubin import read_cubin
 from grader.gpu.facts import Facts, facts_of
 from grader.gpu.models import MODELS
@@ -83,3 +84,8 @@ def test_a_cubin_says_what_cuobjdump_says(recording, tmp_path):
     said = subprocess.run([tool, "-res-usage", path], capture_output=True, text=True).stdout
     cubin = read_cubin(kernel.code)
     assert f"REG:{cubin.registers} STACK:{cubin.stack_bytes} " in said and cubin.stack_bytes > 0
+
+
+def test_machine_code_that_cannot_be_read_is_not_the_learners_fault():
+    """The child passes it on; the parent reads it too, and refuses the plan."""
+    assert Utils(MODELS["sm_90"]).load_binary("kernel", b"\x7fELF of a later release", 0, 0)[2:] == (0, 0, 1024)
