@@ -1,4 +1,4 @@
-"""What a kernel's machine code says of itself. A cubin comes from the child, so every length is checked while reading.
+"""What a kernel's machine code says of itself. The parent gets cubins from the child, so every length is checked.
 
 A cubin is an ELF file. Besides code it holds lists of attributes, `.nv.info` for the file and `.nv.info.NAME` for each
 kernel: parameters with their sizes, registers, stack. The numbers of formats and attributes are those that the tool

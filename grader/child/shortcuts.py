@@ -1,4 +1,4 @@
-"""What leaves a quarter to three fifths of the time of Triton's interpreter (benchmarks/interpreter_shortcuts.py). Each
+"""What leaves a quarter to seven tenths of the time of Triton's interpreter (benchmarks/interpreter_shortcuts.py). Each
 replaces functions of Triton's by some that give the same; a release that lacks one, or has it with other parameters, is
 only slower."""
 

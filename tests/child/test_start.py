@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict
@@ -31,6 +32,24 @@ print(json.dumps([sorted(ready), sorted(set(sys.modules) - ready)]))
 """
 
 
+FIRST_KERNEL = """
+import json, sys
+from grader.child.nursery import _prepared
+_prepared(None)
+import torch, triton, triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, N, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + lanes, mask=lanes < N, other=0.0)
+    tl.store(x_ptr + lanes, tl.exp(x) / tl.sum(x, 0), mask=lanes < N)
+
+ready = set(sys.modules)
+kernel[(1,)](torch.ones(9), 9, BLOCK=16)
+print(json.dumps(sorted(set(sys.modules) - ready)))
+"""
+
+
 @pytest.mark.parametrize(("model", "device"), [(None, "cpu"), (MODELS["sm_90"], "meta")])
 def test_a_child_imports_nothing_for_what_a_host_function_does(model, device):
     """Torch imports much at first use, on a GPU's machine for seconds: not what can be avoided, and nothing twice."""
@@ -40,3 +59,13 @@ def test_a_child_imports_nothing_for_what_a_host_function_does(model, device):
     ready, later = json.loads(done.stdout)
     assert later == []
     assert "torch" in ready and not {"torch._dynamo", "sympy"} & set(ready)
+
+
+def test_a_child_imports_nothing_for_its_first_kernel_in_the_interpreter(tmp_path):
+    """Triton 3.9 would import Gluon for the first argument of the first launch."""
+    script = tmp_path / "script.py"  # Triton reads a kernel's source
+    script.write_text(FIRST_KERNEL)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == []
