@@ -77,8 +77,8 @@ def grade_class(choice: Choice, say: Say) -> int:
     if not entries:
         raise GradingError(f"Nothing was handed in for {', '.join(assignments)}: {coursedir.submitted_directory}/ is "
                            "empty. Next: nbgrader collect, or course grade --from EXPORT.zip")  # fmt: skip
-    _check_hidden_cases(entries)
     results = Results(Path(coursedir.root, "results"))
+    _check_hidden_cases(entries, results)
     judge_missing(entries, choice.regrade, results, choice.how, say)
     for entry in entries:
         entry.result = None if entry.text is None else results.find(entry.text)
@@ -172,13 +172,17 @@ def _entries_of(folder: Path, student: str, assignment: str, released: dict, cou
     return made
 
 
-def _check_hidden_cases(entries: list[Entry]) -> None:
-    """A mistake in a file of hidden cases would be every student's fault of the machine."""
-    given = {(entry.text.exercise, entry.text.hidden) for entry in entries if entry.text and entry.text.hidden}
-    if not given:
+def _check_hidden_cases(entries: list[Entry], results: Results) -> None:
+    """A mistake in a file of hidden cases would be every student's fault of the machine.
+
+    What has a result was judged with these very cases: no need to list them again, which takes seconds.
+    """
+    hidden = [entry.text for entry in entries if entry.text and entry.text.hidden_file]
+    exercises = {text.exercise for text in hidden if results.is_missing(text, gpu=False)}
+    if not exercises:
         return
     try:
-        points_of([exercise for exercise, _ in given], next(iter(given))[1])
+        points_of(sorted(exercises, key=lambda exercise: exercise.id), hidden[0].hidden)
     except RubricError as error:
         raise GradingError(f"{error} Nothing was graded.") from None
 
