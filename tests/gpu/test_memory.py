@@ -15,7 +15,7 @@ from grader.exercise import Exercise, Folder, all_folders, load_test_file
 from grader.gpu.device import Device, device_here
 from grader.gpu.replayer import Recording
 from grader.gpu_memory import SHARE_OF_MEMORY, blame, bytes_needed
-from grader.inputs import normal
+from grader.inputs import integers, normal, output, special
 from grader.judge import Judge
 from grader.run import Run, Trial
 from tests.conftest import ROOT
@@ -118,32 +118,72 @@ def test_every_call_of_the_course_fits_into_24_gigabytes(largest):
     assert 1e9 < bytes_needed(*largest[1:]) < SHARE_OF_MEMORY * 24e9
 
 
-@on_a_gpu
-@pytest.mark.parametrize("quick", [True, False], ids=["a quick look is enough", "compared in full"])
-def test_what_is_counted_is_what_is_used(largest, quick, monkeypatch):
-    """On a part of the GPU as large as a card of 24 GB."""
-    from grader.gpu import checking
+def share_used(exercise: Exercise, trial: Trial, recording: Recording) -> float:
+    """The peak of a call, drawn, replayed and compared here, over what is counted for it."""
     from grader.gpu.checking import compared, drawn, replayed
     from grader.gpu.launcher import Functions
 
-    exercise, trial, recording = largest
     plan, arguments, data = recording.plan, recording.arguments, list(trial.data)
     seeds = list(range(len(data)))
     torch.zeros(1, device="cuda")  # makes the context
     torch.cuda.set_per_process_memory_fraction(23e9 / torch.cuda.get_device_properties(0).total_memory)
     torch.cuda.reset_peak_memory_stats()
-    if not quick:
-        monkeypatch.setattr(checking, "quick_error", lambda *_: float("inf"))
     try:
         fill = drawn(data, arguments, seeds)
         result, _ = replayed(plan, Functions(plan), 0, fill, arguments, exercise.returns)
         assert compared(exercise, trial.bound, result, data, arguments, seeds).wrong == 0
         share = torch.cuda.max_memory_allocated() / bytes_needed(trial, recording)
         print(f"{recording.plan.result.shape}, {trial.bound}: {share:.2f} of what is counted")
-        assert 0.6 < share <= 1
+        return share
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
         torch.cuda.empty_cache()  # other tests run beside this one
+
+
+@pytest.fixture(params=[True, False], ids=["a quick look is enough", "compared in full"])
+def comparing(request, monkeypatch):
+    from grader.gpu import checking
+
+    if not request.param:
+        monkeypatch.setattr(checking, "quick_error", lambda *_: float("inf"))
+
+
+@on_a_gpu
+@pytest.mark.usefixtures("comparing")
+def test_what_is_counted_is_what_is_used(largest):
+    """On a part of the GPU as large as a card of 24 GB."""
+    assert 0.6 < share_used(*largest) <= 1
+
+
+M, K = 1 << 14, 1 << 13  # 0.5 GB in float32
+MATRIX = normal(M, K)
+
+
+@on_a_gpu
+@pytest.mark.usefixtures("comparing")
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize(
+    ("number", "data"),
+    [
+        pytest.param("02", (integers(M, K), output(M, K)), id="integers, copied"),
+        pytest.param("02", (special(MATRIX), output(M, K)), id="special values"),
+        pytest.param("02", (MATRIX.every_second(), output(M, K)), id="a source with holes"),
+        pytest.param("02", (MATRIX, output(M, K).every_second()), id="a target with holes"),
+        pytest.param("02", (MATRIX.padded(), output(M, K).transposed()), id="rows with padding"),
+        pytest.param("02", (MATRIX.expanded(), output(M, K)), id="one row, expanded"),
+        pytest.param("03", (integers(M, K),), id="integers, softmax"),
+        pytest.param("03", (MATRIX * 3 - 20,), id="changed twice"),
+        pytest.param("03", (MATRIX.every_second(),), id="a softmax of a view with holes"),
+    ],
+)
+def test_other_values_and_layouts_take_no_more_than_is_counted(number, data, dtype):
+    (folder,) = [folder for folder in all_folders(ROOT) if folder.number == number]
+    exercise, run = load_test_file(folder).exercise, Run(folder, str(folder.solution_file), seed=1)
+    try:
+        trial = Judge(exercise, run).trial("test", data, dtype)
+        assert share_used(exercise, trial, run.recording(exercise, trial)) <= 1
+    finally:
+        run.end()
 
 
 LEFT_AFTER = """
