@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import py_compile
@@ -159,6 +160,12 @@ def test_a_link_in_place_of_the_file_is_only_a_file(course):
 
 
 def test_variables_of_the_environment_change_no_verdict(course):
-    (course / "evil.py").write_text(mark(course))
-    environment = {"TRITON_INTERPRET": "0", "PYTHONOPTIMIZE": "2", "TRITON_CACHE_DIR": str(course)}
-    assert grade(course, **environment)["outcome"] == "fail"
+    assert grade(course, TRITON_INTERPRET="0", TRITON_CACHE_DIR=str(course))["outcome"] == "fail"
+
+
+def test_no_verdict_rests_on_an_assertion():
+    """PYTHONOPTIMIZE would take those away."""
+    for path in (*ROOT.glob("grader/**/*.py"), *ROOT.glob("exercises/*/test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            debug = isinstance(node, ast.Name) and node.id == "__debug__"
+            assert not debug and not isinstance(node, ast.Assert), f"{path}:{node.lineno}"

@@ -51,7 +51,7 @@ def write(course: Path, id: str, text: str) -> Path:
     return path
 
 
-def test_a_stub_is_not_attempted_in_one_line(course):
+def test_a_stub_is_not_attempted_in_one_line_without_colour(course):
     done = run("exercises/03_softmax", cwd=course)
     assert done.status == 1 and done.err == ""
     assert done.lines == [
@@ -114,7 +114,7 @@ def test_stopping_at_the_first_failure_still_diagnoses(course):
 
 def test_naming_the_learners_file_grades_it(course):
     path = write(course, "04_transpose", (ROOT / "solutions/04_transpose/transpose.py").read_text())
-    assert "Passed in" in run(path, cwd=course).out
+    assert "Right so far: 1 of 17 tests" in run(path, "-k", "one_row", cwd=course).out
 
 
 def test_several_exercises_end_with_a_summary(course):
@@ -126,23 +126,18 @@ def test_several_exercises_end_with_a_summary(course):
     ]
 
 
-def test_the_result_is_complete_json(course, tmp_path):
+def test_the_result_is_complete_json_and_points_come_from_the_marker(course):
+    path = course / "exercises/04_transpose/test_transpose.py"
+    text = path.read_text().replace("def test_one_row", "@pytest.mark.points(2.5)\ndef test_one_row")
+    path.write_text(text.replace("from grader", "import pytest\n\nfrom grader", 1))
     done = run("exercises/04_transpose", "--submission", "solutions", "--result", "out.json", "--seed", "5", cwd=course)
     assert done.status == 0
     result = json.loads((course / "out.json").read_text())
     assert result["exercise"] == "04_transpose" and result["outcome"] == "pass" and result["fault"] is None
-    assert result["seed"] == 5 and result["device"] == "cpu" and result["points"] == result["possible"] == 14
+    assert result["seed"] == 5 and result["device"] == "cpu" and result["points"] == result["possible"] == 15.5
     assert {"python", "torch", "triton", "numpy"} <= result["versions"].keys()
     assert {"name", "item", "hidden", "outcome", "points", "message"} <= result["tests"][0].keys()
     assert [path.name for path in course.iterdir() if "out" in path.name] == ["out.json"]
-
-
-def test_points_come_from_the_marker(course):
-    path = course / "exercises/04_transpose/test_transpose.py"
-    text = path.read_text().replace("def test_one_row", "@pytest.mark.points(2.5)\ndef test_one_row")
-    path.write_text(text.replace("from grader", "import pytest\n\nfrom grader", 1))
-    run("exercises/04_transpose", "--submission", "solutions", "--result", "out.json", cwd=course)
-    assert json.loads((course / "out.json").read_text())["points"] == 15.5
 
 
 @pytest.mark.parametrize(
@@ -175,17 +170,6 @@ def test_a_syntax_error_shows_the_line_once(course):
     assert "FAIL" not in done.out and "Traceback" not in done.out
 
 
-def test_files_beside_the_submission_do_not_run(course):
-    """A conftest, a pytest.ini plugin or a module named torch beside the learner's file must not reach the grader."""
-    folder = course / "exercises/01_masked_add"
-    for name in ("conftest.py", "torch.py", "numpy.py", "sitecustomize.py", "triton.py"):
-        (folder / name).write_text(f"import os\nopen({str(course / 'ran')!r}, 'a').write({name!r})\nos._exit(0)\n")
-    for cwd, argument in ((course, "exercises/01_masked_add"), (folder, ".")):
-        done = run(argument, "--submission", ROOT / "solutions/01_masked_add/masked_add.py", cwd=cwd)
-        assert not (course / "ran").exists(), (course / "ran").read_text()
-        assert "Passed in" in done.out
-
-
 def test_what_the_file_prints_is_shown_and_shortened(course):
     text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
     write(course, "01_masked_add", text + "\nfor i in range(10000):\n    print('line', i, '\\x1b[31m')\n")
@@ -202,10 +186,6 @@ def test_a_long_sentence_that_begins_with_a_line_is_wrapped_and_not_cut(course):
     done = run("exercises/01_masked_add", cwd=course)
     said = " ".join(done.out.split())
     assert "Line 18: triton.language.nonsense is not allowed in a submission" in said and " ... " not in said
-
-
-def test_colour_is_off_where_nobody_sees_it(course):
-    assert "\x1b" not in run("exercises/01_masked_add", cwd=course).out
 
 
 def test_a_fault_of_the_grader_is_not_a_failure_of_the_learner(course):

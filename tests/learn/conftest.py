@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = str(Path(sys.executable).with_name("course"))
@@ -57,6 +59,15 @@ class Course:
 
     def course(self, *arguments: str, answer: str = "", cwd: Path | None = None, **environment: str) -> Finished:
         return self._run([COURSE, *arguments], answer, cwd, environment)
+
+    def here(self, *arguments: str) -> Finished:
+        """As `course`, but in this process: from the second time on torch is there, for the children as well."""
+        from grader.cli import main
+
+        with contextlib.chdir(self.path):
+            done = CliRunner().invoke(main, arguments, prog_name="course")
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return Finished(done.exit_code, done.stdout, done.stderr)
 
     def pytest(self, *arguments: str, **environment: str) -> Finished:
         return self._run([sys.executable, "-m", "pytest", *arguments], "", None, environment)

@@ -16,7 +16,7 @@ STORE = {"ttir": "tt.store", "ttgir": "tt.store", "llir": "st.global", "ptx": "s
 def test_loads_and_stores_stand_beside_their_lines(course, level):
     course.write("03_softmax")
     lines = course.file("03_softmax").read_text().splitlines()
-    out = course.course("inspect", "03", "--ir", level).out
+    out = course.here("inspect", "03", "--ir", level).out
     for word, call in ((LOAD[level], "tl.load("), (STORE[level], "tl.store(")):
         number = next(n for n, line in enumerate(lines, 1) if call in line)
         found = [line for line in out.splitlines() if word in line and " | " in line]
@@ -36,7 +36,7 @@ def test_what_a_kernel_uses(course):
 
 def test_how_a_kernel_is_launched(course):
     course.write("01_masked_add")
-    out = course.course("inspect", "01", "--meta").out
+    out = course.here("inspect", "01", "--meta").out
     words = [line.split() for line in out.partition("Launch of masked_add_kernel in line")[2].splitlines()]
     assert ["grid", "1024", "x", "1", "x", "1", "programs"] in words
     assert ["x_ptr", "pointer", "x", "+", "0"] in words and ["N", "i32", "1048576"] in words
@@ -44,8 +44,8 @@ def test_how_a_kernel_is_launched(course):
 
 def test_another_gpu(course):
     course.write("01_masked_add")
-    assert "compiled for sm_80 (NVIDIA A100)" in course.course("inspect", "01", "--target", "sm_80").out
-    wrong = course.course("inspect", "01", "--target", "sm_1")
+    assert "compiled for sm_80 (NVIDIA A100)" in course.here("inspect", "01", "--target", "sm_80").out
+    wrong = course.here("inspect", "01", "--target", "sm_1")
     assert wrong.status == 1 and "There is no target 'sm_1': it is one of sm_" in wrong.err
 
 
@@ -59,7 +59,7 @@ def test_another_gpu(course):
 )
 def test_what_does_not_compile_is_one_sentence(course, mutant, sentence):
     course.file("01_masked_add").write_text((MUTANTS / "01_masked_add" / f"{mutant}.py").read_text())
-    done = course.course("inspect", "01")
+    done = course.here("inspect", "01")
     assert done.status == 1 and sentence in done.err
 
 

@@ -60,23 +60,23 @@ def test_masked_lanes_loads_and_stores_of_a_right_kernel(course):
 def test_tiles_that_nobody_or_several_write(course):
     source = (MUTANTS / "02_strided_blocks/floor_grid.py").read_text()
     course.file("02_strided_blocks").write_text(source)
-    out = course.course("programs", "02").out
+    out = course.here("programs", "02").out
     assert "z, by the program that stores each element\n  0,0 0,0 0,0 0,0   .\n" in out
     course.file("01_masked_add").write_text((MUTANTS / "01_masked_add/no_pid.py").read_text())
-    out = course.course("programs", "01").out
+    out = course.here("programs", "01").out
     assert "z, by the program that stores each element (3x: 3 programs)\n  3x 3x 3x 3x  .  .  .  .  .  .\n" in out
 
 
 def test_wrong_accesses_are_pointed_to(course):
     course.file("01_masked_add").write_text((MUTANTS / "01_masked_add/no_mask.py").read_text())
-    out = course.course("programs", "01").out
+    out = course.here("programs", "01").out
     assert "Some accesses are wrong and were left out: pytest exercises/01_masked_add says what is wrong." in out
     assert "stores z[8:10], 2 of 4 lanes touch nothing" in out
 
 
 def test_the_steps_of_a_loop_stand_in_their_order(course):
     course.write("05_grouped_matmul")
-    first = course.course("programs", "05").out.partition("program (0,)\n")[2].partition("\n\n")[0]
+    first = course.here("programs", "05").out.partition("program (0,)\n")[2].partition("\n\n")[0]
     assert [line.split(maxsplit=3)[3] for line in first.splitlines()] == [
         "a[0:2, 0:2]", "b[0:2, 0:2]", "a[0:2, 2], 2 of 4 lanes touch nothing", "b[2, 0:2], 2 of 4 lanes touch nothing",
         "c[0:2, 0:2]",
@@ -103,24 +103,24 @@ def test_the_picture_names_the_programs_of_each_element(course):
 def test_what_cannot_be_shown_is_one_sentence(course, text, sentence):
     path = course.file("01_masked_add")
     path.write_text(text + path.read_text())
-    done = course.course("programs", "01")
+    done = course.here("programs", "01")
     assert done.status == 1 and sentence in done.err
 
 
 def test_a_file_that_imports_what_it_may_not_is_not_run(course):
     course.file("01_masked_add").write_text("import os\n" + course.solution("01_masked_add"))
-    assert "masked_add.py cannot be run." in course.course("programs", "01").err
+    assert "masked_add.py cannot be run." in course.here("programs", "01").err
 
 
 def test_a_kernel_that_raises_shows_what_came_before(course):
     course.write(
         "01_masked_add", "tl.store(z_ptr + offsets, x + y", "tl.store(z_ptr + offsets, x + tl.zeros((3, 5), tl.float32)"
     )
-    out = course.course("programs", "01").out
+    out = course.here("programs", "01").out
     assert "It stopped in line 18: " in out and "loads x[0:4]" in out
 
 
 def test_a_kernel_that_does_not_end(course):
     course.write("01_masked_add", "    z = torch.empty_like(x)", "    while True: pass")
-    done = course.course("programs", "01")
+    done = course.here("programs", "01")
     assert done.status == 1 and "masked_add did not come to its end." in done.err

@@ -27,7 +27,7 @@ def test_a_file_that_cannot_be_written(course):
 def test_a_damaged_result_is_no_obstacle(course, damage):
     (course.path / ".course/results").mkdir(parents=True)
     (course.path / ".course/results/03_softmax.json").write_text(damage)
-    assert course.course("report").status == 0
+    assert course.here("report").status == 0
     assert course.course("hint", "03").status == 0
 
 
@@ -35,5 +35,5 @@ def test_a_damaged_map_costs_the_section_only(tried):
     path = tried.path / ".course/results/01_masked_add.json"
     result = json.loads(path.read_text())
     path.write_text(json.dumps({**result, "tiles": {"rows": 3}}))
-    assert tried.course("report").status == 0
+    assert tried.here("report").status == 0
     assert "Its last result cannot be read. Run it again." in (tried.path / "report.html").read_text()

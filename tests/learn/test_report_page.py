@@ -119,6 +119,6 @@ def test_what_a_learner_writes_is_text_on_the_page(browser, tried):
         "other=0.0)", 'other=0.0)  # <script>document.title = "taken"</script>'
     )
     path.write_text(json.dumps(result))
-    tried.course("report", "--output", "mine.html")
+    tried.here("report", "--output", "mine.html")
     browser.get((tried.path / "mine.html").as_uri())
     assert "1 of 5 passed" in browser.title and "<script>document.title" in section(browser, "03_softmax").text

@@ -55,7 +55,7 @@ def page(tmp_path_factory) -> Path:
         run_of(course, id, ("pass", MATMUL if id == "05_grouped_matmul" else COPY))
     run_of(course, "04_transpose", ("fail", SLOW), message="2 133 GB/s is too slow.")
     (course.path / "progress.txt").write_text("01_masked_add  outcome=pass runs=1 throughput=4180GB/s,98.0%\n")
-    assert course.course("report").status == 0
+    assert course.here("report").status == 0
     return course.path / "report.html"
 
 
@@ -129,7 +129,7 @@ def test_a_missed_gate_is_told_by_more_than_a_colour():
 
 def test_a_plot_before_any_run_is_shown(course):
     plot_of(course, "03_softmax")
-    assert course.course("report").status == 0
+    assert course.here("report").status == 0
     html = (course.path / "report.html").read_text()
     assert html.startswith("<!doctype html>") and html.count("No run of it is known here.") == 5
     assert "Throughput over size, on NVIDIA H200" in html
@@ -143,7 +143,7 @@ def test_figures_give_the_speed_back():
 
 def test_what_was_too_noisy_has_no_chart(course):
     run_of(course, "03_softmax", ("skipped", COPY))
-    assert course.course("report").status == 0
+    assert course.here("report").status == 0
     html = (course.path / "report.html").read_text()
     assert "inconclusive: too noisy" in html and "98 % of what this GPU can copy" not in html
 
@@ -155,5 +155,5 @@ def test_damaged_speeds_cost_the_section_only(course, change):
     result = json.loads(path.read_text())
     result["tests"][0]["figures"] |= change
     path.write_text(json.dumps(result))
-    assert course.course("report").status == 0
+    assert course.here("report").status == 0
     assert "Its last result cannot be read. Run it again." in (course.path / "report.html").read_text()
