@@ -1,6 +1,7 @@
 """What a class costs where there are GPUs, and whether the number of GPUs changes a verdict.
 
-    python benchmarks/class_on_gpus.py [--students N] [--copies N] [--gpus 1,2,4] [--cores N] [--submissions DIR]
+    python benchmarks/class_on_gpus.py [--students N] [--copies N] [--gpus 1,2,4] [--cores N] [--jobs N]
+                                       [--submissions DIR]
 
 Without --students: 50 reference submissions for each GPU, ten per exercise: the solution, the version that the
 throughput gate keeps out, odd right kernels, mutants; for several GPUs the same once more with another remark at the
@@ -9,7 +10,8 @@ class of benchmarks/large_class.py (which needs the extra classroom), N students
 number of GPUs.
 
 One GPU of four has the cores of the whole machine for itself; four have to share them. With --cores each run gets so
-many cores for each of its GPUs: what is left of ideal scaling then is lost between the GPUs.
+many cores for each of its GPUs: what is left of ideal scaling then is lost between the GPUs. --jobs: so many judges for
+each GPU, in place of as many as the command takes by itself.
 
 `course grade SUBMISSIONS --out RESULTS` judges them once for each number of GPUs; its seconds include the starts of all
 processes. --submissions: where the class lies, or is written to if it is not there yet.
@@ -125,6 +127,7 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=1, help="of the reference submissions, for each GPU")
     parser.add_argument("--gpus", default="1", help="how many at a time, one run each: 1,2,4")
     parser.add_argument("--cores", type=int, default=0, help="for each GPU; without it a run uses all there are")
+    parser.add_argument("--jobs", type=int, default=0, help="judges for each GPU")
     parser.add_argument("--submissions", type=Path)
     given = parser.parse_args()
     here = gpus.identifiers()
@@ -140,7 +143,8 @@ def main() -> None:
             if len(here) < count:
                 raise SystemExit(f"There are {len(here)} GPUs here. The submissions are in {submissions}.")
             out = Path(temporary, f"results-{count}")
-            took = graded(submissions, out, here[:count], cores=count * given.cores)
+            jobs = ["--jobs", str(count * given.jobs)] if given.jobs else []
+            took = graded(submissions, out, here[:count], *jobs, cores=count * given.cores)
             told(count, took, out, first)
 
 
