@@ -65,7 +65,7 @@ class Course:
         from grader.cli import main
 
         with contextlib.chdir(self.path):
-            done = CliRunner().invoke(main, arguments, prog_name="course")
+            done = CliRunner(env={"COLUMNS": None, "NO_COLOR": None}).invoke(main, arguments, prog_name="course")
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         return Finished(done.exit_code, done.stdout, done.stderr)
 
