@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 
@@ -28,56 +29,91 @@ LARGE = 1 << 28  # bytes of buffers: beyond, those of one repeat are given back 
 Fill = Callable[[Buffers], None]
 
 
+@dataclass
+class Repeat:
+    """One run, enqueued, on a set of buffers of its own. `before`: the arguments' bytes as they were. `first`: the
+    result of the first run; None in that one."""
+
+    buffers: Buffers
+    before: list[torch.Tensor]
+    output: torch.Tensor
+    first: torch.Tensor | None
+
+
 def replayed(
     plan: Plan, functions: Functions, config: int, fill: Fill, arguments: list[TensorSpec], returns: str
 ) -> tuple[torch.Tensor, Replayed]:
-    """The result of the first run, and what all runs did. `fill` gives the arguments the same bytes each time."""
-    kept: list[Buffers] = []
+    """The result of the first run, and what all runs did. `fill` gives the arguments the same bytes each time.
+
+    The host waits for small calls once: beside others on the GPU, each time costs it a turn.
+    """
+    small = sum(buffer.bytes for buffer in plan.buffers) < LARGE
+    kept: list[Repeat] = []
+    flags: list[torch.Tensor] = []
     result, found = None, Replayed()
-    for place in REPEATS:
-        buffers, other = _run(plan, functions, config, fill, arguments, returns, *place)
-        output = buffers.view(plan.result)
+    for shift, pattern in REPEATS:
+        buffers = Buffers(plan, shift, pattern)
+        fill(buffers)
+        before = [buffers.data(number).clone() for number in range(len(arguments))]
+        Replay(plan, functions, buffers, config).enqueue()
+        one = Repeat(buffers, before, buffers.view(plan.result), result)
         if result is None:
-            result = output.clone()
+            result = one.output.clone()
+        if small:
+            kept.append(one)  # and so the next one's buffers lie elsewhere
+            flags += _flags(one, arguments, returns)
         else:
-            found.differing = max(found.differing, _differing(result, output))
-        found.overruns = found.overruns or other.overruns
-        found.changed = found.changed or other.changed
-        if sum(map(len, buffers.memory)) < LARGE:
-            kept.append(buffers)  # so that the next ones lie elsewhere
-        del buffers, output
+            _tell(one, found, arguments, returns)
+        del buffers, before, one
+    if small and torch.stack(flags).any():
+        for one in kept:
+            _tell(one, found, arguments, returns)
     return result, found
 
 
-def _run(
-    plan: Plan, functions: Functions, config: int, fill: Fill, arguments: list[TensorSpec], returns: str,
-    shift: int, pattern: int,
-) -> tuple[Buffers, Replayed]:  # fmt: skip
-    buffers = Buffers(plan, shift, pattern)
-    fill(buffers)
-    given = [buffers.data(number).clone() for number in range(len(arguments))]
-    Replay(plan, functions, buffers, config).enqueue()
-    torch.cuda.synchronize()
-    found, inputs = Replayed(buffers.overruns()), {}
+def _flags(one: Repeat, arguments: list[TensorSpec], returns: str) -> list[torch.Tensor]:
+    """Each [], bool: true where the run did something beside giving the result. Nothing is waited for."""
+    flags = [one.buffers.touched_guards()]
+    if one.first is not None:
+        flags.append((bits_of(one.output) != bits_of(one.first)).any())
     for number, spec in enumerate(arguments):
+        before, after = one.before[number], one.buffers.data(number)
         if spec.name == returns:
-            found.overruns += _changed_between(given[number].bitwise_xor_(buffers.data(number)), spec)
+            flags.append(_words(_without_elements(before ^ after, spec)).any())
         else:
-            inputs[spec.name] = (_words(given[number]) != _words(buffers.data(number))).any()
-    if inputs and torch.stack([*inputs.values()]).any():  # of all at once: the host waits once
-        found.changed = [name for name, changed in inputs.items() if changed]
-    return buffers, found
+            flags.append((_words(before) != _words(after)).any())
+    return flags
+
+
+def _tell(one: Repeat, found: Replayed, arguments: list[TensorSpec], returns: str) -> None:
+    """Adds what a run did to what was found: the host waits, and `before` is overwritten."""
+    overruns, changed = one.buffers.overruns(), []
+    for number, spec in enumerate(arguments):
+        before, after = one.before[number], one.buffers.data(number)
+        if spec.name == returns:
+            overruns += _changed_between(before.bitwise_xor_(after), spec)
+        elif (_words(before) != _words(after)).any():
+            changed.append(spec.name)
+    if one.first is not None:
+        found.differing = max(found.differing, _differing(one.first, one.output))
+    found.overruns = found.overruns or overruns
+    found.changed = found.changed or changed
 
 
 def _changed_between(changed: torch.Tensor, spec: TensorSpec) -> list[Overrun]:
     """An argument that is filled keeps the bytes in the holes of its view. `changed`: not 0 where a byte changed."""
-    size = getattr(torch, spec.dtype).itemsize
-    strides = [stride * size for stride in spec.strides]
-    changed.as_strided((*spec.shape, size), (*strides, 1), changed.storage_offset() + spec.offset * size).zero_()
-    if not _words(changed).any():
+    if not _words(_without_elements(changed, spec)).any():
         return []
     count = sum(int(part.count_nonzero()) for part in changed.split(MOST_COMPARED))  # it takes 8 bytes for each
     return [Overrun(spec.name, "between", 0, count)]
+
+
+def _without_elements(changed: torch.Tensor, spec: TensorSpec) -> torch.Tensor:
+    """The same bytes of an argument's buffer, with 0 in place of those of its elements."""
+    size = getattr(torch, spec.dtype).itemsize
+    strides = [stride * size for stride in spec.strides]
+    changed.as_strided((*spec.shape, size), (*strides, 1), changed.storage_offset() + spec.offset * size).zero_()
+    return changed
 
 
 def _words(data: torch.Tensor) -> torch.Tensor:

@@ -106,12 +106,13 @@ def _exercise(header: dict) -> Exercise:
 def _check(
     header: dict, storages: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]
 ) -> tuple[dict, bytes]:
-    given = [storages[spec.start : spec.start + spec.size] for spec in arguments]
+    parts = [storages[spec.start : spec.start + spec.size] for spec in arguments]
+    given = [torch.frombuffer(bytearray(data), dtype=torch.uint8).cuda() if data else None for data in parts]
 
     def fill(buffers: Buffers) -> None:
         for number, data in enumerate(given):
-            if data:
-                buffers.data(number).copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+            if data is not None:
+                buffers.data(number).copy_(data)
 
     result, found = checking.replayed(plan, functions, header["config"], fill, arguments, header["returns"])
     spec, data = spec_and_bytes(header["returns"], result.cpu().contiguous(), 0)

@@ -1,0 +1,108 @@
+"""What the repeats of a call show beside its result: the same whether they are waited for one by one or all at once.
+
+Here with a few lines of torch in place of the kernel, on the CPU; with kernels: tests/gpu/test_on_device.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+import torch
+
+from grader.gpu.answers import Overrun, Replayed
+from grader.gpu.buffers import Buffers
+from grader.gpu.plan import Buffer, Plan, View
+from grader.protocol import TensorSpec
+
+N = 6
+X = TensorSpec("x", "float32", (N,), (1,), 0, 0, 4 * N)
+Z = TensorSpec("z", "float32", (N // 2,), (2,), 0, 0, 4 * N)  # every second element of its buffer
+PLAN = Plan([Buffer("x", True, 4 * N), Buffer("z", True, 4 * N)], result=View(1, 0, "float32", [N // 2], [2]))
+Kernel = Callable[[Buffers], None]
+
+
+def right(buffers: Buffers) -> None:
+    buffers.view(PLAN.result).copy_(2 * buffers.argument(0, X)[: N // 2])
+
+
+def past_the_end(buffers: Buffers) -> None:
+    right(buffers)
+    buffers.memory[0][buffers.starts[0] + 4 * N + 5] = 7
+
+
+def into_a_hole(buffers: Buffers) -> None:
+    right(buffers)
+    buffers.data(1)[4] = 1
+
+
+def into_the_input(buffers: Buffers) -> None:
+    right(buffers)
+    buffers.argument(0, X)[1] += 1
+
+
+def from_beyond(buffers: Buffers) -> None:
+    """What lies there differs from repeat to repeat."""
+    right(buffers)
+    beyond = buffers.memory[0][buffers.starts[0] + 4 * N :][:4].clone()
+    buffers.view(PLAN.result)[2] = beyond.view(torch.float32).nan_to_num()[0]
+
+
+class OnlyOnce:
+    """A kernel that does something in the last repeat alone."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel, self.runs = kernel, 0
+
+    def __call__(self, buffers: Buffers) -> None:
+        self.runs += 1
+        (self.kernel if self.runs == 3 else right)(buffers)
+
+
+@pytest.fixture(params=["all at once", "one by one"])
+def replayed(request, monkeypatch):
+    """replayed(kernel): (the result, what was found)."""
+    pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not have
+    from grader.gpu import checking
+
+    class Replay:
+        def __init__(self, plan, kernel: Kernel, buffers: Buffers, config: int) -> None:
+            self.enqueue = partial(kernel, buffers)
+
+    def fill(buffers: Buffers) -> None:
+        buffers.argument(0, X).copy_(torch.arange(float(N)))
+        buffers.data(1).fill_(9)
+
+    monkeypatch.setattr(checking, "Buffers", partial(Buffers, device="cpu"))
+    monkeypatch.setattr(checking, "Replay", Replay)
+    monkeypatch.setattr(checking, "LARGE", 1 << 20 if request.param == "all at once" else 0)
+    return lambda kernel: checking.replayed(PLAN, kernel, 0, fill, [X, Z], "z")
+
+
+def test_of_a_right_kernel_there_is_nothing_to_tell(replayed):
+    result, found = replayed(right)
+    assert result.tolist() == [0, 2, 4] and found == Replayed()
+
+
+@pytest.mark.parametrize("often", [lambda kernel: kernel, OnlyOnce], ids=["each time", "the last time"])
+@pytest.mark.parametrize(
+    ("kernel", "told"),
+    [
+        (past_the_end, Replayed(overruns=[Overrun("x", "after", 5, 1)])),
+        (into_a_hole, Replayed(overruns=[Overrun("z", "between", 0, 1)])),
+        (into_the_input, Replayed(changed=["x"])),
+    ],
+)
+def test_what_a_kernel_does_beside_its_result_is_told(replayed, kernel, told, often):
+    result, found = replayed(often(kernel))
+    assert result.tolist() == [0, 2, 4] and found == told
+
+
+def test_what_does_not_repeat_is_counted(replayed):
+    assert replayed(from_beyond)[1] == Replayed(differing=1)
+
+
+def test_the_result_is_that_of_the_first_run(replayed):
+    result, found = replayed(OnlyOnce(from_beyond))
+    assert result.tolist() == [0, 2, 4] and found == Replayed(differing=1)
