@@ -14,8 +14,8 @@ KEPT = 2  # processes that took a sample: as many as the samples of most calls
 
 
 class Pool:
-    """Several threads may ask at a time. One call at a time is checked: side by side they get no more done on a GPU,
-    and each waits with a core of its own (benchmarks/checks_side_by_side.py).
+    """Several threads may ask at a time. One call at a time is checked. Large calls get no faster side by side; three
+    small ones take half as long each (benchmarks/checks_side_by_side.py), which is not made use of.
 
     `checkers`: processes for that. When a kernel ruins one, the next is warm.
     """
