@@ -45,11 +45,11 @@ def replayed(
 ) -> tuple[torch.Tensor, Replayed]:
     """The result of the first run, and what all runs did. `fill` gives the arguments the same bytes each time.
 
-    The host waits for small calls once: beside others on the GPU, each time costs it a turn.
+    After each run of a small call the host waits once: beside others on the GPU, each wait costs it a turn. It does not
+    wait less: a hostile kernel could find what is kept on the GPU, and blot out what its last run has left there.
     """
     small = sum(buffer.bytes for buffer in plan.buffers) < LARGE
-    kept: list[Repeat] = []
-    flags: list[torch.Tensor] = []
+    kept: list[Buffers] = []
     result, found = None, Replayed()
     for shift, pattern in REPEATS:
         buffers = Buffers(plan, shift, pattern)
@@ -59,20 +59,16 @@ def replayed(
         one = Repeat(buffers, before, buffers.view(plan.result), result)
         if result is None:
             result = one.output.clone()
+        if not small or torch.stack(_flags(one, arguments, returns)).any():
+            _tell(one, found, arguments, returns)
         if small:
-            kept.append(one)  # and so the next one's buffers lie elsewhere
-            flags += _flags(one, arguments, returns)
-        else:
-            _tell(one, found, arguments, returns)
+            kept.append(buffers)  # so that the next ones lie elsewhere
         del buffers, before, one
-    if small and torch.stack(flags).any():
-        for one in kept:
-            _tell(one, found, arguments, returns)
     return result, found
 
 
 def _flags(one: Repeat, arguments: list[TensorSpec], returns: str) -> list[torch.Tensor]:
-    """Each [], bool: true where the run did something beside giving the result. Nothing is waited for."""
+    """Each [], bool, on the GPU: true where the run did something beside giving the result. Takes some memory."""
     flags = [one.buffers.touched_guards()]
     if one.first is not None:
         flags.append((bits_of(one.output) != bits_of(one.first)).any())

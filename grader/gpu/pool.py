@@ -14,8 +14,8 @@ KEPT = 2  # processes that took a sample: as many as the samples of most calls
 
 
 class Pool:
-    """Several threads may ask at a time. One call at a time is checked. Large calls get no faster side by side; three
-    small ones take half as long each (benchmarks/checks_side_by_side.py), which is not made use of.
+    """Several threads may ask at a time. One call at a time is checked; how several get on side by side is measured by
+    benchmarks/checks_side_by_side.py.
 
     `checkers`: processes for that. When a kernel ruins one, the next is warm.
     """

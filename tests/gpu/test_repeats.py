@@ -1,4 +1,4 @@
-"""What the repeats of a call show beside its result: the same whether they are waited for one by one or all at once.
+"""What the repeats of a call show beside its result: of large calls, looked at one by one, and of small ones.
 
 Here with a few lines of torch in place of the kernel, on the CPU; with kernels: tests/gpu/test_on_device.py.
 """
@@ -49,6 +49,22 @@ def from_beyond(buffers: Buffers) -> None:
     buffers.view(PLAN.result)[2] = beyond.view(torch.float32).nan_to_num()[0]
 
 
+class Hides:
+    """A kernel that restores, in each run, what its last one has left; it found the places."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel, self.last = kernel, None
+
+    def __call__(self, buffers: Buffers) -> None:
+        if self.last is not None:
+            for memory, clean in zip(*self.last[:2]):
+                memory.copy_(clean)
+            right(self.last[2])
+        clean = [memory.clone() for memory in buffers.memory]
+        (self.kernel if self.last is None else right)(buffers)
+        self.last = buffers.memory, clean, buffers
+
+
 class OnlyOnce:
     """A kernel that does something in the last repeat alone."""
 
@@ -60,7 +76,7 @@ class OnlyOnce:
         (self.kernel if self.runs == 3 else right)(buffers)
 
 
-@pytest.fixture(params=["all at once", "one by one"])
+@pytest.fixture(params=["small", "large"])
 def replayed(request, monkeypatch):
     """replayed(kernel): (the result, what was found)."""
     pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not have
@@ -76,7 +92,7 @@ def replayed(request, monkeypatch):
 
     monkeypatch.setattr(checking, "Buffers", partial(Buffers, device="cpu"))
     monkeypatch.setattr(checking, "Replay", Replay)
-    monkeypatch.setattr(checking, "LARGE", 1 << 20 if request.param == "all at once" else 0)
+    monkeypatch.setattr(checking, "LARGE", 1 << 20 if request.param == "small" else 0)
     return lambda kernel: checking.replayed(PLAN, kernel, 0, fill, [X, Z], "z")
 
 
@@ -85,7 +101,11 @@ def test_of_a_right_kernel_there_is_nothing_to_tell(replayed):
     assert result.tolist() == [0, 2, 4] and found == Replayed()
 
 
-@pytest.mark.parametrize("often", [lambda kernel: kernel, OnlyOnce], ids=["each time", "the last time"])
+@pytest.mark.parametrize(
+    "often",
+    [lambda kernel: kernel, OnlyOnce, Hides],
+    ids=["each time", "the last time", "hidden afterwards"],
+)
 @pytest.mark.parametrize(
     ("kernel", "told"),
     [
