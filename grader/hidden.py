@@ -11,6 +11,7 @@ Each case becomes one more test, judged by the fixture `check` like any other.
 
 from __future__ import annotations
 
+import difflib
 import math
 import tomllib
 from collections.abc import Callable
@@ -18,10 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import torch
 
 from grader import inputs
 from grader.bounds import ACCUMULATED, EXACT
-from grader.exercise import Folder
+from grader.exercise import Exercise, Folder, all_folders
 from grader.inputs import Data
 from grader.reply import DTYPES
 from grader.verdict import FAIL, Verdict
@@ -50,6 +52,7 @@ class Case:
 
 def read_cases(directory: Path, folder: Folder) -> list[Case]:
     """The cases of one exercise; none where the directory has no file for it. Mistakes are usage errors."""
+    _refuse_misnamed(directory, folder.root)
     path = directory / f"{folder.id}.toml"
     if not path.exists():
         return []
@@ -65,16 +68,37 @@ def read_cases(directory: Path, folder: Folder) -> list[Case]:
     return cases
 
 
+def _refuse_misnamed(directory: Path, root: Path) -> None:
+    """A file that no exercise looks for would be left out, and nobody would know."""
+    names = [folder.id for folder in all_folders(root)]
+    for path in sorted(directory.glob("*.toml")):
+        if path.stem not in names:
+            near = difflib.get_close_matches(path.stem, names, 1, 0.4) or names[:1]
+            raise pytest.UsageError(f"{path}: no exercise is called {path.stem}. Did you mean {near[0]}.toml?")
+
+
 def items(cases: list[Case], module: pytest.Module) -> list[pytest.Item]:
     """The cases as tests of an exercise's module. A case that does not fit the entry function is a usage error."""
-    names = module.obj.exercise.arguments
     for case in cases:
-        if len(case.data) != len(names):
-            raise pytest.UsageError(
-                f"hidden case {case.name!r}: {len(case.data)} data sets are given, and "
-                f"{module.obj.exercise.entry} takes {len(names)} arguments: {', '.join(names)}."
-            )
+        _refuse_unfit(case, module.obj.exercise)
     return [_item(case, module) for case in cases]
+
+
+def _refuse_unfit(case: Case, exercise: Exercise) -> None:
+    names = exercise.arguments
+    if len(case.data) != len(names):
+        raise pytest.UsageError(
+            f"hidden case {case.name!r}: {len(case.data)} data sets are given, and "
+            f"{exercise.entry} takes {len(names)} arguments: {', '.join(names)}."
+        )
+    try:
+        exercise.reference(*(torch.zeros(data.shape) for data in case.data))
+    except Exception as error:  # what torch says of shapes that do not go together
+        shapes = ", ".join(f"{name} {list(data.shape)}" for name, data in zip(names, case.data))
+        said = str(error).partition("\n")[0].rstrip(".")
+        raise pytest.UsageError(
+            f"hidden case {case.name!r}: {exercise.entry} has no result for {shapes}: {said}."
+        ) from None
 
 
 def shown(name: str, verdict: Verdict) -> Verdict:
@@ -124,8 +148,10 @@ def _data(table: object, where: str) -> Data:
     data = DATA_SETS[kind](*shape)
     if len(shape) > 4 or math.prod(shape) > MOST_ELEMENTS:
         raise pytest.UsageError(f"{where}: at most {MOST_ELEMENTS} elements can be judged in the interpreter.")
-    if layout not in LAYOUTS or (layout != "contiguous" and len(shape) != 2):
-        raise pytest.UsageError(f"{where}: layout {layout!r} of shape {shape}: a matrix may be {', '.join(LAYOUTS)}.")
+    if layout not in LAYOUTS:
+        raise pytest.UsageError(f"{where}: layout {layout!r} is unknown; there are {', '.join(LAYOUTS)}.")
+    if layout != "contiguous" and len(shape) != 2:
+        raise pytest.UsageError(f"{where}: layout {layout!r} is for a matrix, and shape {shape} is none.")
     times, plus = table.get("times", 1), table.get("plus", 0)
     if type(times) not in (int, float) or type(plus) not in (int, float):
         raise pytest.UsageError(f"{where}: times and plus must be numbers.")

@@ -126,6 +126,8 @@ def _check_options(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--result {config.option.result}: there is no folder {folder}.")
     if config.option.hidden and not Path(config.option.hidden).is_dir():
         raise pytest.UsageError(f"--hidden {config.option.hidden}: there is no such folder.")
+    if config.option.hidden and not any(Path(config.option.hidden).glob("*.toml")):
+        raise pytest.UsageError(f"--hidden {config.option.hidden}: no hidden cases are there, NN_name.toml each.")
     if config.option.isolation == sandbox.STRICT and sandbox.missing():
         raise pytest.UsageError(f"--isolation strict: {sandbox.missing()}. Nothing was graded.")
     if config.option.seed is not None and not 0 <= config.option.seed < 1 << 63:

@@ -64,7 +64,7 @@ def configure(config, file: str, course: str) -> None:
 
 def hidden_cases(class_folder: Path) -> Path | None:
     folder = class_folder / "hidden"
-    return folder if folder.is_dir() else None
+    return folder if any(folder.glob("*.toml")) else None
 
 
 class HandInExporter(NotebookExporter):

@@ -77,7 +77,14 @@ def test_where_only_a_hidden_case_fails_the_diagnosis_is_its_name(tmp_path):
         ('[[case]]\nname = "x"\narguments = [{ input = "os" }]\n', "input 'os' is unknown"),
         ('[[case]]\nname = "x"\narguments = [{ input = "normal", shape = [0] }]\n', "shape must be a list"),
         ('[[case]]\nname = "x"\narguments = [{ input = "normal", shape = [9999, 9999] }]\n', "at most 4194304"),
-        ('[[case]]\nname = "x"\narguments = [{ input = "normal", shape = [9, 9], layout = "y" }]\n', "layout 'y'"),
+        (
+            '[[case]]\nname = "x"\narguments = [{ input = "normal", shape = [9, 9], layout = "y" }]\n',
+            "layout 'y' is unknown",
+        ),
+        (
+            '[[case]]\nname = "x"\narguments = [{ input = "normal", shape = [9], layout = "transposed" }]\n',
+            "[9] is none",
+        ),
         ('[[case]]\nname = "x"\nbound = "loose"\narguments = []\n', "bound 'loose' is unknown"),
     ],
 )
@@ -87,3 +94,36 @@ def test_a_mistake_in_the_file_says_where_and_what(tmp_path, text, sentence):
         read_cases(tmp_path, FOLDER)
     assert sentence in str(raised.value)
     assert "03_softmax.toml" in str(raised.value)
+
+
+def test_a_file_that_belongs_to_no_exercise_is_refused(tmp_path):
+    (tmp_path / "3_softmax.toml").write_text("")
+    with pytest.raises(pytest.UsageError, match="no exercise is called 3_softmax. Did you mean 03_softmax.toml?"):
+        read_cases(tmp_path, FOLDER)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('arguments = [{ input = "normal", shape = [7] }]', "1 data sets are given, and masked_add takes 2 arguments"),
+        (
+            'arguments = [{ input = "normal", shape = [7] }, { input = "normal", shape = [8] }]',
+            "hidden case 'two': masked_add has no result for x [7], y [8]: The size of tensor a (7) must match",
+        ),
+    ],
+)
+def test_a_case_that_does_not_fit_is_refused(tmp_path, text, sentence):
+    """It would be every student's fault of the machine."""
+    (tmp_path / "01_masked_add.toml").write_text(f'[[case]]\nname = "two"\n{text}\n')
+    done = collected("--hidden", str(tmp_path))
+    assert done.returncode == 4 and sentence in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def test_a_folder_without_cases_is_refused(tmp_path):
+    done = collected("--hidden", str(tmp_path))
+    assert done.returncode == 4 and "no hidden cases are there, NN_name.toml each" in done.stdout + done.stderr
+
+
+def collected(*options: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "pytest", "exercises/01_masked_add", "--collect-only", *options]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
