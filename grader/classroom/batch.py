@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from grader import sandbox
 from grader.classroom.graded import Graded
 from grader.classroom.patience import patiently
-from grader.classroom.results import Results
+from grader.classroom.results import Results, Text
 from grader.files import remove_unfinished
 
 Say = Callable[[str], None]
@@ -45,8 +45,13 @@ def check_isolation(how: How) -> None:
         raise GradingError(f"--isolation strict: {sandbox.missing()}. Nothing was graded.")
 
 
-def judge_missing(graded: Sequence[Graded], students: Students, results: Results, how: How, say: Say) -> None:
-    """Judges each text that has no result, and those of `students` anew. Says what there is to do, and does it."""
+def judge_missing(
+    graded: Sequence[Graded], students: Students, results: Results, how: How, say: Say, beside: Sequence[Text] = ()
+) -> None:
+    """Judges each text that has no result, and those of `students` anew. Says what there is to do, and does it.
+
+    `beside`: more texts that nobody handed in.
+    """
     from grader.classroom.engine import EngineError, Place, judge_all
     from grader.classroom.live import View
 
@@ -56,7 +61,9 @@ def judge_missing(graded: Sequence[Graded], students: Students, results: Results
     try:
         gpu = place.has_gpu()
         missing = patiently(lambda: [t for key, t in texts.items() if key in again or results.is_missing(t, gpu)], say)
-        say(f"{len(graded)} hand-ins, {len(texts)} different texts, {len(missing)} to judge; {_level(how)}.")
+        hand_ins, different = f"{len(graded)} hand-in{'s' * (len(graded) != 1)}", f"{len(texts)} different text"
+        say(f"{hand_ins}, {different}{'s' * (len(texts) != 1)}, {len(missing)} to judge{_how(missing, how)}.")
+        missing += [text for text in beside if text.key not in texts and results.is_missing(text, gpu)]
         if missing:
             results.folder.mkdir(parents=True, exist_ok=True)
             patiently(lambda: remove_unfinished(results.folder), say)
@@ -64,6 +71,10 @@ def judge_missing(graded: Sequence[Graded], students: Students, results: Results
                 judge_all(missing, results, how.isolation, place, view)
     except EngineError as error:
         raise GradingError(str(error)) from None
+
+
+def _how(missing: list[Text], how: How) -> str:
+    return f"; {_level(how)}" if missing else ""
 
 
 def _level(how: How) -> str:

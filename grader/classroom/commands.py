@@ -60,7 +60,7 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
 @click.option("--isolation", type=click.Choice(LEVELS), default=AUTO, show_default=True,
               help="process limits; bubblewrap where there is one; bubblewrap or nothing")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="hand-ins judged side by side on this machine, spread "
-              "over its GPUs (default: one per core, at most 8 per GPU)")  # fmt: skip
+              "over its GPUs (default: one per core, at most 12 per GPU)")  # fmt: skip
 @click.option("--scheduler", default="", metavar="ADDRESS", help="judge on the workers of this Dask scheduler instead")
 @click.option("--no-speed", is_flag=True, help="with --out: what only a GPU can show does not count")
 @click.option("--db", default="", metavar="URL", help="nbgrader's gradebook, if not that of nbgrader_config.py")
@@ -92,6 +92,8 @@ def grade(what, out, only, sources, students, regrade, isolation, jobs, schedule
         raise SystemExit(_grade_class(what, sources, students, again, how, db))
     except GradingError as error:
         raise click.ClickException(str(error)) from None
+    except BrokenPipeError:
+        raise  # whoever read the output has enough of it; click ends quietly
     except OSError as error:
         raise click.ClickException(
             f"{error.filename or 'a file'}: {error.strerror or error}. What was judged is kept. "
@@ -122,6 +124,8 @@ def _grade_folder(what, out, only, again, how, no_speed) -> int:
     source = Path(what[0])
     if not source.exists():
         raise click.ClickException(f"{source} is not there: a folder of submissions was expected, or a zip of one.")
+    if out.resolve() == source.resolve():
+        raise click.ClickException(f"--out {out}: results would lie among the hand-ins. Name another folder.")
     chosen_ones = tuple(chosen(only)) if only else ()
     return grade_folder(FolderChoice(source, out, tuple(chosen(())), chosen_ones, again, how, not no_speed), click.echo)
 

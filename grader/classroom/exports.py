@@ -132,8 +132,10 @@ class Grades(Table):
             student = each.student
             time = str(each.submission.timestamp or "") if each.submission is not None else ""
             who = [student.id, student.last_name, student.first_name, student.email]
-            points = [each.score, each.assignment.max_score, each.reached, each.judged, each.penalty]
-            note = "; ".join(text for facts in self.facts(each) for text in _notes(facts))
+            decided = [each.reached, each.judged] if each.status in (GRADED, PARTLY) else ["", ""]
+            points = [each.score, each.assignment.max_score, *decided, each.penalty]
+            notes = [text for facts in self.facts(each) for text in _notes(facts)]
+            note = "; ".join(notes or (["nothing was handed in"] if each.status == MISSING else []))
             yield [each.assignment.name, *who, time, each.status, *points, note]
 
 
@@ -189,6 +191,7 @@ class Gradescope(Exporter):
                 if each.score != "":
                     content["score"] = each.score
                 write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        self.log.info("%s is written", root)
 
 
 class JUnit(Exporter):
@@ -202,6 +205,7 @@ class JUnit(Exporter):
                 path = root / each.assignment.name / f"{each.student.id}.xml"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(path, junit_text(suites))
+        self.log.info("%s is written", root)
 
 
 def _is_scored(grade) -> bool:

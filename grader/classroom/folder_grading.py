@@ -48,7 +48,7 @@ def grade_folder(choice: FolderChoice, say: Say) -> int:
     wanted = {folder.id for folder in choice.only or choice.exercises}
     there = [one for one in found.all if not one.hand_in.absent and one.exercise in wanted]
     judge_missing(there, choice.regrade, results, choice.how, say)
-    graded = _with_results(found, results, () if choice.speed else (SPEED,))
+    graded = _with_results(found, results, wanted, () if choice.speed else (SPEED,))
     patiently(lambda: write_output(graded, choice.out), say)
     page = patiently(lambda: write_report(graded, choice.exercises[0].root, choice.out / "report.html"), say)
     return _tell([one for one in graded if one.exercise in wanted], page, say)
@@ -79,13 +79,14 @@ def _check(found: Submissions, choice: FolderChoice) -> None:
             raise GradingError(f"--regrade: {choice.source} has nothing of a student {student!r}.")
 
 
-def _with_results(found: Submissions, results: Results, without: tuple[str, ...]) -> list[Graded]:
-    """Everyone's work on the exercises that anyone handed in."""
-    handed_in = {one.exercise for one in found.all if not one.hand_in.absent}
-    graded = [one for one in found.all if one.exercise in handed_in]
-    for one in graded:
+def _with_results(found: Submissions, results: Results, wanted: set[str], without: tuple[str, ...]) -> list[Graded]:
+    """Everyone's work on the exercises that anyone handed in; of those that were not asked for, if all has a result."""
+    for one in found.all:
         one.result, one.without = results.find(one.text) if one.text else None, without
-    return graded
+    handed_in = {one.exercise for one in found.all if not one.hand_in.absent}
+    unknown = {one.exercise for one in found.all if one.text and not one.result}
+    shown = handed_in - (unknown - wanted)
+    return [one for one in found.all if one.exercise in shown]
 
 
 def _tell(graded: list[Graded], page: Path, say: Say) -> int:

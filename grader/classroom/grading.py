@@ -23,7 +23,7 @@ from grader.classroom.bridge import fingerprint, hidden_cases, out_of_step, read
 from grader.classroom.class_report import write_report
 from grader.classroom.gradebook import GradebookError, check_answers
 from grader.classroom.graded import Graded
-from grader.classroom.handin import filled, placeholder, read_hand_in, solution_text
+from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, solution_text
 from grader.classroom.intake import IntakeError, Person, take_in
 from grader.classroom.patience import patiently
 from grader.classroom.results import Results, Text
@@ -31,6 +31,7 @@ from grader.classroom.rubric import RubricError, items_of, points_of
 from grader.exercise import Folder
 from grader.files import write_whole
 from grader.gpu.models import gpu_here
+from grader.verdict import FAIL
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Report:
     graded: Counter = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    out_of_step: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -75,17 +77,23 @@ def grade_class(choice: Choice, say: Say) -> int:
         _take_in(source, coursedir, assignments, say)
     entries = patiently(lambda: _entries(coursedir, course, assignments, choice), say)
     if not entries:
-        raise GradingError(f"Nothing was handed in for {', '.join(assignments)}: {coursedir.submitted_directory}/ is "
-                           "empty. Next: nbgrader collect, or course grade --from EXPORT.zip")  # fmt: skip
+        by = f" by {', '.join(choice.students)}" if choice.students else ""
+        raise GradingError(
+            f"Nothing was handed in for {', '.join(assignments)}{by}: there is no such folder in "
+            f"{coursedir.submitted_directory}/. Next: nbgrader collect, or course grade --from EXPORT.zip"
+        )
     results = Results(Path(coursedir.root, "results"))
-    _check_hidden_cases(entries, results)
-    judge_missing(entries, choice.regrade, results, choice.how, say)
+    solutions = _solutions_with_hidden_cases(entries, results)
+    judge_missing(entries, choice.regrade, results, choice.how, say, solutions)
+    _check_solutions(solutions, results)
     for entry in entries:
         entry.result = None if entry.text is None else results.find(entry.text)
     _hold_places(coursedir, entries)
     failed = _into_gradebook(app, entries, say)
-    page = write_report(entries, course, Path(coursedir.root, "report.html"))
-    return _tell(_report(entries, failed), page, say)
+    page = write_report(_class_of(coursedir, course, results, entries), course, Path(coursedir.root, "report.html"))
+    report = _report(entries, failed)
+    report.notes += _unknown_folders(coursedir)
+    return _tell(report, page, say)
 
 
 def _check_gradebook(url: str) -> None:
@@ -114,10 +122,17 @@ def _assignments(coursedir, choice: Choice) -> dict[str, list[str]]:
     released = {name: [path.stem for path in notebooks] for name, notebooks in found.items() if notebooks}
     if not released:
         raise GradingError(f"No assignment is released: {release} is empty. Next: nbgrader generate_assignment NAME")
-    for name in choice.assignments:
-        if name not in released:
-            raise GradingError(f"{name} is no released assignment; there are {', '.join(released)}.")
-    return {name: released[name] for name in choice.assignments or released}
+    chosen = [_one_of(released, name) for name in choice.assignments]
+    return {name: released[name] for name in chosen or released}
+
+
+def _one_of(released: dict[str, list[str]], wanted: str) -> str:
+    """An assignment's name, or its number."""
+    number = f"{wanted.zfill(2)}_" if wanted.isdigit() else ""
+    found = [name for name in released if name == wanted or (number and name.startswith(number))]
+    if not found:
+        raise GradingError(f"There is no assignment {wanted} in release/; there are {', '.join(released)}.")
+    return found[0]
 
 
 def _take_in(source: Path, coursedir, assignments: dict[str, list[str]], say: Say) -> None:
@@ -172,19 +187,35 @@ def _entries_of(folder: Path, student: str, assignment: str, released: dict, cou
     return made
 
 
-def _check_hidden_cases(entries: list[Entry], results: Results) -> None:
-    """A mistake in a file of hidden cases would be every student's fault of the machine.
+def _solutions_with_hidden_cases(entries: list[Entry], results: Results) -> list[Text]:
+    """The solutions of the exercises that have hidden cases with which something is to be judged.
 
-    What has a result was judged with these very cases: no need to list them again, which takes seconds.
+    A mistake in a file of hidden cases would be every student's, so they are read before: GradingError.
     """
-    hidden = [entry.text for entry in entries if entry.text and entry.text.hidden_file]
+    hidden = [entry.text for entry in entries if entry.text and entry.text.hidden]
     exercises = {text.exercise for text in hidden if results.is_missing(text, gpu=False)}
     if not exercises:
-        return
+        return []
+    folder, in_order = hidden[0].hidden, sorted(exercises, key=lambda exercise: exercise.id)
     try:
-        points_of(sorted(exercises, key=lambda exercise: exercise.id), hidden[0].hidden)
+        points_of(in_order, folder)
     except RubricError as error:
         raise GradingError(f"{error} Nothing was graded.") from None
+    solutions = [Text(each, each.solution_file.read_text(encoding="utf-8"), folder) for each in in_order]
+    return [text for text in solutions if text.hidden_file]
+
+
+def _check_solutions(solutions: list[Text], results: Results) -> None:
+    """A hidden case that the solution does not pass says nothing about a student."""
+    for text in solutions:
+        result = results.find(text)
+        for test in result["tests"] if result else []:
+            if test["hidden"] and test["outcome"] == FAIL:
+                said = test["message"].partition("\n")[0]
+                raise GradingError(
+                    f"{text.hidden_file}: the solution itself does not pass the hidden case {test['name']!r}. {said} "
+                    "Nothing was entered into the gradebook. Next: mend the case, then run the same command."
+                )
 
 
 def _hold_places(coursedir, entries: list[Entry]) -> None:
@@ -257,6 +288,35 @@ def _is_stale(coursedir, entry: Entry) -> bool:
     return verdict != now
 
 
+def _class_of(coursedir, course: Path, results: Results, now: list[Entry]) -> list[Graded]:
+    """Everyone's work on the exercises that anybody has handed in: what was judged now, or has a result; and who has
+    handed in nothing.
+    """
+    chosen = {(one.student, one.exercise) for one in now}
+    others = _entries(coursedir, course, _assignments(coursedir, Choice()), Choice())
+    others = [one for one in others if (one.student, one.exercise) not in chosen]
+    for one in others:
+        one.result = None if one.text is None else results.find(one.text)
+    graded: list[Graded] = [*now, *(one for one in others if one.text is None or one.result)]
+    known = {(one.student, one.exercise) for one in [*now, *others]}
+    with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+        students = {one.student for one in others} | {one.student for one in now} | {s.id for s in gradebook.students}
+    for exercise in sorted({one.exercise for one in graded}):
+        missing = [student for student in sorted(students) if (student, exercise) not in known]
+        graded += [Graded(student=who, exercise=exercise, hand_in=HandIn(absent=True)) for who in missing]
+    return graded
+
+
+def _unknown_folders(coursedir) -> list[str]:
+    """What lies in submitted/ and belongs to no assignment: a misspelt name would go unnoticed."""
+    submitted = Path(coursedir.root, coursedir.submitted_directory)
+    assignments = _assignments(coursedir, Choice())
+    loose = [path for path in sorted(submitted.glob("*")) if path.is_file() and not path.name.startswith(".")]
+    inner = [path for path in sorted(submitted.glob("*/*")) if path.is_dir() and path.name not in assignments]
+    shown = [str(path.relative_to(submitted.parent)) for path in (*loose, *inner)]
+    return [f"{path} was not looked at: no released assignment is called so" for path in shown]
+
+
 def _report(entries: list[Entry], failed: set[tuple]) -> Report:
     report = Report()
     same = defaultdict(set)
@@ -270,8 +330,10 @@ def _report(entries: list[Entry], failed: set[tuple]) -> Report:
         elif entry.fault:
             report.faults.append(f"{who}: {entry.fault}")
         elif difference := out_of_step(entry.released, items_of(result, entry.without)):
-            again = f"course notebooks --out ., then nbgrader generate_assignment --force {entry.assignment}"
-            report.faults.append(f"{who}: {difference}. {again}")
+            named = "" if entry.assignment == entry.exercise else f"--assignment {entry.assignment} "
+            again = f"course notebooks --out . {named}{entry.exercise[:2]}"
+            again += f", then nbgrader generate_assignment --force {entry.assignment}"
+            report.out_of_step.append(f"{who}: {difference}. {again}")
         elif entry.open:
             report.waiting.append(f"{who}: {entry.open[0]}")
         else:
@@ -288,15 +350,18 @@ def _tell(report: Report, page: Path, say: Say) -> int:
     _tell_list("To know", report.notes, say)
     _tell_list("Waiting for a machine that can judge it (points open, neither 0 nor full)", report.waiting, say)
     _tell_list("Not graded, for the student to mend; the feedback tells them", report.problems, say)
+    _tell_list("Not graded, since notebook and tests differ in points", report.out_of_step, say)
     _tell_list("Not graded, a fault here and not a student's", report.faults, say)
     say(f"The class on one page: {page}")
-    if report.faults:
+    if report.out_of_step:
+        say("Next: the commands that are named above, then run the same command: it enters what is missing.")
+    elif report.faults:
         say("Next: mend the fault (course doctor), then run the same command: it judges what is missing.")
     elif report.waiting and not gpu_here():
         say("Next: run the same command on a machine with a GPU. nbgrader export shows what is decided so far.")
     else:
         say("Next: nbgrader generate_feedback ASSIGNMENT, nbgrader export")
-    return 1 if report.faults else 0
+    return 1 if report.faults or report.out_of_step else 0
 
 
 def _tell_list(title: str, lines: list[str], say: Say) -> None:

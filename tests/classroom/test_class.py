@@ -119,7 +119,7 @@ def test_a_second_run_changes_nothing(graded):
     classroom, _, said = graded
     before = hashlib.sha256((classroom.path / "gradebook.db").read_bytes()).digest()
     again = classroom.run("course", "grade")
-    assert ", 0 to judge;" in again
+    assert ", 0 to judge." in again
     assert "0 hand-ins entered into the gradebook" in again
     assert hashlib.sha256((classroom.path / "gradebook.db").read_bytes()).digest() == before
     assert again.partition("graded.")[2] == said.partition("graded.")[2]

@@ -61,7 +61,7 @@ def test_what_the_killed_run_had_judged_is_not_judged_again(graded):
 def test_a_second_run_changes_nothing_and_one_student_can_be_judged_again(graded):
     folder, hand_ins, _ = graded
     before, seeds = folder.verdicts(), {path: path.read_bytes() for path in folder.out.glob("texts/*/*.json")}
-    assert ", 0 to judge;" in folder.grade()
+    assert ", 0 to judge." in folder.grade()
     assert folder.verdicts() == before
     right = next(one.student for one in hand_ins if one.kind == "right")
     assert ", 1 to judge;" in folder.grade("--regrade", right)
@@ -105,13 +105,13 @@ def test_every_layout_is_understood_and_the_rest_is_named(folder):
     (folder.path / "link_masked_add.py").symlink_to(ROOT / "README.md")
     (folder.path / "notes.txt").write_text("not a submission")
     said = folder.grade("--only", "1")
-    assert "5 hand-ins, 1 different texts, 1 to judge" in said
+    assert "5 hand-ins, 1 different text, 1 to judge" in said
     assert "Ignored, for it names no student and exercise: link_masked_add.py: a link" in said
     assert "Ignored, for it names no student and exercise: notes.txt" in said
     assert "dan, 01_masked_add: masked_add.ipynb or masked_add.py was expected; there is add.py" in said
     rows = {(row["student"], row["exercise"]): row for row in folder.table()}
     assert [rows[who, ADD]["status"] for who in ("ada", "bob", "cem", "eve")] == ["graded"] * 4
-    assert rows["cem", SOFTMAX]["status"] == "not graded" and rows["ada", SOFTMAX]["status"] == "missing"
+    assert {exercise for _, exercise in rows} == {ADD}  # the other was not asked for, and has no result
     assert rows["cem", ADD]["note"] == "cem_masked_add.py was not judged: there is cem/ too."
 
 
@@ -133,6 +133,8 @@ def test_commands_say_what_is_wrong(folder):
     assert "has nothing of a student 'bob'" in folder.grade("--regrade", "bob", status=1)
     assert "--db belongs to a class's folder" in folder.grade("--db", "sqlite:///x", status=2)
     assert "No exercise is called '77'" in folder.grade("--only", "77", status=1)
+    among = SubmissionFolder(folder.path, folder.path)
+    assert "results would lie among the hand-ins. Name another folder." in among.grade(status=1)
     nowhere = SubmissionFolder(folder.path / "nowhere", folder.out)
     assert "nowhere is not there: a folder of submissions was expected" in nowhere.grade(status=1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import zipfile
@@ -205,9 +206,8 @@ def test_commands_say_what_is_missing(classroom, tmp_path):
     assert "1 to judge" in classroom.run("course", "grade", "--regrade", "ada")
     assert ", 1 to judge" in classroom.run("course", "grade", "--regrade")
     assert "--only belongs to --out" in classroom.run("course", "grade", "--only", "01", status=2)
-    assert "02_x is no released assignment; there are 01_masked_add." in classroom.run(
-        "course", "grade", "02_x", status=1
-    )
+    said = classroom.run("course", "grade", "02_x", status=1)
+    assert "There is no assignment 02_x in release/; there are 01_masked_add." in said
     (tmp_path / "broken.zip").write_bytes(b"PK")
     assert "cannot be read as a zip file" in classroom.run(
         "course", "grade", "--from", str(tmp_path / "broken.zip"), status=1
@@ -226,3 +226,39 @@ def test_commands_say_what_is_missing(classroom, tmp_path):
         status=1, PATH=str(tools),
     )  # fmt: skip
     assert "--isolation strict: bubblewrap is not installed" in said
+
+
+def test_a_hidden_case_that_the_solution_fails_is_no_students_mistake(classroom):
+    classroom.make(SOFTMAX)
+    classroom.hand_in("ada", SOFTMAX, {"softmax.py": solution(SOFTMAX)})
+    (classroom.path / "hidden").mkdir()
+    case = 'name = "to the bit"\nbound = "exact"\narguments = [{ input = "normal", shape = [64, 300] }]\n'
+    (classroom.path / "hidden/03_softmax.toml").write_text(f"[[case]]\n{case}")
+    said = classroom.run("course", "grade", status=1)
+    assert "the solution itself does not pass the hidden case 'to the bit'." in said
+    assert "Nothing was entered into the gradebook. Next: mend the case, then run the same command." in said
+    assert not (classroom.path / "autograded").exists()
+
+
+def test_the_page_and_the_exports_tell_of_all_who_handed_in_nothing_and_of_what_was_not_looked_at(classroom):
+    classroom.make(ADD, SOFTMAX)
+    for student, exercise in (("ada", ADD), ("ada", SOFTMAX), ("dan", ADD)):
+        classroom.hand_in(student, exercise, {f"{exercise[3:]}.py": solution(exercise)})
+    classroom.hand_in("dan", "03_softmaks", {"softmax.py": solution(SOFTMAX)})
+    said = classroom.run("course", "grade", "1", "3")
+    assert "submitted/dan/03_softmaks was not looked at: no released assignment is called so" in said
+    page = (classroom.path / "report.html").read_text(encoding="utf-8")
+    assert "<h1>2 students, 3 submissions</h1>" in page
+    for options in (["--student", "ada"], [SOFTMAX]):
+        classroom.run("course", "grade", *options)
+        assert shown(page) == shown((classroom.path / "report.html").read_text(encoding="utf-8"))
+    assert "by dan: there is no such folder" in classroom.run("course", "grade", "3", "--student", "dan", status=1)
+    rows = {(row["assignment"], row["student_id"]): row for row in classroom.export("Grades")}
+    missing = rows[SOFTMAX, "dan"]
+    assert (missing["status"], missing["score"], missing["reached"], missing["judged"]) == ("missing", "", "", "")
+    assert missing["note"] == "nothing was handed in" and rows[SOFTMAX, "ada"]["status"] == "graded"
+
+
+def shown(page: str) -> str:
+    """Without the time at which it was written."""
+    return re.sub(r"<time.*?</time>", "", page)
