@@ -21,11 +21,12 @@ import nbformat
 from nbgrader.api import MissingEntry
 from nbgrader.plugins import ExportPlugin
 
-from grader.classroom.bridge import hidden_cases
+from grader.classroom.bridge import hidden_cases, without
 from grader.classroom.graded import GRADED, MISSING, NOT_GRADED, PARTLY
 from grader.classroom.handin import solution_text
 from grader.classroom.per_test import gradescope_tests, junit_suite, junit_text
 from grader.classroom.results import Results, Text
+from grader.classroom.rubric import counted
 from grader.classroom.tables import csv_of
 from grader.exercise import Folder
 from grader.files import write_whole
@@ -95,7 +96,8 @@ class Exporter(ExportPlugin):
                 yield self.handed_in(gradebook, assignment, student)
 
     def facts(self, handed_in: HandedIn) -> Iterator[dict]:
-        """What `course grade` noted in each autograded notebook, and the judge's result ("result", may be None)."""
+        """What `course grade` noted in each autograded notebook, and the judge's result ("result", may be None), of the
+        tests that count."""
         coursedir = self.parent.coursedir
         student, assignment = handed_in.student.id, handed_in.assignment.name
         folder = Path(coursedir.format_path(coursedir.autograded_directory, student, assignment))
@@ -107,6 +109,8 @@ class Exporter(ExportPlugin):
             exercise = Folder(Path(self.parent.config.PutInVerdict.course, "exercises", facts["exercise"]))
             text = Text(exercise, solution_text(notebook), hidden_cases(self.here))
             result = None if facts["problem"] else Results(self.here / "results").find(text)
+            if result:
+                result = {**result, "tests": counted(result, without(notebook))}
             yield {**facts, "name": path.stem, "result": result}
 
 

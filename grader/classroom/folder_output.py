@@ -52,14 +52,14 @@ def _result_text(one: Graded) -> str:
 def _gradescope_text(one: Graded) -> str:
     if not one.result or one.fault:
         return ""
-    content: dict = {"output": one.note, "tests": list(gradescope_tests(one.result))}
+    content: dict = {"output": one.note, "tests": list(gradescope_tests(_counted(one)))}
     if one.status == GRADED:
         content["score"] = one.points
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def _junit_text(one: Graded) -> str:
-    return junit_text([junit_suite(one.result)]) if one.result and not one.fault else ""
+    return junit_text([junit_suite(_counted(one))]) if one.result and not one.fault else ""
 
 
 def items(one: Graded) -> dict[str, Item]:
@@ -119,3 +119,8 @@ def _by_student(graded: list[Graded]) -> tuple[list[str], dict[str, dict[str, fl
     for one in graded:
         scores.setdefault(one.student, {})[one.exercise] = score(one)
     return sorted({one.exercise for one in graded}), scores
+
+
+def _counted(one: Graded) -> dict:
+    """The result with the tests that count."""
+    return {**one.result, "tests": one.tests}

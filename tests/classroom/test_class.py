@@ -169,8 +169,10 @@ def test_exports_hold_the_points_of_the_gradebook(graded):
         classroom.run("nbgrader", "export", f"--exporter=grader.classroom.exports.{exporter}")
     judged = sum(hand_in.lost is not None for hand_in in hand_ins)
     assert count(classroom, "gradescope/*/*/results.json") == count(classroom, "junit/*/*.xml") == judged
+    possible = sum(points_without_speed(*EXERCISES, hidden=classroom.path / "hidden")["03_softmax"].values())
     for path in classroom.path.glob("gradescope/03_softmax/*/results.json"):
         tests = json.loads(path.read_text())["tests"]
+        assert sum(test["max_score"] for test in tests) == possible
         assert [test["output"] for test in tests if test["visibility"] != "visible"] == [""]
 
 
