@@ -181,7 +181,10 @@ def test_a_hand_in_that_gets_worse_keeps_no_score_of_the_earlier_one(classroom):
     assert "masked_add.py is not UTF-8 text" in said
     assert classroom.scores()["ada", "masked_add", "right"] is None
     classroom.run("nbgrader", "generate_feedback", ADD)
-    assert "is not UTF-8 text (byte 2); save it as UTF-8" in classroom.feedback("ada", ADD, "masked_add")
+    page = classroom.feedback("ada", ADD, "masked_add")
+    assert "is not UTF-8 text (byte 2); save it as UTF-8" in page and "No response." not in page
+    assert "masked_add: not graded</h1>" in page
+    assert "nothing of yours was judged" in page and "as it was judged" not in page
 
 
 def test_nbgraders_own_autograde_asks_the_judge_too(classroom):
