@@ -45,6 +45,11 @@ class Choice:
     how: How = How()
     db: str = ""
 
+    @property
+    def is_part(self) -> bool:
+        """Whether it may leave out some of the class."""
+        return bool(self.assignments or self.students)
+
 
 @dataclass(kw_only=True)
 class Entry(Graded):
@@ -90,7 +95,9 @@ def grade_class(choice: Choice, say: Say) -> int:
         entry.result = None if entry.text is None else results.find(entry.text)
     _hold_places(coursedir, entries)
     failed = _into_gradebook(app, entries, say)
-    page = write_report(_class_of(coursedir, course, results, entries), course, Path(coursedir.root, "report.html"))
+    everything = _entries(coursedir, course, _assignments(coursedir, Choice()), Choice()) if choice.is_part else []
+    graded = _class_of(coursedir, results, entries, everything)
+    page = write_report(graded, course, Path(coursedir.root, "report.html"))
     report = _report(entries, failed)
     report.notes += _unknown_folders(coursedir)
     return _tell(report, page, say)
@@ -288,19 +295,18 @@ def _is_stale(coursedir, entry: Entry) -> bool:
     return verdict != now
 
 
-def _class_of(coursedir, course: Path, results: Results, now: list[Entry]) -> list[Graded]:
-    """Everyone's work on the exercises that anybody has handed in: what was judged now, or has a result; and who has
-    handed in nothing.
+def _class_of(coursedir, results: Results, now: list[Entry], everything: list[Entry]) -> list[Graded]:
+    """Everyone's work on the exercises that anybody has handed in: what was judged now, and of all else that was handed
+    in what has a result; and who has handed in nothing.
     """
     chosen = {(one.student, one.exercise) for one in now}
-    others = _entries(coursedir, course, _assignments(coursedir, Choice()), Choice())
-    others = [one for one in others if (one.student, one.exercise) not in chosen]
+    others = [one for one in everything if (one.student, one.exercise) not in chosen]
     for one in others:
         one.result = None if one.text is None else results.find(one.text)
     graded: list[Graded] = [*now, *(one for one in others if one.text is None or one.result)]
     known = {(one.student, one.exercise) for one in [*now, *others]}
     with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
-        students = {one.student for one in others} | {one.student for one in now} | {s.id for s in gradebook.students}
+        students = {student for student, _ in known} | {student.id for student in gradebook.students}
     for exercise in sorted({one.exercise for one in graded}):
         missing = [student for student in sorted(students) if (student, exercise) not in known]
         graded += [Graded(student=who, exercise=exercise, hand_in=HandIn(absent=True)) for who in missing]
