@@ -195,20 +195,21 @@ def _entries_of(folder: Path, student: str, assignment: str, released: dict, cou
 
 
 def _solutions_with_hidden_cases(entries: list[Entry], results: Results) -> list[Text]:
-    """The solutions of the exercises that have hidden cases with which something is to be judged.
+    """The solutions of the exercises that have hidden cases, which have to pass them.
 
-    A mistake in a file of hidden cases would be every student's, so they are read before: GradingError.
+    A mistake in a file of hidden cases would be every student's: GradingError. Listing them takes seconds, and what has
+    a result was judged with these very cases.
     """
     hidden = [entry.text for entry in entries if entry.text and entry.text.hidden]
-    exercises = {text.exercise for text in hidden if results.is_missing(text, gpu=False)}
-    if not exercises:
+    if not hidden:
         return []
-    folder, in_order = hidden[0].hidden, sorted(exercises, key=lambda exercise: exercise.id)
-    try:
-        points_of(in_order, folder)
-    except RubricError as error:
-        raise GradingError(f"{error} Nothing was graded.") from None
-    solutions = [Text(each, each.solution_file.read_text(encoding="utf-8"), folder) for each in in_order]
+    folder, exercises = hidden[0].hidden, sorted({text.exercise for text in hidden}, key=lambda exercise: exercise.id)
+    if any(results.is_missing(text, gpu=False) for text in hidden):
+        try:
+            points_of(exercises, folder)
+        except RubricError as error:
+            raise GradingError(f"{error} Nothing was graded.") from None
+    solutions = [Text(each, each.solution_file.read_text(encoding="utf-8"), folder) for each in exercises]
     return [text for text in solutions if text.hidden_file]
 
 
