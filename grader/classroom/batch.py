@@ -50,7 +50,7 @@ def judge_missing(
 ) -> None:
     """Judges each text that has no result, and those of `students` anew. Says what there is to do, and does it.
 
-    `beside`: more texts that nobody handed in.
+    `beside`: solutions, which nobody handed in and which have to pass the hidden cases.
     """
     from grader.classroom.engine import EngineError, Place, judge_all
     from grader.classroom.live import View
@@ -63,7 +63,10 @@ def judge_missing(
         missing = patiently(lambda: [t for key, t in texts.items() if key in again or results.is_missing(t, gpu)], say)
         hand_ins, different = f"{len(graded)} hand-in{'s' * (len(graded) != 1)}", f"{len(texts)} different text"
         say(f"{hand_ins}, {different}{'s' * (len(texts) != 1)}, {len(missing)} to judge{_how(missing, how)}.")
-        missing += [text for text in beside if text.key not in texts and results.is_missing(text, gpu)]
+        more = [text for text in beside if text.key not in texts and results.is_missing(text, gpu)]
+        if more:
+            say(f"Judged beside them, with the hidden cases: the solution of {', '.join(t.exercise.id for t in more)}.")
+        missing += more
         if missing:
             results.folder.mkdir(parents=True, exist_ok=True)
             patiently(lambda: remove_unfinished(results.folder), say)

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from grader.classroom import commands
+from grader.classroom.engine import MOST_PER_GPU
 from grader.exercise import Folder
 from tests.classroom.instructor import ROOT, mutant, points_without_speed, solution
 from tests.classroom.submission_folder import SubmissionFolder
@@ -146,3 +147,8 @@ def test_a_folder_needs_no_nbgrader_and_a_class_does(monkeypatch, tmp_path):
     assert "holds no submission" in of_folder.output
     of_class = CliRunner().invoke(commands.grade, [])
     assert "nbgrader is missing" in of_class.output
+
+
+def test_the_help_names_as_many_judges_as_a_gpu_gets():
+    said = " ".join(CliRunner().invoke(commands.grade, ["--help"]).output.split())
+    assert f"at most {MOST_PER_GPU} per GPU" in said

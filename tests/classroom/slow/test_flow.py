@@ -233,12 +233,13 @@ def test_commands_say_what_is_missing(classroom, tmp_path):
 
 def test_a_hidden_case_that_the_solution_fails_is_no_students_mistake(classroom):
     classroom.make(SOFTMAX)
-    classroom.hand_in("ada", SOFTMAX, {"softmax.py": solution(SOFTMAX)})
+    classroom.hand_in("ada", SOFTMAX, {"softmax.py": mutant(f"{SOFTMAX}/pad_zero")})
     (classroom.path / "hidden").mkdir()
     case = 'name = "to the bit"\nbound = "exact"\narguments = [{ input = "normal", shape = [64, 300] }]\n'
     (classroom.path / "hidden/03_softmax.toml").write_text(f"[[case]]\n{case}")
-    for _ in range(2):  # when all is judged, too
+    for again in (False, True):  # when all is judged, too
         said = classroom.run("course", "grade", status=1)
+        assert ("with the hidden cases: the solution of 03_softmax." in said) == (not again)
         assert "the solution itself does not pass the hidden case 'to the bit'." in said
         assert "Nothing was entered into the gradebook. Next: mend the case, then run the same command." in said
     assert not (classroom.path / "autograded").exists()
