@@ -13,3 +13,10 @@ def test_a_special_value_in_a_strided_tensor_is_not_blamed_on_the_strides(bench)
     assert judged.check(normal(64, 64), output(64, 64)).outcome == PASS
     verdict = judged.check(special(normal(37, 153)), output(37, 153).padded())
     assert verdict.outcome == FAIL and "special values are changed on the way" in verdict.lines[0]
+
+
+def test_rows_that_are_all_but_one_value_0_are_not_taken_for_one_another(bench):
+    """Where one probability is 1 and the others are lost, the row looks like any other of that kind."""
+    judged = bench((ROOT / "tests/mutants/03_softmax/half_exponentials.py").read_text(), "03_softmax")
+    verdict = judged.check(normal(200, 4) * 60)
+    assert verdict.outcome == FAIL and verdict.id != "misplaced-tile"
