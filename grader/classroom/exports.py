@@ -12,7 +12,6 @@ nbgrader's --to, --assignment and --student work with all of them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from nbgrader.plugins import ExportPlugin
 from grader.classroom.bridge import hidden_cases, without
 from grader.classroom.graded import GRADED, MISSING, NOT_GRADED, PARTLY
 from grader.classroom.handin import solution_text
+from grader.classroom.json_text import json_text
 from grader.classroom.per_test import gradescope_tests, junit_suite, junit_text
 from grader.classroom.results import Results, Text
 from grader.classroom.rubric import counted
@@ -194,7 +194,7 @@ class Gradescope(Exporter):
                 content = {"output": output, "tests": tests}
                 if each.score != "":
                     content["score"] = each.score
-                write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+                write_whole(path, json_text(content))
         self.log.info("%s is written", root)
 
 

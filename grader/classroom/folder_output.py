@@ -8,28 +8,37 @@ exports/gradescope/, exports/junit/  a file per student and exercise
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 from grader.classroom.graded import GRADED, Graded
+from grader.classroom.json_text import json_text
 from grader.classroom.per_test import gradescope_tests, junit_suite, junit_text
 from grader.classroom.rubric import Item, items_of
 from grader.classroom.tables import csv_of
 from grader.files import remove_unfinished, write_whole
 
+WRITERS = 8  # threads: thousands of small files, and each has to reach the disk or a share
+
 
 def write_output(graded: list[Graded], out: Path) -> None:
     """Writes what differs from what is there, and removes the results of work that is not handed in any more."""
     remove_unfinished(out)
-    for one in graded:
-        _write(out / "students" / one.student / f"{one.exercise}.json", _result_text(one))
-        _write(out / "exports/gradescope" / one.student / one.exercise / "results.json", _gradescope_text(one))
-        _write(out / "exports/junit" / one.student / f"{one.exercise}.xml", _junit_text(one))
+    with ThreadPoolExecutor(WRITERS) as threads:
+        for _ in threads.map(_write_work, graded, repeat(out)):
+            pass  # raises what a thread met
     _write(out / "summary.csv", csv_of(_summary(graded)))
     _write(out / "items.csv", csv_of(_items(graded)))
     _write(out / "exports/canvas.csv", csv_of(_canvas(graded)))
     _write(out / "exports/moodle.csv", csv_of(_moodle(graded)))
+
+
+def _write_work(one: Graded, out: Path) -> None:
+    _write(out / "students" / one.student / f"{one.exercise}.json", _result_text(one))
+    _write(out / "exports/gradescope" / one.student / one.exercise / "results.json", _gradescope_text(one))
+    _write(out / "exports/junit" / one.student / f"{one.exercise}.xml", _junit_text(one))
 
 
 def _write(path: Path, text: str) -> None:
@@ -46,7 +55,7 @@ def _result_text(one: Graded) -> str:
         return ""
     facts = {"student": one.student, "exercise": one.exercise, "status": one.status, "note": one.note}
     text = f"texts/{one.exercise}/{one.text.key}.py" if one.text else None
-    return json.dumps({**facts, "text": text, **(one.result or {})}, indent=1, ensure_ascii=False) + "\n"
+    return json_text({**facts, "text": text, **(one.result or {})})
 
 
 def _gradescope_text(one: Graded) -> str:
@@ -55,7 +64,7 @@ def _gradescope_text(one: Graded) -> str:
     content: dict = {"output": one.note, "tests": list(gradescope_tests(_counted(one)))}
     if one.status == GRADED:
         content["score"] = one.points
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    return json_text(content)
 
 
 def _junit_text(one: Graded) -> str:
@@ -86,7 +95,7 @@ def _summary(graded: list[Graded]) -> Iterator[list]:
 
 def _possible(graded: list[Graded]) -> dict[str, float]:
     """The points of each exercise that was judged."""
-    return {one.exercise: one.possible for one in graded if items(one)}
+    return {one.exercise: one.possible for one in graded if one.tests}
 
 
 def _items(graded: list[Graded]) -> Iterator[list]:

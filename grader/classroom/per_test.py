@@ -54,4 +54,6 @@ def _title(test: dict) -> str:
 
 def _printable(text: str) -> str:
     """XML has no way to write control characters."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)

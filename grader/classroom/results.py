@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.classroom.json_text import json_text
 from grader.classroom.rubric import is_decided
 from grader.exercise import Folder
 from grader.files import write_whole
@@ -81,7 +82,7 @@ class Results:
     def store(self, text: Text, result: dict) -> None:
         path = self.path(text)
         path.parent.mkdir(exist_ok=True)  # not its parents: where a share is away, nothing is written beneath it
-        content = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+        content = json_text(result)
         if result["fault"]:
             if not path.exists():  # a result that waits for a GPU is better than the fault that met the next attempt
                 write_whole(_fault_path(path), content)
