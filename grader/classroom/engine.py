@@ -85,7 +85,7 @@ def judge_all(texts: list[Text], results: Results, level: str, place: Place, vie
     lost = -math.inf  # when there was a scheduler last
     while run.left:
         try:
-            with _connected(place) as client:
+            with _connected(place, len(run.left)) as client:
                 lost = math.inf
                 run.on(client, [] if place.scheduler else gpus.identifiers())
         except (EngineError, CommClosedError, TimeoutError):
@@ -211,9 +211,9 @@ def _open_tests(result: dict) -> float:
 
 
 @contextlib.contextmanager
-def _connected(place: Place) -> Iterator[Client]:
+def _connected(place: Place, texts: int = 0) -> Iterator[Client]:
     if not place.scheduler:
-        with _own_cluster(place.jobs) as cluster, Client(cluster) as client:
+        with _own_cluster(place.jobs, texts) as cluster, Client(cluster) as client:
             yield client
         return
     try:
@@ -227,15 +227,19 @@ def _connected(place: Place) -> Iterator[Client]:
 
 
 @contextlib.contextmanager
-def _own_cluster(jobs: int | None) -> Iterator[LocalCluster]:
+def _own_cluster(jobs: int | None, texts: int) -> Iterator[LocalCluster]:
     """One worker per GPU, each with its share of the jobs, or one worker for all. Their threads only wait for judges,
-    which are processes; so the workers live in this process, and nothing listens to other machines."""
+    which are processes; so the workers live in this process, and nothing listens to other machines.
+
+    A judge takes seconds of a core to start: there are no more of them than texts.
+    """
     pins, cores = gpus.identifiers(), len(os.sched_getaffinity(0))
+    workers = len(pins) or 1
     jobs = jobs or min(cores, MOST_PER_GPU * len(pins) or cores)
-    threads = max(1, jobs // len(pins)) if pins else jobs
+    threads = max(1, min(jobs // workers, math.ceil(texts / workers)))
     with dask.config.set(CLUSTER_SETTINGS):
         cluster = LocalCluster(
-            n_workers=len(pins) or 1, threads_per_worker=threads, processes=False, memory_limit=0,
+            n_workers=workers, threads_per_worker=threads, processes=False, memory_limit=0,
             resources={GPU: threads} if pins else {}, silence_logs=logging.CRITICAL,
             dashboard_address="127.0.0.1:0", worker_dashboard_address="127.0.0.1:0",
         )  # fmt: skip

@@ -263,8 +263,11 @@ def test_a_worker_that_gives_nothing_but_faults_gets_no_more_work(results, judge
     assert names.count(0) < 30
 
 
-@pytest.mark.parametrize(("jobs", "cores", "each"), [(5, 64, 2), (None, 64, 12), (None, 6, 3), (40, 2, 20)])
-def test_each_of_two_gpus_gets_its_share_of_the_judges(results, monkeypatch, jobs, cores, each):
+@pytest.mark.parametrize(
+    ("jobs", "cores", "texts", "each"),
+    [(5, 64, 50, 2), (None, 64, 50, 12), (None, 6, 50, 3), (40, 2, 50, 20), (None, 64, 3, 2), (40, 2, 1, 1)],
+)
+def test_each_of_two_gpus_gets_its_share_of_the_judges(results, monkeypatch, jobs, cores, texts, each):
     started: list[str] = []
 
     class Noted:
@@ -281,7 +284,8 @@ def test_each_of_two_gpus_gets_its_share_of_the_judges(results, monkeypatch, job
     monkeypatch.setattr(engine.gpus, "identifiers", lambda: ["GPU-1", "GPU-2"])
     monkeypatch.setattr(judges, "WarmJudge", Noted)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
-    judge_missing(works(text("x")), Students(), results, How(LIMITS, jobs=jobs), print)
+    graded = works(*(text(f"{number}") for number in range(texts)))
+    judge_missing(graded, Students(), results, How(LIMITS, jobs=jobs), print)
     assert sorted(started) == ["GPU-1"] * each + ["GPU-2"] * each + ["ended"] * 2 * each
 
 
