@@ -100,7 +100,8 @@ def grade(what, out, only, sources, students, regrade, isolation, jobs, schedule
             "Mend this, then run the same command again."
         ) from None
     except KeyboardInterrupt:
-        raise click.ClickException("Stopped. What was judged is kept; the same command goes on from there.") from None
+        on = "with --regrade the same command begins anew" if regrade else "the same command goes on from there"
+        raise click.ClickException(f"Stopped. What was judged is kept; {on}.") from None
 
 
 def _grade_class(assignments, sources, students, again, how, db) -> int:
@@ -120,7 +121,9 @@ def _grade_folder(what, out, only, again, how, no_speed) -> int:
     from grader.classroom.folder_grading import FolderChoice, grade_folder
 
     if len(what) != 1:
-        raise click.UsageError("--out wants one folder of submissions: course grade SUBMISSIONS --out RESULTS")
+        taken = next((name for name in again.names if Path(name).is_dir()), "")
+        why = f" --regrade took {taken} for a student: put it at the end." if taken else ""
+        raise click.UsageError(f"--out wants one folder of submissions: course grade SUBMISSIONS --out RESULTS.{why}")
     source = Path(what[0])
     if not source.exists():
         raise click.ClickException(f"{source} is not there: a folder of submissions was expected, or a zip of one.")
@@ -133,7 +136,10 @@ def _grade_folder(what, out, only, again, how, no_speed) -> int:
 def _refuse_with_out(given: dict[str, object]) -> None:
     for option, value in given.items():
         if value:
-            raise click.UsageError(f"{option} belongs to a class's folder for nbgrader; with --out it has no meaning.")
+            other = " To judge one student anew: --regrade NAME." if option == "--student" else ""
+            raise click.UsageError(
+                f"{option} belongs to a class's folder for nbgrader; with --out it has no meaning.{other}"
+            )
 
 
 def _needs(*names: str) -> None:
@@ -141,5 +147,5 @@ def _needs(*names: str) -> None:
     for name in names:
         if not find_spec(name):
             raise click.ClickException(
-                f'{name} is missing: python -m pip install -e ".[classroom]" in the course\'s folder'
+                f'{name} is missing: python -m pip install -c constraints.txt -e ".[classroom]" in the course\'s folder'
             )

@@ -63,8 +63,17 @@ def _read(choice: FolderChoice) -> Submissions:
         except IntakeError as error:
             raise GradingError(str(error)) from None
         source.mkdir(exist_ok=True)
+    _refuse_other_folders(source)
     only = choice.only[0] if len(choice.only) == 1 else None
     return read_submissions(source, list(choice.exercises), only, without=choice.out)
+
+
+def _refuse_other_folders(source: Path) -> None:
+    """One that was meant for something else would make a class of strange students."""
+    if (source / "summary.csv").exists() and (source / "texts").is_dir():
+        raise GradingError(f"{source} holds results of this command, not submissions. Name the folder of submissions.")
+    if (source / "exercises").is_dir() and (source / "solutions").is_dir():
+        raise GradingError(f"{source} is the course itself. Name a folder of submissions.")
 
 
 def _check(found: Submissions, choice: FolderChoice) -> None:

@@ -30,72 +30,137 @@ class Submissions:
         return sorted({one.student for one in self.all})
 
 
+@dataclass
+class _Found:
+    """A hand-in, the file or folder it was found in, and when the newest of its files was written."""
+
+    graded: Graded
+    place: str
+    time: float = 0
+
+
 def read_submissions(source: Path, exercises: list[Folder], only: Folder | None, without: Path) -> Submissions:
     """`only`: the exercise that a file named for its student alone belongs to. `without`: a folder to leave out."""
-    read, ignored, works = _Reader(exercises, only), [], {}
-    for path in sorted(source.iterdir(), key=lambda path: (path.is_file(), path.name)):
-        if path.name.startswith((".", "__MACOSX")) or path.resolve() == without.resolve():
+    paths = [path for path in source.iterdir() if not path.name.startswith((".", "__MACOSX"))]
+    paths = sorted((path for path in paths if path.resolve() != without.resolve()), key=lambda p: (p.is_file(), p.name))
+    read, ignored, found = _Reader(source, exercises, only, paths), [], {}
+    for path in paths:
+        if path.is_dir() and path.is_symlink():
+            ignored.append(f"{path.name}/: a link")
             continue
-        made = [] if path.is_symlink() else read.folder(path) if path.is_dir() else read.file(path)
-        if all(one.hand_in.absent for one in made):
-            ignored.append(f"{path.name}: a link" if path.is_symlink() else path.name)
+        made = read.folder(path) if path.is_dir() else read.file(path)
+        if path.is_dir():
+            ignored += read.unknown_in(path)
+        elif not made:
+            ignored.append(path.name)
         for one in made:
-            earlier = works.setdefault((one.student, one.exercise), one)
-            if earlier is not one and earlier.hand_in.absent:
-                works[one.student, one.exercise] = one
-            elif earlier is not one:
-                earlier.hand_in.notes.append(f"{path.name} was not judged: there is {one.student}/ too.")
-    for student in {student for student, _ in works}:
+            found.setdefault((one.graded.student, one.graded.exercise), []).append(one)
+    for student in {student for student, _ in found}:
         for exercise in exercises:
-            if (student, exercise.id) not in works:
-                works[student, exercise.id] = read.absent(student, exercise)
-    return Submissions([works[key] for key in sorted(works)], ignored)
+            if (student, exercise.id) not in found:
+                found[student, exercise.id] = [read.absent(student, exercise)]
+    return Submissions([read.chosen(found[key]) for key in sorted(found)], ignored)
 
 
 class _Reader:
-    def __init__(self, exercises: list[Folder], only: Folder | None) -> None:
-        self.exercises, self.only = exercises, only
+    def __init__(self, source: Path, exercises: list[Folder], only: Folder | None, paths: list[Path]) -> None:
+        self.source, self.exercises = source, exercises
         self.stubs = {each.id: clean(stub_text(each.solution_file.read_text(encoding="utf-8"))) for each in exercises}
         self.names = tuple(each.name for each in exercises)
         by_length = sorted(self.names, key=len, reverse=True)
         self.pattern = re.compile(rf"(?P<who>.+?)_(?P<name>{'|'.join(map(re.escape, by_length))})")
+        named = any(path.suffix in KINDS and self.pattern.fullmatch(path.stem) for path in paths)
+        self.only = None if named else only  # beside ada_softmax.py, bob_sofmax.py is no student
 
-    def folder(self, student: Path) -> list[Graded]:
-        return [self._graded(student.name, exercise, self._in(student, exercise)) for exercise in self.exercises]
+    def folder(self, student: Path) -> list[_Found]:
+        """Of each exercise; nothing where the folder is no student's."""
+        if not self._is_student(student):
+            return []
+        return [one for exercise in self.exercises for one in self._in(student, exercise)]
 
-    def file(self, path: Path) -> list[Graded]:
+    def unknown_in(self, student: Path) -> list[str]:
+        """What looks like a hand-in and is named for no exercise; the folder itself if it is no student's."""
+        if not self._is_student(student):
+            return [f"{student.name}/"]
+        places = [place for place in _places(student) if not self._is_exercise(place)]  # there its problem tells
+        unknown = [path for place in places for path in _hand_ins(place) if path.stem not in self.names]
+        return [str(path.relative_to(self.source)) for path in unknown]
+
+    def _is_student(self, folder: Path) -> bool:
+        """Whoever handed in nothing has an empty folder; what holds other things, as results do, is none."""
+        places = _places(folder)
+        return not any(folder.iterdir()) or any(_hand_ins(each) or self._is_exercise(each) for each in places)
+
+    def _is_exercise(self, folder: Path) -> bool:
+        return any(folder.name == each.id for each in self.exercises)
+
+    def file(self, path: Path) -> list[_Found]:
         """STUDENT_softmax.py, or STUDENT.py; nothing for a file that is neither."""
         if path.suffix not in KINDS:
             return []
         if named := self.pattern.fullmatch(path.stem):
             exercise = next(each for each in self.exercises if each.name == named["name"])
-            return [self._graded(named["who"], exercise, read_file(path))]
+            return [self._found(named["who"], exercise, read_file(path), path, [path])]
         if self.only and path.stem not in self.names:
-            return [self._graded(path.stem, self.only, read_file(path))]
+            return [self._found(path.stem, self.only, read_file(path), path, [path])]
         return []
 
-    def absent(self, student: str, exercise: Folder) -> Graded:
+    def absent(self, student: str, exercise: Folder) -> _Found:
         problem = f"{exercise.name}.ipynb or {exercise.name}.py was expected"
-        return self._graded(student, exercise, HandIn(problem=problem, absent=True))
+        return self._found(student, exercise, HandIn(problem=problem, absent=True), self.source, [])
 
-    def _in(self, student: Path, exercise: Folder) -> HandIn:
-        """The hand-in in the student's folder: in that of the exercise, of another assignment, or right there."""
-        inner = sorted(path for path in student.iterdir() if path.is_dir() and not path.is_symlink())
-        own = [path for path in inner if path.name == exercise.id]
-        holding = [path for path in (*own, *inner, student) if _holds(path, exercise.name)]
-        places = list(dict.fromkeys(holding or own or [student]))
-        hand_in = read_hand_in(places[0], exercise.name, self.stubs[exercise.id], self.names)
-        if len(places) > 1:
-            others = ", ".join(f"{path.relative_to(student.parent)}/" for path in places[1:])
-            hand_in.notes.append(f"{exercise.name} lies in {others} too; that in {places[0].name}/ was judged.")
-        if places == [student] and not holding:
-            hand_in.absent = True  # what else lies there belongs to other exercises, or to none
-        return hand_in
+    def chosen(self, found: list[_Found]) -> Graded:
+        """Of several the one that was worked on; of those, the newer."""
+        there = [one for one in found if not one.graded.hand_in.absent] or found[:1]
+        best = max(there, key=lambda one: (one.graded.text is not None, self._is_own_work(one.graded), one.time))
+        for other in there:
+            if other is not best and (other.graded.text is None or other.graded.text.text != best.graded.text.text):
+                best.graded.hand_in.notes.append(f"{other.place} was not judged: {self._why_not(other, best)}.")
+        return best.graded
 
-    def _graded(self, student: str, exercise: Folder, hand_in: HandIn) -> Graded:
+    def _is_own_work(self, one: Graded) -> bool:
+        return one.text is not None and bool(one.text.text.strip()) and one.text.text != self.stubs[one.exercise]
+
+    def _why_not(self, other: _Found, best: _Found) -> str:
+        if other.graded.text is None:
+            return other.graded.hand_in.problem
+        if self._is_own_work(best.graded) and not self._is_own_work(other.graded):
+            return f"it is the empty exercise, and {best.place} is not"
+        return f"{best.place} is newer" if best.time > other.time else f"{best.place} is as new"
+
+    def _in(self, student: Path, exercise: Folder) -> list[_Found]:
+        """The hand-ins in the student's folder: in that of the exercise, of another assignment, or right there."""
+        own = [place for place in _places(student) if place.name == exercise.id]
+        ordered = dict.fromkeys([*own, *_places(student)[1:], student])
+        places = [place for place in ordered if _held(place, exercise.name)]
+        found = []
+        for place in places or own or [student]:
+            files = _held(place, exercise.name)
+            hand_in = read_hand_in(place, exercise.name, self.stubs[exercise.id], self.names)
+            if not places and not own:
+                hand_in.absent = True  # what else lies there belongs to other exercises, or to none
+            found.append(self._found(student.name, exercise, hand_in, files[0] if files else place, files))
+        return found
+
+    def _found(self, student: str, exercise: Folder, hand_in: HandIn, place: Path, files: list[Path]) -> _Found:
         text = None if hand_in.text is None else Text(exercise, hand_in.text, None)
-        return Graded(student=student, exercise=exercise.id, hand_in=hand_in, text=text)
+        graded = Graded(student=student, exercise=exercise.id, hand_in=hand_in, text=text)
+        time = max((path.lstat().st_mtime for path in files), default=0)
+        return _Found(graded, str(place.relative_to(self.source)), time)
 
 
-def _holds(folder: Path, name: str) -> bool:
-    return any(os.path.lexists(folder / f"{name}{kind}") for kind in KINDS)
+def _held(folder: Path, name: str) -> list[Path]:
+    """The files of an exercise that lie in a folder."""
+    return [folder / f"{name}{kind}" for kind in KINDS if os.path.lexists(folder / f"{name}{kind}")]
+
+
+def _places(student: Path) -> list[Path]:
+    """A student's folder, and the folders in it."""
+    return [student, *sorted(path for path in student.iterdir() if path.is_dir() and not path.is_symlink())]
+
+
+def _hand_ins(folder: Path) -> list[Path]:
+    """Files, and links to files, that may have been meant for one, by their kind."""
+    return sorted(
+        path for path in folder.iterdir() if path.suffix in KINDS and path.name[0] != "." and not path.is_dir()
+    )

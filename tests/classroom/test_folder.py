@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from importlib.util import find_spec
@@ -11,7 +12,9 @@ from click.testing import CliRunner
 
 from grader.classroom import commands
 from grader.classroom.engine import MOST_PER_GPU
-from grader.exercise import Folder
+from grader.classroom.graded import Graded
+from grader.classroom.submissions import read_submissions
+from grader.exercise import Folder, all_folders, stub_text
 from tests.classroom.instructor import ROOT, mutant, points_without_speed, solution
 from tests.classroom.submission_folder import SubmissionFolder
 from tests.classroom.synthetic import Class, HandIn, handed_out
@@ -103,17 +106,58 @@ def test_every_layout_is_understood_and_the_rest_is_named(folder):
     folder.put("dan", ADD, {"add.py": TEXT})
     (folder.path / "eve_masked_add.py").write_bytes(TEXT)
     (folder.path / "cem_masked_add.py").write_bytes(b"an older one")
+    os.utime(folder.path / "cem_masked_add.py", (0, 0))
     (folder.path / "link_masked_add.py").symlink_to(ROOT / "README.md")
     (folder.path / "notes.txt").write_text("not a submission")
     said = folder.grade("--only", "1")
-    assert "5 hand-ins, 1 different text, 1 to judge" in said
-    assert "Ignored, for it names no student and exercise: link_masked_add.py: a link" in said
+    assert "6 hand-ins, 1 different text, 1 to judge" in said
+    assert "link, 01_masked_add: link_masked_add.py is a link; hand in the file itself" in said
     assert "Ignored, for it names no student and exercise: notes.txt" in said
     assert "dan, 01_masked_add: masked_add.ipynb or masked_add.py was expected; there is add.py" in said
     rows = {(row["student"], row["exercise"]): row for row in folder.table()}
     assert [rows[who, ADD]["status"] for who in ("ada", "bob", "cem", "eve")] == ["graded"] * 4
     assert {exercise for _, exercise in rows} == {ADD}  # the other was not asked for, and has no result
-    assert rows["cem", ADD]["note"] == "cem_masked_add.py was not judged: there is cem/ too."
+    assert rows["cem", ADD]["note"] == "cem_masked_add.py was not judged: cem/masked_add.py is newer."
+
+
+def read(folder: SubmissionFolder, *only: Folder) -> tuple[dict[str, Graded], list[str]]:
+    """(the work on masked_add by student, what was ignored)."""
+    found = read_submissions(folder.path, all_folders(ROOT), only[0] if only else None, without=folder.out)
+    return {one.student: one for one in found.all if one.exercise == ADD}, found.ignored
+
+
+def test_of_several_files_the_newer_counts_but_the_empty_exercise_never(folder):
+    stub = stub_text(solution(ADD)).encode()
+    for student, week1, flat in (("newer", TEXT, b"x = 1\n"), ("stub", TEXT, stub), ("older stub", stub, TEXT)):
+        folder.put(student, "week1", {"masked_add.py": week1})
+        (folder.path / f"{student}_masked_add.py").write_bytes(flat)
+    for path in (folder.path / "newer/week1/masked_add.py", folder.path / "older stub/week1/masked_add.py"):
+        os.utime(path, (0, 0))
+    found, ignored = read(folder)
+    assert ignored == []
+    assert found["newer"].text.text == "x = 1\n"
+    assert found["stub"].text.text == found["older stub"].text.text == TEXT.decode()
+    notes = {student: one.hand_in.notes for student, one in found.items()}
+    assert notes["newer"] == ["newer/week1/masked_add.py was not judged: newer_masked_add.py is newer."]
+    assert notes["stub"][0].endswith("it is the empty exercise, and stub/week1/masked_add.py is not.")
+
+
+def test_what_is_misspelt_is_named_and_no_student_is_made_of_it(folder):
+    folder.put("dan", "", {"maskd_add.py": TEXT, "softmax.py": TEXT})
+    folder.put("eve", "", {})
+    folder.put("results", "exports", {"canvas.csv": b""})
+    (folder.path / "ada_masked_add.py").write_bytes(TEXT)
+    (folder.path / "fred_maskd_add.py").write_bytes(TEXT)
+    found, ignored = read(folder, Folder(ROOT / "exercises" / ADD))
+    assert ignored == ["dan/maskd_add.py", "results/", "fred_maskd_add.py"]
+    assert {student: one.hand_in.absent for student, one in found.items()} == {"ada": False, "dan": True, "eve": True}
+
+
+def test_a_folder_that_is_no_class_is_refused(folder):
+    (folder.path / "texts").mkdir()
+    (folder.path / "summary.csv").write_text("")
+    assert "holds results of this command, not submissions" in folder.grade(status=1)
+    assert "is the course itself" in SubmissionFolder(ROOT, folder.out).grade(status=1)
 
 
 def test_files_named_for_students_alone_need_the_exercise(folder):
@@ -131,6 +175,7 @@ def test_files_named_for_students_alone_need_the_exercise(folder):
 def test_commands_say_what_is_wrong(folder):
     assert "holds no submission: STUDENT/masked_add.py or STUDENT_masked_add.py" in folder.grade(status=1)
     (folder.path / "ada_masked_add.py").write_bytes(TEXT)
+    assert "--regrade NAME" in folder.grade("--student", "ada", status=2)
     assert "has nothing of a student 'bob'" in folder.grade("--regrade", "bob", status=1)
     assert "--db belongs to a class's folder" in folder.grade("--db", "sqlite:///x", status=2)
     assert "No exercise is called '77'" in folder.grade("--only", "77", status=1)
