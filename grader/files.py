@@ -17,6 +17,9 @@ def write_whole(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk names no file
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

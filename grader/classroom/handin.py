@@ -119,6 +119,8 @@ def script_text(path: Path, notes: list[str]) -> str:
     if path.stat().st_size > MOST_NOTEBOOK_BYTES:
         raise Unreadable(f"has {path.stat().st_size >> 20} MB; a kernel has a few kB")
     data = path.read_bytes()
+    if not data:
+        raise Unreadable("is empty (0 bytes); hand in again")
     try:
         return clean(data.decode(BYTE_ORDER_MARKS.get(data[:2]) or BYTE_ORDER_MARKS.get(data[:3]) or "utf-8"))
     except UnicodeDecodeError as error:

@@ -60,7 +60,7 @@ class View:
         """Called about once a second."""
         self.workers = self.workers if workers is None else workers
         if workers == 0:
-            self.note("No worker has joined the scheduler. Waiting for one.")
+            self.note("The scheduler has no worker. Waiting for one: dask worker ADDRESS.")
         elif workers:
             self._noted = ""  # so that the next trouble is told even if it is the same
         now = time.monotonic()
@@ -77,8 +77,8 @@ class View:
     def _progress(self) -> str:
         done = self.counts.total()
         rate = (len(self._recent) - 1) / max(1e-9, time.monotonic() - self._recent[0])
-        if not done:
-            return f"0 of {self.total} judged"
+        if not done or self.workers == 0:
+            return f"{done} of {self.total} judged"
         left = timedelta(seconds=(self.total - done) / rate)
         end = f"{datetime.now() + left:%H:%M}"
         return f"{done} of {self.total} judged, {60 * rate:.0f} a minute, {_span(left.seconds)} left, until {end}"

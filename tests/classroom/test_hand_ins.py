@@ -95,6 +95,11 @@ def test_a_notebook_that_is_none_is_not_graded_and_the_sentence_says_why(tmp_pat
     assert problem in hand_in.problem
 
 
+def test_an_empty_script_is_not_graded_either(tmp_path):
+    write(tmp_path, b"", "softmax.py")
+    assert read(tmp_path).problem == "softmax.py is empty (0 bytes); hand in again"
+
+
 def test_a_broken_notebook_beside_a_script_is_noted_and_the_script_judged(tmp_path):
     write(tmp_path, b"hello")
     write(tmp_path, b"my kernel", "softmax.py")

@@ -31,7 +31,7 @@ def test_trouble_is_told_once_until_it_is_over():
     with View(1, said.append) as view:
         for workers in (0, 0, 0, 1, 0):
             view.tick(workers)
-    assert said == ["No worker has joined the scheduler. Waiting for one."] * 2
+    assert said == ["The scheduler has no worker. Waiting for one: dask worker ADDRESS."] * 2
 
 
 def test_nothing_is_said_where_nothing_was_judged():
