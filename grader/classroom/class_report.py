@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.classroom.graded import MISSING, NOT_GRADED, Graded
+from grader.classroom.rubric import is_decided
 from grader.classroom.similarity import Pair, near_identical
 from grader.exercise import Folder, stub_text
 from grader.files import write_whole
@@ -50,6 +51,7 @@ class Section:
     states: dict[str, int]  # of STATES, with the number of students
     bars: list[Bar] = field(default_factory=list)
     possible: float = 0
+    open: float = 0  # the most points that are not decided for a student
     mean: float = 0
     causes: list[Cause] = field(default_factory=list)
     other_causes: int = 0
@@ -97,6 +99,7 @@ def _section(folder: Folder, graded: list[Graded]) -> Section:
     judged = [one for one in graded if one.tests]
     if judged:
         section.possible = max(one.possible for one in judged)
+        section.open = max(sum(test["points"] for test in one.tests if not is_decided(test)) for one in judged)
         section.mean = sum(one.points for one in judged) / len(judged)
         section.bars = _bars([one.points for one in judged], section.possible)
         section.causes, section.other_causes = _causes(judged)

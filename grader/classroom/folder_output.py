@@ -19,6 +19,7 @@ from grader.classroom.per_test import gradescope_tests, junit_suite, junit_text
 from grader.classroom.rubric import Item, items_of
 from grader.classroom.tables import csv_of
 from grader.files import remove_unfinished, write_whole
+from grader.verdict import NOT_ATTEMPTED
 
 WRITERS = 8  # threads: thousands of small files, and each has to reach the disk or a share
 
@@ -88,9 +89,13 @@ def _summary(graded: list[Graded]) -> Iterator[list]:
         parts = items(one).values()
         reached = sum(item.reached for item in parts) if parts else None
         judged = sum(item.judged for item in parts) if parts else None
-        first = one.result["message"].partition("\n")[0] if parts else ""
+        first = _first_failure(one.result) if parts else ""
         points = [score(one), possible.get(one.exercise), reached, judged]
         yield [one.student, one.exercise, one.status, *points, first, one.note]
+
+
+def _first_failure(result: dict) -> str:
+    return NOT_ATTEMPTED if result["outcome"] == NOT_ATTEMPTED else result["message"].partition("\n")[0]
 
 
 def _possible(graded: list[Graded]) -> dict[str, float]:

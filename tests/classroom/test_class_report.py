@@ -41,7 +41,7 @@ def test_distribution_causes_and_hardest_tests(tmp_path):
     assert 'aria-label="Students by points: 0: 1, 2: 3, 3: 1"' in shown
     assert "The rows of z sum to 0.0." in shown and "Line 3" not in shown
     assert re.search(
-        r"<strong>4</strong> students; the numbers are those of one \(<code>padding</code>\): 0, 1, 2, 7", shown
+        r"<strong>4</strong> students; the words are those of one \(<code>padding</code>\): 0, 1, 2, 7", shown
     )
     assert re.search(r"one row</td><td class=\"number\">4 of 5", shown)
     assert shown.index("one row") < shown.index("two rows")
@@ -63,6 +63,7 @@ def test_what_a_person_has_to_look_at(tmp_path):
     ):
         part = shown.partition(heading)[2].partition("</section>")[0]
         assert f">{student}</th>" in part and why in part
+    assert '<td class="number">0.0 of 1, up to 1 open</td>' in shown
     assert "gone" not in shown
     assert "4 students, 3 submissions" in shown
 
