@@ -74,22 +74,23 @@ class _Reader:
 
     def folder(self, student: Path) -> list[_Found]:
         """Of each exercise; nothing where the folder is no student's."""
-        if not self._is_student(student):
+        places = _places(student)
+        if not self._is_student(places):
             return []
-        return [one for exercise in self.exercises for one in self._in(student, exercise)]
+        return [one for exercise in self.exercises for one in self._in(places, exercise)]
 
     def unknown_in(self, student: Path) -> list[str]:
         """What looks like a hand-in and is named for no exercise; the folder itself if it is no student's."""
-        if not self._is_student(student):
+        places = _places(student)
+        if not self._is_student(places):
             return [f"{student.name}/"]
-        places = [place for place in _places(student) if not self._is_exercise(place)]  # there its problem tells
-        unknown = [path for place in places for path in _hand_ins(place) if path.stem not in self.names]
+        others = [place for place in places if not self._is_exercise(place)]  # in an exercise's own its problem tells
+        unknown = [path for place in others for path in _hand_ins(place) if path.stem not in self.names]
         return [str(path.relative_to(self.source)) for path in unknown]
 
-    def _is_student(self, folder: Path) -> bool:
+    def _is_student(self, places: list[Path]) -> bool:
         """Whoever handed in nothing has an empty folder; what holds other things, as results do, is none."""
-        places = _places(folder)
-        return not any(folder.iterdir()) or any(_hand_ins(each) or self._is_exercise(each) for each in places)
+        return any(self._is_exercise(each) or _hand_ins(each) for each in places) or not any(places[0].iterdir())
 
     def _is_exercise(self, folder: Path) -> bool:
         return any(folder.name == each.id for each in self.exercises)
@@ -128,16 +129,16 @@ class _Reader:
             return f"it is the empty exercise, and {best.place} is not"
         return f"{best.place} is newer" if best.time > other.time else f"{best.place} is as new"
 
-    def _in(self, student: Path, exercise: Folder) -> list[_Found]:
+    def _in(self, places: list[Path], exercise: Folder) -> list[_Found]:
         """The hand-ins in the student's folder: in that of the exercise, of another assignment, or right there."""
-        own = [place for place in _places(student) if place.name == exercise.id]
-        ordered = dict.fromkeys([*own, *_places(student)[1:], student])
-        places = [place for place in ordered if _held(place, exercise.name)]
+        student, *inner = places
+        own = [place for place in inner if place.name == exercise.id]
+        holding = [place for place in dict.fromkeys([*own, *inner, student]) if _held(place, exercise.name)]
         found = []
-        for place in places or own or [student]:
+        for place in holding or own or [student]:
             files = _held(place, exercise.name)
             hand_in = read_hand_in(place, exercise.name, self.stubs[exercise.id], self.names)
-            if not places and not own:
+            if not holding and not own:
                 hand_in.absent = True  # what else lies there belongs to other exercises, or to none
             found.append(self._found(student.name, exercise, hand_in, files[0] if files else place, files))
         return found
