@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from grader.files import remove_unfinished, write_whole
 
@@ -41,3 +44,16 @@ def test_what_others_are_writing_is_left_alone(tmp_path):
         (tmp_path / name).touch()
     remove_unfinished(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == others
+
+
+def test_a_full_disk_names_the_file_and_keeps_the_old_text(tmp_path, monkeypatch):
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "one.json"
+    write_whole(path, "old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError) as raised:
+        write_whole(path, "new")
+    assert raised.value.filename == str(path)
+    assert path.read_text() == "old" and [file.name for file in tmp_path.iterdir()] == ["one.json"]

@@ -194,6 +194,11 @@ def test_a_folder_needs_no_nbgrader_and_a_class_does(monkeypatch, tmp_path):
     assert "nbgrader is missing" in of_class.output
 
 
+def test_an_option_that_swallows_the_folder_says_so(tmp_path):
+    said = CliRunner().invoke(commands.grade, ["--regrade", str(tmp_path), "--out", str(tmp_path / "out")]).output
+    assert f"--regrade took {tmp_path} for a student: put it at the end." in " ".join(said.split())
+
+
 def test_the_help_names_as_many_judges_as_a_gpu_gets():
     said = " ".join(CliRunner().invoke(commands.grade, ["--help"]).output.split())
     assert f"at most {MOST_PER_GPU} per GPU" in said
