@@ -55,17 +55,20 @@ def grade_folder(choice: FolderChoice, say: Say) -> int:
 
 
 def _read(choice: FolderChoice) -> Submissions:
-    source = choice.source
+    source, left_out = choice.source, []
     if source.is_file():
         source = choice.out / "submitted"
         try:
-            take_in(choice.source, source, {folder.id: [folder.name] for folder in choice.exercises}, [])
+            left_out = take_in(
+                choice.source, source, {folder.id: [folder.name] for folder in choice.exercises}, []
+            ).ignored
         except IntakeError as error:
             raise GradingError(str(error)) from None
         source.mkdir(exist_ok=True)
     _refuse_other_folders(source)
     only = choice.only[0] if len(choice.only) == 1 else None
-    return read_submissions(source, list(choice.exercises), only, without=choice.out)
+    found = read_submissions(source, list(choice.exercises), only, without=choice.out)
+    return Submissions(found.all, [*left_out, *found.ignored])
 
 
 def _refuse_other_folders(source: Path) -> None:

@@ -198,12 +198,16 @@ def _grade_id(cell: dict) -> object:
     return nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
 
 
+def is_own_work(text: str, stub: str) -> bool:
+    return bool(text.strip()) and text != stub
+
+
 def _chosen(folder: Path, found: dict[str, str], stub: str, notes: list[str]) -> str:
     """Of a notebook and a .py file the one that was worked on; of two, the newer. Running the cell makes both alike."""
     names = list(found)
     if len(names) == 1 or found[names[0]] == found[names[1]]:
         return names[0]
-    attempted = [name for name in names if found[name].strip() and found[name] != stub]
+    attempted = [name for name in names if is_own_work(found[name], stub)]
     if len(attempted) == 1:
         return attempted[0]
     newer = max(names, key=lambda name: (folder / name).stat().st_mtime)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.classroom.graded import Graded
-from grader.classroom.handin import HandIn, clean, read_file, read_hand_in
+from grader.classroom.handin import HandIn, clean, is_own_work, read_file, read_hand_in
 from grader.classroom.intake import KINDS
 from grader.classroom.results import Text
 from grader.exercise import Folder, stub_text
@@ -48,11 +48,8 @@ def read_submissions(source: Path, exercises: list[Folder], only: Folder | None,
         if path.is_dir() and path.is_symlink():
             ignored.append(f"{path.name}/: a link")
             continue
-        made = read.folder(path) if path.is_dir() else read.file(path)
-        if path.is_dir():
-            ignored += read.unknown_in(path)
-        elif not made:
-            ignored.append(path.name)
+        made, unknown = read.folder(path) if path.is_dir() else read.file(path)
+        ignored += unknown
         for one in made:
             found.setdefault((one.graded.student, one.graded.exercise), []).append(one)
     for student in {student for student, _ in found}:
@@ -72,39 +69,36 @@ class _Reader:
         named = any(path.suffix in KINDS and self.pattern.fullmatch(path.stem) for path in paths)
         self.only = None if named else only  # beside ada_softmax.py, bob_sofmax.py is no student
 
-    def folder(self, student: Path) -> list[_Found]:
-        """Of each exercise; nothing where the folder is no student's."""
+    def folder(self, student: Path) -> tuple[list[_Found], list[str]]:
+        """(what there is of each exercise, what looks like a hand-in and is named for none). A folder that is no
+        student's is unknown as a whole."""
         places = _places(student)
         if not self._is_student(places):
-            return []
-        return [one for exercise in self.exercises for one in self._in(places, exercise)]
-
-    def unknown_in(self, student: Path) -> list[str]:
-        """What looks like a hand-in and is named for no exercise; the folder itself if it is no student's."""
-        places = _places(student)
-        if not self._is_student(places):
-            return [f"{student.name}/"]
+            return [], [f"{student.name}/"]
         others = [place for place in places if not self._is_exercise(place)]  # in an exercise's own its problem tells
         unknown = [path for place in others for path in _hand_ins(place) if path.stem not in self.names]
-        return [str(path.relative_to(self.source)) for path in unknown]
+        made = [one for exercise in self.exercises for one in self._in(places, exercise)]
+        return made, [str(path.relative_to(self.source)) for path in unknown]
 
     def _is_student(self, places: list[Path]) -> bool:
-        """Whoever handed in nothing has an empty folder; what holds other things, as results do, is none."""
+        """Whoever handed in nothing has an empty folder. One that holds other things, as results do, is no student's,
+        nor is one named for an exercise: students' folders may lie in it, and would be taken for one."""
+        if self._is_exercise(places[0]):
+            return False
         return any(self._is_exercise(each) or _hand_ins(each) for each in places) or not any(places[0].iterdir())
 
     def _is_exercise(self, folder: Path) -> bool:
         return any(folder.name == each.id for each in self.exercises)
 
-    def file(self, path: Path) -> list[_Found]:
-        """STUDENT_softmax.py, or STUDENT.py; nothing for a file that is neither."""
-        if path.suffix not in KINDS:
-            return []
-        if named := self.pattern.fullmatch(path.stem):
+    def file(self, path: Path) -> tuple[list[_Found], list[str]]:
+        """As `folder`: of STUDENT_softmax.py, or STUDENT.py; a file that is neither is unknown."""
+        named = self.pattern.fullmatch(path.stem)
+        if path.suffix in KINDS and named:
             exercise = next(each for each in self.exercises if each.name == named["name"])
-            return [self._found(named["who"], exercise, read_file(path), path, [path])]
-        if self.only and path.stem not in self.names:
-            return [self._found(path.stem, self.only, read_file(path), path, [path])]
-        return []
+            return [self._found(named["who"], exercise, read_file(path), path, [path])], []
+        if path.suffix in KINDS and self.only and path.stem not in self.names:
+            return [self._found(path.stem, self.only, read_file(path), path, [path])], []
+        return [], [path.name]
 
     def absent(self, student: str, exercise: Folder) -> _Found:
         problem = f"{exercise.name}.ipynb or {exercise.name}.py was expected"
@@ -120,7 +114,7 @@ class _Reader:
         return best.graded
 
     def _is_own_work(self, one: Graded) -> bool:
-        return one.text is not None and bool(one.text.text.strip()) and one.text.text != self.stubs[one.exercise]
+        return one.text is not None and is_own_work(one.text.text, self.stubs[one.exercise])
 
     def _why_not(self, other: _Found, best: _Found) -> str:
         if other.graded.text is None:

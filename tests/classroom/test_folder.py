@@ -34,7 +34,7 @@ def graded(tmp_path_factory) -> tuple[SubmissionFolder, list[HandIn], str]:
     everything = Class(SEED, handed_out(ADD)).hand_ins(STUDENTS)
     ordinary = [one for one in everything if one.kind in ("right", "partly right", "stub")][:ORDINARY]
     hand_ins = [one for one in everything if one.kind in ODD] + ordinary
-    assert {"right", "partly right", *ODD} <= {one.kind for one in hand_ins}
+    assert {"right", "partly right", "stub", *ODD} <= {one.kind for one in hand_ins}
     for hand_in in hand_ins:
         folder.hand_in(hand_in)
     assert folder.killed(lambda: folder.judged >= 4)
@@ -52,6 +52,7 @@ def test_every_point_is_as_expected(graded):
         row, is_graded = rows[hand_in.student], hand_in.lost is not None
         assert row["status"] == ("graded" if is_graded else "not graded"), hand_in.kind
         assert row["score"] == "" if not is_graded else float(row["score"]) == sum(expected.values()), hand_in.kind
+        assert row["first_failure"] == "not attempted" or hand_in.kind != "stub"
         assert folder.result(hand_in.student, ADD)["student"] == hand_in.student
     assert "a fault here" not in said
 
@@ -146,10 +147,11 @@ def test_what_is_misspelt_is_named_and_no_student_is_made_of_it(folder):
     folder.put("dan", "", {"maskd_add.py": TEXT, "softmax.py": TEXT})
     folder.put("eve", "", {})
     folder.put("results", "exports", {"canvas.csv": b""})
+    folder.put(SOFTMAX, "gus", {"softmax.py": TEXT})  # the wrong way round
     (folder.path / "ada_masked_add.py").write_bytes(TEXT)
     (folder.path / "fred_maskd_add.py").write_bytes(TEXT)
     found, ignored = read(folder, Folder(ROOT / "exercises" / ADD))
-    assert ignored == ["dan/maskd_add.py", "results/", "fred_maskd_add.py"]
+    assert ignored == [f"{SOFTMAX}/", "dan/maskd_add.py", "results/", "fred_maskd_add.py"]
     assert {student: one.hand_in.absent for student, one in found.items()} == {"ada": False, "dan": True, "eve": True}
 
 
@@ -167,8 +169,10 @@ def test_files_named_for_students_alone_need_the_exercise(folder):
     assert "01_masked_add: 1 graded." in folder.grade("--only", "01")
     with zipfile.ZipFile(folder.path.parent / "export.zip", "w") as file:
         file.writestr("bob/masked_add.py", TEXT)
+        file.writestr("bob/maskd.py", TEXT)
     zipped = SubmissionFolder(folder.path.parent / "export.zip", folder.out)
-    assert "0 to judge" in zipped.grade()
+    said = zipped.grade()
+    assert "0 to judge" in said and "names no student and exercise: bob/maskd.py" in said
     assert [row["student"] for row in folder.table()] == ["bob"]
 
 
@@ -197,6 +201,16 @@ def test_a_folder_needs_no_nbgrader_and_a_class_does(monkeypatch, tmp_path):
 def test_an_option_that_swallows_the_folder_says_so(tmp_path):
     said = CliRunner().invoke(commands.grade, ["--regrade", str(tmp_path), "--out", str(tmp_path / "out")]).output
     assert f"--regrade took {tmp_path} for a student: put it at the end." in " ".join(said.split())
+
+
+@pytest.mark.parametrize(("option", "on"), [([], "goes on from there"), (["--regrade"], "begins anew")])
+def test_whoever_stops_the_command_hears_what_it_does_next_time(tmp_path, monkeypatch, option, on):
+    def stopped(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "_grade_folder", stopped)
+    said = CliRunner().invoke(commands.grade, [str(tmp_path), "--out", str(tmp_path / "out"), *option]).output
+    assert "What was judged is kept" in said and f"the same command {on}." in said
 
 
 def test_the_help_names_as_many_judges_as_a_gpu_gets():

@@ -34,6 +34,19 @@ def test_trouble_is_told_once_until_it_is_over():
     assert said == ["The scheduler has no worker. Waiting for one: dask worker ADDRESS."] * 2
 
 
+def test_without_a_worker_no_end_is_foretold(monkeypatch):
+    now, said = [0.0], []
+    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    with View(9, said.append) as view:
+        for workers in (1, 0):
+            now[0] += 61
+            view.judged(result())
+            now[0] += 61
+            view.tick(workers)
+    told = [line.split(":")[0] for line in said if "judged" in line]
+    assert told[-2] == "  2 of 9 judged" and "until" in told[-3]
+
+
 def test_nothing_is_said_where_nothing_was_judged():
     said: list[str] = []
     with View(3, said.append):
