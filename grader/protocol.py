@@ -166,6 +166,33 @@ class RunRequest:
 
 
 @dataclass
+class InterpretRequest:
+    """A recorded call, to be carried out on these inputs; the frame's blob holds its kernels' texts and their bytes."""
+
+    recorded: dict  # buffers, kernels, steps and result, as the recording child sent them and the parent checked them
+    filename: str  # of the submission in its child: texts name it where they tell lines
+    arguments: list[TensorSpec]
+    writable: list[str] = field(default_factory=list)  # names of the arguments that the entry may write
+    returns: str = "z"  # what the result is called in messages
+    order: str | int = "forward"  # "forward", "reverse", or the seed of a random order of programs
+    fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
+    config: int = 0  # which configuration of an autotuned kernel runs, modulo their number
+    count_traffic: bool = False  # distinct elements per load, summed over groups of `at_once` programs
+    at_once: int = 1
+    trace: bool = False  # send every access, lane by lane; for small calls
+
+    def to_json(self) -> dict:
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {"kind": "interpret", **fields, "arguments": [spec.to_json() for spec in self.arguments]}
+
+    @staticmethod
+    def from_json(header: dict, blob_bytes: int) -> InterpretRequest:
+        fields = {name: header[name] for name in InterpretRequest.__dataclass_fields__ if name in header}
+        fields["arguments"] = [TensorSpec.from_json(spec, blob_bytes) for spec in header["arguments"]]
+        return InterpretRequest(**fields)
+
+
+@dataclass
 class Failure:
     """An exception in the learner's code, or a result of the wrong kind.
 

@@ -1,0 +1,85 @@
+"""The programs that run side by side: what they share, what they have spent, and what was seen of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grader.ttir.module import Place
+
+if TYPE_CHECKING:
+    from grader.interpreter.memory import Memory
+
+MOST_STEPS = 3_000_000  # operations carried out in one launch, each for a batch
+MOST_LANES = 1 << 35  # elements that these yield, all together
+MOST_DEPTH = 32  # calls inside of calls
+
+
+class TooLong(Exception):
+    """The launch takes more work than a kernel of this course may; `place` is where it was when it ran out."""
+
+    def __init__(self, place: Place, what: str) -> None:
+        super().__init__(what)
+        self.place = place
+
+
+class KernelFault(Exception):
+    """A program did what its own text forbids: an assertion that does not hold."""
+
+    def __init__(self, message: str, place: Place, program: int) -> None:
+        super().__init__(message)
+        self.place, self.program = place, program
+
+
+@dataclass
+class Broken:
+    """A promise to the compiler that does not hold: tl.assume, tl.multiple_of, tl.max_contiguous."""
+
+    what: str
+    place: Place
+    program: int
+
+
+@dataclass
+class Batch:
+    """What the running programs share; `programs` are their numbers in the grid, the first axis counting fastest."""
+
+    memory: Memory
+    grid: tuple[int, int, int]
+    fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
+    programs: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int32))
+    steps: int = 0
+    lanes: int = 0
+    depth: int = 0
+    atomics: bool = False
+    unmasked_fills: list[int] = field(default_factory=list)  # lines of masked loads without `other`
+    broken: list[Broken] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return len(self.programs)
+
+    def program_id(self, axis: int) -> np.ndarray:
+        x, y, _ = self.grid
+        if axis == 0:
+            return self.programs % np.int32(x) if x < 1 << 31 else self.programs
+        return self.programs // x % y if axis == 1 else self.programs // (x * y)
+
+    def spend(self, steps: int, lanes: int, place: Place) -> None:
+        self.steps += steps
+        self.lanes += lanes
+        if self.steps > MOST_STEPS or self.lanes > MOST_LANES:
+            raise TooLong(place, "the launch takes more work than a kernel of this course may")
+
+    @contextlib.contextmanager
+    def deeper(self, place: Place) -> Iterator[None]:
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            raise TooLong(place, "functions call each other without end")
+        yield
+        self.depth -= 1

@@ -1,0 +1,157 @@
+"""Control flow: loops, branches and calls, where programs that run side by side may go different ways.
+
+Programs that have left a loop, or are in the other branch, stay in the batch: their values are kept as they are, and
+`active` keeps them from touching memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grader.interpreter.dtypes import over
+
+if TYPE_CHECKING:
+    from grader.interpreter.program import Frame, ReadyBlock, ReadyFunction
+    from grader.ttir.module import Operation
+
+Region = Sequence["ReadyBlock"]
+
+
+def run_region(blocks: Region, frame: Frame, at: int = 0) -> list[Any]:
+    """From block number `at` to a terminator that leaves the region: that one's operands."""
+    while True:
+        operands = blocks[at].run(frame)
+        last = blocks[at].last
+        if last.name == "cf.br":
+            at = _enter(blocks, frame, last, 0)
+        elif last.name == "cf.cond_br":
+            truth = np.broadcast_to(operands[0], (frame.count,))
+            sides = frame.everyone() & truth, frame.everyone() & ~truth
+            taken = [bool(side.any()) for side in sides]
+            if all(taken):
+                return _both_ways(blocks, frame, last, sides)
+            at = _enter(blocks, frame, last, 0 if taken[0] else 1)
+        else:
+            return operands
+
+
+def _enter(blocks: Region, frame: Frame, last: Operation, way: int) -> int:
+    successor = last.successors[way]
+    given = [frame.values[number] for number in successor.operands]
+    for number, value in zip(blocks[successor.block].arguments, given):
+        frame.values[number] = value
+    return successor.block
+
+
+def _both_ways(blocks: Region, frame: Frame, last: Operation, sides: tuple[np.ndarray, np.ndarray]) -> list[Any]:
+    """Both to the end of the region, one after the other; what they return is merged."""
+    ends = []
+    for way, side in enumerate(sides):
+        own = frame.branch(side)
+        own.values = list(frame.values)
+        at = _enter(blocks, own, last, way)
+        ends.append(run_region(blocks, own, at))
+    return [merged(sides[0], one, other) for one, other in zip(*ends)]
+
+
+def merged(mask: np.ndarray, new: Any, old: Any) -> Any:
+    """`new` for the programs of the mask, `old` for the others."""
+    if new is old or not isinstance(new, np.ndarray):
+        return new
+    return np.where(over(mask, new.ndim - 1), new, old)
+
+
+def _results(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _if(operation: Operation, regions: list[Region], functions: dict[str, ReadyFunction]) -> Callable:
+    def run(frame: Frame, condition: np.ndarray) -> Any:
+        truth = np.broadcast_to(condition, (frame.count,))
+        seen = truth if frame.active is None else truth[frame.active]
+        if seen.all():
+            return _results(run_region(regions[0], frame))
+        if not seen.any():
+            return _results(run_region(regions[1], frame)) if len(regions) > 1 and regions[1] else None
+        then = run_region(regions[0], frame.branch(frame.everyone() & truth))
+        if len(regions) < 2 or not regions[1]:
+            return None
+        otherwise = run_region(regions[1], frame.branch(frame.everyone() & ~truth))
+        return _results([merged(truth, one, other) for one, other in zip(then, otherwise)])
+
+    return run
+
+
+def _for(operation: Operation, regions: list[Region], functions: dict[str, ReadyFunction]) -> Callable:
+    (body,) = regions
+    variable, *carried_numbers = body[0].arguments
+    place = operation.place
+
+    def run(frame: Frame, low: np.ndarray, high: np.ndarray, step: np.ndarray, *carried: Any) -> Any:
+        values, now = frame.values, list(carried)
+        distance = high.astype(np.int64) - low
+        trips = np.maximum(-(-distance // np.maximum(step.astype(np.int64), 1)), 0)
+        if frame.active is not None:
+            trips = np.where(frame.active, trips, 0)
+            least = int(np.broadcast_to(trips, (frame.count,))[frame.active].min(initial=0))
+        else:
+            least = int(trips.min())
+        at = low
+        for turn in range(int(trips.max())):
+            frame.batch.spend(1, 1, place)
+            values[variable] = at
+            for number, value in zip(carried_numbers, now):
+                values[number] = value
+            if turn < least:
+                now = run_region(body, frame)
+            else:
+                going = np.broadcast_to(trips, (frame.count,)) > turn
+                new = run_region(body, frame.branch(going))
+                now = [merged(going, one, other) for one, other in zip(new, now)]
+            at = at + step
+        return _results(now)
+
+    return run
+
+
+def _while(operation: Operation, regions: list[Region], functions: dict[str, ReadyFunction]) -> Callable:
+    before, after = regions
+    place = operation.place
+
+    def run(frame: Frame, *carried: Any) -> Any:
+        values, now, going, out = frame.values, list(carried), frame.active, None
+        while True:
+            frame.batch.spend(1, 1, place)
+            inner = frame.branch(going)
+            for number, value in zip(before[0].arguments, now):
+                values[number] = value
+            condition, *given = run_region(before, inner)
+            here = inner.everyone()
+            out = given if out is None else [merged(here, new, old) for new, old in zip(given, out)]
+            goes_on = np.broadcast_to(condition, (frame.count,)) & here
+            if not goes_on.any():
+                return _results(out)
+            for number, value in zip(after[0].arguments, given):
+                values[number] = value
+            inner = frame.branch(None if goes_on.all() else goes_on)
+            new = run_region(after, inner)
+            now = new if inner.active is None else [merged(goes_on, one, old) for one, old in zip(new, now)]
+            going = inner.active
+
+    return run
+
+
+def _call(operation: Operation, regions: list[Region], functions: dict[str, ReadyFunction]) -> Callable:
+    name = str(operation.attributes["callee"]).lstrip("@").strip('"')
+
+    def run(frame: Frame, *arguments: Any) -> Any:
+        with frame.batch.deeper(operation.place):
+            return _results(functions[name].call(frame.batch, list(arguments), frame.active, frame.count))
+
+    return run
+
+
+HANDLERS: dict[str, Callable] = {"scf.if": _if, "scf.for": _for, "scf.while": _while, "tt.call": _call}

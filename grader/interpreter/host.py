@@ -1,0 +1,54 @@
+"""The process that interprets: trusted, and disposable, since what it reads was made by a submission's process."""
+
+from __future__ import annotations
+
+import traceback
+from collections import OrderedDict
+from dataclasses import asdict
+
+import numpy as np
+
+from grader.interpreter.call import Call
+from grader.interpreter.dtypes import Unsupported
+from grader.interpreter.program import Kernel
+from grader.protocol import Failure, InterpretRequest
+from grader.ttir.module import BadText
+from grader.ttir.parser import parse
+
+MOST_KERNELS = 256  # that are kept ready
+
+
+class InterpreterHost:
+    """Answers requests to carry out recorded calls. Knows no learner's Python, no Triton and no torch."""
+
+    def __init__(self) -> None:
+        self.kernels: OrderedDict[tuple[str, bytes], Kernel] = OrderedDict()
+
+    def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+        try:
+            return self._interpret(InterpretRequest.from_json(header, len(blob)), blob)
+        except MemoryError:
+            return {"kind": "ran", "error": asdict(Failure("memory", "MemoryError"))}, b""
+        except BaseException:  # a mistake of ours, never the learner's
+            return {"kind": "fault", "message": traceback.format_exc()[-4000:]}, b""
+
+    def _interpret(self, request: InterpretRequest, blob: bytes) -> tuple[dict, bytes]:
+        inputs = [np.frombuffer(blob, np.uint8, spec.size, spec.start) for spec in request.arguments]
+        try:
+            kernels = [self._kernel(request.filename, kernel, blob) for kernel in request.recorded["kernels"]]
+        except (Unsupported, BadText) as error:
+            failure = Failure("not-known", type(error).__name__, str(error))
+            return {"kind": "ran", "error": asdict(failure)}, b""
+        reply, data = Call(request, request.recorded, kernels, inputs).run()
+        return {"kind": "ran", **reply}, data
+
+    def _kernel(self, filename: str, described: dict, blob: bytes) -> Kernel:
+        start, size = described["parts"]["source"]
+        text = blob[start : start + size]
+        kernel = self.kernels.pop((filename, text), None)
+        if kernel is None:
+            kernel = Kernel(parse(text.decode("utf-8", "replace"), filename))
+        self.kernels[filename, text] = kernel
+        if len(self.kernels) > MOST_KERNELS:
+            self.kernels.popitem(last=False)
+        return kernel

@@ -1,0 +1,155 @@
+"""A kernel made ready to run: each operation of the text becomes a callable, once, for all programs and launches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grader.interpreter import accesses, control, promises
+from grader.interpreter.operations import prepare, prepare_fold
+from grader.ttir.module import Block, Function, Module, Operation, Place
+
+if TYPE_CHECKING:
+    from grader.interpreter.batch import Batch
+
+FOLDS = {"tt.reduce", "tt.scan", "tt.map_elementwise"}
+
+
+@dataclass
+class Frame:
+    """A function's values for the programs of a batch; `active` are those that run here, None: all of them."""
+
+    batch: Batch
+    values: list[Any]
+    active: np.ndarray | None = None
+    count: int = 1  # of programs, or of lanes where a region is evaluated lane by lane
+
+    def branch(self, active: np.ndarray | None) -> Frame:
+        """The same values, some of the programs."""
+        return Frame(self.batch, self.values, active, self.count)
+
+    def everyone(self) -> np.ndarray:
+        return np.ones(self.count, bool) if self.active is None else self.active
+
+
+@dataclass(slots=True)
+class Step:
+    """`run` gets the operands; in front of them the frame, where it is `stateful`."""
+
+    run: Callable
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    stateful: bool
+
+
+@dataclass
+class ReadyBlock:
+    arguments: tuple[int, ...]
+    steps: list[Step]
+    last: Operation  # the terminator
+    lanes: int  # elements that its operations yield for one program
+    place: Place  # of its first operation: where time was spent
+
+    def run(self, frame: Frame) -> list[Any]:
+        """Carries out all but the terminator; gives the terminator's operands."""
+        frame.batch.spend(len(self.steps), self.lanes * frame.count, self.place)
+        values = frame.values
+        for step in self.steps:
+            operands = [values[number] for number in step.operands]
+            out = step.run(frame, *operands) if step.stateful else step.run(*operands)
+            results = step.results
+            if len(results) == 1:
+                values[results[0]] = out
+            elif results:
+                for number, value in zip(results, out):
+                    values[number] = value
+        return [values[number] for number in self.last.operands]
+
+
+@dataclass
+class ReadyFunction:
+    function: Function
+    blocks: tuple[ReadyBlock, ...]
+
+    def call(self, batch: Batch, arguments: list[Any], active: np.ndarray | None, count: int) -> list[Any]:
+        values: list[Any] = [None] * self.function.values
+        for number, value in zip(self.blocks[0].arguments, arguments):
+            values[number] = value
+        return control.run_region(self.blocks, Frame(batch, values, active, count))
+
+
+class Kernel:
+    """All functions of a module, ready. Raises Unsupported for an operation that is not known here."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.functions: dict[str, ReadyFunction] = {}
+        for name, function in module.functions.items():
+            self.functions[name] = ReadyFunction(function, self._region(function.blocks))
+        self.entry = self.functions[module.entry.name]
+
+    @cached_property
+    def waits(self) -> bool:
+        """Whether it uses what an atomic returns: its programs may wait for each other, so they take turns."""
+        used: set[tuple[str, int]] = set()
+        returned: set[tuple[str, int]] = set()
+        for name, function in self.module.functions.items():
+            for operation in function.walk():
+                used |= {(name, number) for number in operation.operands}
+                used |= {(name, number) for way in operation.successors for number in way.operands}
+                if operation.name.startswith("tt.atomic"):
+                    returned |= {(name, number) for number in operation.results}
+        return bool(used & returned)
+
+    def _region(self, blocks: tuple[Block, ...]) -> tuple[ReadyBlock, ...]:
+        return tuple(self._block(block) for block in blocks)
+
+    def _block(self, block: Block) -> ReadyBlock:
+        *operations, last = block.operations
+        steps = [self._step(operation) for operation in operations]
+        lanes = sum(kind.lanes for operation in operations for kind in operation.result_types)
+        return ReadyBlock(block.arguments, steps, last, lanes, block.operations[0].place)
+
+    def _step(self, operation: Operation) -> Step:
+        run, stateful = self._prepared(operation)
+        if promises.has_hints(operation):
+            run, stateful = promises.with_hints(operation, run, stateful), True
+        return Step(run, operation.operands, operation.results, stateful)
+
+    def _prepared(self, operation: Operation) -> tuple[Callable, bool]:
+        name = operation.name
+        if name in FOLDS:
+            return _Fold(operation, self._region(operation.regions[0])), True
+        if name in control.HANDLERS:
+            regions = [self._region(blocks) for blocks in operation.regions]
+            return control.HANDLERS[name](operation, regions, self.functions), True
+        for handlers in (accesses.HANDLERS, promises.HANDLERS):
+            if name in handlers:
+                return handlers[name](operation), True
+        return prepare(operation), False
+
+
+class _Fold:
+    """A reduction or a scan. Its region is evaluated lane by lane: each lane counts as a program of its own."""
+
+    def __init__(self, operation: Operation, region: tuple[ReadyBlock, ...]) -> None:
+        self.region = region
+        self.frame: Frame | None = None  # of the run under way
+        self.prepared = prepare_fold(operation, self.evaluate)
+
+    def __call__(self, frame: Frame, *operands: np.ndarray) -> Any:
+        self.frame = frame
+        return self.prepared(*operands)
+
+    def evaluate(self, arguments: list[np.ndarray]) -> list[np.ndarray]:
+        shape = np.broadcast_shapes(*(argument.shape for argument in arguments))
+        flat = [np.broadcast_to(argument, shape).reshape(-1) for argument in arguments]
+        inner = Frame(self.frame.batch, self.frame.values, None, flat[0].size)
+        for number, value in zip(self.region[0].arguments, flat):
+            inner.values[number] = value
+        results = control.run_region(self.region, inner)
+        return [np.broadcast_to(result, flat[0].shape).reshape(shape) for result in results]

@@ -1,0 +1,114 @@
+"""What a kernel promises to the compiler or asserts, and what it prints: checked, and kept, without ending the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grader.interpreter.batch import Broken, KernelFault
+from grader.interpreter.dtypes import spelled_out
+
+if TYPE_CHECKING:
+    from grader.interpreter.program import Frame
+    from grader.ttir.module import Operation
+
+HINTS = ("tt.divisibility", "tt.contiguity", "tt.constancy")
+MOST_BROKEN, MOST_PRINTED = 16, 64
+SHOWN = 8  # elements of a printed tensor
+
+
+def has_hints(operation: Operation) -> bool:
+    return any(name in operation.attributes for name in HINTS)
+
+
+def with_hints(operation: Operation, run: Callable, stateful: bool) -> Callable:
+    """`run`, its result held against tl.multiple_of, tl.max_contiguous and tl.max_constancy."""
+    shape = operation.result_types[0].shape
+    promised = {name: _per_axis(operation.attributes[name]) for name in HINTS if name in operation.attributes}
+
+    def checked(frame: Frame, *operands: Any) -> Any:
+        out = run(frame, *operands) if stateful else run(*operands)
+        bad = _false_hint(spelled_out(out, shape), promised)
+        if bad is not None:
+            _note(frame, "tl.multiple_of" if bad[0] == HINTS[0] else f"tl.max_{bad[0][3:]}", operation, bad[1])
+        return out
+
+    return checked
+
+
+def _per_axis(value: Any) -> list[int]:
+    values = getattr(value, "values", value)
+    return [int(one) for one in values] if isinstance(values, (list, tuple)) else [int(values)]
+
+
+def _false_hint(x: np.ndarray, promised: dict[str, list[int]]) -> tuple[str, np.ndarray] | None:
+    """The first promise that does not hold, and by program whether it holds not."""
+    contiguity = promised.get("tt.contiguity", [])
+    for name, numbers in promised.items():
+        for axis, number in enumerate(numbers):
+            if number <= 1 or (x.ndim > 1 and axis + 1 >= x.ndim):
+                continue
+            if name == "tt.divisibility":  # of the first element of each contiguous run
+                run = contiguity[axis] if axis < len(contiguity) else 1
+                firsts = np.moveaxis(x, axis + 1, -1)[..., :: max(run, 1)] if x.ndim > 1 else x
+                wrong = firsts % number != 0
+            else:
+                size = x.shape[axis + 1] if x.ndim > 1 else 1
+                if size % number:
+                    continue
+                runs = np.moveaxis(x, axis + 1, -1).reshape(len(x), -1, number)
+                wrong = np.diff(runs, axis=-1) != (1 if name == "tt.contiguity" else 0)
+            bad = wrong.reshape(len(x), -1).any(axis=1)
+            if bad.any():
+                return name, bad
+    return None
+
+
+def _note(frame: Frame, what: str, operation: Operation, bad: np.ndarray) -> None:
+    bad = np.broadcast_to(bad, (frame.count,)) & frame.everyone()
+    if bad.any() and len(frame.batch.broken) < MOST_BROKEN:
+        program = int(frame.batch.programs[int(np.argmax(bad)) % frame.batch.count])
+        if all((one.what, one.place) != (what, operation.place) for one in frame.batch.broken):
+            frame.batch.broken.append(Broken(what, operation.place, program))
+
+
+def _assume(operation: Operation) -> Callable:
+    def run(frame: Frame, truth: np.ndarray) -> None:
+        _note(frame, "tl.assume", operation, ~truth.reshape(len(truth), -1).all(axis=1))
+
+    return run
+
+
+def _assert(operation: Operation) -> Callable:
+    message = str(operation.attributes.get("message", ""))
+
+    def run(frame: Frame, truth: np.ndarray) -> None:
+        good = truth.reshape(len(truth), -1).all(axis=1)
+        bad = np.broadcast_to(~good, (frame.count,)) & frame.everyone()
+        if bad.any():
+            program = int(frame.batch.programs[int(np.argmax(bad)) % frame.batch.count])
+            raise KernelFault(message, operation.place, program)
+
+    return run
+
+
+def _print(operation: Operation) -> Callable:
+    prefix = str(operation.attributes.get("prefix", ""))
+
+    def run(frame: Frame, *values: Any) -> None:
+        printed = frame.batch.printed
+        if len(printed) < MOST_PRINTED:
+            shown = [np.array2string(_first(value)) for value in values if isinstance(value, np.ndarray)]
+            printed.append(f"program {int(frame.batch.programs[0])}:{prefix} {' '.join(shown)}".rstrip())
+
+    return run
+
+
+def _first(value: np.ndarray) -> np.ndarray:
+    """The first elements that the first program of a batch holds."""
+    return value[0].reshape(-1)[:SHOWN]
+
+
+HANDLERS: dict[str, Callable] = {"llvm.intr.assume": _assume, "tt.assert": _assert, "tt.print": _print}

@@ -1,0 +1,1 @@
+"""The compiler's text: what it says, read without Triton."""

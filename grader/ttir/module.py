@@ -1,0 +1,106 @@
+"""What the compiler's text says: functions of blocks of operations on numbered values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+
+class BadText(ValueError):
+    """The text is not TTIR as it is known here; the message says what was met, and where."""
+
+
+@dataclass(frozen=True)
+class Type:
+    """A number, a pointer, a descriptor of blocks of a tensor; or a tensor of numbers or pointers.
+
+    element: i1, i8 ... i64, f16, bf16, f32, f64, f8E4M3FN ...; of a pointer or a descriptor: of what it leads to.
+    shape: of the tensor, of a descriptor's block; () for a scalar. A tensor may have no dimensions in no case.
+    """
+
+    element: str
+    shape: tuple[int, ...] = ()
+    kind: str = "number"  # "number", "pointer", "descriptor"
+
+    @cached_property
+    def lanes(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an operation stands in the learner's file: 0 and "" where the text does not say."""
+
+    line: int = 0
+    variable: str = ""  # that its result is assigned to
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A tensor constant; `values` holds one value where all elements are the same."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Successor:
+    block: int  # its number in the region
+    operands: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Operation:
+    """`operands` and `results` are numbers of values, each given once per function, from 0 on."""
+
+    name: str
+    operands: tuple[int, ...] = ()
+    results: tuple[int, ...] = ()
+    operand_types: tuple[Type, ...] = ()
+    result_types: tuple[Type, ...] = ()
+    attributes: dict[str, Any] = field(default_factory=dict)  # int, float, bool, str, list of these, Dense
+    regions: tuple[tuple[Block, ...], ...] = ()
+    successors: tuple[Successor, ...] = ()
+    place: Place = Place()
+
+    def walk(self) -> Iterator[Operation]:
+        """This operation and all inside of its regions."""
+        yield self
+        for region in self.regions:
+            for block in region:
+                for operation in block.operations:
+                    yield from operation.walk()
+
+
+@dataclass(eq=False)
+class Block:
+    arguments: tuple[int, ...]
+    types: tuple[Type, ...]
+    operations: tuple[Operation, ...]  # the last one is a terminator
+
+
+@dataclass(eq=False)
+class Function:
+    name: str
+    public: bool
+    names: tuple[str, ...]  # of the parameters, as far as the text tells
+    blocks: tuple[Block, ...]  # the first one's arguments are the parameters
+    result_types: tuple[Type, ...]
+    values: int  # how many numbers of values it uses
+
+    def walk(self) -> Iterator[Operation]:
+        for block in self.blocks:
+            for operation in block.operations:
+                yield from operation.walk()
+
+
+@dataclass(eq=False)
+class Module:
+    functions: dict[str, Function]
+
+    @cached_property
+    def entry(self) -> Function:
+        """The kernel: the only public function."""
+        return next(function for function in self.functions.values() if function.public)
