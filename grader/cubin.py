@@ -7,18 +7,32 @@ kernel: parameters with their sizes, registers, stack. The numbers of formats an
 
 from __future__ import annotations
 
+import re
 import struct
 from dataclasses import dataclass, field
 
 HEADER = struct.Struct("<4sBBBBB7xHHIQQQIHHHHHH")
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
-CUDA_MACHINE, BITS, NO_BITS, SYMBOLS, WRITABLE, GLOBAL = 190, 1, 8, 2, 0b11, 1  # as the ELF format numbers them
+CUDA_MACHINE, NO_BITS, SYMBOLS, WRITABLE = 190, 8, 2, 0b11  # as the ELF format numbers them
+LOCAL, OBJECT = 0, 1  # a symbol that only this file knows; one that stands for memory
 SIZED = 4  # format of an attribute with a length; the other formats hold two bytes
 PARAMETER, FRAME_SIZE, REGISTERS = 0x17, 0x11, 0x2F
-UNUSED_TEXT = b"__CUDA_FTZ\0"  # left over where a library function asks the compiler whether subnormals are flushed
 MOST_SECTIONS = 4096
 RUNTIME_FUNCTIONS = {"vprintf", "__assertfail"}  # what tl.device_print and tl.device_assert call
+RESERVED_SHARED = ".nv.reservedSmem."  # places in the shared memory that the driver keeps for itself
+
+# Constants of Triton's own that lie in writable memory, for want of another place: all that it ever puts there.
+QUESTIONS = re.compile(r"_\$_str(_\$_\d+)?")  # by which libdevice asks the compiler how to round; left over
+ASKED = {b"__CUDA_FTZ\0", b"__CUDA_ARCH\0", b"__CUDA_PREC_SQRT\0"}
+TABLES = {  # of libdevice, in bytes
+    "__cudart_i2opi_f": 24,  # 2 / pi, with which sin, cos and tan of large fp32 arguments are reduced
+    "__cudart_i2opi_d": 144,  # the same for fp64
+    "__cudart_sin_cos_coeffs": 128,  # the polynomials of sin and cos, fp64
+}
+DEBUG_TEXTS = re.compile(r"printfFormat_\d+|assert(Message|File|Func)_\d+")  # of tl.device_print and tl.device_assert
+MOST_TEXT = 4096  # bytes
+SAME_AGAIN = ".nv.merc"  # from sm_100 on, a section may stand in the file a second time under this name
 
 
 class BadCubin(ValueError):
@@ -57,7 +71,10 @@ def _read(data: bytes) -> Cubin:
         section.name = _text(sections[names_at].bytes, section.name_at)
     cubin = Cubin(arch=flags >> 8 & 0xFF if abi >= 8 else flags & 0xFF)
     for section in sections:
-        _note(cubin, section, sections)
+        _note(cubin, section)
+    symbols = _symbols(sections)
+    cubin.undefined = [symbol.name for symbol in symbols if symbol.section == 0 and not _is_of_the_runtime(symbol.name)]
+    cubin.writable_globals = _state(sections, symbols)
     return cubin
 
 
@@ -70,24 +87,67 @@ class _Section:
             raise BadCubin("it is cut short")
 
 
-def _note(cubin: Cubin, section: _Section, sections: list[_Section]) -> None:
+def _note(cubin: Cubin, section: _Section) -> None:
     name = section.name
     if name.startswith(".text."):
         cubin.kernels.append(name.removeprefix(".text."))
     elif name.startswith(".nv.shared.") and not name.startswith(".nv.shared.reserved"):
         cubin.static_shared += section.size
-    elif _survives_a_launch(section):
-        cubin.writable_globals += section.size
     elif name == ".nv.info" or name.startswith(".nv.info."):
         _note_attributes(cubin, section.bytes)
-    elif section.type == SYMBOLS:
-        cubin.undefined += _undefined(section.bytes, sections[section.link].bytes)
+
+
+def _is_of_the_runtime(name: str) -> bool:
+    return not name or name in RUNTIME_FUNCTIONS or name.startswith(RESERVED_SHARED)
+
+
+def _state(sections: list[_Section], symbols: list[_Symbol]) -> int:
+    """Bytes of memory that survive a launch, and could hold anything."""
+    within: dict[int, list[_Symbol]] = {}
+    for symbol in symbols:
+        within.setdefault(symbol.section, []).append(symbol)
+    bodies = {section.name: section.bytes for section in sections}
+    return sum(
+        section.size - _known_bytes(section, within.get(number, []))
+        for number, section in enumerate(sections)
+        if _survives_a_launch(section) and not _is_there_twice(section, bodies)
+    )
 
 
 def _survives_a_launch(section: _Section) -> bool:
     """Memory that kernels may write, whatever its name; what is not shared memory is global."""
-    in_memory = section.type in (BITS, NO_BITS) and section.flags & WRITABLE == WRITABLE
-    return in_memory and not section.name.startswith(".nv.shared.") and section.bytes != UNUSED_TEXT
+    name = section.name.removeprefix(SAME_AGAIN)
+    if name.startswith(".nv.shared."):
+        return False
+    return section.flags & WRITABLE == WRITABLE or name.startswith(".nv.global")
+
+
+def _is_there_twice(section: _Section, bodies: dict[str, bytes]) -> bool:
+    """Whether this is the second description of memory that is counted already."""
+    first = section.name.removeprefix(SAME_AGAIN)
+    return first != section.name and first in bodies and bodies[first] == section.bytes and bool(section.bytes)
+
+
+def _known_bytes(section: _Section, symbols: list[_Symbol]) -> int:
+    """How many bytes at the start of a section are constants of Triton's, one after the other without a gap."""
+    end = 0
+    for symbol in sorted(symbols, key=lambda symbol: symbol.start):
+        if symbol.start == end and symbol.binding == LOCAL and symbol.kind == OBJECT:
+            data = section.bytes[end : end + symbol.size]
+            if section.type == NO_BITS and end + symbol.size <= min(section.size, MOST_TEXT):
+                data = bytes(symbol.size)
+            if data and len(data) == symbol.size and _is_constant(symbol.name, data):
+                end += symbol.size
+    return end
+
+
+def _is_constant(name: str, data: bytes) -> bool:
+    """Whether Triton, or a library of its, puts a constant of this name and kind into machine code."""
+    if QUESTIONS.fullmatch(name):
+        return data in ASKED
+    if DEBUG_TEXTS.fullmatch(name):
+        return len(data) <= MOST_TEXT and data.find(b"\0") == len(data) - 1
+    return TABLES.get(name) == len(data)
 
 
 def _note_attributes(cubin: Cubin, data: bytes) -> None:
@@ -109,13 +169,27 @@ def _note_attributes(cubin: Cubin, data: bytes) -> None:
     cubin.parameters = cubin.parameters or [sizes[ordinal] for ordinal in sorted(sizes)]
 
 
-def _undefined(symbols: bytes, names: bytes) -> list[str]:
+@dataclass
+class _Symbol:
+    name: str
+    binding: int
+    kind: int
+    section: int  # number of the section that it lies in, 0 if it is elsewhere
+    start: int  # bytes from the section's first one
+    size: int  # bytes
+
+
+def _symbols(sections: list[_Section]) -> list[_Symbol]:
+    tables = [section for section in sections if section.type == SYMBOLS]
+    if len(tables) > 1:
+        raise BadCubin("it has several tables of symbols")
     found = []
-    for at in range(SYMBOL.size, len(symbols), SYMBOL.size):  # the first symbol of an ELF file is empty
-        name_at, kind, _, section, _, _ = SYMBOL.unpack_from(symbols, at)
-        if section == 0 and kind >> 4 == GLOBAL:
-            found.append(_text(names, name_at))
-    return [name for name in found if name not in RUNTIME_FUNCTIONS]
+    for table in tables:
+        names = sections[table.link].bytes
+        for at in range(SYMBOL.size, len(table.bytes), SYMBOL.size):  # the first symbol of an ELF file is empty
+            name_at, info, _, number, start, size = SYMBOL.unpack_from(table.bytes, at)
+            found.append(_Symbol(_text(names, name_at), info >> 4, info & 0xF, number, start, size))
+    return found
 
 
 def _text(names: bytes, at: int) -> str:
