@@ -14,9 +14,9 @@ from triton.runtime import cache
 
 from grader.child.host import Host, ready
 from grader.child.recorder import Recorder
-from grader.child.refusals import PoisonedAllocations, Refusals
+from grader.child.refusals import NotRecordable, Refusals
 from grader.child.returned import Description
-from grader.child.stand_in import PretendCuda, StandIn, stand_in_for
+from grader.child.stand_in import Launch, StandIn, stand_in_for
 from grader.protocol import GpuModel, RecordRequest, TensorSpec
 
 ANY_SIZE = 1 << 62  # arguments have no bytes in the frame
@@ -34,9 +34,12 @@ class CompilingHost(Host):
     @contextlib.contextmanager
     def watched_import(self) -> Iterator[None]:
         """The file may allocate on the GPU that it believes in, and try its kernels out; nothing is recorded."""
-        self.stand_in.on_launch, self.stand_in.stage = lambda launch: None, "source"
-        with PretendCuda(lambda tensor: 0), PoisonedAllocations():
-            yield
+        self.stand_in.on_launch, self.stand_in.stage = self._tried_out, "source"
+        self.stand_in.pretence.forget()
+        yield
+
+    def _tried_out(self, launch: Launch) -> None:
+        self.file.launched = True
 
     def call(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         names = RecordRequest.__dataclass_fields__.keys() & header.keys()
@@ -47,28 +50,32 @@ class CompilingHost(Host):
     def _record(self, request: RecordRequest) -> tuple[dict, bytes]:
         refusals = Refusals(self.file.path)
         recorder = Recorder(self.stand_in, refusals, request.stage, request.texts)
-        arguments = [recorder.argument(spec) for spec in request.arguments]
-        error, result, returned = None, None, None
+        arguments = {spec.name: recorder.argument(spec) for spec in request.arguments}
+        error, returned = None, None
         try:
             entry = self.file.entry(request.entry, len(arguments))
             with contextlib.ExitStack() as stack:
                 with self.watched_import():  # part of the file is run again
                     stack.enter_context(self.file.with_constants(request.constants))
                 stack.enter_context(recorder.on())
-                returned = entry(*arguments)
-            if request.stage == "cubin" and isinstance(returned, torch.Tensor):
-                result = recorder.view(returned, "the result")
+                returned = entry(*arguments.values())
         except BaseException as raised:  # SystemExit and KeyboardInterrupt are the learner's too
             error = self.file.failure(raised, "host")
-        error = recorder.refusal or error
-        named = dict(zip((spec.name for spec in request.arguments), arguments))
-        described = Description(recorder.view_of, named, self.earlier).of(returned)
+        answer = {"kind": self.answer, "refusals": refusals.records, **self._result(request, recorder, returned)}
         self.earlier.append(returned)
+        error = recorder.refusal or error
         kernels, blob = _with_bytes(recorder.kernels)
-        plan = {"buffers": recorder.buffers, "kernels": kernels, "steps": recorder.steps, "result": result}
-        plan["returned"] = described
-        failure = None if error is None else asdict(error)
-        return {"kind": self.answer, "error": failure, "refusals": refusals.records, **plan}, blob
+        answer |= {"buffers": recorder.buffers, "kernels": kernels, "steps": recorder.steps}
+        return answer | {"error": None if error is None else asdict(error)}, blob
+
+    def _result(self, request: RecordRequest, recorder: Recorder, returned: object) -> dict:
+        """As a view alone where machine code is replayed, which the interpreter has described already."""
+        with torch._C.DisableTorchFunction():
+            if request.stage == "source":
+                return {"returned": Description(recorder.view_of, recorder.arguments, self.earlier).of(returned)}
+            with contextlib.suppress(NotRecordable):  # the recorder remembers
+                return {"result": recorder.result(returned)}
+            return {"result": None}
 
 
 def _with_bytes(kernels: list[dict]) -> tuple[list[dict], bytes]:

@@ -21,7 +21,7 @@ from triton.language import constexpr, dtype
 from triton.runtime import JITFunction, _allocation
 from triton.runtime.errors import OutOfResources
 
-from grader.child.generic_text import source_of
+from grader.child.ttir_text import source_of
 
 WARP_SIZE, MOST_THREADS = 32, 1024  # threads of a warp, of a block
 SCRATCH_BYTES, FIRST_WITH_TENSOR_MAPS = 128, 90  # of a descriptor that a kernel makes; the arch that needs it

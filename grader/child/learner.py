@@ -1,27 +1,34 @@
 """The learner's file: importing it, calling its entry function, and putting what went wrong into words."""
 
 from __future__ import annotations
+import __future__
 
 import ast
+import functools
 import importlib.util
 import inspect
 import linecache
+import operator
 import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from types import ModuleType
 
 from triton.compiler.errors import CompilationError
 from triton.language import constexpr
 from triton.runtime.errors import InterpreterError, OutOfResources
 
+from grader.child.refusals import NotRecordable
 from grader.protocol import Failure
 
 MOST_MESSAGE, MOST_NAMES = 500, 64
 DEFINITION = re.compile(r"^def (\w+)", re.MULTILINE)
 NO_DEVICE = ("Torch not compiled with CUDA", "no NVIDIA driver", "No CUDA GPUs", "active drivers", "CUDA driver")
+NO_VALUES = ("meta", "no data")  # torch.equal, .item(), print(x.cpu()) ... of tensors without memory
+NO_VALUES_TYPES = (RuntimeError, NotImplementedError, TypeError, ValueError)
 NO_MEMORY = ("can't allocate memory", "out of memory", "not enough memory")
 
 
@@ -34,8 +41,8 @@ class Rejected(Exception):
 
 
 class LearnerFile:
-    """`has_values`: whether kernels compute where the file is imported. Where they do not, what tries them out may
-    fail: each of the file's statements does so on its own, and the next one is run."""
+    """`has_values`: whether kernels compute where the file is imported. Where they do not, a statement that looks at
+    values fails, and so may all that comes after a launch, whose results are missing: such statements are left out."""
 
     def __init__(self, filename: str, source: bytes, has_values: bool = True):
         name = os.path.basename(filename) or "submission.py"
@@ -43,6 +50,7 @@ class LearnerFile:
         self.stem = os.path.splitext(name)[0]
         self.source, self.has_values = source, has_values
         self.module: ModuleType | None = None
+        self.launched = False  # while the file was imported
 
     def load(self) -> Failure | None:
         try:
@@ -59,7 +67,7 @@ class LearnerFile:
             if self.has_values:
                 spec.loader.exec_module(module)
             else:
-                self._run(ast.parse(self.source, self.path).body, vars(module))
+                self._run(self._statements, vars(module))
         except BaseException as error:  # a learner's file may raise anything, SystemExit too
             sys.modules.pop(self.stem, None)
             return self.failure(error, "load")
@@ -113,22 +121,51 @@ class LearnerFile:
             names.update(before)
 
     def _run(self, statements: list[ast.stmt], names: dict) -> None:
-        statements = statements if self.has_values else [_may_fail(one) for one in statements]
-        exec(compile(ast.Module(statements, []), self.path, "exec", dont_inherit=True), names)
+        if self.has_values:
+            exec(compile(ast.Module(statements, []), self.path, "exec", dont_inherit=True), names)
+            return
+        for number, statement in enumerate(statements):
+            if number and _is_text(statement):
+                continue  # it would become the file's docstring
+            code = compile(ast.Module([statement], []), self.path, "exec", self._flags, dont_inherit=True)
+            try:
+                exec(code, names)
+            except Exception as error:
+                self.launched |= _wants_values(error)
+                if _is_needed(statement) or not self.launched:
+                    raise
+
+    @cached_property
+    def _statements(self) -> list[ast.stmt]:
+        return ast.parse(self.source, self.path).body
+
+    @cached_property
+    def _flags(self) -> int:
+        """Of the compiler, as `from __future__ import` sets them for a whole file."""
+        imports = [one for one in self._statements if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
+        features = [getattr(__future__, alias.name).compiler_flag for one in imports for alias in one.names]
+        return functools.reduce(operator.or_, features, 0)
 
     def _derived(self, changed: set[str]) -> Iterator[ast.stmt]:
         """The file's own assignments that use one of the changed names, in order, such as HALF = BLOCK_N // 2.
 
         What they assign joins `changed`.
         """
-        for statement in ast.parse(self.source).body if changed else ():
-            used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value and used & changed:
+        for statement, used, stored in self._assignments if changed else ():
+            if used & changed and not stored & changed:
+                changed |= stored
+                yield statement
+
+    @cached_property
+    def _assignments(self) -> list[tuple[ast.stmt, set[str], set[str]]]:
+        """With the names that each uses, and those that it assigns."""
+        found = []
+        for statement in self._statements:
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value:
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-                stored = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
-                if not stored & changed:
-                    changed |= stored
-                    yield statement
+                stored = {name for target in targets for name in _names_in(target)}
+                found.append((statement, _names_in(statement), stored))
+        return found
 
     # ---- failures ---------------------------------------------------------------------------------------
 
@@ -192,14 +229,25 @@ class LearnerFile:
         return line
 
 
-def _may_fail(statement: ast.stmt) -> ast.stmt:
-    """Unless it defines or imports something, is there to fail, or is the file's docstring, which has to stay first."""
-    is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    if is_text or isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Raise)):
-        return statement
-    handler = ast.ExceptHandler(ast.Name("Exception", ast.Load()), None, [ast.Pass()])
-    wrapped = ast.copy_location(ast.Try([statement], [handler], [], []), statement)
-    return ast.fix_missing_locations(wrapped)
+def _names_in(node: ast.AST) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _is_needed(statement: ast.stmt) -> bool:
+    """Whether it defines or imports something, or is there to fail."""
+    return isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Raise))
+
+
+def _wants_values(error: BaseException | None) -> bool:
+    """Whether torch says that a tensor has no memory, or a stand-in that nothing runs here."""
+    if error is None:
+        return False
+    said = isinstance(error, NO_VALUES_TYPES) and any(text in str(error) for text in NO_VALUES)
+    return said or isinstance(error, NotRecordable) or _wants_values(error.__cause__)
 
 
 def _special_kind(error: BaseException, message: str) -> str:

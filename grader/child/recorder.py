@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import NoReturn
 
 import torch
@@ -21,8 +21,8 @@ from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.errors import OutOfResources, PTXASError
 
-from grader.child.refusals import Refusals
-from grader.child.stand_in import CompiledLaunch, Launch, PretendCuda, StandIn
+from grader.child.refusals import NotRecordable, Refusals
+from grader.child.stand_in import CompiledLaunch, Launch, StandIn
 from grader.child.tensors import dtype_name
 from grader.protocol import VIEW_BYTES, Failure, TensorSpec
 
@@ -36,10 +36,6 @@ TMA_DATA_TYPES = {**{i: i for i in range(16)}, 8: 10, 9: 8, 10: 9}
 TMA_TF32 = 11
 
 
-class NotRecordable(RuntimeError):
-    """The host function did something that a launch plan cannot hold."""
-
-
 class Recorder:
     """`with recorder.on(): entry(...)` fills `buffers`, `binaries` and `steps`."""
 
@@ -47,6 +43,7 @@ class Recorder:
         self.stand_in, self.refusals = stand_in, refusals
         self.stage, self.texts = stage, texts
         refusals.allocated, refusals.filled = self._allocated, self._filled
+        self.arguments: dict[str, torch.Tensor] = {}
         self.buffers: list[dict] = []
         self.kernels: list[dict] = []
         self.steps: list[dict] = []
@@ -59,21 +56,22 @@ class Recorder:
 
     @contextmanager
     def on(self) -> Iterator[None]:
-        """With torch's operations watched, tensors that say they are on a GPU, and launches recorded."""
-        self.stand_in.on_launch, self.stand_in.stage = self._launched, self.stage
+        """With torch's operations watched, and allocations and launches recorded."""
+        stand_in, pretence = self.stand_in, self.stand_in.pretence
+        stand_in.on_launch, stand_in.stage = self._launched, self.stage
+        pretence.address_of, pretence.copied, pretence.refuse = self.address_of, self._copied, self._refuse
         original = Autotuner.run
         Autotuner.run = lambda autotuner, *args, **kwargs: self._autotuned(autotuner, args, kwargs)
         try:
-            with ExitStack() as stack:
-                stack.enter_context(self.refusals.on())
-                stack.enter_context(PretendCuda(self.address_of))
+            with self.refusals.on():
                 yield
         finally:
             Autotuner.run = original
+            pretence.forget()
 
-    def _refuse(self, message: str) -> NoReturn:
+    def _refuse(self, message: str, kind: str = "not-recordable", line: int = 0) -> NoReturn:
         """Kept as well as raised, so that no `except` can hide it."""
-        self.refusal = self.refusal or Failure("not-recordable", message=message, line=self.refusals.line())
+        self.refusal = self.refusal or Failure(kind, message=message, line=line or self.refusals.line())
         raise NotRecordable(message)
 
     # ---- buffers ----------------------------------------------------------------------------------------
@@ -83,6 +81,7 @@ class Recorder:
         storage = torch.empty(max(spec.size, 1), dtype=torch.uint8, device="meta")
         tensor = torch.empty(0, dtype=getattr(torch, spec.dtype), device="meta")
         tensor.set_(storage.untyped_storage(), spec.offset, spec.shape, spec.strides)
+        self.arguments[spec.name] = tensor
         self._add_buffer(tensor, {"name": spec.name, "argument": True, "bytes": spec.size, "line": 0})
         return tensor
 
@@ -105,10 +104,25 @@ class Recorder:
             self._filled(tensor, value)
 
     def _filled(self, tensor: torch.Tensor, value: object) -> None:
-        if tensor.is_meta:
-            value = value.item() if isinstance(value, torch.Tensor) else value
-            number = float(value) if isinstance(value, float) else int(value)
-            step = {"op": "fill", "view": self.view(tensor), "value": repr(number), "line": self.refusals.line()}
+        if not tensor.is_meta:
+            return
+        value = value.item() if isinstance(value, torch.Tensor) else value
+        if tensor.is_complex():
+            parts = torch.view_as_real(tensor)
+            self._filled(parts[..., 0], complex(value).real)
+            self._filled(parts[..., 1], complex(value).imag)
+            return
+        number = float(value) if isinstance(value, float) and tensor.is_floating_point() else int(value)
+        number = int(bool(value)) if tensor.dtype == torch.bool else number
+        step = {"op": "fill", "view": self.view(tensor), "value": repr(number), "line": self.refusals.line()}
+        self.steps.append(step)
+
+    def _copied(self, tensor: torch.Tensor, data: bytes) -> None:
+        """A few numbers made in Python, as elements of a new tensor."""
+        if self.stage == "cubin":
+            self._refuse("a tensor on the GPU is made of numbers of Python's")
+        if data:
+            step = {"op": "data", "view": self.view(tensor), "bytes": data.hex(), "line": self.refusals.line()}
             self.steps.append(step)
 
     def address_of(self, tensor: torch.Tensor) -> int:
@@ -116,19 +130,26 @@ class Recorder:
         address, _ = self._addresses.get(tensor.untyped_storage()._cdata, (0, 0))
         return address + tensor.storage_offset() * tensor.element_size() if address and tensor.numel() else 0
 
-    def _place(self, tensor: torch.Tensor, what: str) -> dict:
-        """The buffer a tensor lies in and its offset there, in bytes."""
+    def _place(self, tensor: torch.Tensor, name: str = "") -> dict:
+        """The buffer a tensor lies in and its offset there, in bytes. `name`: the launch's argument, "" for none."""
+        what = f"the argument {name}" if name else "the result"
         if not tensor.is_meta:
             self._refuse(f"{what} lies in the CPU's memory, where a GPU's kernel cannot reach it: allocate it "
                                 "on the input's device, with device=x.device")  # fmt: skip
         found = self._addresses.get(tensor.untyped_storage()._cdata)
-        if found is None:
+        if found is not None:
+            return {"buffer": found[1], "offset": tensor.storage_offset() * tensor.element_size()}
+        if not name:
             self._refuse(f"{what} is memory that this call neither got nor allocated")
-        return {"buffer": found[1], "offset": tensor.storage_offset() * tensor.element_size()}
+        if not tensor.untyped_storage().nbytes():
+            return {"buffer": -1, "offset": 0}
+        self._refuse(name.removesuffix("_ptr"), kind="foreign-memory")
 
-    def view(self, tensor: torch.Tensor, what: str = "a tensor") -> dict:
+    def view(self, tensor: torch.Tensor, name: str = "") -> dict:
+        if self.stage == "source" and dtype_name(tensor) not in VIEW_BYTES:
+            self._refuse(f"a tensor has the dtype {tensor.dtype}, which is not known here")
         return {
-            **self._place(tensor, what),
+            **self._place(tensor, name),
             "dtype": dtype_name(tensor),
             "shape": list(tensor.shape),
             "strides": list(tensor.stride()),
@@ -139,10 +160,13 @@ class Recorder:
         is_here = tensor.is_meta and tensor.untyped_storage()._cdata in self._addresses
         return self.view(tensor) if is_here and dtype_name(tensor) in VIEW_BYTES else None
 
+    def result(self, returned: object) -> dict | None:
+        return self.view(returned) if isinstance(returned, torch.Tensor) else None
+
     # ---- launches ---------------------------------------------------------------------------------------
 
     def _launched(self, launch: Launch) -> None:
-        if min(launch.grid) == 0:
+        if min(launch.grid) == 0 and self.stage == "cubin":
             return  # Triton launches nothing either
         if launch.grid[0] >= 1 << 31 or max(launch.grid[1:]) >= 1 << 16 or min(launch.grid) < 0:
             self._refuse(f"the grid {launch.grid} is not possible: at most 2147483647 x 65535 x 65535 programs")
@@ -224,8 +248,10 @@ class Recorder:
         value = value.base if hasattr(value, "base") and isinstance(value.base, torch.Tensor) else value  # reinterpret
         if not isinstance(value, torch.Tensor):
             self._refuse(f"the argument {name} is an address, passed as a {type(value).__name__}: pass the tensor")
-        place = self._place(value, f"the argument {name}")
-        return place if self.stage == "cubin" else place | {"view": self.view(value, f"the argument {name}")}
+        place = self._place(value, name)
+        if self.stage == "cubin" or place["buffer"] == -1:
+            return place
+        return place | {"view": self.view(value, name)}
 
     def _describe(self, parameters: list[dict], name: str, kind: str, descriptor) -> None:
         """A tensor descriptor made by the host: in the text it is an argument, its sizes and its strides are others."""
@@ -249,7 +275,7 @@ class Recorder:
         if meta is not None and meta.get("is_im2col"):
             self._refuse(f"the argument {name} is a descriptor without a tiled tensor map")
         shape, strides = [int(n) for n in descriptor.shape], [int(n) for n in descriptor.strides]
-        place, nan_padding = self._place(descriptor.base, f"the argument {name}"), descriptor.padding == "nan"
+        place, nan_padding = self._place(descriptor.base, name), descriptor.padding == "nan"
         tf32 = getattr(descriptor, "round_f32_to_tf32", None)  # None: this release of Triton knows no such thing
 
         def add(part: str, kind: str, values: list[int]) -> None:

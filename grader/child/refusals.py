@@ -27,6 +27,8 @@ FILLS = {"fill_", "zero_"}
 FILL_VALUE_AT = {"full": 1, "full_like": 1, "new_full": 2, "fill_": 1}  # its position in the arguments
 # The values leave torch, or Python sets them, and the dispatcher does not see it.
 READS = {"numpy", "tolist", "__array__", "__dlpack__", "apply_", "map_", "map2_", "__reduce_ex__", "__set__"}
+# They ask for one value; without memory torch fails before the dispatcher is asked.
+VALUES = {"item", "__float__", "__int__", "__bool__", "__index__", "__complex__"}
 PRINTS = {"__repr__", "__format__"}  # `print(x)` computes, but only a text that the program cannot read
 SUBSCRIPTS = {"__getitem__": "[...]", "__setitem__": "[...] ="}
 GROUPED = re.compile(r"^(linalg|special|fft)_")  # torch's own name of torch.linalg.norm is linalg_norm
@@ -36,6 +38,10 @@ IN_CPP = torch._C.DispatchKey.CompositeExplicitAutograd
 
 class TorchRefused(RuntimeError):
     """The host function asked torch to do work."""
+
+
+class NotRecordable(RuntimeError):
+    """The host function did something that a recorded call cannot hold."""
 
 
 class Refusals:
@@ -86,7 +92,7 @@ class _Functions(TorchFunctionMode):
         if name in PRINTS:
             with _NoModes():
                 return hidden(function(*args, **(kwargs or {})))
-        if name in READS:
+        if name in READS or name in VALUES and args[0].is_meta:
             self.refusals.refuse(_as_written(function))
         self.refusals.functions.append(function)
         try:

@@ -7,25 +7,21 @@ are on torch's meta device: they have shapes, strides and, here, addresses, but 
 
 from __future__ import annotations
 
-import contextlib
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import torch
-from torch.overrides import TorchFunctionMode
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 from triton.compiler.compiler import CompiledKernel
 from triton.runtime import _allocation, driver
 
 from grader.child.front_end import Kernel, install
+from grader.child.pretence import CUDA, PretendCuda
 from grader.cubin import BadCubin, Cubin, read_cubin
 from grader.protocol import GpuModel
 
-CUDA = torch.device("cuda", 0)
 TEXTS = ("ttir", "ttgir", "llir", "ptx")  # what Triton makes of a kernel on the way to machine code
 
 
@@ -123,6 +119,7 @@ class StandIn(DriverBase):
         self.model = model
         self.utils = Utils(model)
         self.binaries: dict[bytes, Binary] = {}  # by cubin
+        self.pretence = PretendCuda()
         self.stage = "source"
         self.on_launch: Callable[[Launch], None] = lambda launch: None
 
@@ -163,96 +160,18 @@ class StandIn(DriverBase):
     def get_current_stream(self, device: int) -> int:
         return 0
 
-    def get_device_interface(self) -> None:
-        return None
+    def get_device_interface(self) -> object:
+        return torch.cuda
 
     def get_benchmarker(self) -> Callable:
         return lambda call, **_: [0.0, 0.0, 0.0]
 
 
-class PretendCuda(TorchFunctionMode):
-    """Inside, device="cuda" makes tensors without memory, and these say that they are on cuda:0."""
-
-    def __init__(self, address_of: Callable[[torch.Tensor], int]):
-        super().__init__()
-        self.address_of = address_of
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        answer = self._pretended(function, args)
-        if answer is not None:
-            return answer
-        if function is torch.device:
-            return function(*args, **kwargs)
-        if function == torch.Tensor.__setitem__ and args[0].is_meta and isinstance(args[2], (int, float)):
-            args[0][args[1]].fill_(args[2])  # as on a GPU; without memory torch would copy a tensor of one element
-            return None
-        args = tuple(_on_meta(value) for value in args)
-        kwargs = {key: _on_meta(value, key == "device") for key, value in kwargs.items() if key != "pin_memory"}
-        return function(*args, **kwargs)
-
-    def _pretended(self, function, args: tuple) -> object:
-        """What a tensor without memory says of itself, None for all other functions."""
-        name = getattr(function, "__name__", "")
-        if not args or not isinstance(args[0], torch.Tensor) or not args[0].is_meta:
-            return None
-        if name == "data_ptr":
-            return self.address_of(args[0])
-        if name == "get_device":
-            return 0
-        if name == "cuda":
-            return args[0]
-        if function == torch.Tensor.device.__get__:
-            return CUDA
-        if function == torch.Tensor.is_cuda.__get__:
-            return True
-        return False if function == torch.Tensor.is_cpu.__get__ else None
-
-
-def _on_meta(value: object, is_device: bool = False) -> object:
-    if isinstance(value, torch.device) and value.type == "cuda":
-        return torch.device("meta")
-    if isinstance(value, str) and re.fullmatch(r"cuda(:\d+)?", value):
-        return torch.device("meta")
-    return torch.device("meta") if is_device and type(value) is int else value
-
-
-def pretend_in_torch_cuda(model: GpuModel) -> None:
-    """Replaces the functions of torch.cuda that host functions ask about the GPU; for the rest of this process."""
-    properties = SimpleNamespace(
-        name=model.name,
-        major=model.arch // 10,
-        minor=model.arch % 10,
-        multi_processor_count=model.multiprocessors,
-        total_memory=model.memory_bytes,
-        L2_cache_size=model.l2_bytes,
-        shared_memory_per_block=49152,
-        shared_memory_per_block_optin=model.shared_per_block,
-        shared_memory_per_multiprocessor=model.shared_per_multiprocessor,
-        regs_per_multiprocessor=65536,
-        max_threads_per_multi_processor=2048,
-        warp_size=32,
-    )
-    answers = dict(
-        is_available=lambda: True,
-        device_count=lambda: 1,
-        current_device=lambda: 0,
-        set_device=lambda device: None,
-        device=lambda device=None: contextlib.nullcontext(),
-        get_device_name=lambda device=None: model.name,
-        get_device_capability=lambda device=None: divmod(model.arch, 10),
-        get_device_properties=lambda device=None: properties,
-        synchronize=lambda device=None: None,
-    )
-    for name, answer in answers.items():
-        setattr(torch.cuda, name, answer)
-
-
 def stand_in_for(model: GpuModel) -> StandIn:
-    """The active driver of this process from now on."""
+    """The active driver of this process from now on, and the GPU that torch pretends to have."""
     stand_in = StandIn(model)
-    pretend_in_torch_cuda(model)
     driver.set_active(stand_in)
+    stand_in.pretence.install(model)
     original = CompiledKernel._init_handles
 
     def init_handles(kernel: CompiledKernel) -> None:

@@ -281,7 +281,7 @@ def accept_grid(launch: PlannedLaunch, kernels: list) -> None:
     if not 0 <= launch.kernel < len(kernels):
         raise ProtocolError("a launch of no kernel")
     grid = launch.grid
-    if len(grid) != 3 or not all(1 <= size <= most for size, most in zip(grid, MOST_PROGRAMS)):
+    if len(grid) != 3 or not all(0 <= size <= most for size, most in zip(grid, MOST_PROGRAMS)):
         raise BadPlan(f"the grid {tuple(grid)} of {kernels[launch.kernel].name} is not possible")
     if not 1 <= launch.dimensions <= 3 or any(size != 1 for size in grid[launch.dimensions :]):
         raise ProtocolError("a grid has 1 to 3 sizes")
