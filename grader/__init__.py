@@ -6,17 +6,23 @@ _HOME = {"Exercise": "grader.exercise", "Example": "grader.exercise"} | dict.fro
     (
         "cancelling",
         "falling",
+        "far_below_zero",
         "integers",
         "leading",
+        "large",
         "normal",
         "one_hot",
         "output",
+        "some_minus_infinity",
         "special",
+        "subnormal",
         "uniform",
+        "unusual",
         "with_some",
     ),
     "grader.inputs",
 )
+_HOME |= dict.fromkeys(("any_strides", "contiguous", "target", "upto"), "grader.drawn")
 __all__ = list(_HOME)
 
 

@@ -14,15 +14,18 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from grader import layouts
+from grader.layouts import CONTIGUOUS, Layout
+
 # Fills the holes of a view and outputs not yet written. A NaN, so reading it spoils the result; a payload of its own.
 POISON_BITS = {
     torch.float64: 0x7FF8_DEAD_0000_0BAD,
     torch.float32: 0x7FC0_0BAD,
     torch.float16: 0x7EAD,
     torch.bfloat16: 0x7FAD,
+    torch.int32: 0x7FC0_0BAD,
 }
 BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # integer dtype by bytes
-PADDING = 13  # elements between two padded rows; odd, so that it hides behind no power of two
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,14 @@ class Data:
     """A recipe for one tensor argument: shape, values and layout in memory.
 
     `steps`: a draw of DRAWS, then changes of CHANGES, each a name and its numbers. No step: an output, left as poison.
+    `about`: what a learner reads of the values where they are unusual. `same_as`: the argument that this one is too.
     """
 
     shape: tuple[int, ...]
     steps: tuple[tuple[str | float, ...], ...] = ()
-    layout: str = "contiguous"
+    layout: Layout = CONTIGUOUS
+    about: str = ""
+    same_as: str = ""
 
     def __add__(self, number: float) -> Data:
         return self.then("add", number)
@@ -54,33 +60,34 @@ class Data:
 
     def transposed(self) -> Data:
         """The same matrix, stored column by column: strides (1, M)."""
-        return replace(self, layout="transposed")
+        return replace(self, layout=layouts.TRANSPOSED)
 
     def every_second(self) -> Data:
         """Every second row and column of a larger matrix: holes between all elements."""
-        return replace(self, layout="every second element")
+        return replace(self, layout=layouts.EVERY_SECOND)
 
     def padded(self) -> Data:
         """The first N columns of a wider matrix: holes between the rows."""
-        return replace(self, layout="padded rows")
+        return replace(self, layout=layouts.PADDED)
 
     def expanded(self) -> Data:
         """One row seen M times: row stride 0."""
-        return replace(self, layout="one row, expanded")
+        return replace(self, layout=layouts.EXPANDED)
 
     def shifted(self) -> Data:
         """One element past the start of its memory: no address is a multiple of 16 bytes."""
-        return replace(self, layout="shifted by one element")
+        return replace(self, layout=layouts.SHIFTED)
 
     @property
     def label(self) -> str:
         size = " x ".join(map(str, self.shape))
-        return size if self.layout == "contiguous" else f"{size} ({self.layout})"
+        said = f"{self.same_as} itself" if self.same_as else ", ".join(filter(None, (self.layout.name, self.about)))
+        return f"{size} ({said})" if said else size
 
     @property
     def leaves_no_hole(self) -> bool:
         """Whether all of the argument's memory gets a value."""
-        return self.layout == "contiguous" and not self.is_output
+        return self.layout.fits_together and not self.is_output
 
     @property
     def elements(self) -> int:
@@ -107,20 +114,35 @@ class Data:
 
     def fill(self, view: torch.Tensor, generator: torch.Generator, precision: torch.dtype = torch.float64) -> None:
         """Draws the values into a view of this shape and layout; an output stays as it is."""
-        if not self.is_output:
-            target = view[:1] if self.layout == "one row, expanded" else view
-            target.copy_(self.values(generator, precision)[: len(target)])
+        if self.is_output:
+            return
+        values = self.scaled_for(view.dtype).values(generator, precision)
+        if self.layout.sliding:
+            _fill_windows(view, values)
+            return
+        for dimension in self.layout.repeated:
+            view, values = view.narrow(dimension, 0, 1), values.narrow(dimension, 0, 1)
+        view.copy_(values)
+
+    def scaled_for(self, dtype: torch.dtype) -> Data:
+        """The same values with steps that speak of the dtype's limits put into numbers."""
+        limits = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
+        scales = {"of the largest": limits.max, "of the smallest": getattr(limits, "tiny", 1)}
+        steps = [("times", step[1] * scales[step[0]]) if step[0] in scales else step for step in self.steps]
+        return replace(self, steps=tuple(steps))
 
     def shape_on(self, device: str, dtype: torch.dtype) -> torch.Tensor:
         """The argument without its values, as for the device "meta", which has no memory."""
         return _empty_view(self.shape, self.layout, dtype, device)
 
     def to_json(self) -> dict:
-        return {"shape": self.shape, "steps": self.steps, "layout": self.layout}
+        return {"shape": self.shape, "steps": self.steps, "layout": self.layout.to_json()}
 
     @staticmethod
     def from_json(data: dict) -> Data:
-        return Data(tuple(data["shape"]), tuple(tuple(step) for step in data["steps"]), data["layout"])
+        return Data(
+            tuple(data["shape"]), tuple(tuple(step) for step in data["steps"]), Layout.from_json(data["layout"])
+        )
 
 
 def drawing_precision(dtype: torch.dtype) -> torch.dtype:
@@ -139,22 +161,23 @@ def is_poison(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().view(BITS[tensor.element_size()]) == POISON_BITS[tensor.dtype]
 
 
-def _empty_view(shape: tuple[int, ...], layout: str, dtype: torch.dtype, device: str | torch.device) -> torch.Tensor:
-    def poisoned(*size: int) -> torch.Tensor:
-        return poison_(torch.empty(size, dtype=dtype, device=device))
+def _empty_view(shape: tuple[int, ...], layout: Layout, dtype: torch.dtype, device: str | torch.device) -> torch.Tensor:
+    _, elements = layout.strides(shape)
+    return layout.view(poison_(torch.empty(elements, dtype=dtype, device=device)), shape)
 
-    if layout == "contiguous":
-        return poisoned(*shape)
-    if layout == "shifted by one element":
-        return poisoned(math.prod(shape) + 1)[1:].view(shape)
-    rows, columns = shape
-    if layout == "transposed":
-        return poisoned(columns, rows).t()
-    if layout == "every second element":
-        return poisoned(2 * rows, 2 * columns)[::2, ::2]
-    if layout == "padded rows":
-        return poisoned(rows, columns + PADDING)[:, :columns]
-    return poisoned(1, columns).expand(rows, columns)
+
+def _fill_windows(view: torch.Tensor, values: torch.Tensor) -> None:
+    """Of the values that want the same place, the first one in C order gets it."""
+    if not values.numel():
+        return
+    places = torch.zeros(view.shape, dtype=torch.int64)
+    for dimension, (size, stride) in enumerate(zip(view.shape, view.stride())):
+        steps = torch.arange(size).mul_(stride)
+        places += steps.view([-1 if other == dimension else 1 for other in range(view.dim())])
+    flat, order = places.flatten().sort(stable=True)
+    first = torch.cat([torch.ones(1, dtype=torch.bool), flat[1:] != flat[:-1]])
+    memory = view.as_strided((int(flat[-1]) + 1,), (1,), view.storage_offset())
+    memory[flat[first].to(view.device)] = values.flatten()[order[first].to(view.device)].to(view.dtype)
 
 
 def generator_for(seed: int, *names: object) -> torch.Generator:
@@ -207,6 +230,37 @@ def special(data: Data) -> Data:
     for value in (float("inf"), float("-inf"), float("nan"), -0.0):
         data = with_some(value, data)
     return data
+
+
+def unusual(*shape: int) -> Data:
+    """Normal values with infinities, NaN and -0.0 strewn in."""
+    return replace(special(normal(*shape)), about="with inf, NaN and -0.0")
+
+
+def some_minus_infinity(*shape: int) -> Data:
+    """A tenth of the elements are -inf, and about half of the rows hold nothing else."""
+    data = with_some(float("-inf"), normal(*shape)).then("whole rows", float("-inf"))
+    return replace(data, about="with -inf, also in whole rows")
+
+
+def large(*shape: int) -> Data:
+    """Values of the size of the dtype's largest number: a sum of two may be infinite, and a difference is not lost."""
+    return replace(normal(*shape), about="near the largest number").then("of the largest", 0.15)
+
+
+def subnormal(*shape: int) -> Data:
+    """Values below the smallest number that has all its digits: who flushes them to 0 loses them."""
+    return replace(normal(*shape), about="below the smallest normal number").then("of the smallest", 0.3)
+
+
+def whole(*shape: int) -> Data:
+    """Whole numbers of 31 bits, for integer dtypes: fp32 does not hold them."""
+    return Data(shape, (("whole",),))
+
+
+def far_below_zero(*shape: int) -> Data:
+    """Each row falls from -75 to -105: in fp32 exp loses its digits between these."""
+    return replace(falling(*shape) * 0.15 - 90, about="from -75 to -105")
 
 
 def cancelling(M: int, K: int, N: int) -> tuple[Data, Data]:
@@ -264,8 +318,18 @@ def _cancelling_b(size: tuple[int, ...], generator: torch.Generator, precision: 
     return torch.cat([half, half.new_zeros(K % 2, N), half], dim=0)
 
 
+def _whole(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.randint(-(2**31) + 1, 2**31, size, dtype=torch.int64, **_on(generator)).to(precision)
+
+
 def _with_some(values: torch.Tensor, generator: torch.Generator, value: float) -> torch.Tensor:
     return values.masked_fill(torch.rand(values.shape, **_on(generator)) < 0.1, value)
+
+
+def _whole_rows(values: torch.Tensor, generator: torch.Generator, value: float) -> torch.Tensor:
+    chosen = torch.rand(values.shape[:-1], **_on(generator)) < 0.5
+    chosen[:1] = True
+    return values.masked_fill(chosen[..., None], value)
 
 
 def _leading(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tensor:
@@ -276,11 +340,12 @@ def _leading(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Te
 
 DRAWS: dict[str, Callable[..., torch.Tensor]] = {
     "normal": _normal, "uniform": _uniform, "integers": _integers, "one hot": _one_hot, "falling": _falling,
-    "cancelling a": _cancelling_a, "cancelling b": _cancelling_b,
+    "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "whole": _whole,
 }  # fmt: skip
 CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor]] = {
     "add": lambda values, _, number: values + number,
     "times": lambda values, _, number: values * number,
     "with some": _with_some,
     "leading": _leading,
+    "whole rows": _whole_rows,
 }

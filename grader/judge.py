@@ -15,6 +15,7 @@ from grader.allowed import Refused, first_refused
 from grader.asked import Asked
 from grader.child_process import ChildEnded
 from grader.compilers import children_ahead
+from grader.drawn import Call, Promise, stated
 from grader.exercise import Exercise
 from grader.explain import cost, failures, same_launches
 from grader.explain.compiled import Expectations, compiled_verdict
@@ -28,10 +29,13 @@ from grader.nursery import MachineFault
 from grader.protocol import Failure, Launch
 from grader.reply import DTYPES, Reply
 from grader.run import Foreseen, Run, Trial
+from grader.simpler import smallest
 from grader.speed import speed_verdict
 from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, Verdict, failed
 
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
+MOST_SIMPLER = 12  # calls that look for a simpler one that fails too
+NOT_SIMPLER = ("file", "region", "ended")  # kinds of failures that a simpler call would not explain better
 FACTS = ("ptx", "ttgir")  # the texts that tell what the compiler made of a kernel
 
 
@@ -57,6 +61,9 @@ class Judge:
             return
         foreseen = []
         for use in uses:
+            if use.fixture == "drawn":
+                foreseen += [Foreseen(trial) for trial in self._drawn_trials(use.test, self.promise(use.options))]
+                continue
             in_one_dtype = use.fixture in ("traffic", "throughput")
             dtypes = use.options.get("dtypes") or self.exercise.dtypes[: 1 if in_one_dtype else None]
             for trial in self._trials(use.test, use.data, None, dtypes, use.constants):
@@ -78,6 +85,57 @@ class Judge:
         if verdict.outcome == FAIL and verdict.kind != "file":  # after that everything is asked all the same
             self.run.compilers.values_are_wrong()
         return verdict
+
+    def promise(self, options: dict) -> Promise:
+        """What the keywords of the fixture `drawn` state for this exercise."""
+        return stated(self.exercise.arguments, self.exercise.dtypes, options)
+
+    def drawn(self, name: str, promise: Promise) -> Verdict:
+        """Values and memory safety of the calls that the run's seed makes of a promise; of a failure the simplest."""
+        verdict, largest = Verdict(PASS), 0.0
+        calls = promise.calls(self.run.seed, name)
+        for call in calls:
+            trial = self._drawn_trial(name, promise, call)
+            verdict = self._judged(trial, lambda trial: self._values(trial, blame=False)[0])
+            largest = max(largest, verdict.figures.get("largest_error", 0.0))
+            if verdict.outcome != PASS:
+                break
+        if verdict.outcome == PASS:
+            note = f"{len(calls)} calls" + (f", largest error {largest:.2f} of the bound" if largest else "")
+            return Verdict(PASS, note=note, figures={"largest_error": largest})
+        if verdict.outcome == FAIL and verdict.kind not in NOT_SIMPLER:
+            trial, verdict = self._simplest(name, promise, call, verdict)
+            self._blame_a_number(trial, verdict)
+        if verdict.outcome == FAIL and verdict.kind != "file":
+            self.run.compilers.values_are_wrong()
+        return verdict
+
+    def _simplest(self, name: str, promise: Promise, call: Call, verdict: Verdict) -> tuple[Trial, Verdict]:
+        """Of a call that failed: the simplest one that fails in the same way, and its verdict.
+
+        A guess gives way to whatever a simpler call shows.
+        """
+        found = self._drawn_trial(name, promise, call), verdict
+
+        def fails(simpler: Call) -> bool:
+            nonlocal found
+            trial = self._drawn_trial(name, promise, simpler)
+            other = self._judged(trial, lambda trial: self._values(trial, blame=False)[0])
+            same = other.outcome == FAIL and other.kind not in NOT_SIMPLER
+            if same and (other.id == found[1].id or found[1].kind == "guess"):
+                found = trial, other
+                return True
+            return False
+
+        smallest(promise, call, fails, MOST_SIMPLER)
+        return found
+
+    def _drawn_trials(self, name: str, promise: Promise) -> list[Trial]:
+        return [self._drawn_trial(name, promise, call) for call in promise.calls(self.run.seed, name)]
+
+    def _drawn_trial(self, name: str, promise: Promise, call: Call) -> Trial:
+        """Its data are drawn under its number, which a simpler call keeps."""
+        return self.trial(f"{name} {call.number}", promise.data(call), call.dtype, None, call.constants)
 
     def traffic(
         self, name: str, data: tuple[Data, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
@@ -247,8 +305,11 @@ class Judge:
     def _first_refused(self) -> Refused | None:
         return first_refused(self.run.submission.tree)
 
-    def _values(self, trial: Trial, twice: bool = True, **options) -> tuple[Verdict, Reply]:
-        """And the reply to the call's first run, which `options` of RunRequest are for."""
+    def _values(self, trial: Trial, twice: bool = True, blame: bool = True, **options) -> tuple[Verdict, Reply]:
+        """And the reply to the call's first run, which `options` of RunRequest are for.
+
+        blame: whether a failure may be put down to block sizes that stand in the code as numbers.
+        """
         inputs = self.run.inputs(trial)
         verdict, first = self.interpreted.verdict(trial, inputs, twice, **options)
         if self.run.interpreter.load_failure is not None:
@@ -261,7 +322,8 @@ class Judge:
             self.right_with_own_blocks += not trial.constants
         else:
             self.wrong_with_own_blocks |= not trial.constants
-            self._blame_a_number(trial, verdict)
+            if blame:
+                self._blame_a_number(trial, verdict)
         if verdict.outcome != PASS and self.run.empty:
             still = " and ".join(self.run.empty)
             verdict.lines.insert(0, f"The marked region in {still} is still empty.")

@@ -146,6 +146,23 @@ def check(request: pytest.FixtureRequest):
 
 
 @pytest.fixture
+def drawn(request: pytest.FixtureRequest):
+    """drawn(sizes={"N": upto(300, block=64)}, x=any_strides("N"), dtypes=(), blocks=(), same=()): about twenty calls.
+
+    What the lesson promises, argument by argument; the calls within it come from the run's seed. sizes: of each name
+    in a shape. dtypes: those of the exercise, if none are given. blocks: constants of the module that some
+    calls replace. same: arguments that one call gives the same tensor for.
+    """
+    session = request.config.pluginmanager.get_plugin("course-session")
+
+    def drawn(**options):
+        session.wait_for_right_values(request.node)
+        session.settle(request.node, lambda judge, name: judge.drawn(name, judge.promise(options)))
+
+    return drawn
+
+
+@pytest.fixture
 def traffic(request: pytest.FixtureRequest):
     """traffic(*data, reads=1, writes=1, idle=None, programs=None, moved=None, at_once=1, **constants): a call's cost.
 

@@ -108,10 +108,12 @@ class Run:
     def inputs(self, trial: Trial) -> list[torch.Tensor]:
         """The arguments of a trial: the same for the same seed, whatever ran before."""
         dtype = short_dtype(trial.dtype)
-        return [
+        tensors = [
             data.tensor(trial.dtype, generator_for(self.seed, self.folder.id, trial.name, dtype, number))
             for number, data in enumerate(trial.data)
         ]
+        origins = [trial.arguments.index(d.same_as) if d.same_as else n for n, d in enumerate(trial.data)]
+        return [tensors[origin] for origin in origins]
 
     def call(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], **options) -> Reply:
         """One call of the entry in the interpreter. `options` are those of RunRequest."""

@@ -35,8 +35,17 @@ from grader.verdict import (
 )
 
 # Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
-ITEMS = {"check": "right", "traffic": "cost", "compiled": "cost", "on_gpu": "speed", "throughput": "speed"}
-COMPILED = ("check", "traffic", "compiled", "on_gpu", "throughput")  # where there is a GPU, all calls of these are
+ITEMS = {
+    "check": "right", "drawn": "right", "traffic": "cost", "compiled": "cost", "on_gpu": "speed", "throughput": "speed",
+}  # fmt: skip
+COMPILED = (
+    "check",
+    "drawn",
+    "traffic",
+    "compiled",
+    "on_gpu",
+    "throughput",
+)  # on a GPU all calls of these are
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
 
@@ -47,6 +56,7 @@ class TestResult:
     item: str
     points: float
     verdict: Verdict
+    drawn: bool = False  # its calls come from the seed
 
     @property
     def title(self) -> str:
@@ -97,8 +107,11 @@ class Grading:
 
     @property
     def diagnosis(self) -> TestResult | None:
-        """The failed test whose verdict names the most direct cause; a hidden one only if no other failed."""
-        return min(self.failures, key=lambda test: (test.hidden, test.verdict.rank), default=None)
+        """The failed test whose verdict names the most direct cause; a hidden one only if no other failed.
+
+        A case with a name says more than a drawn one.
+        """
+        return min(self.failures, key=lambda test: (test.hidden, test.drawn, test.verdict.rank), default=None)
 
     @property
     def points(self) -> tuple[float, float]:
@@ -221,7 +234,7 @@ class Session:
         if call.when == "call" or call.excinfo is not None:
             grading = self.gradings[Folder.containing(item.path).id]
             verdict = self._verdict_of(item, call, grading)
-            test = TestResult(item.name, rubric_item(item), points_of(item), verdict)
+            test = TestResult(item.name, rubric_item(item), points_of(item), verdict, "drawn" in item.fixturenames)
             grading.results.append(test)
             report.test_line(self._writer, test)
         return made

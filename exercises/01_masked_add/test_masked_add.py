@@ -1,6 +1,6 @@
 """01 · Masked add: what a right kernel must do."""
 
-from grader import Example, Exercise, normal
+from grader import Example, Exercise, contiguous, large, normal, subnormal, unusual, upto
 
 exercise = Exercise(
     entry="masked_add",
@@ -63,6 +63,15 @@ def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
 
 def test_it_compiles_for_a_gpu(compiled):
     compiled(normal(1 << 20), normal(1 << 20))
+
+
+def test_any_call_that_the_lesson_promises(drawn):
+    drawn(
+        sizes={"N": upto(5000, least=0, BLOCK_N=1024)},
+        x=contiguous("N", values=(normal, large, subnormal, unusual)),
+        y=contiguous("N", values=(normal, large, subnormal, unusual)),
+        same=("x", "y"),
+    )
 
 
 def test_a_size_that_only_a_gpu_gets_through(on_gpu):

@@ -1,6 +1,6 @@
 """02 · Strided blocks: what a right kernel must do."""
 
-from grader import Example, Exercise, normal, output, special
+from grader import Example, Exercise, any_strides, large, normal, output, special, subnormal, target, unusual, upto
 
 exercise = Exercise(
     entry="strided_copy",
@@ -85,6 +85,16 @@ def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
 def test_it_compiles_for_a_gpu(compiled):
     compiled(normal(4096, 4096), output(4096, 4096))
     compiled(normal(4096, 4096).transposed(), output(4096, 4096))
+
+
+def test_any_call_that_the_lesson_promises(drawn):
+    drawn(
+        sizes={"M": upto(200, once=3000, BLOCK_M=64), "N": upto(200, once=3000, BLOCK_N=64)},
+        x=any_strides("M", "N", values=(normal, large, subnormal, unusual)),
+        z=target("M", "N"),
+        dtypes=("float32", "float16", "float64", "int32"),
+        blocks=(dict(BLOCK_M=32, BLOCK_N=128),),
+    )
 
 
 def test_a_size_that_only_a_gpu_gets_through(on_gpu):

@@ -2,7 +2,21 @@
 
 import torch
 
-from grader import Example, Exercise, falling, leading, normal, with_some
+from grader import (
+    Example,
+    Exercise,
+    any_strides,
+    falling,
+    far_below_zero,
+    large,
+    leading,
+    normal,
+    some_minus_infinity,
+    subnormal,
+    unusual,
+    upto,
+    with_some,
+)
 
 exercise = Exercise(
     entry="softmax",
@@ -89,6 +103,13 @@ def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
 
 def test_a_long_row_stays_in_registers(compiled):
     compiled(normal(4096, 4096))
+
+
+def test_any_call_that_the_lesson_promises(drawn):
+    drawn(
+        sizes={"M": upto(40, block=8), "N": upto(1500, once=16384, block=256)},
+        x=any_strides("M", "N", values=(normal, large, subnormal, far_below_zero, some_minus_infinity, unusual)),
+    )
 
 
 def test_a_size_that_only_a_gpu_gets_through(on_gpu):

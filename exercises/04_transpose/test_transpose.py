@@ -1,6 +1,6 @@
 """04 · Tiled transpose: what a right kernel must do."""
 
-from grader import Example, Exercise, normal, special
+from grader import Example, Exercise, any_strides, large, normal, special, subnormal, unusual, upto
 
 exercise = Exercise(
     entry="transpose",
@@ -67,6 +67,14 @@ def test_reads_and_writes_both_run_along_memory(traffic):
 
 def test_reads_and_writes_move_16_bytes_at_a_time(compiled):
     compiled(normal(4096, 4096), vectors=True)
+
+
+def test_any_call_that_the_lesson_promises(drawn):
+    drawn(
+        sizes={"M": upto(300, once=12000, BLOCK_M=128), "N": upto(200, once=8000, BLOCK_N=64)},
+        x=any_strides("M", "N", values=(normal, large, subnormal, unusual)),
+        blocks=(dict(BLOCK_M=32, BLOCK_N=64),),
+    )
 
 
 def test_a_size_that_only_a_gpu_gets_through(on_gpu):

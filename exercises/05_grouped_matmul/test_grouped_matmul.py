@@ -1,6 +1,18 @@
 """05 · Grouped matmul: what a right kernel must do."""
 
-from grader import Example, Exercise, cancelling, integers, normal, one_hot, uniform
+from grader import (
+    Example,
+    Exercise,
+    any_strides,
+    cancelling,
+    integers,
+    normal,
+    one_hot,
+    subnormal,
+    uniform,
+    unusual,
+    upto,
+)
 
 exercise = Exercise(
     entry="matmul",
@@ -78,6 +90,19 @@ def test_neighbouring_programs_share_what_they_read(traffic):
 
 def test_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
     compiled(normal(4096, 4096), normal(4096, 4096), tensor_cores=True, pipelined=True)
+
+
+def test_any_call_that_the_lesson_promises(drawn):
+    drawn(
+        sizes={
+            "M": upto(160, BLOCK_M=128),
+            "K": upto(160, least=0, once=2400, BLOCK_K=64),
+            "N": upto(260, BLOCK_N=256),
+        },
+        a=any_strides("M", "K", values=(uniform, normal, subnormal, unusual)),
+        b=any_strides("K", "N", values=(uniform, normal, subnormal, unusual)),
+        blocks=(SMALL, dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=64, GROUP_M=3)),
+    )
 
 
 def test_a_size_that_only_a_gpu_gets_through(on_gpu):

@@ -1,0 +1,121 @@
+"""How a tensor lies in memory: an order of its dimensions, steps, padding, and where it begins.
+
+A layout fits tensors of one rank. It says how a piece of memory is cut into a view; all that the view leaves out is a
+hole. Numbers count elements, one entry a dimension; a tuple left empty stands for the same everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+
+OFTEN = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`name`: what a learner reads of it; none for a contiguous tensor.
+
+    order: the dimensions from the one that is outermost in memory to the innermost; the tensor's own, if empty.
+    steps: 3 takes every third element along a dimension. padding: elements that memory has more than the view uses
+    along a dimension. offset: elements before the first. repeated: dimensions along which the same elements are seen
+    again, with stride 0. sliding: each step along dimension 0 moves one element on, so that windows overlap.
+    """
+
+    name: str = ""
+    order: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
+    padding: tuple[int, ...] = ()
+    offset: int = 0
+    repeated: tuple[int, ...] = ()
+    sliding: bool = False
+
+    @property
+    def fits_together(self) -> bool:
+        """Whether a view of this layout fills its memory: no hole, nothing seen twice."""
+        tight = all(step == 1 for step in self.steps) and not any(self.padding)
+        return tight and not (self.order or self.offset or self.repeated or self.sliding)
+
+    @property
+    def shares_elements(self) -> bool:
+        """Whether two indices may mean the same element; then nothing can be stored through the view."""
+        return bool(self.repeated) or self.sliding
+
+    def strides(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+        """(the strides of a view of this shape, elements of the memory that it is a view of)."""
+        rank = len(shape)
+        steps, padding = self.steps or (1,) * rank, self.padding or (0,) * rank
+        strides, reach = [0] * rank, 1
+        for dimension in reversed(self.order or range(rank)):
+            if dimension in self.repeated:
+                continue
+            strides[dimension] = reach * steps[dimension]
+            reach *= max(1, shape[dimension]) * steps[dimension] + padding[dimension]
+        if self.sliding:
+            strides[0] = 1
+            reach = 1 + sum(max(0, size - 1) * stride for size, stride in zip(shape, strides))
+        return tuple(strides), self.offset + reach
+
+    def view(self, memory: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+        """The view of this shape into a memory that `strides` gave the size of; [elements] -> [shape]."""
+        return memory.as_strided(shape, self.strides(shape)[0], self.offset)
+
+    def at(self, offset: int) -> Layout:
+        """The same, beginning so many elements into its memory."""
+        begin = f"{offset} elements in" if offset > 1 else "shifted by one element"
+        return replace(self, offset=offset, name=f"{self.name}, {begin}" if self.name else begin)
+
+    def to_json(self) -> list:
+        return [self.name, self.order, self.steps, self.padding, self.offset, self.repeated, self.sliding]
+
+    @staticmethod
+    def from_json(data: list) -> Layout:
+        return Layout(*(tuple(item) if isinstance(item, list | tuple) else item for item in data))
+
+
+CONTIGUOUS = Layout()
+
+
+def _inner(rank: int, last: int, before: int, other: int) -> tuple[int, ...]:
+    """One number a dimension: for the last one, for that before it, and for all others."""
+    return (*(other,) * (rank - 2), before, last)[-rank:] if rank else ()
+
+
+def transposed(rank: int = 2, padding: int = 0) -> Layout:
+    """The last two dimensions change places in memory: a matrix is stored column by column."""
+    name = f"transposed, columns padded by {padding}" if padding else "transposed"
+    order = (*range(rank - 2), rank - 1, rank - 2)
+    return Layout(name, order, padding=_inner(rank, 0, padding, 0) if padding else ())
+
+
+def reversed_order(rank: int) -> Layout:
+    """All dimensions the other way round: the first one lies innermost."""
+    return Layout("dimensions reversed", tuple(reversed(range(rank))))
+
+
+def every(step: int, rank: int = 2, rows: int = 1) -> Layout:
+    """Every second or third column, or element of a vector; with `rows` also every so many rows."""
+    name = f"every {OFTEN[step]} {'element' if rank == 1 else 'column'}"
+    name += f" of every {OFTEN[rows]} row" if rows > 1 else ""
+    return Layout(name, steps=_inner(rank, step, rows, 1))
+
+
+def padded(by: int, rank: int = 2, name: str = "") -> Layout:
+    """Rows that are longer in memory than in the view."""
+    return Layout(name or f"rows padded by {by}", padding=_inner(rank, by, 0, 0))
+
+
+def repeated(dimension: int, rank: int = 2) -> Layout:
+    """What stands at index 0 of a dimension is seen at all others too."""
+    noun = {0: "row", rank - 1: "column"}.get(dimension, f"index of dimension {dimension}") if rank > 1 else "element"
+    return Layout(f"one {noun}, expanded", repeated=(dimension,))
+
+
+OVERLAPPING = Layout("overlapping rows", sliding=True)  # row i + 1 begins one element after row i
+EVERY_SECOND = Layout("every second element", steps=(2, 2))  # of the rows and of the columns
+PADDING = 13  # elements between two padded rows; odd, so that it hides behind no power of two
+PADDED = padded(PADDING, name="padded rows")
+EXPANDED = repeated(0)
+SHIFTED = CONTIGUOUS.at(1)
+TRANSPOSED = transposed()
