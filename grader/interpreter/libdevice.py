@@ -46,7 +46,7 @@ def _in_double(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]
     return lambda *xs: function(*[x.astype(F64) for x in xs])
 
 
-def _each(function: Callable[[float], float], at_pole: float) -> Callable[[np.ndarray], np.ndarray]:
+def _each(function: Callable[[float], float], at_pole: Callable[[float], float]) -> Callable[[np.ndarray], np.ndarray]:
     """One of Python's functions, element by element: slow, for functions that are rare."""
 
     def one(x: float) -> float:
@@ -55,7 +55,7 @@ def _each(function: Callable[[float], float], at_pole: float) -> Callable[[np.nd
         except OverflowError:
             return math.inf
         except ValueError:
-            return math.copysign(math.inf, x) if x == 0 else at_pole
+            return at_pole(x)
 
     every = np.frompyfunc(one, 1, 1)
     return lambda x: every(x.astype(F64)).astype(F64)
@@ -65,8 +65,9 @@ def _remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """IEEE's: of the quotient rounded to nearest, halves to even."""
     divisor = np.abs(y)
     rest = np.abs(np.fmod(x, 2 * divisor))
-    rest = np.where(2 * rest > divisor, rest - divisor, rest)
-    rest = np.where(2 * rest >= divisor, rest - divisor, rest)
+    reduced = rest - divisor
+    reduced = np.where(2 * reduced >= divisor, reduced - divisor, reduced)
+    rest = np.where(2 * rest > divisor, reduced, rest)
     return np.copysign(1, x) * np.where(np.isinf(y) & np.isfinite(x), np.abs(x), rest)
 
 
@@ -157,7 +158,7 @@ _ONE = {  # of one number
     "ilogb": _integer_exponent,
     "j0": _in_double(lambda x: special.bessel_j(np.int64(0), x)),
     "j1": _in_double(lambda x: special.bessel_j(np.int64(1), x)),
-    "lgamma": _each(math.lgamma, math.inf),
+    "lgamma": _each(math.lgamma, lambda x: math.inf),
     "llrint": _to_whole(np.rint),
     "llround": _to_whole(away_from_zero),
     "log": np.log,
@@ -178,7 +179,7 @@ _ONE = {  # of one number
     "sqrt": np.sqrt,
     "tan": np.tan,
     "tanh": np.tanh,
-    "tgamma": _each(math.gamma, math.nan),
+    "tgamma": _each(math.gamma, lambda x: math.nan if x else math.copysign(math.inf, x)),
     "trunc": np.trunc,
     "y0": _in_double(lambda x: special.bessel_y(np.int64(0), x)),
     "y1": _in_double(lambda x: special.bessel_y(np.int64(1), x)),
@@ -225,7 +226,7 @@ _NAMED = {
     "isinff": (1, np.isinf),
     "isnand": (1, np.isnan),
     "isnanf": (1, np.isnan),
-    "saturatef": (1, lambda x: np.fmax(np.fmin(x, 1), 0)),
+    "saturatef": (1, lambda x: np.fmin(np.fmax(x, 0), 1)),
     "signbitd": (1, np.signbit),
     "signbitf": (1, np.signbit),
 }

@@ -19,8 +19,6 @@ arith.addf            2    1  float     fastmath
 arith.addi            2    1  integer   overflowFlags
 arith.andi            2    1  integer
 arith.bitcast         1    1  cast
-arith.ceildivsi       2    1  integer
-arith.ceildivui       2    1  integer
 arith.cmpf            2    1  comparef  fastmath predicate
 arith.cmpi            2    1  comparei  predicate
 arith.constant        0    1  constant  value
@@ -30,7 +28,6 @@ arith.divui           2    1  integer   isExact?
 arith.extf            1    1  fcast     fastmath?
 arith.extsi           1    1  icast
 arith.extui           1    1  icast     nonNeg?
-arith.floordivsi      2    1  integer
 arith.fptosi          1    1  cast
 arith.fptoui          1    1  cast
 arith.maximumf        2    1  float     fastmath
@@ -67,7 +64,6 @@ llvm.intr.assume      1    0  flag      op_bundle_sizes?
 math.absf             1    1  float     fastmath
 math.absi             1    1  integer
 math.ceil             1    1  float     fastmath
-math.copysign         2    1  float     fastmath
 math.cos              1    1  float     fastmath
 math.erf              1    1  float     fastmath
 math.exp              1    1  float     fastmath

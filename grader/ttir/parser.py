@@ -212,8 +212,6 @@ class _Reader:
         location: str,
     ) -> None:
         if region.ended:
-            if name == "tt.return" and not operands and len(self.regions) == 2:
-                return  # a second one makes MLIR print the generic form; nothing gets there
             raise BadText(f"{name} after the end of its block")
         if location[-1:] != ")":
             raise BadText("a location that does not end")

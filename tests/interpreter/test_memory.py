@@ -353,6 +353,17 @@ def test_what_a_program_does_after_its_ticket_is_not_ordered():
     assert turns(ACQUIRE_RELEASE, before=False) == ["race-read-after-write"]
 
 
+def test_a_ticket_after_several_have_read_lets_the_last_one_write():
+    x, count = vector("x", 1), vector("", 1, parameter="count")
+    bench = Bench(x, count, ordered=True)
+    for program in range(3):
+        bench.batch(program)
+        bench.access(load(lanes(program, 0)))
+        bench.access(atomic(lanes(program, 0), argument=1))
+    bench.access(store(lanes(2, 0)))
+    assert bench.end() == []
+
+
 # ---- counts --------------------------------------------------------------------------------------------------------
 
 
