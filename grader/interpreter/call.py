@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,10 @@ from grader.interpreter.launch import run_launch
 from grader.interpreter.memory import Memory
 from grader.interpreter.program import Kernel
 from grader.interpreter.views import View
-from grader.protocol import Failure, InterpretRequest, Launch, TensorSpec
+from grader.protocol import DTYPE_BYTES, Failure, InterpretRequest, Launch, TensorSpec
+from grader.recording import parts
+from grader.recording.call import Parameter, RecordedCall
+from grader.recording.parts import Choice, Data, Fill, PlannedLaunch, Step, steps_with
 from grader.ttir.module import BadText, Type
 
 # Of tensors, as torch names them -> of elements, as the text does.
@@ -32,7 +35,7 @@ class Call:
     """`kernels`: those of the recording, in its order; `inputs`: the bytes of the arguments' storages, one by one."""
 
     request: InterpretRequest
-    recorded: dict
+    recorded: RecordedCall
     kernels: list[Kernel]
     inputs: list[np.ndarray]
     launches: list[Launch] = field(default_factory=list)
@@ -46,6 +49,8 @@ class Call:
             fill=request.fill, count_traffic=request.count_traffic, at_once=request.at_once, trace=request.trace
         )
         self.buffers = list(self._buffers())
+        for buffer in self.buffers:
+            self.memory.register(buffer)
         error = self._carried_out()
         reply, blob = self._outputs() if error is None else ({}, b"")
         reply |= {
@@ -63,16 +68,16 @@ class Call:
 
     def _buffers(self) -> Iterator[Buffer]:
         arguments = iter(zip(self.request.arguments, self.inputs, strict=True))
-        for number, buffer in enumerate(self.recorded["buffers"]):
-            if buffer["argument"]:
+        for number, buffer in enumerate(self.recorded.buffers):
+            if buffer.argument:
                 spec, data = next(arguments)
                 view = _view_of(spec)
                 read_only = spec.name not in self.request.writable
                 yield Buffer(spec.name, spec.size, data=data, initialised=True, read_only=read_only, view=view)
             else:
-                whole = View(0, (buffer["bytes"],), (1,), 1)
-                view = _first_view(self.recorded["steps"], number, whole)
-                yield Buffer("", buffer["bytes"], initialised=False, view=view)
+                whole = View(0, (buffer.bytes,), (1,), 1)
+                view = _first_view(self.recorded.steps, number) or whole
+                yield Buffer("", buffer.bytes, initialised=False, view=view)
 
     # ---- steps ---------------------------------------------------------------------------------------------------
 
@@ -80,10 +85,10 @@ class Call:
         """Fills and launches in their order; what ended them before the last one."""
         line, kernel = 0, ""
         try:
-            for step in self._steps(self.recorded["steps"]):
-                line = step["line"]
-                if step["op"] == "launch":
-                    kernel = self.recorded["kernels"][step["kernel"]]["name"]
+            for step in steps_with(self.recorded.steps, self.request.config):
+                line = step.line
+                if isinstance(step, PlannedLaunch):
+                    kernel = self.recorded.kernels[step.kernel].name
                     self._launch(step, kernel)
                 else:
                     self._fill(step)
@@ -97,57 +102,46 @@ class Call:
             return Failure("not-known", type(error).__name__, str(error), line, kernel)
         return None
 
-    def _steps(self, steps: list[dict]) -> Iterator[dict]:
-        for step in steps:
-            if step["op"] == "choose":
-                usable = [one for one in step["alternatives"] if not one["error"]] or step["alternatives"]
-                yield from self._steps(usable[self.request.config % len(usable)]["steps"])
-            else:
-                yield step
-
-    def _fill(self, step: dict) -> None:
-        view = step["view"]
-        buffer, dtype = self.buffers[view["buffer"]], DTYPES[ELEMENTS[view["dtype"]]]
-        place = View(view["offset"], tuple(view["shape"]), tuple(view["strides"]), dtype.itemsize)
-        if step["op"] == "data":
-            values = np.frombuffer(bytes.fromhex(step["bytes"]), dtype).reshape(place.shape)
+    def _fill(self, step: Fill | Data) -> None:
+        dtype, view = DTYPES[ELEMENTS[step.view.dtype]], view_of(step.view)
+        if isinstance(step, Data):
+            values = np.frombuffer(step.bytes, dtype).reshape(view.shape)
+        elif dtype.kind == "i":
+            bits = int(step.value) & (1 << 8 * dtype.itemsize) - 1
+            values = np.array(bits, f"u{dtype.itemsize}")
         else:
-            number = step["value"]
-            value = float(number) if not number.lstrip("-").isdigit() else int(number)
-            values = np.array(value % (1 << 64) if dtype.kind == "u" else value).astype(dtype)
-        buffer.write(place, values)
+            values = np.array(step.value).astype(dtype)
+        self.buffers[step.view.buffer].write(view, values)
 
-    def _launch(self, step: dict, name: str) -> None:
-        kernel, grid = self.kernels[step["kernel"]], tuple(step["grid"])
-        launch = Launch(name, list(grid[: step["dimensions"]]), step["line"])
+    def _launch(self, step: PlannedLaunch, name: str) -> None:
+        kernel, grid = self.kernels[step.kernel], tuple(step.grid)
+        launch = Launch(name, list(grid[: step.dimensions]), step.line)
         self.launches.append(launch)
         types = kernel.module.entry.blocks[0].types
-        if len(types) != len(step["parameters"]):
+        if len(types) != len(step.parameters):
             raise BadText(f"the text of {name} takes {len(types)} parameters, its launch binds another number")
-        given = [_value(number, *both) for number, both in enumerate(zip(step["parameters"], types))]
-        arguments = [self._argument(parameter) for parameter in step["parameters"]]
-        self.memory.begin_launch(grid, step["dimensions"], arguments, ordered=kernel.waits)
+        given = [_value(number, *both) for number, both in enumerate(zip(step.parameters, types))]
+        arguments = [self._argument(parameter) for parameter in step.parameters]
+        self.memory.begin_launch(grid, step.dimensions, arguments, ordered=kernel.waits)
         batch = Batch(self.memory, grid, self.request.fill)
         try:
             run_launch(kernel, batch, given, self._order(grid))
         finally:
             launch.atomics, launch.unmasked_fills = batch.atomics, batch.unmasked_fills
-            launch.idle = self.memory.end_launch()
+            self.memory.end_launch()
+            launch.idle = self.memory.idle_programs()
             self.printed += batch.printed
             for one in batch.broken:
                 what = {"what": one.what, "line": one.place.line, "variable": one.place.variable}
                 self.broken.append(what | {"program": one.program})
 
-    def _argument(self, parameter: dict) -> Argument | None:
-        if "buffer" not in parameter or parameter["type"] not in ("pointer", "descriptor"):
+    def _argument(self, parameter: Parameter) -> Argument | None:
+        if parameter.type not in ("pointer", "descriptor"):
             return None
-        name = parameter["name"].removesuffix("_ptr")
-        if parameter["buffer"] == -1:
+        name = parameter.name.removesuffix("_ptr")
+        if parameter.buffer == -1:
             return Argument(name, None)
-        view = parameter.get("view")
-        item = DTYPES[ELEMENTS[view["dtype"]]].itemsize if view else 1
-        own = View(parameter["offset"], tuple(view["shape"]), tuple(view["strides"]), item) if view else None
-        return Argument(name, self.buffers[parameter["buffer"]], parameter["offset"], own)
+        return Argument(name, self.buffers[parameter.buffer], parameter.offset, view_of(parameter.view))
 
     def _order(self, grid: tuple[int, ...]) -> np.ndarray:
         total = grid[0] * grid[1] * grid[2]
@@ -161,17 +155,13 @@ class Call:
     # ---- the result ----------------------------------------------------------------------------------------------
 
     def _outputs(self) -> tuple[dict, bytes]:
-        result = self.recorded.get("result")
-        if result is None or result["dtype"] not in ELEMENTS:
+        result = self.recorded.returned.view
+        if result is None or result.dtype not in DTYPE_BYTES:
             return {"outputs": [], "writers": []}, b""
-        buffer, item = self.buffers[result["buffer"]], DTYPES[ELEMENTS[result["dtype"]]].itemsize
-        view = View(result["offset"], tuple(result["shape"]), tuple(result["strides"]), item)
+        buffer, view = self.buffers[result.buffer], view_of(result)
         self.memory.name_result(buffer, self.request.returns, view)
-        # One element after the other: the result's own strides are kept, since they are judged.
-        low, data = view.offset, buffer.bytes_between(view.low, view.high)
-        spec = TensorSpec(
-            self.request.returns, result["dtype"], view.shape, view.strides, (view.offset - low) // item, 0, len(data)
-        )
+        data = buffer.read(replace(view, shape=(view.span,), strides=(1,))).tobytes() if view.span else b""
+        spec = TensorSpec(self.request.returns, result.dtype, view.shape, view.strides, 0, 0, len(data))
         writers = np.ascontiguousarray(self.memory.writers_of(buffer, view), np.int32).tobytes()
         place = {"output": 0, "start": len(data), "size": len(writers), "grid": list(buffer.last_grid)}
         return {"outputs": [spec.to_json()], "writers": [place]}, data + writers
@@ -182,37 +172,46 @@ def _view_of(spec: TensorSpec) -> View:
     return View(spec.offset * item, tuple(spec.shape), tuple(spec.strides), item)
 
 
-def _first_view(steps: list[dict], number: int, whole: View) -> View:
+def view_of(view: parts.View) -> View:
+    return View(view.offset, tuple(view.shape), tuple(view.strides), DTYPES[ELEMENTS[view.dtype]].itemsize)
+
+
+def _first_view(steps: list[Step], number: int) -> View | None:
     """The first tensor of an allocation that a kernel gets: it tells elements from bytes."""
     for step in steps:
-        for alternative in step.get("alternatives", []):
-            if (view := _first_view(alternative["steps"], number, whole)) is not whole:
-                return view
-        for parameter in step.get("parameters", []):
-            if parameter.get("buffer") == number and parameter.get("view"):
-                view = parameter["view"]
-                item = DTYPES[ELEMENTS[view["dtype"]]].itemsize
-                return View(parameter["offset"], tuple(view["shape"]), tuple(view["strides"]), item)
-    return whole
+        if isinstance(step, Choice):
+            for alternative in step.alternatives:
+                if (view := _first_view(alternative.steps, number)) is not None:
+                    return view
+        elif isinstance(step, PlannedLaunch):
+            for parameter in step.parameters:
+                if parameter.buffer == number:
+                    return view_of(parameter.view)
+    return None
 
 
-def _value(number: int, parameter: dict, kind: Type) -> Any:
+def _value(number: int, parameter: Parameter, kind: Type) -> Any:
     """What a kernel's parameter of this number and type holds. Raises BadText where the launch binds something else."""
-    if parameter["type"] in ("pointer", "descriptor"):
-        address = 0 if parameter["buffer"] == -1 else base_of(number) + parameter["offset"]
-        if parameter["type"] != kind.kind or kind.shape and kind.kind == "pointer":
-            raise BadText(f"the parameter {parameter['name']} is no {parameter['type']} in the text")
-        pointer = np.array([address], np.int64)
-        if kind.kind == "pointer":
-            return pointer
-        sizes, strides = ([np.array([n], np.int64) for n in parameter[key]] for key in ("shape", "strides"))
-        return Descriptor(pointer, tuple(sizes), tuple(strides), kind, bool(parameter["nan_padding"]))
+    if parameter.type not in ("pointer", "descriptor"):
+        return _number(parameter, kind)
+    if parameter.type != kind.kind or kind.shape and kind.kind == "pointer":
+        raise BadText(f"the parameter {parameter.name} is no {parameter.type} in the text")
+    address = 0 if parameter.buffer == -1 else base_of(number) + parameter.offset
+    pointer, described = np.array([address], np.int64), parameter.descriptor
+    if kind.kind == "pointer":
+        return pointer
+    if tuple(described.block) != kind.shape:
+        raise BadText(f"the descriptor {parameter.name} has blocks of another shape in the text")
+    sizes, strides = ([np.array([n], np.int64) for n in numbers] for numbers in (described.shape, described.strides))
+    return Descriptor(pointer, tuple(sizes), tuple(strides), kind, described.padding == "nan")
+
+
+def _number(parameter: Parameter, kind: Type) -> np.ndarray:
     if kind.kind != "number" or kind.shape:
-        raise BadText(f"the parameter {parameter['name']} is no number in the text")
-    dtype, text = dtype_of(kind), parameter["value"]
-    if dtype.kind in "ib":
-        bits = int(text) & (1 << 8 * dtype.itemsize) - 1
-        if dtype.kind == "b":
-            return np.array([bool(bits & 1)])
-        return np.array([bits], f"u{dtype.itemsize}").view(dtype)
-    return np.array([float(text)]).astype(dtype)
+        raise BadText(f"the parameter {parameter.name} is no number in the text")
+    dtype, value = dtype_of(kind), parameter.number
+    if dtype.kind == "b":
+        return np.array([bool(int(value) & 1)])
+    if dtype.kind == "i":
+        return np.array([int(value) & (1 << 8 * dtype.itemsize) - 1], f"u{dtype.itemsize}").view(dtype)
+    return np.array([float(value)]).astype(dtype)

@@ -12,6 +12,7 @@ from grader.interpreter.call import Call
 from grader.interpreter.dtypes import Unsupported
 from grader.interpreter.program import Kernel
 from grader.protocol import Failure, InterpretRequest
+from grader.recording.call import read_recorded
 from grader.ttir.module import BadText
 from grader.ttir.parser import parse
 
@@ -19,10 +20,10 @@ MOST_KERNELS = 256  # that are kept ready
 
 
 class InterpreterHost:
-    """Answers requests to carry out recorded calls. Knows no learner's Python, no Triton and no torch."""
+    """Answers requests to carry out recorded calls. Knows no learner's Python and no Triton."""
 
     def __init__(self) -> None:
-        self.kernels: OrderedDict[tuple[str, bytes], Kernel] = OrderedDict()
+        self.kernels: OrderedDict[tuple[str, str], Kernel] = OrderedDict()
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         try:
@@ -34,20 +35,19 @@ class InterpreterHost:
 
     def _interpret(self, request: InterpretRequest, blob: bytes) -> tuple[dict, bytes]:
         inputs = [np.frombuffer(blob, np.uint8, spec.size, spec.start) for spec in request.arguments]
+        recorded = read_recorded(request.recorded, blob, request.arguments)
         try:
-            kernels = [self._kernel(request.filename, kernel, blob) for kernel in request.recorded["kernels"]]
+            kernels = [self._kernel(request.filename, kernel.source) for kernel in recorded.kernels]
         except (Unsupported, BadText) as error:
             failure = Failure("not-known", type(error).__name__, str(error))
             return {"kind": "ran", "error": asdict(failure)}, b""
-        reply, data = Call(request, request.recorded, kernels, inputs).run()
+        reply, data = Call(request, recorded, kernels, inputs).run()
         return {"kind": "ran", **reply}, data
 
-    def _kernel(self, filename: str, described: dict, blob: bytes) -> Kernel:
-        start, size = described["parts"]["source"]
-        text = blob[start : start + size]
+    def _kernel(self, filename: str, text: str) -> Kernel:
         kernel = self.kernels.pop((filename, text), None)
         if kernel is None:
-            kernel = Kernel(parse(text.decode("utf-8", "replace"), filename))
+            kernel = Kernel(parse(text, filename))
         self.kernels[filename, text] = kernel
         if len(self.kernels) > MOST_KERNELS:
             self.kernels.popitem(last=False)

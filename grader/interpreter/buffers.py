@@ -1,0 +1,178 @@
+"""The memory of a call: buffers of bytes, and the pointers that name a launch's parameter and an offset in its buffer.
+
+    pointer = (number of the launch's parameter + 1) << 48 | (1 << 46) + byte offset from the buffer's first byte
+
+The bias lets an offset be negative without changing the number, so a pointer always tells which parameter it was made
+from, wherever it leads. A buffer too large to hold is virtual: its pages are made when they are first touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from grader.interpreter.shadow import Shadow
+from grader.interpreter.traffic import Counts
+from grader.interpreter.views import View
+
+SHIFT = 48
+BIAS = 1 << 46
+POISON = 0xFF  # every byte of memory that nobody has written: NaN for floats, -1 for integers
+MOST_DENSE = 256 << 20  # bytes; a larger buffer without data is virtual
+MOST_PAGED = 1 << 30  # bytes of the pages of one virtual buffer
+PAGE = 1 << 14  # bytes
+PAGE_BITS = PAGE.bit_length() - 1
+
+
+class OutOfMemory(Exception):
+    """A kernel touched more of its virtual buffers than this process may hold."""
+
+
+def base_of(parameter: int) -> int:
+    """The pointer to a buffer's first byte that a launch's parameter (from 0) carries."""
+    return (parameter + 1) << SHIFT | BIAS
+
+
+class Buffer:
+    """One storage of a call: an argument's or an allocation's bytes, and who read and wrote them.
+
+    name: of the entry's argument, "" for what the entry allocates. view: of the tensor that names this storage.
+    data: uint8, copied; None: poison, or what `content` says: numbers of elements of `view.item` bytes, counted from
+    the buffer's first byte (int64), to their values. address: where the host believes the buffer to lie, if it asked.
+    """
+
+    def __init__(
+        self, name: str, nbytes: int, *, data: np.ndarray | None = None, initialised: bool = True,
+        read_only: bool = False, view: View, content: Callable[[np.ndarray], np.ndarray] | None = None,
+        address: int | None = None,
+    ):  # fmt: skip
+        self.name, self.parameter = name, ""
+        self.nbytes, self.view, self.read_only, self.address = nbytes, view, read_only, address
+        self.content = content
+        self.last_grid = (1, 1, 1)  # of the launch that wrote here last
+        self.counts = Counts()
+        virtual = data is None and (content is not None or nbytes > MOST_DENSE)
+        self.pages: dict[int, int] | None = {} if virtual else None  # number of a page -> its place in `bytes`
+        self.bytes = np.full(PAGE if virtual else -(-nbytes // 8) * 8, POISON, np.uint8)
+        if data is not None:
+            self.bytes[:nbytes] = data.reshape(-1).view(np.uint8)[:nbytes]
+        self._words: dict[int, np.ndarray] = {}
+        self.shadow = Shadow(self.bytes.size, view.item, initialised, fixed=not virtual)
+
+    @property
+    def label(self) -> str:
+        """The name of the entry's argument or result; for memory that only kernels see, their parameter's name."""
+        return self.name or (f"scratch {self.parameter}" if self.parameter else "")
+
+    def words(self, item: int) -> np.ndarray:
+        """All bytes as unsigned integers of 1, 2, 4 or 8 bytes."""
+        words = self._words.get(item)
+        if words is None:
+            words = self._words[item] = self.bytes.view(f"u{item}")
+        return words
+
+    # ---- pages -------------------------------------------------------------------------------------------------
+
+    def places(self, offsets: np.ndarray) -> np.ndarray:
+        """Where in `bytes` these offsets (int64, inside of the buffer) lie; pages of a virtual buffer are made."""
+        if self.pages is None:
+            return offsets
+        numbers = offsets >> PAGE_BITS
+        ends = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+        starts = np.concatenate([[0], ends])
+        frames = [self._frame(number) for number in numbers[starts].tolist()]
+        lengths = np.diff(np.append(starts, numbers.size))
+        return np.repeat(np.array(frames, np.int64) << PAGE_BITS, lengths) | (offsets & (PAGE - 1))
+
+    def _frame(self, number: int) -> int:
+        frame = self.pages.get(number)
+        if frame is None:
+            frame = self.pages[number] = len(self.pages)
+            start = frame << PAGE_BITS
+            if start >= self.bytes.size:
+                self._grow(2 * self.bytes.size)
+            if self.content is not None:
+                drawn = self._drawn(number)
+                self.bytes[start : start + drawn.size] = drawn
+        return frame
+
+    def _grow(self, size: int) -> None:
+        if size > MOST_PAGED:
+            raise OutOfMemory(f"a kernel touched more than {MOST_PAGED >> 20} MiB of {self.label or 'a buffer'}")
+        self.bytes = np.concatenate([self.bytes, np.full(size - self.bytes.size, POISON, np.uint8)])
+        self._words = {}
+        self.shadow.grow(size)
+
+    def _drawn(self, number: int) -> np.ndarray:
+        first, item = number << PAGE_BITS, self.view.item
+        end = min(first + PAGE, self.nbytes)
+        return np.ascontiguousarray(self.content(np.arange(first // item, end // item, dtype=np.int64))).view(np.uint8)
+
+    # ---- what the host does, and what it gets back -------------------------------------------------------------
+
+    def write(self, view: View, values: np.ndarray) -> None:
+        """A fill or a copy of the host: `values`, of `view.item` bytes each, in the view's shape or broadcast to it."""
+        raw = np.ascontiguousarray(values).view(f"u{view.item}").reshape(np.shape(values))
+        self.shadow.refine(view.item)
+        step = view.item // self.shadow.unit
+        if self.pages is None:
+            _strided(self.words(view.item), view, 1)[...] = raw
+            if self.shadow.initialised is not None:
+                for part in range(step):
+                    _strided(self.shadow.initialised, view, step, part)[...] = True
+            return
+        offsets = self.places(_offsets(view))
+        self.words(view.item)[offsets // view.item] = np.broadcast_to(raw, view.shape).reshape(-1)
+        for part in range(step):
+            self.shadow.fill(offsets // self.shadow.unit + part)
+
+    def read(self, view: View) -> np.ndarray:
+        """A copy of the view's elements as unsigned integers, in the view's shape."""
+        if self.pages is None:
+            return _strided(self.words(view.item), view, 1).copy()
+        places = self.places(_offsets(view))
+        return self.words(view.item)[places // view.item].reshape(view.shape)
+
+    def writers(self, view: View) -> np.ndarray:
+        """int32 in the view's shape: for each element the last program that wrote it, or a negative number."""
+        self.shadow.refine(view.item)
+        if self.pages is None:
+            return _strided(self.shadow.writers(), view, view.item // self.shadow.unit).copy()
+        return self.shadow.writers()[self.places(_offsets(view)) // self.shadow.unit].reshape(view.shape)
+
+
+def _strided(table: np.ndarray, view: View, step: int, part: int = 0) -> np.ndarray:
+    """A view's part of a table that holds `step` entries for each element: the one numbered `part` of each."""
+    if not all(view.shape):
+        return np.empty(view.shape, table.dtype)
+    strides = [stride * step * table.itemsize for stride in view.strides]
+    return np.lib.stride_tricks.as_strided(table[view.offset // view.item * step + part :], view.shape, strides)
+
+
+def _offsets(view: View) -> np.ndarray:
+    """Byte offsets of a view's elements, row by row (int64)."""
+    offsets = np.full((1,) * len(view.shape), view.offset, np.int64)
+    for dim, (size, stride) in enumerate(zip(view.shape, view.strides)):
+        shape = [size if other == dim else 1 for other in range(len(view.shape))]
+        offsets = offsets + (np.arange(size, dtype=np.int64) * (stride * view.item)).reshape(shape)
+    return offsets.reshape(-1)
+
+
+@dataclass
+class Argument:
+    """A pointer parameter of a launch: its name in the kernel, where it points, and the tensor it was made from.
+
+    buffer None: a null pointer. offset: bytes. view None: all of the buffer is the parameter's own.
+    """
+
+    name: str
+    buffer: Buffer | None
+    offset: int = 0
+    view: View | None = None
+
+    def __post_init__(self) -> None:
+        if self.view is None and self.buffer is not None:
+            item = self.buffer.view.item
+            self.view = View(0, (self.buffer.nbytes // item,), (1,), item)

@@ -1,0 +1,87 @@
+"""What the memory checker has seen, each mistake once for a kind, an argument and a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from grader.interpreter.buffers import Argument, Buffer
+from grader.protocol import Finding
+
+MOST_REPORTS = 64
+
+Turn = tuple[int, ...]  # when a program has its turn: launch, batch, place in the batch, access
+
+
+@dataclass
+class Seen:
+    """Where a mistake showed first. Its argument gets its final name when the entry function has returned.
+
+    `argument` is None where a pointer belongs to no parameter; `sharing` are the launch's others on the same buffer.
+    """
+
+    argument: Argument | None
+    offset: int  # bytes from the buffer's first one
+    program: list[int]
+    other_program: list[int] | None
+    sharing: list[Argument] = field(default_factory=list)
+
+
+@dataclass
+class Report:
+    kind: str
+    line: int
+    turn: Turn
+    seen: Seen
+    count: int = 0
+    programs: set[int] = field(default_factory=set)
+
+    def finding(self, buffers: Iterable[Buffer]) -> Finding:
+        seen, argument = self.seen, self.seen.argument
+        finding = Finding(self.kind, argument.buffer.label if argument else "", self.line, seen.program)
+        finding.other_program, finding.count, finding.programs = seen.other_program, self.count, len(self.programs)
+        if argument is None:
+            return finding
+        if self.kind.startswith("out-of-bounds"):
+            finding.linear = argument.view.linear(seen.offset)
+            finding.between = argument.view.is_between(seen.offset)
+            finding.neighbour = _neighbour(seen, buffers)
+        else:  # an element of the argument, whichever view of it the kernel was given
+            whole = argument.buffer.view
+            finding.element, finding.linear = whole.element(seen.offset), whole.linear(seen.offset)
+        return finding
+
+
+def _neighbour(seen: Seen, buffers: Iterable[Buffer]) -> str:
+    """Whose memory an address out of bounds really lies in: another buffer's, or another parameter's part of this."""
+    own = seen.argument.buffer
+    address = own.address + seen.offset
+    for other in buffers:
+        if other is not own and other.address <= address < other.address + other.nbytes:
+            return other.label
+    return next((other.name.removesuffix("_ptr") for other in seen.sharing if other.view.holds(seen.offset)), "")
+
+
+class Reports:
+    def __init__(self) -> None:
+        self._reports: dict[tuple, Report] = {}
+
+    def needs(self, kind: str, buffer: Buffer | None, line: int, turn: Turn) -> bool:
+        """Whether a mistake at this turn would be the first of its kind, argument and line that is told."""
+        known = self._reports.get((kind, id(buffer), line))
+        return turn < known.turn if known else len(self._reports) < MOST_REPORTS
+
+    def show(self, kind: str, buffer: Buffer | None, line: int, turn: Turn, seen: Seen) -> None:
+        report = self._reports.setdefault((kind, id(buffer), line), Report(kind, line, turn, seen))
+        report.turn, report.seen = turn, seen
+
+    def count(self, kind: str, buffer: Buffer | None, line: int, count: int, programs: Iterable[int]) -> None:
+        report = self._reports.get((kind, id(buffer), line))
+        if report is not None:
+            report.count += count
+            report.programs.update(programs)
+
+    def findings(self, buffers: Iterable[Buffer]) -> list[Finding]:
+        """In the order in which programs one after another would have met them."""
+        reports = sorted(self._reports.values(), key=lambda report: report.turn)
+        return [report.finding(buffers) for report in reports]

@@ -1,0 +1,428 @@
+"""The memory that interpreted kernels see: every load, store and atomic, checked exactly, for many programs at once.
+
+Nothing is raised: lanes that must not touch memory are left out and the kernel runs on, so one run finds all.
+
+An access comes as flat arrays of its active lanes, those of one program together and the programs in the order of the
+batch: pointers (int64, see buffers.py) and programs (int32). Program numbers count the first axis of the grid fastest,
+as a GPU does. The programs of a batch are taken to come after those of earlier batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from grader.interpreter.buffers import SHIFT, Argument, Buffer, base_of
+from grader.interpreter.findings import MOST_REPORTS, Reports, Seen, Turn
+from grader.interpreter.shadow import ATOMIC, NOBODY, SEVERAL, Order, Sight, Units
+from grader.interpreter.trace import NO_OFFSET, Lanes, Trace
+from grader.interpreter.traffic import Groups, count_instruction, is_increasing, starts_of_runs
+from grader.interpreter.views import View
+from grader.protocol import Finding, TracedAccess, Traffic
+from grader.ttir.module import Place
+
+APART = 1 << 42  # bytes from one buffer's pretended address to the next one's
+
+Change = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (what memory holds, numbers of lanes) -> what it then holds
+
+
+@dataclass
+class Access:
+    """One load, store or atomic under way."""
+
+    kind: str
+    item: int  # bytes of an element
+    place: Place
+    turn: int  # its number in the launch
+    lanes: Lanes | None
+
+
+@dataclass(eq=False)
+class Part:
+    """The lanes of an access that go through one parameter, those out of bounds left out."""
+
+    argument: Argument
+    pointers: np.ndarray
+    programs: np.ndarray
+    base: int  # the parameter's pointer to its buffer's first byte
+    index: Units  # of the elements, in the buffer's words of this size
+    distinct: bool  # no element comes twice
+    chosen: np.ndarray | None  # numbers of these lanes in the access; None: all
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        return self.pointers - self.base
+
+
+class Memory:
+    """What the kernels of one call see. fill: what lanes out of bounds read, "poison" (all bits) or "zero"."""
+
+    def __init__(self, *, fill: str = "poison", count_traffic: bool = False, at_once: int = 1, trace: bool = False):
+        self.fill, self.count_traffic, self.at_once = fill, count_traffic, at_once
+        self.trace = Trace() if trace else None
+        self.buffers: list[Buffer] = []
+        self.reports = Reports()
+        self.launches = self.batches = self.accesses = 0
+        self.order: Order | None = None
+        self._begin((1, 1, 1), 3, [])
+
+    # ---- buffers, launches and batches -------------------------------------------------------------------------
+
+    def register(self, buffer: Buffer) -> None:
+        """Makes a buffer known, so that an address that lies in it can be told; launches do so for their arguments."""
+        if buffer not in self.buffers:
+            self.buffers.append(buffer)
+            if buffer.address is None:
+                buffer.address = len(self.buffers) * APART
+
+    def begin_launch(
+        self, grid: tuple[int, int, int], dimensions: int, arguments: list[Argument | None], ordered: bool = False
+    ) -> None:
+        """`dimensions`: how many sizes the grid was given with. `arguments`: one for each parameter, None for numbers.
+
+        `ordered`: each batch is one program, whose atomics may order it after others.
+        """
+        self.launches += 1
+        self.order = Order() if ordered else None
+        self._begin(grid, dimensions, arguments)
+        for argument in arguments:
+            if argument is not None and argument.buffer is not None:
+                self.register(argument.buffer)
+                argument.buffer.parameter = argument.buffer.parameter or argument.name.removesuffix("_ptr")
+
+    def _begin(self, grid: tuple[int, int, int], dimensions: int, arguments: list[Argument | None]) -> None:
+        self.grid, self.dimensions, self.arguments = grid, dimensions, arguments
+        self.programs = self.numbers = np.zeros(0, np.int32)
+        self.all_busy = False
+        self.busy = np.zeros(0, bool)  # which programs of the batch, in the order of their numbers, have used memory
+        self.idle = self.accesses = self.batches = 0
+        self.groups: dict[Buffer, Groups] = {}
+
+    def begin_batch(self, programs: np.ndarray) -> None:
+        """The programs (int32) that run side by side now, in their order."""
+        self._end_batch()
+        self.programs, self.batches = programs, self.batches + 1
+        self.numbers = np.sort(programs)
+        self.busy, self.all_busy = np.zeros(programs.size, bool), False
+        if self.order is not None:
+            self.order.begin_program()
+        if self.groups and programs.size:
+            for groups in self.groups.values():
+                groups.forget_before(int(programs[0]) // self.at_once)
+
+    def _end_batch(self) -> None:
+        self.idle += self.busy.size - int(np.count_nonzero(self.busy))
+
+    def _note_busy(self, programs: np.ndarray) -> None:
+        if not self.all_busy:
+            self.busy[np.searchsorted(self.numbers, programs[starts_of_runs(programs)])] = True
+            self.all_busy = bool(self.busy.all())
+
+    def end_launch(self) -> None:
+        self._end_batch()
+        self.programs, self.busy = np.zeros(0, np.int32), np.zeros(0, bool)
+        for buffer in dict.fromkeys(a.buffer for a in self.arguments if a is not None and a.buffer is not None):
+            if buffer.shadow.end_launch(self._number_in_map):
+                buffer.last_grid = self.grid
+        self.arguments = []
+
+    def idle_programs(self) -> int:
+        """How many programs of the launch that has ended loaded and stored nothing."""
+        return self.idle
+
+    def _number_in_map(self, programs: np.ndarray) -> np.ndarray:
+        """Program numbers as a map of writers has them: the last axis counts fastest."""
+        x, y, z = self.grid
+        if (x > 1) + (y > 1) + (z > 1) < 2:
+            return programs
+        first, rest = programs % x, programs // x
+        return np.where(programs < 0, programs, (first * y + rest % y) * z + rest // y).astype(np.int32)
+
+    # ---- loads, stores and atomics -----------------------------------------------------------------------------
+
+    def load(
+        self, pointers: np.ndarray, item: int, place: Place, programs: np.ndarray, lanes: Lanes | None = None
+    ) -> np.ndarray:
+        """What each lane reads, as unsigned integers of `item` bytes. `lanes` is used for a trace only."""
+        out = None
+        for part in self._parts(pointers, programs, access := self._access("load", item, place, lanes)):
+            self._note(part, access)
+            values = part.argument.buffer.words(item)[part.index]
+            if part.chosen is None:
+                return values.copy() if isinstance(part.index, slice) else values
+            out = self._nothing(pointers.size, item) if out is None else out
+            out[part.chosen] = values
+        return self._nothing(pointers.size, item) if out is None else out
+
+    def _nothing(self, size: int, item: int) -> np.ndarray:
+        return np.full(size, 0 if self.fill == "zero" else (1 << 8 * item) - 1, f"u{item}")
+
+    def store(
+        self, pointers: np.ndarray, raw: np.ndarray, item: int, place: Place, programs: np.ndarray,
+        lanes: Lanes | None = None,
+    ) -> None:  # fmt: skip
+        """`raw`: by lane, unsigned integers of `item` bytes. Of lanes with one address the last one's stays."""
+        for part in self._parts(pointers, programs, access := self._access("store", item, place, lanes)):
+            self._note(part, access)
+            values = raw if part.chosen is None else raw[part.chosen]
+            words = part.argument.buffer.words(item)
+            words[part.index] = values
+            if not part.distinct and (words[part.index] != values).any():
+                self._report_conflicts(part, values, access)
+
+    def atomic(
+        self, pointers: np.ndarray, item: int, place: Place, programs: np.ndarray, change: Change,
+        semantics: int = 1, lanes: Lanes | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """Lane by lane, memory gets what `change` makes of it; -> what each lane found. semantics: see shadow.py."""
+        out = self._nothing(pointers.size, item)
+        if self.order is not None:
+            self.order.note_semantics(semantics)
+        for part in self._parts(pointers, programs, access := self._access("atomic", item, place, lanes)):
+            self._note(part, access)
+            words = part.argument.buffer.words(item)
+            numbers = np.arange(pointers.size) if part.chosen is None else part.chosen
+            index = np.arange(part.index.start, part.index.stop) if isinstance(part.index, slice) else part.index
+            for turn in _one_by_one(index, part.distinct):
+                where = numbers[turn]
+                old = words[index[turn]]
+                out[where] = old
+                words[index[turn]] = change(old, where)
+        return out
+
+    # ---- one access --------------------------------------------------------------------------------------------
+
+    def _access(self, kind: str, item: int, place: Place, lanes: Lanes | None) -> Access:
+        self.accesses += 1
+        return Access(kind, item, place, self.accesses, lanes)
+
+    def _parts(self, pointers: np.ndarray, programs: np.ndarray, access: Access) -> Iterator[Part]:
+        if not pointers.size:
+            return
+        self._note_busy(programs)
+        increasing = is_increasing(pointers)
+        low, high = (pointers[0], pointers[-1]) if increasing else (pointers.min(), pointers.max())
+        low, high = int(low), int(high)
+        if low >> SHIFT == high >> SHIFT and self._is_pointer(low >> SHIFT):
+            part = self._part(pointers, programs, low, high, increasing, access, None)
+            yield from () if part is None else (part,)
+        else:
+            yield from self._parts_of_several(pointers, programs, access)
+
+    def _is_pointer(self, number: int) -> bool:
+        argument = self.arguments[number - 1] if 0 < number <= len(self.arguments) else None
+        return argument is not None and argument.buffer is not None
+
+    def _parts_of_several(self, pointers: np.ndarray, programs: np.ndarray, access: Access) -> Iterator[Part]:
+        """One access through pointers of several parameters, or of none: each parameter's lanes by themselves."""
+        numbers = pointers >> SHIFT
+        for number in np.unique(numbers).tolist():
+            chosen = np.flatnonzero(numbers == number)
+            own = pointers[chosen]
+            if self._is_pointer(number):
+                low, high = int(own.min()), int(own.max())
+                part = self._part(own, programs[chosen], low, high, is_increasing(own), access, chosen)
+                if part is not None:
+                    yield part
+            else:  # an address that the kernel made of a number, wherever it may lead
+                self._report("wild-pointer", access, None, np.zeros(own.size, np.int64), programs[chosen])
+
+    def _part(
+        self, pointers: np.ndarray, programs: np.ndarray, low: int, high: int, increasing: bool, access: Access,
+        chosen: np.ndarray | None,
+    ) -> Part | None:  # fmt: skip
+        """The lanes that may touch memory, those that may not reported; None: none may."""
+        argument, base, item = self.arguments[(low >> SHIFT) - 1], base_of((low >> SHIFT) - 1), access.item
+        bad = _outside(argument.view, pointers, base, low - base, high - base, increasing, item)
+        if bad is not None:
+            self._report(f"out-of-bounds-{access.kind}", access, argument, pointers - base, programs, bad)
+        elif item > 1 and int(np.bitwise_or.reduce(pointers)) & (item - 1):
+            bad = (pointers & (item - 1)) != 0
+            self._report("misaligned", access, argument, pointers - base, programs, bad)
+        if bad is None:
+            part = Part(argument, pointers, programs, base, slice(0), increasing, chosen)
+            part.index = self._index(part, low - base, high - base, item)
+            return part
+        kept = np.flatnonzero(~bad)
+        if not kept.size:
+            return None
+        pointers, chosen = pointers[kept], kept if chosen is None else chosen[kept]
+        low, high = int(pointers.min()), int(pointers.max())
+        return self._part(pointers, programs[kept], low, high, increasing, access, chosen)
+
+    def _index(self, part: Part, low: int, high: int, item: int) -> Units:
+        buffer = part.argument.buffer
+        if part.distinct and buffer.pages is None and high - low == item * (part.pointers.size - 1):
+            return slice(low // item, high // item + 1)  # one after the other without a gap
+        return buffer.places(part.offsets) >> (item.bit_length() - 1)
+
+    def _note(self, part: Part, access: Access) -> None:
+        """What this access means to those before and after it."""
+        buffer, item = part.argument.buffer, access.item
+        shadow = buffer.shadow
+        if item < shadow.unit:
+            self._refine(buffer, item)
+        units, owners, each = _units(part.index, part.programs, item // shadow.unit)
+        if access.kind == "load":
+            shared = not buffer.read_only
+            sights = shadow.note_load(units, owners, part.distinct, self.order, shared)
+        elif access.kind == "store":
+            sights = shadow.note_store(units, owners, part.distinct, self.order)
+        else:
+            sights = shadow.note_atomic(units, owners, self.order)
+        for sight in sights:
+            self._report_sight(sight, part, owners, each, access)
+        if access.kind != "load" and buffer.read_only:
+            self._report("input-written", access, part.argument, part.offsets, part.programs)
+        self._count(part, access, units, owners)
+        if self.trace is not None and access.lanes is not None:
+            self._trace(part, access)
+
+    def _refine(self, buffer: Buffer, item: int) -> None:
+        if buffer in self.groups:
+            self.groups[buffer].refine(buffer.shadow.unit // item)
+        buffer.shadow.refine(item)
+
+    def _count(self, part: Part, access: Access, units: Units, owners: np.ndarray) -> None:
+        buffer, item = part.argument.buffer, access.item
+        counts, size = buffer.counts, item * part.pointers.size
+        used = size
+        if self.count_traffic:
+            used = count_instruction(counts, access.kind, part.offsets, item, part.programs)
+        elif access.kind != "load":
+            counts.written += size
+        if access.kind != "load":
+            return
+        if self.count_traffic and self.at_once > 1:
+            groups = self.groups.setdefault(buffer, Groups())
+            fresh = groups.count_fresh(units, owners // self.at_once, buffer.shadow.count)
+            used = fresh * buffer.shadow.unit
+        counts.read += used
+
+    def _trace(self, part: Part, access: Access) -> None:
+        mask, shape = access.lanes
+        offsets = np.full(shape, NO_OFFSET, np.int64)
+        active = np.arange(offsets.size) if mask is None else np.flatnonzero(np.broadcast_to(mask, shape))
+        offsets.reshape(-1)[active if part.chosen is None else active[part.chosen]] = part.offsets
+        for number, (program, row) in enumerate(zip(self.programs.tolist(), offsets.reshape(self.programs.size, -1))):
+            if (row != NO_OFFSET).any():
+                traced = TracedAccess(
+                    access.kind, "", access.place.line, self._name(program), self.launches - 1
+                )  # fmt: skip
+                self.trace.note(self._turn(number, access), traced, part.argument.buffer, row)
+
+    # ---- reports -----------------------------------------------------------------------------------------------
+
+    def _report_sight(self, sight: Sight, part: Part, owners: np.ndarray, each: int, access: Access) -> None:
+        offsets = part.offsets if each == 1 else np.repeat(part.offsets, each)
+        self._report(sight.kind, access, part.argument, offsets, owners, sight.bad, sight.others)
+
+    def _report_conflicts(self, part: Part, values: np.ndarray, access: Access) -> None:
+        """Lanes whose value another lane of the same program has overwritten with a different one."""
+        keys = np.lexsort((part.pointers, part.programs))  # stable: of equal ones the last lane is the last
+        pointers, programs = part.pointers[keys], part.programs[keys]
+        last = np.append((pointers[1:] != pointers[:-1]) | (programs[1:] != programs[:-1]), True)
+        stays = keys[last][np.cumsum(last) - last]
+        bad = np.zeros(values.size, bool)
+        bad[keys] = values[keys] != values[stays]
+        if bad.any():
+            self._report("lane-conflict", access, part.argument, part.offsets, part.programs, bad)
+
+    def _report(
+        self, kind: str, access: Access, argument: Argument | None, offsets: np.ndarray, programs: np.ndarray,
+        bad: np.ndarray | None = None, others: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        """A mistake of the lanes `bad` (all of them: None), each with its offset, program and the other program."""
+        buffer = argument.buffer if argument is not None else None
+        first = 0 if bad is None else int(np.argmax(bad))
+        program, line = int(programs[first]), access.place.line
+        turn = self._turn(int(np.argmax(self.programs == program)), access)
+        if self.reports.needs(kind, buffer, line, turn):
+            other = NOBODY if others is None else int(others[first])
+            sharing = [a for a in self.arguments if a is not None and a.buffer is buffer and a is not argument]
+            seen = Seen(argument, int(offsets[first]), self._name(program), self._name_other(other), sharing)
+            self.reports.show(kind, buffer, line, turn, seen)
+        own = programs if bad is None else programs[bad]
+        self.reports.count(kind, buffer, line, own.size, np.unique(own).tolist())
+
+    def _turn(self, number: int, access: Access) -> Turn:
+        return self.launches, self.batches, number, access.turn
+
+    def _name(self, program: int) -> list[int]:
+        x, y, _ = self.grid
+        return [program % x, program // x % y, program // (x * y)][: self.dimensions]
+
+    def _name_other(self, other: int) -> list[int] | None:
+        other = ATOMIC - other if other <= ATOMIC else other
+        return None if other in (NOBODY, SEVERAL) else self._name(other)
+
+    # ---- the end of the call -----------------------------------------------------------------------------------
+
+    def name_result(self, buffer: Buffer, name: str, view: View) -> None:
+        """Memory that the entry allocated and returns is known by the result's name and shape."""
+        if not buffer.name:
+            buffer.name, buffer.view = name, view
+
+    def findings(self) -> list[Finding]:
+        return self.reports.findings(self.buffers)
+
+    def traffic(self) -> list[Traffic]:
+        totals: dict[str, Traffic] = {}
+        for buffer in self.buffers:
+            counts = buffer.counts
+            if buffer.parameter or counts.read or counts.written:
+                total = totals.setdefault(buffer.label, Traffic(buffer.label))
+                total.read += counts.read
+                total.written += counts.written
+                total.size = max(total.size, buffer.view.distinct * buffer.view.item)
+                total.used += counts.used
+                total.moved += counts.moved
+        return list(totals.values())[:MOST_REPORTS]
+
+    def trace_accesses(self) -> list[TracedAccess]:
+        return self.trace.accesses() if self.trace is not None else []
+
+    def writers_of(self, buffer: Buffer, view: View) -> np.ndarray:
+        """int32 in the view's shape: the last program that wrote each element, -1 none, -2 none but initialised.
+
+        A number counts the last axis of `buffer.last_grid` fastest.
+        """
+        return buffer.writers(view)
+
+
+def _outside(
+    view: View, pointers: np.ndarray, base: int, low: int, high: int, increasing: bool, item: int
+) -> np.ndarray | None:
+    """Which of the pointers do not lead to elements of the view; None: all do. low, high: their byte offsets."""
+    if low < view.low or high + item > view.high:
+        return (pointers < base + view.low) | (pointers > base + view.high - item)
+    dense = increasing and high - low == item * (pointers.size - 1)
+    if not view.has_holes or (dense and view.is_solid(low, high)):
+        return None
+    bad = view.in_holes(pointers - base)
+    return bad if bad is not None and bad.any() else None
+
+
+def _units(index: Units, owners: np.ndarray, each: int) -> tuple[Units, np.ndarray, int]:
+    """Units of elements that are `each` units long, and the owner of each unit."""
+    if each == 1:
+        return index, owners, 1
+    owners = np.repeat(owners, each)
+    if isinstance(index, slice):
+        return slice(index.start * each, index.stop * each), owners, each
+    return (index[:, None] * each + np.arange(each)).reshape(-1), owners, each
+
+
+def _one_by_one(index: np.ndarray, distinct: bool) -> Iterable[np.ndarray | slice]:
+    """Lanes in rounds: no round has an element twice, and each element meets its lanes in their order."""
+    if distinct or index.size < 2:
+        return [slice(None)]
+    order = np.argsort(index, kind="stable")
+    starts = np.flatnonzero(np.append(True, index[order][1:] != index[order][:-1]))
+    lengths = np.diff(starts, append=index.size)
+    rank = np.arange(index.size) - np.repeat(starts, lengths)
+    by_rank = order[np.argsort(rank, kind="stable")]
+    return np.split(by_rank, np.cumsum(np.bincount(rank))[:-1])

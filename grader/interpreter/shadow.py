@@ -1,0 +1,249 @@
+"""What is remembered of a buffer: which program wrote and which read every part of it.
+
+A buffer is divided into units, the smallest elements that anybody has used in it. `writer` and `reader` belong to one
+launch, since races are between the programs of one launch; what is initialised, and by which program last, belongs to
+the whole call, so that a second kernel may read what a first one wrote.
+
+An access comes as units (a slice, or int64 numbers) and as owners (int32): the program of each unit, in the order in
+which programs take their turns, those of one program together. Many programs in one access are what they would be one
+after another: whoever comes later meets what the earlier ones left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+NOBODY, SEVERAL = -1, -2  # instead of a program number
+ATOMIC = -3  # a unit that only atomics have changed holds ATOMIC - p, p the last of their programs
+OLD_CONTENT = -2  # in a map of writers: not written by a kernel, but initialised all the same
+MOST_LOCKS = 16  # lanes of an atomic that may be meant to order programs (a lock, a counter); more are data
+ACQUIRE, RELEASE, ACQUIRE_RELEASE = 2, 3, 4  # orders of an atomic as the compiler numbers them; 1 is relaxed
+
+Units = slice | np.ndarray
+TABLES = ("initialised", "last_writer", "writer", "reader", "written_at", "read_at")
+
+
+@dataclass
+class Sight:
+    """One kind of mistake in one access: which of its units, and the other program of each, where there is one."""
+
+    kind: str
+    bad: np.ndarray  # bool
+    others: np.ndarray | None = None  # int32
+
+
+class Order:
+    """What the running program is ordered after: for each other program, everything it did until that time.
+
+    The clock ticks at every atomic that may be a lock or a ticket. What a program did before its atomic is seen by
+    those who meet it there later; what it does afterwards is not.
+    """
+
+    def __init__(self) -> None:
+        self.clock = 0
+        self.after: dict[int, int] = {}
+        self.joins = self.publishes = True  # by the memory semantics of the atomic under way
+
+    def begin_program(self) -> None:
+        self.after = {}
+
+    def note_semantics(self, semantics: int) -> None:
+        """Relaxed orders nothing, acquire and release order one side each."""
+        self.joins = semantics in (ACQUIRE, ACQUIRE_RELEASE)
+        self.publishes = semantics in (RELEASE, ACQUIRE_RELEASE)
+
+    def meet(self, released: dict[int, int], program: int) -> None:
+        """An atomic on a unit where `released` programs did theirs."""
+        if self.joins:
+            for other, until in released.items():
+                self.after[other] = max(until, self.after.get(other, -1))
+        if self.publishes:
+            for other, until in (self.after | {program: self.clock}).items():
+                released[other] = max(until, released.get(other, -1))
+
+
+class Shadow:
+    """Tables over the units of `size` bytes; each is made when it is first needed."""
+
+    def __init__(self, size: int, unit: int, initialised: bool, fixed: bool = True):
+        """`fixed`: the size stays."""
+        self.size, self.unit, self.fixed = size, unit, fixed
+        self.initialised: np.ndarray | None = None if initialised else np.zeros(self.count, bool)  # None: all of it
+        self.last_writer: np.ndarray | None = None  # over all launches of the call
+        self._forget_launch()
+
+    def _forget_launch(self) -> None:
+        self.writer: np.ndarray | None = None  # None: nobody has written yet
+        self.reader: np.ndarray | None = None
+        self.written_at: np.ndarray | None = None  # when, by the clock that atomics tick
+        self.read_at: np.ndarray | None = None
+        self.released: dict[int, dict[int, int]] = {}  # unit -> what the next atomic there is ordered after
+
+    @property
+    def count(self) -> int:
+        return -(-self.size // self.unit)
+
+    # ---- units ---------------------------------------------------------------------------------------------------
+
+    def refine(self, unit: int) -> None:
+        """Somebody uses elements of so few bytes."""
+        if unit >= self.unit:
+            return
+        factor, self.unit = self.unit // unit, unit
+        for name in TABLES:
+            table = getattr(self, name)
+            if table is not None:
+                setattr(self, name, np.repeat(table, factor)[: self.count])
+        self.released = {unit * factor: programs for unit, programs in self.released.items()}
+
+    def grow(self, size: int) -> None:
+        self.size = size
+        for name in TABLES:
+            table = getattr(self, name)
+            if table is not None:
+                rest = np.full(self.count - table.size, _empty(name), table.dtype)
+                setattr(self, name, np.concatenate([table, rest]))
+
+    def fill(self, units: Units) -> None:
+        """The host has initialised these units."""
+        if self.initialised is not None:
+            self.initialised[units] = True
+
+    def _noted(self, name: str, units: Units, values: np.ndarray | int) -> None:
+        table = getattr(self, name)
+        if table is None:
+            table = np.full(self.count, _empty(name), np.int32)
+            setattr(self, name, table)
+        table[units] = values
+
+    # ---- accesses ------------------------------------------------------------------------------------------------
+
+    def note_load(
+        self, units: Units, owners: np.ndarray, distinct: bool, order: Order | None, shared: bool
+    ) -> Iterator[Sight]:
+        """`distinct`: no unit comes twice. `shared`: others may write here, so who reads is kept."""
+        writer = None if self.writer is None else self.writer[units]
+        if self.initialised is not None:
+            bad = ~self.initialised[units]
+            yield from _sights("uninitialised-read", bad if writer is None else bad & (writer == NOBODY))
+        if writer is not None:
+            foreign = (writer != owners) & (writer >= 0)
+            yield from self._races("race-read-after-write", foreign, writer, order, "written_at", units)
+        if shared:
+            self._note_readers(units, owners, distinct)
+            if order is not None and order.clock:
+                self._noted("read_at", units, order.clock)
+
+    def _note_readers(self, units: Units, owners: np.ndarray, distinct: bool) -> None:
+        if self.reader is None:
+            self._noted("reader", units, owners)
+        else:
+            reader = self.reader[units]
+            mixed = (reader != NOBODY) & (reader != owners)
+            self.reader[units] = np.where(mixed, np.int32(SEVERAL), owners) if mixed.any() else owners
+        if distinct:
+            return
+        stands = self.reader[units]  # of several programs in this access the last one stands there
+        lost = (stands != owners) & (stands != SEVERAL)
+        if lost.any():
+            self.reader[units[lost]] = SEVERAL
+
+    def note_store(self, units: Units, owners: np.ndarray, distinct: bool, order: Order | None) -> Iterator[Sight]:
+        """`distinct`: no unit comes twice."""
+        foreign, others = None, None
+        if self.writer is not None:
+            others = self.writer[units]
+            foreign = (others != owners) & (others >= 0)
+            foreign, others = (foreign, others.copy()) if foreign.any() else (None, None)
+        self._noted("writer", units, owners)
+        if not distinct and (self.writer[units] != owners).any():
+            first = self._first_owners(units, owners)
+            others = first if foreign is None else np.where(foreign, others, first)
+            foreign = (first != owners) if foreign is None else foreign | (first != owners)
+        if foreign is not None:
+            yield from self._races("race-write-write", foreign, others, order, "written_at", units)
+        if self.reader is not None:
+            reader = self.reader[units]
+            foreign = (reader != owners) & (reader != NOBODY)
+            yield from self._races("race-write-after-read", foreign, reader, order, "read_at", units)
+        if order is not None and order.clock:
+            self._noted("written_at", units, order.clock)
+
+    def _first_owners(self, units: np.ndarray, owners: np.ndarray) -> np.ndarray:
+        """Of each unit the first program of the access under way; `writer` holds the last."""
+        last = self.writer[units]
+        self.writer[units[::-1]] = owners[::-1]
+        first = self.writer[units]
+        self.writer[units] = last
+        return first
+
+    def note_atomic(self, units: Units, owners: np.ndarray, order: Order | None) -> Iterator[Sight]:
+        """Atomics of several programs are fine; an atomic after another program's plain store is not."""
+        if self.writer is None:
+            self._noted("writer", units, ATOMIC - owners)
+        else:
+            writer = self.writer[units]
+            foreign = (writer != owners) & (writer >= 0)
+            yield from self._races("race-atomic-after-write", foreign, writer, order, "written_at", units)
+            self.writer[units] = np.where(writer >= 0, writer, ATOMIC - owners)  # a plain store stays in sight
+        if order is not None and owners.size <= MOST_LOCKS:
+            numbers = range(units.start, units.stop) if isinstance(units, slice) else units.tolist()
+            for unit, program in zip(numbers, owners.tolist()):
+                order.meet(self.released.setdefault(unit, {}), program)
+            order.clock += 1
+
+    def _races(
+        self, kind: str, bad: np.ndarray, others: np.ndarray, order: Order | None, when: str, units: Units
+    ) -> Iterator[Sight]:
+        if order is not None and order.after and bad.any():
+            # An atomic has ordered this program after some; of SEVERAL it cannot be told.
+            seen = np.full(others.shape, -1, np.int32)
+            for other, until in order.after.items():
+                seen[others == other] = until
+            times = getattr(self, when)
+            bad = bad & ((0 if times is None else times[units]) > seen) & (others != SEVERAL)
+        yield from _sights(kind, bad, others)
+
+    # ---- the end of a launch and of the call ---------------------------------------------------------------------
+
+    def end_launch(self, number_of) -> bool:
+        """Whether the launch wrote anything. `number_of` turns program numbers into what a map of writers holds."""
+        wrote = self.writer is not None
+        if wrote:
+            self._keep_writers(number_of)
+        self._forget_launch()
+        return wrote
+
+    def _keep_writers(self, number_of) -> None:
+        writer = self.writer
+        written = writer != NOBODY
+        if (writer <= ATOMIC).any():
+            writer = np.where(writer <= ATOMIC, ATOMIC - writer, writer)
+        writer = number_of(writer)
+        if self.last_writer is None:
+            self.last_writer = writer
+        else:
+            np.copyto(self.last_writer, writer, where=written)
+        if self.initialised is not None:
+            self.initialised |= written
+            if self.fixed and self.initialised.all():
+                self.initialised = None
+
+    def writers(self) -> np.ndarray:
+        """int32, by unit: the last program that wrote it, NOBODY, or OLD_CONTENT."""
+        table = np.full(self.count, NOBODY, np.int32) if self.last_writer is None else self.last_writer
+        old = (table == NOBODY) & (True if self.initialised is None else self.initialised)
+        return np.where(old, np.int32(OLD_CONTENT), table) if old.any() else table
+
+
+def _empty(table: str) -> int:
+    """What a table holds where nothing has happened."""
+    return NOBODY if table in ("writer", "reader", "last_writer") else 0
+
+
+def _sights(kind: str, bad: np.ndarray, others: np.ndarray | None = None) -> Iterator[Sight]:
+    if bad.any():
+        yield Sight(kind, bad, others)

@@ -1,0 +1,56 @@
+"""Every access of a small call, lane by lane, for a learner who wants to see what each program does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from grader.interpreter.buffers import Buffer
+from grader.interpreter.findings import Turn
+from grader.protocol import TracedAccess
+
+MOST_ACCESSES = MOST_LANES = 256
+MOST_NOTED = 1 << 13  # accesses of all programs, of which the first ones are told
+MASKED = -1
+NO_OFFSET = -(1 << 62)  # of a lane that is masked off
+
+Lanes = tuple[np.ndarray | None, tuple[int, ...]]  # which lanes of the programs' tensors are active (None: all), shape
+
+
+@dataclass
+class _Noted:
+    turn: Turn
+    access: TracedAccess
+    buffer: Buffer
+    offsets: np.ndarray  # int64, by lane
+
+
+@dataclass
+class Trace:
+    """Offsets become elements at the end: what the result is called and how it is shaped is not known before."""
+
+    _noted: list[_Noted] = field(default_factory=list)
+    _by_program: Counter = field(default_factory=Counter)
+
+    def note(self, turn: Turn, access: TracedAccess, buffer: Buffer, offsets: np.ndarray) -> None:
+        """`access` without its argument and elements; `offsets` by lane, NO_OFFSET where masked off."""
+        program = access.launch, *access.program
+        if len(self._noted) < MOST_NOTED and self._by_program[program] < MOST_ACCESSES:
+            self._by_program[program] += 1
+            self._noted.append(_Noted(turn, access, buffer, offsets[:MOST_LANES].copy()))
+
+    def accesses(self) -> list[TracedAccess]:
+        """Launch by launch and program by program, as if one ran after the other."""
+        first = sorted(self._noted, key=lambda noted: noted.turn)[:MOST_ACCESSES]
+        for noted in first:
+            noted.access.argument = noted.buffer.label
+            noted.access.elements = [_number(noted.buffer, offset) for offset in noted.offsets.tolist()]
+        return [noted.access for noted in first]
+
+
+def _number(buffer: Buffer, offset: int) -> int:
+    """An element's number in the argument, counted row by row."""
+    index = [] if offset == NO_OFFSET else buffer.view.element(offset)
+    return int(np.ravel_multi_index(index, buffer.view.shape)) if index else MASKED

@@ -1,0 +1,113 @@
+"""Where a tensor's elements lie in its buffer, and which bytes between the first and the last are not its own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+MOST_HOLE_ELEMENTS = 1 << 26  # that a table of holes is made for; of larger views strides tell
+
+
+@dataclass(frozen=True)
+class View:
+    """A strided view of a buffer. Offsets count bytes from the buffer's first one, strides elements, none negative."""
+
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    item: int  # bytes of an element
+
+    @cached_property
+    def span(self) -> int:
+        """Elements from the first to the last, holes counted."""
+        if not all(self.shape):
+            return 0
+        return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
+
+    @property
+    def low(self) -> int:
+        return self.offset
+
+    @cached_property
+    def high(self) -> int:
+        return self.offset + self.span * self.item
+
+    @cached_property
+    def distinct(self) -> int:
+        """How many different elements there are: fewer than the shape says where a stride is 0."""
+        return math.prod(n for n, s in zip(self.shape, self.strides, strict=True) if s or not n)
+
+    @cached_property
+    def _steps(self) -> list[tuple[int, int, int]]:
+        """(stride, size, dimension) of the dimensions that move, the widest stride first."""
+        moving = [(s, n, dim) for dim, (n, s) in enumerate(zip(self.shape, self.strides)) if n > 1 and s > 0]
+        return sorted(moving, key=lambda step: -step[0])
+
+    @cached_property
+    def _nested(self) -> bool:
+        """Whether each dimension's steps are wider than all that lies inside of one step."""
+        inner = [1 + sum((n - 1) * s for s, n, _ in self._steps[at + 1 :]) for at in range(len(self._steps))]
+        return all(stride >= span for (stride, _, _), span in zip(self._steps, inner))
+
+    @property
+    def has_holes(self) -> bool:
+        return self.distinct < self.span
+
+    @cached_property
+    def holes(self) -> np.ndarray | None:
+        """For each element from the first to the last: is it outside the view? None: none is, or too many to list."""
+        if not self.has_holes or self.span > MOST_HOLE_ELEMENTS:
+            return None
+        holes = np.ones(self.span, bool)
+        np.lib.stride_tricks.as_strided(holes, self.shape, self.strides)[...] = False
+        return holes if holes.any() else None
+
+    def in_holes(self, offsets: np.ndarray) -> np.ndarray | None:
+        """Which of these byte offsets (int64, from low to high) lie in holes; None: none."""
+        if not self.has_holes:
+            return None
+        if self.span <= MOST_HOLE_ELEMENTS:
+            return None if self.holes is None else self.holes[(offsets - self.offset) // self.item]
+        return self._in_strides(offsets) if self._nested else None
+
+    def is_solid(self, low: int, high: int) -> bool:
+        """Whether no hole is known from one byte offset to another, both inside."""
+        if self.holes is None:
+            return self.span <= MOST_HOLE_ELEMENTS
+        return not self.holes[self.linear(low) : self.linear(high) + 1].any()
+
+    def _in_strides(self, offsets: np.ndarray) -> np.ndarray:
+        rest = (offsets - self.offset) // self.item
+        bad = np.zeros(rest.shape, bool)
+        for stride, size, _ in self._steps:
+            index, rest = np.divmod(rest, stride)
+            bad |= index >= size
+        return bad | (rest != 0)
+
+    def linear(self, offset: int) -> int:
+        """Elements from the first one of the view; may be negative."""
+        return (offset - self.offset) // self.item
+
+    def holds(self, offset: int) -> bool:
+        """Whether an element of the view lies at this byte offset."""
+        return self.low <= offset < self.high and not self.is_between(offset)
+
+    def is_between(self, offset: int) -> bool:
+        if not self.low <= offset < self.high:
+            return False
+        bad = self.in_holes(np.array([offset]))
+        return bad is not None and bool(bad[0])
+
+    def element(self, offset: int) -> list[int]:
+        """The index in the view's shape, [] if no element has this offset."""
+        rest = self.linear(offset)
+        if not self.low <= offset < self.high or not self.shape:
+            return []
+        index = [0] * len(self.shape)
+        for stride, _, dim in self._steps:
+            index[dim], rest = divmod(rest, stride)
+        inside = rest == 0 and all(i < n for i, n in zip(index, self.shape, strict=True))
+        return index if inside else []
