@@ -30,8 +30,8 @@ PR_SET_DUMPABLE = 4
 def main(control_fd: int, model: dict | None, sandboxed: bool) -> None:
     """Answers {"folder": PATH} with three descriptors (requests, replies, output) by {"pid": N}, until the end.
 
-    With a GPU's `model` children run a submission for it, and record; without one they interpret recorded calls. In a sandbox the nursery also looks after its child,
-    which nobody outside can: {"wait": SECONDS} and {"end": true} are answered by {"status": N}.
+    With a GPU's `model` children run a submission for it, and record; without one they interpret recorded calls. In a
+    sandbox the nursery also looks after its child, which nobody outside can: {"wait": SECONDS} and {"end": true} are answered by {"status": N}.
     """
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
@@ -123,8 +123,8 @@ def _prepared(model: dict | None) -> tuple[dict, Callable[[], Host]]:
         return ready({}, []), InterpreterHost
     from grader.child.compiling import CompilingHost, prepare
 
-    ready, stand_in = prepare(GpuModel(**model))
-    return ready, lambda: CompilingHost(stand_in)
+    said, stand_in = prepare(GpuModel(**model))
+    return said, lambda: CompilingHost(stand_in)
 
 
 def _fork(

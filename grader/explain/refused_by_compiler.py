@@ -59,6 +59,10 @@ WRAPPED = re.compile(r"^\w+\((['\"])(.*?)\1?\)?$", re.DOTALL)
 MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
+# Of failures: what stopped a call before anything was launched.
+BEFORE_ANY_LAUNCH = ("compile", "resources", "not-recordable", "not-known")
+
+
 def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercise, model: GpuModel) -> Verdict:
     """Nothing runs on a GPU before this is mended, however right it is in the interpreter."""
     if failure.kind == "resources":
