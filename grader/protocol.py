@@ -9,7 +9,7 @@ pickled, so reading a frame runs no code. What a child sends is untrusted: the p
     child -> parent    ready  {versions}                               imports are done, nothing of the learner's ran
                        loaded {error, constants}
                        ran    {error, refusals, outputs, findings, launches, traffic, ...}
-                       recorded {error, refusals, buffers, kernels, steps, result}
+                       recorded {error, refusals, buffers, kernels, steps, result, returned}
 
 Each request also says how many `seconds` of a core it may take.
 
@@ -34,6 +34,13 @@ MOST_ELEMENTS = 1 << 27  # of one tensor; with strides of 0 they need no bytes
 DTYPE_BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
     "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1,
+}  # fmt: skip
+
+
+# Dtypes of tensors that a host function may pass on, though no argument of an entry has some of them.
+VIEW_BYTES = DTYPE_BYTES | {
+    "uint16": 2, "uint32": 4, "uint64": 8,
+    "float8_e4m3fn": 1, "float8_e4m3fnuz": 1, "float8_e5m2": 1, "float8_e5m2fnuz": 1,
 }  # fmt: skip
 
 
@@ -140,6 +147,7 @@ class RecordRequest:
     arguments: list[TensorSpec]
     constants: dict[str, int] = field(default_factory=dict)  # as in RunRequest
     texts: list[str] = field(default_factory=list)  # what to send of each kernel: ttir, ttgir, llir, ptx
+    stage: str = "cubin"  # "source": the front end's text of each kernel in place of machine code
 
     def to_json(self) -> dict:
         return {"kind": "record", **asdict(self)}

@@ -1,8 +1,9 @@
-"""A child that compiles: each launch of a call becomes machine code and a step of a launch plan, and nothing runs."""
+"""A child that records: each launch of a call becomes text or machine code and a step of a plan, and nothing runs."""
 
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict
 
@@ -14,6 +15,7 @@ from triton.runtime import cache
 from grader.child.host import Host
 from grader.child.recorder import Recorder
 from grader.child.refusals import PoisonedAllocations, Refusals
+from grader.child.returned import Description
 from grader.child.serving import ready
 from grader.child.stand_in import PretendCuda, StandIn, stand_in_for
 from grader.protocol import GpuModel, RecordRequest, TensorSpec
@@ -28,11 +30,12 @@ class CompilingHost(Host):
     def __init__(self, stand_in: StandIn):
         super().__init__()
         self.stand_in = stand_in
+        self.earlier: deque[object] = deque(maxlen=8)  # kept alive, so that no new tensor gets their storage by chance
 
     @contextlib.contextmanager
     def watched_import(self) -> Iterator[None]:
         """The file may allocate on the GPU that it believes in, and try its kernels out; nothing is recorded."""
-        self.stand_in.on_launch = lambda launch: None
+        self.stand_in.on_launch, self.stand_in.stage = lambda launch: None, "source"
         with PretendCuda(lambda tensor: 0), PoisonedAllocations():
             yield
 
@@ -44,9 +47,9 @@ class CompilingHost(Host):
 
     def _record(self, request: RecordRequest) -> tuple[dict, bytes]:
         refusals = Refusals(self.file.path)
-        recorder = Recorder(self.stand_in, refusals)
+        recorder = Recorder(self.stand_in, refusals, request.stage, request.texts)
         arguments = [recorder.argument(spec) for spec in request.arguments]
-        error, result = None, None
+        error, result, returned = None, None, None
         try:
             entry = self.file.entry(request.entry, len(arguments))
             with contextlib.ExitStack() as stack:
@@ -54,26 +57,30 @@ class CompilingHost(Host):
                     stack.enter_context(self.file.with_constants(request.constants))
                 stack.enter_context(recorder.on())
                 returned = entry(*arguments)
-                result = recorder.view(returned, "the result") if isinstance(returned, torch.Tensor) else None
+            if request.stage == "cubin" and isinstance(returned, torch.Tensor):
+                result = recorder.view(returned, "the result")
         except BaseException as raised:  # SystemExit and KeyboardInterrupt are the learner's too
             error = self.file.failure(raised, "host")
         error = recorder.refusal or error
-        kernels, blob = _with_bytes(recorder.kernels, request.texts)
+        named = dict(zip((spec.name for spec in request.arguments), arguments))
+        described = Description(recorder.view_of, named, self.earlier).of(returned)
+        self.earlier.append(returned)
+        kernels, blob = _with_bytes(recorder.kernels)
         plan = {"buffers": recorder.buffers, "kernels": kernels, "steps": recorder.steps, "result": result}
+        plan["returned"] = described
         failure = None if error is None else asdict(error)
         return {"kind": self.answer, "error": failure, "refusals": refusals.records, **plan}, blob
 
 
-def _with_bytes(kernels: list[dict], texts: list[str]) -> tuple[list[dict], bytes]:
-    """The kernels with places in a blob for their machine code and the texts asked for."""
+def _with_bytes(kernels: list[dict]) -> tuple[list[dict], bytes]:
+    """The kernels with places in a blob for their parts."""
     described, blob = [], b""
     for kernel in kernels:
-        binary, places = kernel["binary"], {}
-        parts = {"cubin": binary.cubin, **{name: binary.texts[name].encode() for name in texts if name in binary.texts}}
-        for name, data in parts.items():
+        places = {}
+        for name, data in kernel["parts"].items():
             places[name] = [len(blob), len(data)]
             blob += data
-        described.append({**{key: value for key, value in kernel.items() if key != "binary"}, "parts": places})
+        described.append(kernel | {"parts": places})
     return described, blob
 
 
@@ -89,5 +96,6 @@ def prepare(model: GpuModel) -> tuple[dict, StandIn]:
     # Triton's cache is keyed by a hash of all of Triton, half a gigabyte of it. A child's cache is its own and begins
     # empty, so any word does.
     cache.triton_key = lambda: triton.__version__
-    _first_kernel.warmup(triton.MockTensor(tl.float32), grid=(1,))  # the compiler's own start, once for all children
+    kernel = _first_kernel.warmup(triton.MockTensor(tl.float32), grid=(1,))
+    _ = kernel.key, kernel.recipe, kernel.metadata  # the compiler's own start, once for all children
     return said, stand_in

@@ -1,7 +1,8 @@
 """What a host function would do on a GPU, as a launch plan: buffers, fills, and launches of compiled kernels.
 
     buffers   arguments and what the function allocates: a role, a size in bytes, never an address
-    kernels   machine code and what a launch of it needs: warps, clusters, shared memory
+    kernels   machine code and what a launch of it needs, warps, clusters, shared memory; or, at the stage "source",
+              the front end's text and the recipe that it was made from
     steps     fills and launches in their order; an autotuned launch is a choice between lists of steps
 
 A launch binds each of the kernel's parameters to a number, or to a buffer and an offset in bytes. The plan knows no
@@ -21,13 +22,14 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.errors import OutOfResources, PTXASError
 
 from grader.child.refusals import Refusals
-from grader.child.stand_in import CompiledLaunch, PretendCuda, StandIn
+from grader.child.stand_in import CompiledLaunch, Launch, PretendCuda, StandIn
 from grader.child.tensors import dtype_name
-from grader.protocol import Failure, TensorSpec
+from grader.protocol import VIEW_BYTES, Failure, TensorSpec
 
 FIRST_ADDRESS = 1 << 44
 ALIGNMENT = 512  # bytes; what CUDA's allocator promises
 MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS, MOST_CONSTANTS = 64, 64, 64, 64
+DESCRIBED = re.compile(r"tensordesc[\w]*<(\w+)")  # tensordesc<fp16[64, 64]>
 NUMBER = re.compile(r"[iu]\d+|fp\d+|f32|bf16")
 # TMA data types as kernels number them -> as the CUDA driver numbers them.
 TMA_DATA_TYPES = {**{i: i for i in range(16)}, 8: 10, 9: 8, 10: 9}
@@ -41,8 +43,9 @@ class NotRecordable(RuntimeError):
 class Recorder:
     """`with recorder.on(): entry(...)` fills `buffers`, `binaries` and `steps`."""
 
-    def __init__(self, stand_in: StandIn, refusals: Refusals):
+    def __init__(self, stand_in: StandIn, refusals: Refusals, stage: str, texts: list[str]):
         self.stand_in, self.refusals = stand_in, refusals
+        self.stage, self.texts = stage, texts
         refusals.allocated, refusals.filled = self._allocated, self._filled
         self.buffers: list[dict] = []
         self.kernels: list[dict] = []
@@ -51,13 +54,13 @@ class Recorder:
         self._addresses: dict[int, tuple[int, int]] = {}  # storage -> (address, number of its buffer)
         self._alive: list[torch.Tensor] = []  # so that no storage gets another's number
         self._next_address = FIRST_ADDRESS
-        self._numbers: dict[bytes, int] = {}  # cubin -> number of its kernel
+        self._numbers: dict[object, int] = {}  # a cubin, or a text with its options -> number of its kernel
         self._launches = 0
 
     @contextmanager
     def on(self) -> Iterator[None]:
         """With torch's operations watched, tensors that say they are on a GPU, and launches recorded."""
-        self.stand_in.on_launch = self._launched
+        self.stand_in.on_launch, self.stand_in.stage = self._launched, self.stage
         original = Autotuner.run
         Autotuner.run = lambda autotuner, *args, **kwargs: self._autotuned(autotuner, args, kwargs)
         try:
@@ -131,9 +134,14 @@ class Recorder:
             "strides": list(tensor.stride()),
         }
 
+    def view_of(self, tensor: torch.Tensor) -> dict | None:
+        """None for a tensor that lies in none of the call's buffers, or of a dtype that is not known."""
+        is_here = tensor.is_meta and tensor.untyped_storage()._cdata in self._addresses
+        return self.view(tensor) if is_here and dtype_name(tensor) in VIEW_BYTES else None
+
     # ---- launches ---------------------------------------------------------------------------------------
 
-    def _launched(self, launch: CompiledLaunch) -> None:
+    def _launched(self, launch: Launch) -> None:
         if min(launch.grid) == 0:
             return  # Triton launches nothing either
         if launch.grid[0] >= 1 << 31 or max(launch.grid[1:]) >= 1 << 16 or min(launch.grid) < 0:
@@ -145,21 +153,35 @@ class Recorder:
         self._launches += 1
         if self._launches > MOST_LAUNCHES:
             self._refuse(f"more than {MOST_LAUNCHES} launches in one call")
+        step = {"op": "launch", "grid": list(launch.grid), "dimensions": launch.dimensions}
+        step |= {"constants": _constants(launch), "line": self.refusals.line()}
+        self.steps.append(step | (self._of_text(launch) if self.stage == "source" else self._of_machine_code(launch)))
+
+    def _of_text(self, launch: Launch) -> dict:
+        """The kernel's number, and a parameter for each argument of the function in its text."""
+        kernel, parameters = launch.kernel, []
+        if kernel is None:
+            self._refuse("a kernel is launched that Triton did not make of the file's own function")
+        if kernel.key not in self._numbers:
+            self._numbers[kernel.key] = len(self.kernels)
+            self.kernels.append({"name": kernel.name, "recipe": kernel.recipe, "parts": {"source": kernel.text}})
+        self._bind_all(parameters, launch, iter(()))
+        return {"kernel": self._numbers[kernel.key], "parameters": parameters}
+
+    def _of_machine_code(self, launch: CompiledLaunch) -> dict:
         parameters: list[dict] = []
         descriptors = iter(getattr(launch.metadata, "tensordesc_meta", None) or [])
-        for (name, kind), value in zip(launch.source.signature.items(), launch.arguments):
-            self._bind(parameters, name, kind, value, descriptors)
+        self._bind_all(parameters, launch, descriptors)
         self._bind(parameters, "global scratch", "*i8", launch.global_scratch, descriptors)
         self._bind(parameters, "profile scratch", "*i8", None, descriptors)
-        step = {"op": "launch", "kernel": self._number_of(launch), "grid": list(launch.grid)}
-        step |= {"parameters": parameters, "constants": _constants(launch), "line": self.refusals.line()}
-        self.steps.append(step)
+        return {"kernel": self._number_of(launch), "parameters": parameters}
 
     def _number_of(self, launch: CompiledLaunch) -> int:
         cubin, metadata = launch.binary.cubin, launch.metadata
         if cubin not in self._numbers:
             self._numbers[cubin] = len(self.kernels)
-            kernel = {
+            texts = {name: launch.binary.texts[name] for name in self.texts if name in launch.binary.texts}
+            self.kernels.append({
                 "name": metadata.name,
                 "shared": metadata.shared,
                 "warps": metadata.num_warps,
@@ -167,9 +189,13 @@ class Recorder:
                 "ctas": metadata.num_ctas,
                 "cooperative": bool(metadata.launch_cooperative_grid),
                 "dependent": bool(metadata.launch_pdl),
-            }
-            self.kernels.append({**kernel, "binary": launch.binary})
+                "parts": {"cubin": cubin, **{name: text.encode() for name, text in texts.items()}},
+            })  # fmt: skip
         return self._numbers[cubin]
+
+    def _bind_all(self, parameters: list[dict], launch: Launch, descriptors: Iterator) -> None:
+        for (name, kind), value in zip(launch.source.signature.items(), launch.arguments):
+            self._bind(parameters, name, kind, value, descriptors)
 
     def _bind(self, parameters: list[dict], name: str, kind: object, value: object, descriptors: Iterator) -> None:
         """Appends what one Python argument becomes in the kernel's parameter list: nothing, one, or several."""
@@ -179,8 +205,10 @@ class Recorder:
             for number, (inner, part) in enumerate(zip(kind, value)):
                 self._bind(parameters, f"{name}.{number}", inner, part, descriptors)
         elif kind.startswith("*"):
-            place = {"buffer": -1, "offset": 0} if value is None else self._pointer(value, f"the argument {name}")
+            place = {"buffer": -1, "offset": 0} if value is None else self._pointer(value, name)
             parameters.append({"name": name, "type": "pointer", **place})
+        elif kind.startswith("tensordesc") and self.stage == "source":
+            self._describe(parameters, name, kind, value)
         elif kind.startswith("tensordesc"):
             self._bind_descriptor(parameters, name, value, next(descriptors, None))
         elif NUMBER.fullmatch(kind):
@@ -192,12 +220,25 @@ class Recorder:
         else:
             self._refuse(f"the argument {name} has a type that is not known here: {kind}")
 
-    def _pointer(self, value: object, what: str) -> dict:
-        if isinstance(value, torch.Tensor):
-            return self._place(value, what)
-        if hasattr(value, "base") and isinstance(value.base, torch.Tensor):  # triton.reinterpret
-            return self._place(value.base, what)
-        self._refuse(f"{what} is an address, passed as a {type(value).__name__}: pass the tensor")
+    def _pointer(self, value: object, name: str) -> dict:
+        value = value.base if hasattr(value, "base") and isinstance(value.base, torch.Tensor) else value  # reinterpret
+        if not isinstance(value, torch.Tensor):
+            self._refuse(f"the argument {name} is an address, passed as a {type(value).__name__}: pass the tensor")
+        place = self._place(value, f"the argument {name}")
+        return place if self.stage == "cubin" else place | {"view": self.view(value, f"the argument {name}")}
+
+    def _describe(self, parameters: list[dict], name: str, kind: str, descriptor) -> None:
+        """A tensor descriptor made by the host: in the text it is an argument, its sizes and its strides are others."""
+        shape, strides = [int(n) for n in descriptor.shape], [int(n) for n in descriptor.strides]
+        described = {
+            "element": DESCRIBED.match(kind)[1], "shape": shape, "strides": strides,
+            "block": [int(n) for n in descriptor.block_shape], "padding": descriptor.padding,
+            "tf32": bool(getattr(descriptor, "round_f32_to_tf32", False)),
+        }  # fmt: skip
+        place = self._pointer(descriptor.base, name)
+        parameters.append({"name": name, "type": "descriptor", **place, "descriptor": described})
+        parameters.extend({"name": f"{name}.shape", "type": "i32", "value": repr(size)} for size in shape)
+        parameters.extend({"name": f"{name}.strides", "type": "i64", "value": repr(stride)} for stride in strides)
 
     def _bind_descriptor(self, parameters: list[dict], name: str, descriptor, meta: dict | None) -> None:
         """A tensor descriptor made by the host becomes a tensor map of 128 bytes, its shape and its strides.
@@ -265,7 +306,7 @@ class Recorder:
             self.steps = outer
 
 
-def _constants(launch: CompiledLaunch) -> list[list[str]]:
+def _constants(launch: Launch) -> list[list[str]]:
     """The values compiled into the kernel, by name: block sizes, arguments equal to 1, arguments that are None."""
     named = zip(launch.source.signature.items(), launch.arguments)
     return [[name, repr(value)[:100]] for (name, kind), value in named if kind == "constexpr"][:MOST_CONSTANTS]

@@ -1,4 +1,4 @@
-"""A stand-in for the GPU: Triton compiles each launch for it and hands it over in place of running it.
+"""A stand-in for the GPU: Triton makes text or machine code of each kernel for it, and launches are handed over.
 
 Triton asks its active driver for all that it needs of a GPU: the target, the limits, loading a binary, the launcher.
 With another driver a whole host function runs on a machine without a GPU, and each launch ends in `on_launch`. Tensors
@@ -8,6 +8,7 @@ are on torch's meta device: they have shapes, strides and, here, addresses, but 
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from triton.backends.driver import DriverBase
 from triton.compiler.compiler import CompiledKernel
 from triton.runtime import _allocation, driver
 
+from grader.child.front_end import Kernel, install
 from grader.cubin import BadCubin, Cubin, read_cubin
 from grader.protocol import GpuModel
 
@@ -36,15 +38,23 @@ class Binary:
 
 
 @dataclass
-class CompiledLaunch:
-    """One launch as Triton's launcher receives it."""
+class Launch:
+    """One launch, of a kernel's text."""
 
     source: object  # triton.compiler.ASTSource: the kernel, and its signature by argument name
-    metadata: object  # name, num_warps, num_ctas, shared, global_scratch_size ...
     grid: tuple[int, int, int]
-    binary: Binary
     arguments: tuple  # in the order of the signature, constexpr arguments included
-    global_scratch: torch.Tensor | None  # what the allocator of triton.set_allocator returned
+    dimensions: int = 3  # how many numbers of the grid the learner wrote
+    kernel: Kernel | None = None
+
+
+@dataclass
+class CompiledLaunch(Launch):
+    """One launch of machine code, as Triton's launcher receives it."""
+
+    metadata: object = None  # name, num_warps, num_ctas, shared, global_scratch_size ...
+    binary: Binary | None = None
+    global_scratch: torch.Tensor | None = None  # what the allocator of triton.set_allocator returned
 
 
 class Utils:
@@ -96,11 +106,16 @@ class Launcher:
         scratch = _allocation._allocator.get()(size, metadata.global_scratch_align, stream) if size else None
         binary = stand_in.binaries[stand_in.utils.cubins[function]]
         grid = (grid_x, grid_y, grid_z)
-        stand_in.on_launch(CompiledLaunch(self.source, metadata, grid, binary, arguments, scratch))
+        stand_in.on_launch(
+            CompiledLaunch(self.source, grid, arguments, metadata=metadata, binary=binary, global_scratch=scratch)
+        )
 
 
 class StandIn(DriverBase):
-    """The driver. One per process: compiled kernels keep the launcher they were made with."""
+    """The driver. One per process: compiled kernels keep the launcher they were made with.
+
+    `stage`: what launches are handed over with, "source" text or machine code, "cubin".
+    """
 
     launcher_cls = Launcher
 
@@ -108,7 +123,20 @@ class StandIn(DriverBase):
         self.model = model
         self.utils = Utils(model)
         self.binaries: dict[bytes, Binary] = {}  # by cubin
-        self.on_launch: Callable[[CompiledLaunch], None] = lambda launch: None
+        self.stage = "source"
+        self.on_launch: Callable[[Launch], None] = lambda launch: None
+
+    def compiled(self, kernel: Kernel) -> None:
+        """A new specialization: what its launch will need is made, so that it fails here, where Triton's would."""
+        _ = kernel.text if self.stage == "source" else kernel.compiled
+
+    def launched(self, kernel: Kernel, grid: tuple[int, int, int], dimensions: int, arguments: tuple) -> None:
+        if self.stage == "source":
+            kernel.check_launch(math.prod(grid))
+            self.on_launch(Launch(kernel.src, grid, arguments, dimensions, kernel))
+        else:
+            run, compiled = kernel.compiled.run, kernel.compiled
+            run(*grid, 0, compiled.function, compiled.packed_metadata, None, None, None, *arguments)
 
     @classmethod
     def is_active(cls) -> bool:
@@ -234,4 +262,5 @@ def stand_in_for(model: GpuModel) -> StandIn:
         original(kernel)
 
     CompiledKernel._init_handles = init_handles
+    install(stand_in.launched, stand_in.compiled)
     return stand_in

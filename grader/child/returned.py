@@ -1,0 +1,61 @@
+"""What an entry returned, as data: tensors without memory by their views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+
+MOST_ITEMS, MOST_DEPTH = 64, 4
+EARLIER = "the result of an earlier call"
+
+
+class Description:
+    """`view_of` gives a tensor's view of one of the call's buffers, None for one that lies in none of them.
+
+    `arguments` are those of the call, by name; `earlier` holds what the calls before it returned.
+    """
+
+    def __init__(
+        self, view_of: Callable[[torch.Tensor], dict | None], arguments: dict[str, torch.Tensor], earlier: Iterable[Any]
+    ):
+        self.view_of, self.arguments = view_of, arguments
+        self._earlier = {_storage(tensor) for result in earlier for tensor in tensors_in(result)}
+
+    def of(self, result: Any, depth: int = 0) -> dict:
+        described = {"type": type(result).__name__, "device": "", "dtype": "", "same_as": "", "shares_with": ""}
+        if isinstance(result, torch.Tensor):
+            return described | self._of_tensor(result)
+        if isinstance(result, (list, tuple)) and depth < MOST_DEPTH:
+            described["items"] = [self.of(item, depth + 1) for item in result[:MOST_ITEMS]]
+        return described
+
+    def _of_tensor(self, tensor: torch.Tensor) -> dict:
+        device = "cuda" if tensor.is_meta else tensor.device.type
+        described = {"device": device, "dtype": str(tensor.dtype).removeprefix("torch.")}
+        if type(tensor) is not torch.Tensor or tensor.layout != torch.strided:
+            return described
+        if _storage(tensor) in self._earlier:
+            described["shares_with"] = EARLIER
+        for name, argument in self.arguments.items():
+            if _storage(argument) == _storage(tensor):
+                described["shares_with"] = name
+                described["same_as"] = name if _place(argument) == _place(tensor) else ""
+        return described | {"view": self.view_of(tensor)}
+
+
+def tensors_in(result: Any, depth: int = 0) -> Iterator[torch.Tensor]:
+    if isinstance(result, torch.Tensor) and result.layout == torch.strided:
+        yield result
+    elif isinstance(result, (list, tuple)) and depth < MOST_DEPTH:
+        for item in result[:MOST_ITEMS]:
+            yield from tensors_in(item, depth + 1)
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage()._cdata
+
+
+def _place(tensor: torch.Tensor) -> tuple:
+    return tensor.dtype, tensor.storage_offset(), tensor.shape, tensor.stride()
