@@ -17,13 +17,14 @@ class BadText(ValueError):
 class Type:
     """A number, a pointer, a descriptor of blocks of a tensor; or a tensor of numbers or pointers.
 
-    element: i1, i8 ... i64, f16, bf16, f32, f64, f8E4M3FN ...; of a pointer or a descriptor: of what it leads to.
+    element: i1, i8 ... i64, f16, bf16, f32, f64, f8E4M3FN ...; of a pointer or a descriptor: of what it leads to;
+        si32, ui8 ... in descriptors alone; of a pointer to pointers: "!tt.ptr<...>", as the text says.
     shape: of the tensor, of a descriptor's block; () for a scalar. A tensor may have no dimensions in no case.
     """
 
     element: str
     shape: tuple[int, ...] = ()
-    kind: str = "number"  # "number", "pointer", "descriptor"
+    kind: str = "number"  # "number", "pointer", "descriptor", "block pointer" (Triton 3.7 and older, before make_ttir)
 
     @cached_property
     def lanes(self) -> int:
@@ -89,6 +90,7 @@ class Function:
     blocks: tuple[Block, ...]  # the first one's arguments are the parameters
     result_types: tuple[Type, ...]
     values: int  # how many numbers of values it uses
+    promises: tuple[dict[str, Any], ...] = ()  # of each parameter, such as {"tt.divisibility": 16}
 
     def walk(self) -> Iterator[Operation]:
         for block in self.blocks:

@@ -1,0 +1,68 @@
+"""Where an operation stands in the learner's file."""
+
+from __future__ import annotations
+
+import re
+
+from grader.ttir.attributes import STRING, string_of
+from grader.ttir.module import BadText, Place
+
+MOST_DEPTH = 64  # of locations in locations
+
+_REFERENCE = r"\#\w++"
+_LOCATION = re.compile(
+    rf"""
+      (?P<reference>{_REFERENCE})
+    | (?P<file>{STRING}):(?P<line>\d{{1,9}}):\d++(?:\ to\ [\d:]*+)?
+    | (?P<name>{STRING})(?:\((?P<inner>.*)\))?
+    | callsite\((?P<callee>{_REFERENCE})\ at\ (?P<caller>{_REFERENCE})\)
+    | fused(?:<[^<>]*+>)?\[(?P<parts>{_REFERENCE}(?:,\ {_REFERENCE})*+)\]
+    | unknown
+    """,
+    re.VERBOSE,
+)
+
+
+class Locations:
+    """Places of `loc(...)`, each worked out once.
+
+    aliases: the module's `#loc12 = loc(...)`, the name without `#`, the text between the parentheses.
+    filename: base name of the learner's file; frames in other files are passed over.
+    """
+
+    def __init__(self, aliases: dict[str, str], filename: str) -> None:
+        self._aliases = aliases
+        self._filename = filename
+        self._places: dict[str, Place] = {}
+
+    def place(self, text: str) -> Place:
+        """The innermost frame in the learner's file, and the variable that it is assigned to there."""
+        found = self._places.get(text)
+        return found if found is not None else self._resolve(text, 0)
+
+    def _resolve(self, text: str, depth: int) -> Place:
+        found = self._places.get(text)
+        if found is None:
+            if depth > MOST_DEPTH:
+                raise BadText("locations in locations in locations")
+            match = _LOCATION.fullmatch(text)
+            if match is None:
+                raise BadText(f"a location that cannot be read: {text[:60]!r}")
+            found = self._places[text] = self._of(match, depth + 1)
+        return found
+
+    def _of(self, match: re.Match[str], depth: int) -> Place:
+        if match["reference"]:
+            alias = self._aliases.get(match["reference"][1:])
+            if alias is None:
+                raise BadText(f"{match['reference']} is not defined")
+            return self._resolve(alias, depth)
+        if match["file"]:
+            base = string_of(match["file"]).rpartition("/")[2]
+            return Place(int(match["line"])) if base == self._filename else Place()
+        if match["name"]:
+            inner = self._resolve(match["inner"], depth) if match["inner"] else Place()
+            return Place(inner.line, string_of(match["name"]))
+        parts = [match["callee"], match["caller"]] if match["callee"] else (match["parts"] or "").split(", ")
+        places = [self._resolve(part, depth) for part in parts if part]
+        return next((place for place in places if place.line), Place())

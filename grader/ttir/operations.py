@@ -1,0 +1,277 @@
+"""The operations that are known: their attributes, how many values they take and give, and of which types.
+
+Collected from the texts of Triton 3.6.0, 3.7.1 and 3.9.0, before and after make_ttir. Whatever is in no table here is
+refused, so a newer release's operation, attribute or value of an attribute is a sentence and never a wrong result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.ttir.module import BadText, Block, Dense, Type
+from grader.ttir.rules import REGION_RULES, RULES
+
+# name, how many operands, how many results, rule of the types, attributes (? where it may be missing)
+_TABLE = """
+arith.addf            2    1  float     fastmath
+arith.addi            2    1  integer   overflowFlags
+arith.andi            2    1  integer
+arith.bitcast         1    1  cast
+arith.ceildivsi       2    1  integer
+arith.ceildivui       2    1  integer
+arith.cmpf            2    1  comparef  fastmath predicate
+arith.cmpi            2    1  comparei  predicate
+arith.constant        0    1  constant  value
+arith.divf            2    1  float     fastmath
+arith.divsi           2    1  integer   isExact?
+arith.divui           2    1  integer   isExact?
+arith.extf            1    1  fcast     fastmath?
+arith.extsi           1    1  icast
+arith.extui           1    1  icast     nonNeg?
+arith.floordivsi      2    1  integer
+arith.fptosi          1    1  cast
+arith.fptoui          1    1  cast
+arith.maximumf        2    1  float     fastmath
+arith.maxnumf         2    1  float     fastmath
+arith.maxsi           2    1  integer
+arith.maxui           2    1  integer
+arith.minimumf        2    1  float     fastmath
+arith.minnumf         2    1  float     fastmath
+arith.minsi           2    1  integer
+arith.minui           2    1  integer
+arith.mulf            2    1  float     fastmath
+arith.muli            2    1  integer   overflowFlags
+arith.negf            1    1  float     fastmath
+arith.ori             2    1  integer   isDisjoint?
+arith.remf            2    1  float     fastmath
+arith.remsi           2    1  integer
+arith.remui           2    1  integer
+arith.select          3    1  select    fastmath?
+arith.shli            2    1  integer   overflowFlags
+arith.shrsi           2    1  integer   isExact?
+arith.shrui           2    1  integer   isExact?
+arith.sitofp          1    1  cast
+arith.subf            2    1  float     fastmath
+arith.subi            2    1  integer   overflowFlags
+arith.truncf          1    1  fcast     fastmath?
+arith.trunci          1    1  icast     overflowFlags?
+arith.uitofp          1    1  cast      nonNeg?
+arith.xori            2    1  integer
+builtin.module        0    0  any
+cf.br                 *    0  any
+cf.cond_br            1+   0  branch    operandSegmentSizes branch_weights?
+gpu.barrier           0    0  any
+llvm.intr.assume      1    0  flag      op_bundle_sizes?
+math.absf             1    1  float     fastmath
+math.absi             1    1  integer
+math.ceil             1    1  float     fastmath
+math.copysign         2    1  float     fastmath
+math.cos              1    1  float     fastmath
+math.erf              1    1  float     fastmath
+math.exp              1    1  float     fastmath
+math.exp2             1    1  float     fastmath
+math.floor            1    1  float     fastmath
+math.fma              3    1  float     fastmath
+math.log              1    1  float     fastmath
+math.log2             1    1  float     fastmath
+math.rsqrt            1    1  float     fastmath
+math.sin              1    1  float     fastmath
+math.sqrt             1    1  float     fastmath
+scf.condition         1+   0  flag
+scf.for               3+   *  for       tt.num_stages? tt.flatten? tt.warp_specialize? tt.loop_unroll_factor? \
+    tt.disallow_acc_multi_buffer? llvm.loop_annotation?
+scf.if                1    *  flag
+scf.while             *    *  any
+scf.yield             *    0  any
+tt.addptr             2    1  addptr
+tt.advance            2+   1  any
+tt.approx_divf        2    1  float
+tt.assert             1    0  flags     message
+tt.atomic_cas         3    1  cas       scope sem
+tt.atomic_load        1-2  1  load      scope sem
+tt.atomic_poll        2-3  1  any       scope sem
+tt.atomic_rmw         2-3  1  rmw       atomic_rmw_op scope sem
+tt.atomic_store       2-3  0  store     scope sem
+tt.bitcast            1    1  cast
+tt.broadcast          1    1  broadcast
+tt.call               *    *  any       callee arg_attrs? res_attrs?
+tt.cat                2    1  cat
+tt.clampf             3    1  float     propagateNan
+tt.descriptor_gather  3    1  any
+tt.descriptor_load    2+   1  any       cache? evict? cachePolicy?
+tt.descriptor_reduce  3+   0  any       kind
+tt.descriptor_scatter 4    0  any
+tt.descriptor_store   3+   0  any
+tt.dot                3    1  dot       inputPrecision maxNumImpreciseAcc
+tt.dot_scaled         3+   1  any       a_elem_type b_elem_type fastMath lhs_k_pack operandSegmentSizes rhs_k_pack
+tt.elementwise_inline_asm * 1+ any      asm_string constraints packed_element pure
+tt.expand_dims        1    1  expand    axis
+tt.extern_elementwise *    1  any       libname libpath pure symbol
+tt.fp_to_fp           1    1  cast      rounding?
+tt.func               0    0  any       sym_name function_type sym_visibility? arg_attrs? res_attrs? noinline?
+tt.gather             2    1  gather    axis efficient_layout?
+tt.get_num_programs   0    1  any       axis
+tt.get_program_id     0    1  any       axis
+tt.grid_dependency_launch_dependents 0 0 any
+tt.grid_dependency_wait 0  0  any
+tt.histogram          1-2  1  any
+tt.int_to_ptr         1    1  cast
+tt.join               2    1  join
+tt.load               1-3  1  load      isVolatile operandSegmentSizes boundaryCheck? cache? evict? padding? \
+    cachePolicy?
+tt.make_range         0    1  range     start end
+tt.make_tensor_descriptor 3+ 1 any      padding
+tt.make_tensor_ptr    4+   1  any       order
+tt.map_elementwise    1+   1+ any       pack
+tt.map_elementwise.return * 0 any
+tt.mulhiui            2    1  integer
+tt.precise_divf       2    1  float
+tt.precise_sqrt       1    1  float
+tt.print              *    0  any       prefix hex isSigned
+tt.ptr_to_int         1    1  cast
+tt.reduce             1+   1+ reduce    axis
+tt.reduce.return      1+   0  any
+tt.reshape            1    1  reshape   allow_reorder? efficient_layout?
+tt.return             *    0  any
+tt.scan               1+   1+ scan      axis reverse
+tt.scan.return        1+   0  any
+tt.splat              1    1  splat
+tt.split              1    2  split
+tt.store              2-3  0  store     boundaryCheck? cache? evict? cachePolicy?
+tt.trans              1    1  trans     order
+tt.unsplat            1    1  any
+ttg.barrier           0    0  any       addrSpace
+ub.poison             0    1  any       value?
+"""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+HINTS = _words("tt.divisibility tt.contiguity tt.constancy")  # promises that any operation may carry
+TERMINATORS = _words(
+    """cf.br cf.cond_br scf.condition scf.yield tt.map_elementwise.return tt.reduce.return tt.return tt.scan.return"""
+)
+# what a block may end with, by the operation that its region belongs to
+_ENDS = {
+    "tt.func": ("tt.return", "cf.br", "cf.cond_br"),
+    "tt.map_elementwise": ("tt.map_elementwise.return", "cf.br", "cf.cond_br"),
+    "scf.if": ("scf.yield",),
+    "scf.for": ("scf.yield",),
+    "scf.while": ("scf.condition", "scf.yield"),
+    "tt.reduce": ("tt.reduce.return",),
+    "tt.scan": ("tt.scan.return",),
+}
+_INTEGERS = _words(
+    """predicate axis scope sem atomic_rmw_op start end cache evict padding kind inputPrecision maxNumImpreciseAcc
+    rounding pack packed_element propagateNan a_elem_type b_elem_type addrSpace tt.num_stages tt.loop_unroll_factor"""
+)
+_STRINGS = _words(
+    """message callee asm_string constraints libname libpath symbol prefix sym_name sym_visibility function_type
+    cachePolicy llvm.loop_annotation"""
+)
+_FLAGS = _words(
+    """isVolatile reverse pure hex fastMath lhs_k_pack rhs_k_pack noinline allow_reorder efficient_layout tt.flatten
+    tt.warp_specialize tt.disallow_acc_multi_buffer isExact isDisjoint nonNeg"""
+)
+_LISTS = _words("operandSegmentSizes boundaryCheck order isSigned op_bundle_sizes branch_weights")
+
+
+@dataclass(frozen=True)
+class Known:
+    operands: tuple[int, int]  # the fewest and the most
+    results: tuple[int, int]
+    rule: str
+    needed: frozenset[str]  # attributes that stand there always
+    allowed: frozenset[str]
+
+
+def _range(text: str) -> tuple[int, int]:
+    if text == "*":
+        return 0, 1 << 30
+    if text.endswith("+"):
+        return int(text[:-1]), 1 << 30
+    first, _, last = text.partition("-")
+    return int(first), int(last or first)
+
+
+def _known() -> dict[str, Known]:
+    found = {}
+    for line in _TABLE.replace("\\\n", "").strip().splitlines():
+        name, operands, results, rule, *attributes = line.split()
+        needed = frozenset(attribute for attribute in attributes if not attribute.endswith("?"))
+        allowed = frozenset(attribute.rstrip("?") for attribute in attributes) | HINTS
+        found[name] = Known(_range(operands), _range(results), rule, needed, allowed)
+    return found
+
+
+OPERATIONS = _known()
+
+
+def check_form(
+    name: str, attributes: dict[str, Any], operand_types: tuple[Type, ...], result_types: tuple[Type, ...]
+) -> None:
+    """Raises BadText unless an operation like this is known."""
+    known = OPERATIONS.get(name)
+    if known is None:
+        raise BadText(f"the operation {name[:60]} is not known here yet")
+    for attribute, value in attributes.items():
+        if attribute not in known.allowed:
+            raise BadText(f"the attribute {attribute[:60]} of {name} is not known here yet")
+        _check_value(name, attribute, value)
+    for attribute in known.needed:
+        if attribute not in attributes:
+            raise BadText(f"{name} without its attribute {attribute}")
+    for types, (fewest, most), what in (
+        (operand_types, known.operands, "operands"),
+        (result_types, known.results, "results"),
+    ):
+        if not fewest <= len(types) <= most:
+            raise BadText(f"{name} with {len(types)} {what}")
+    sizes = attributes.get("operandSegmentSizes")
+    if sizes is not None and (len(sizes) != _SEGMENTS[name] or min(sizes) < 0 or sum(sizes) != len(operand_types)):
+        raise BadText(f"{name} with {len(operand_types)} operands and parts of {sizes}")
+    RULES[known.rule](name, attributes, operand_types, result_types)
+
+
+_SEGMENTS = {"tt.load": 3, "cf.cond_br": 3, "tt.dot_scaled": 5}
+
+
+def _check_value(name: str, attribute: str, value: Any) -> None:
+    if attribute in _INTEGERS:
+        right = type(value) is int
+    elif attribute in _STRINGS:
+        right = isinstance(value, str)
+    elif attribute in _FLAGS:
+        right = isinstance(value, bool)
+    elif attribute in _LISTS:
+        right = isinstance(value, list) and all(isinstance(item, int) for item in value)
+    elif attribute in HINTS:
+        right = type(value) is int or isinstance(value, Dense) and all(type(item) is int for item in value.values)
+    elif attribute in ("fastmath", "overflowFlags"):
+        right = value == "none"
+    else:
+        return  # arith.constant's value, the attributes of parameters: looked at where they are used
+    if not right:
+        raise BadText(f"{name} with {attribute} = {str(value)[:60]!r} is not known here yet")
+
+
+def check_regions(
+    name: str,
+    regions: Sequence[tuple[Block, ...]],
+    operand_types: tuple[Type, ...],
+    result_types: tuple[Type, ...],
+) -> None:
+    """Raises BadText unless the regions fit the operation that holds them."""
+    ends = _ENDS.get(name)
+    if ends is None:
+        raise BadText(f"{name[:60]} with a region")
+    for region in regions:
+        for block in region:
+            if block.operations[-1].name not in ends:
+                raise BadText(f"a block of {name} ends with {block.operations[-1].name}")
+    if name in REGION_RULES:
+        REGION_RULES[name](regions, operand_types, result_types)

@@ -1,0 +1,429 @@
+"""MLIR's generic form -> functions of blocks of operations.
+
+MLIR writes an operation a line, and one with regions as a line that opens, lines inside, and a line that closes. So the
+reader goes by lines: one match of a regular expression each, no recursion, and what repeats (types, attributes,
+locations) is worked out once. Text that is written in any other way is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.ttir.attributes import STRING, attributes_of
+from grader.ttir.dominance import check_dominance
+from grader.ttir.locations import Locations
+from grader.ttir.module import BadText, Block, Function, Module, Operation, Successor, Type
+from grader.ttir.operations import TERMINATORS, check_form, check_regions
+from grader.ttir.types import type_of
+
+MOST_TEXT = 8 << 20  # characters
+MOST_OPERATIONS = 200_000
+MOST_DEPTH = 32  # regions in regions
+MOST_CALLS = 32  # functions that call functions
+
+_RESULT = r"%[\w$.\-]++(?::\d{1,4})?"
+_BRACES = rf'(?:[^"}}]++|{STRING})*+'
+_TYPES = r'\(([^()"]*+)\) -> (\([^()"]*+\)|[^\s()"]++)'
+_END = rf"(?: \{{(?P<more>{_BRACES})\}})? : (?P<types>{_TYPES}) loc\((?P<location>.*+)"
+_OPERATION = re.compile(
+    rf'\ *+(?:(?P<results>{_RESULT}(?:,\ {_RESULT})*+)\ =\ )?"(?P<name>[\w.]++)"\((?P<operands>[^()"]*+)\)'.replace(
+        "\\ ", " "
+    )
+    + rf'(?:\[(?P<successors>[^\]"]*+)\])?(?: <\{{(?P<attributes>(?:[^"}}]++|{STRING}|\}}(?!>))*+)\}}>)?'
+    + rf"(?:(?P<opens> \(\{{)|{_END})"
+)
+_CLOSE = re.compile(rf" *+\}}\){_END}")
+_LABEL = re.compile(r" *+\^(bb\d+)(?:\((.*)\))?:(?:  // .*)?")
+_TYPE_LINE = re.compile(_TYPES)
+_LOCATION = rf'(?:[^"()]++|{STRING}|\((?:[^"()]++|{STRING}|\([^"()]*+\))*+\))*+'
+_ARGUMENT = re.compile(rf'(%[\w$.\-]++): ([^\s()"]++) loc\(({_LOCATION})\)(?:, |$)')
+_ALIAS = re.compile(r"#(\w+) = (.*)")
+_SUCCESSOR = re.compile(r"\^(bb\d+)")
+
+
+def parse(text: str, filename: str) -> Module:
+    """The module that the text of one kernel describes.
+
+    text: MLIR's generic form with locations, of Triton 3.6 to 3.9.
+    filename: base name of the learner's file, to which places refer.
+    Raises BadText for anything that is not exactly what those releases write or that does not fit together.
+    """
+    if len(text) > MOST_TEXT:
+        raise BadText(f"a text of {len(text)} characters, at most {MOST_TEXT} are read")
+    return _Reader(text, filename).module()
+
+
+@dataclass(eq=False, slots=True)
+class _Region:
+    blocks: list[Block] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)  # of the values that are known inside only
+    branches: list[tuple[Operation, list[str]]] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)  # of each block: number of its first value
+    arguments: tuple[int, ...] = ()  # of the block that is being read
+    types: tuple[Type, ...] = ()
+    operations: list[Operation] = field(default_factory=list)
+    open: bool = False  # whether a block has begun
+    ended: bool = False  # whether it has its terminator
+
+
+@dataclass(eq=False, slots=True)
+class _Open:
+    """An operation whose regions are being read."""
+
+    head: re.Match[str]
+    regions: list[tuple[Block, ...]] = field(default_factory=list)
+
+
+class _Reader:
+    def __init__(self, text: str, filename: str) -> None:
+        self.lines = text.split("\n")
+        self.aliases = self._aliases()
+        places = {name: text[4:-1] for name, text in self.aliases.items() if text.startswith("loc(")}
+        self.locations = Locations(places, filename)
+        self.forms: dict[tuple[str | None, ...], tuple[dict[str, Any], tuple[Type, ...], tuple[Type, ...]]] = {}
+        self.functions: dict[str, Function] = {}
+        self.opened: list[_Open] = []
+        self.regions: list[_Region] = []
+        self.count = 0
+        self.line = 0
+        self._new_function()
+
+    def _new_function(self) -> None:
+        self.names: dict[str, int] = {}
+        self.types: list[Type] = []
+        self.parameters: tuple[str, ...] = ()
+
+    def _aliases(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for line in self.lines:
+            if line.startswith("#"):
+                match = _ALIAS.fullmatch(line)
+                if match is None or match[1] in found:
+                    raise BadText(f"a definition that cannot be read or is given twice: {line[:60]!r}")
+                found[match[1]] = match[2]
+        return found
+
+    def module(self) -> Module:
+        try:
+            self._read()
+            if self.opened or self.count == 0:
+                raise BadText("the text ends too early")
+        except BadText as error:
+            raise BadText(f"line {self.line} of the text: {error}") from None
+        module = Module(self.functions)
+        _check_calls(module)
+        return module
+
+    def _read(self) -> None:
+        operation_of, add, read_other = _OPERATION.fullmatch, self._operation, self._other
+        for number, line in enumerate(self.lines, 1):
+            self.line = number
+            match = operation_of(line)
+            if match is not None:
+                add(match)
+            elif line and line[0] != "#":
+                read_other(line)
+
+    def _operation(self, match: re.Match[str]) -> None:
+        results, name, operands, successors, attributes, opens, more, types, _, _, location = match.groups()
+        depth = len(self.regions)
+        if depth != _DEPTH.get(name, depth if depth >= 2 else 2):
+            raise BadText(f"{name} at a place where it cannot stand")
+        if opens:
+            self._open(match)
+            return
+        region = self.regions[-1]
+        if name in _DEPTH:
+            raise BadText(f"{name} without a body")
+        self._add(region, name, results, operands, successors, (attributes, more, types), (), location)
+
+    def _open(self, match: re.Match[str]) -> None:
+        if len(self.regions) >= MOST_DEPTH:
+            raise BadText("regions in regions in regions")
+        if not self.regions and self.count:
+            raise BadText("a second module")
+        if len(self.regions) == 1:
+            self._new_function()
+        if len(self.regions) >= 2:
+            _begin(self.regions[-1], len(self.types))
+        self.count += 1
+        self.opened.append(_Open(match))
+        self.regions.append(_Region())
+
+    def _other(self, line: str) -> None:
+        """A block's label, the end of a region."""
+        bare = line.lstrip(" ")
+        if bare[0] == "^" and len(self.regions) >= 2:
+            self._label(line)
+        elif bare == "}, {" and len(self.regions) >= 3:
+            self._end_region()
+            self.regions.append(_Region())
+        elif bare[0] == "}" and (match := _CLOSE.fullmatch(line)) and self.regions:
+            self._end_region()
+            self._close(match)
+        else:
+            raise BadText(f"it cannot be read: {bare[:60]!r}")
+
+    def _label(self, line: str) -> None:
+        match, region = _LABEL.fullmatch(line), self.regions[-1]
+        if match is None or match[1] in region.labels:
+            raise BadText(f"a block's label that cannot be read or is given twice: {line.strip()[:60]!r}")
+        if region.open:
+            self._end_block(region)
+        region.labels[match[1]] = len(region.blocks)
+        _begin(region, len(self.types))
+        names, types, places = _arguments(match[2] or "")
+        region.arguments = self._define(region, names, types)
+        region.types = types
+        if len(self.regions) == 2 and not region.blocks:
+            said = [self.locations.place(place).variable for place in places]
+            self.parameters = tuple(variable or name[1:] for variable, name in zip(said, names))
+
+    def _define(self, region: _Region, names: list[str], types: tuple[Type, ...]) -> tuple[int, ...]:
+        """Numbers for new values."""
+        first, known = len(self.types), self.names
+        for number, name in enumerate(names, first):
+            if name in known:
+                raise BadText(f"{name} is defined twice")
+            known[name] = number
+        region.names += names
+        self.types += types
+        return tuple(range(first, first + len(names)))
+
+    def _add(
+        self,
+        region: _Region,
+        name: str,
+        results: str | None,
+        operands: str,
+        successors: str | None,
+        form: tuple[str | None, str | None, str],
+        regions: tuple[tuple[Block, ...], ...],
+        location: str,
+    ) -> None:
+        if region.ended:
+            if name == "tt.return" and not operands and len(self.regions) == 2:
+                return  # a second one makes MLIR print the generic form; nothing gets there
+            raise BadText(f"{name} after the end of its block")
+        if location[-1:] != ")":
+            raise BadText("a location that does not end")
+        key = (name, *form)
+        known = self.forms.get(key)
+        if known is None:
+            known = self.forms[key] = self._form(*key)
+        attributes, operand_types, result_types = known
+        numbers = self._operands(operands, operand_types)
+        self.count += 1
+        if self.count > MOST_OPERATIONS:
+            raise BadText(f"more than {MOST_OPERATIONS} operations")
+        _begin(region, len(self.types))
+        if results is None:
+            if result_types:
+                raise BadText(f"the results of {name} have no names")
+            new: tuple[int, ...] = ()
+        else:
+            names = [results] if ":" not in results and "," not in results else _result_names(results)
+            if len(names) != len(result_types):
+                raise BadText(f"{len(names)} names for {len(result_types)} results of {name}")
+            new = self._define(region, names, result_types)
+        operation = Operation(
+            name,
+            numbers,
+            new,
+            operand_types,
+            result_types,
+            dict(attributes),
+            regions,
+            (),
+            self.locations.place(location[:-1]),
+        )
+        region.operations.append(operation)
+        if successors is not None:
+            region.branches.append((operation, _labels(successors)))
+        if name in TERMINATORS:
+            region.ended = True
+
+    def _form(
+        self, name: str, attributes: str | None, more: str | None, types: str
+    ) -> tuple[dict[str, Any], tuple[Type, ...], tuple[Type, ...]]:
+        found = attributes_of(attributes or "", self.aliases)
+        for key, value in attributes_of(more or "", self.aliases).items():
+            if key in found:
+                raise BadText(f"the attribute {key} is given twice")
+            found[key] = value
+        operand_types, result_types = _types(types)
+        check_form(name, found, operand_types, result_types)
+        return found, operand_types, result_types
+
+    def _operands(self, text: str, types: tuple[Type, ...]) -> tuple[int, ...]:
+        if not text:
+            numbers: tuple[int, ...] = ()
+        else:
+            known = self.names
+            try:
+                numbers = tuple([known[name] for name in text.split(", ")])
+            except KeyError as error:
+                raise BadText(f"{str(error.args[0])[:60]} is used before it is defined") from None
+        defined = self.types
+        if tuple([defined[number] for number in numbers]) != types:
+            raise BadText(f"operands of other types than they were defined with: {text[:60]}")
+        return numbers
+
+    def _end_block(self, region: _Region) -> None:
+        if not region.ended:
+            raise BadText("a block ends without a terminator")
+        region.blocks.append(Block(region.arguments, region.types, tuple(region.operations)))
+        region.arguments, region.types, region.operations = (), (), []
+        region.open = region.ended = False
+
+    def _end_region(self) -> None:
+        region = self.regions.pop()
+        if not self.regions:  # the module's own holds functions, no blocks
+            self.opened[-1].regions.append(())
+            return
+        if region.open:
+            self._end_block(region)
+        for operation, labels in region.branches:
+            operation.successors = _successors(operation, labels, region)
+        if len(region.blocks) > 1:
+            check_dominance(region.blocks, region.starts)
+        for name in region.names:
+            del self.names[name]
+        self.opened[-1].regions.append(tuple(region.blocks))
+
+    def _close(self, end: re.Match[str]) -> None:
+        opened = self.opened.pop()
+        results, name, operands, successors, attributes = opened.head.groups()[:5]
+        form = (attributes, end["more"], end["types"])
+        if name == "builtin.module":
+            self._form(name, *form)
+        elif name == "tt.func":
+            self._function(opened.regions, self._form(name, *form)[0])
+        else:
+            regions = tuple(opened.regions)
+            operand_types, result_types = _types(end["types"])
+            check_regions(name, regions, operand_types, result_types)
+            self._add(self.regions[-1], name, results, operands, successors, form, regions, end["location"])
+
+    def _function(self, regions: list[tuple[Block, ...]], attributes: dict[str, Any]) -> None:
+        name, said = attributes.get("sym_name"), attributes.get("function_type")
+        if not isinstance(name, str) or not isinstance(said, str) or len(regions) != 1 or not regions[0]:
+            raise BadText("a function without a name, a type or a body")
+        if name in self.functions:
+            raise BadText(f"the function {name} is defined twice")
+        blocks = regions[0]
+        check_regions("tt.func", regions, (), ())
+        parameter_types, result_types = _types(said)
+        if blocks[0].types != parameter_types:
+            raise BadText(f"{name} has other parameters than its type says")
+        promises = attributes.get("arg_attrs", [{}] * len(parameter_types))
+        if len(promises) != len(parameter_types) or not all(isinstance(promise, dict) for promise in promises):
+            raise BadText(f"{name} has {len(parameter_types)} parameters and attributes for {len(promises)}")
+        for block in blocks:
+            last = block.operations[-1]
+            if last.name == "tt.return" and last.operand_types != result_types:
+                raise BadText(f"{name} returns something else than its type says")
+        public = attributes.get("sym_visibility") == "public"
+        names = self.parameters or ("",) * len(parameter_types)
+        self.functions[name] = Function(name, public, names, blocks, result_types, len(self.types), tuple(promises))
+
+
+def _begin(region: _Region, values: int) -> None:
+    """A block begins with its label or, without one, with its first operation."""
+    if not region.open:
+        region.open = True
+        region.starts.append(values)
+
+
+_DEPTH = {"builtin.module": 0, "tt.func": 1}
+
+
+def _types(text: str) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
+    """The types before and after the arrow."""
+    match = _TYPE_LINE.fullmatch(text)
+    if match is None:
+        raise BadText(f"types that cannot be read: {text[:60]!r}")
+    return _type_list(match[1]), _type_list(match[2].removeprefix("(").removesuffix(")"))
+
+
+def _type_list(text: str) -> tuple[Type, ...]:
+    return tuple([type_of(part) for part in text.split(", ")]) if text else ()
+
+
+def _result_names(text: str) -> list[str]:
+    """`%a, %b:2` names %a, %b#0 and %b#1."""
+    names: list[str] = []
+    for part in text.split(", "):
+        name, _, count = part.partition(":")
+        names += [f"{name}#{number}" for number in range(int(count))] if count else [name]
+    return names
+
+
+def _arguments(text: str) -> tuple[list[str], tuple[Type, ...], list[str]]:
+    """Names, types and locations of `%a: i32 loc(...), %b: f32 loc(...)`."""
+    names, types, places, position = [], [], [], 0
+    while position < len(text):
+        match = _ARGUMENT.match(text, position)
+        if match is None:
+            raise BadText(f"a block's arguments that cannot be read: {text[position : position + 60]!r}")
+        names.append(match[1])
+        types.append(type_of(match[2]))
+        places.append(match[3])
+        position = match.end()
+    return names, tuple(types), places
+
+
+def _labels(text: str) -> list[str]:
+    labels = []
+    for part in text.split(", "):
+        match = _SUCCESSOR.fullmatch(part)
+        if match is None:
+            raise BadText(f"a successor that cannot be read: {part[:60]!r}")
+        labels.append(match[1])
+    return labels
+
+
+def _successors(operation: Operation, labels: list[str], region: _Region) -> tuple[Successor, ...]:
+    """Blocks by number, each with its share of the operands."""
+    if operation.name == "cf.br" and len(labels) == 1:
+        shares = [operation.operands]
+    elif operation.name == "cf.cond_br" and len(labels) == 2:
+        _, first, _ = operation.attributes["operandSegmentSizes"]
+        shares = [operation.operands[1 : 1 + first], operation.operands[1 + first :]]
+    else:
+        raise BadText(f"{operation.name} with {len(labels)} successors")
+    types = dict(zip(operation.operands, operation.operand_types))
+    found = []
+    for label, share in zip(labels, shares):
+        block = region.labels.get(label)
+        if not block:  # unknown, or the first one, to which nothing leads back
+            raise BadText(f"{operation.name} leads to ^{label}, to which it cannot")
+        if tuple(types[number] for number in share) != region.blocks[block].types:
+            raise BadText(f"{operation.name} gives ^{label} other values than it takes")
+        found.append(Successor(block, share))
+    return tuple(found)
+
+
+def _check_calls(module: Module) -> None:
+    """Each callee exists and takes what it is given; no function calls itself, in however many steps."""
+    if sum(function.public for function in module.functions.values()) != 1:
+        raise BadText("the text has to hold one public function")
+    calls: dict[str, set[str]] = {}
+    for function in module.functions.values():
+        calls[function.name] = set()
+        for operation in function.walk():
+            if operation.name == "tt.call":
+                callee = module.functions.get(operation.attributes["callee"])
+                if callee is None or callee.public:
+                    raise BadText(f"a call of {operation.attributes['callee']!r}, which is no private function")
+                if (callee.blocks[0].types, callee.result_types) != (operation.operand_types, operation.result_types):
+                    raise BadText(f"a call of {callee.name} with values of other types than it takes or returns")
+                calls[function.name].add(callee.name)
+    for _ in range(MOST_CALLS):  # take away what calls nothing, until nothing is left
+        leaves = {name for name, callees in calls.items() if not callees}
+        calls = {name: callees - leaves for name, callees in calls.items() if name not in leaves}
+    if calls:
+        raise BadText("functions that call themselves, or one another too deep")
