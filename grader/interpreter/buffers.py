@@ -50,7 +50,7 @@ class Buffer:
     ):  # fmt: skip
         self.name, self.parameter = name, ""
         self.nbytes, self.view, self.read_only, self.address = nbytes, view, read_only, address
-        self.content = content
+        self._content, self._content_item = content, view.item
         self.last_grid = (1, 1, 1)  # of the launch that wrote here last
         self.counts = Counts()
         virtual = data is None and (content is not None or nbytes > MOST_DENSE)
@@ -93,7 +93,7 @@ class Buffer:
             start = frame << PAGE_BITS
             if start >= self.bytes.size:
                 self._grow(2 * self.bytes.size)
-            if self.content is not None:
+            if self._content is not None:
                 drawn = self._drawn(number)
                 self.bytes[start : start + drawn.size] = drawn
         return frame
@@ -106,9 +106,9 @@ class Buffer:
         self.shadow.grow(size)
 
     def _drawn(self, number: int) -> np.ndarray:
-        first, item = number << PAGE_BITS, self.view.item
+        first, item = number << PAGE_BITS, self._content_item
         end = min(first + PAGE, self.nbytes)
-        return np.ascontiguousarray(self.content(np.arange(first // item, end // item, dtype=np.int64))).view(np.uint8)
+        return np.ascontiguousarray(self._content(np.arange(first // item, end // item, dtype=np.int64))).view(np.uint8)
 
     # ---- what the host does, and what it gets back -------------------------------------------------------------
 

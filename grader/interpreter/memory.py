@@ -9,14 +9,13 @@ as a GPU does. The programs of a batch are taken to come after those of earlier 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from grader.interpreter.buffers import SHIFT, Argument, Buffer, base_of
 from grader.interpreter.findings import MOST_REPORTS, Reports, Seen, Turn
+from grader.interpreter.parts import Access, Part, conflicts, in_rounds, outside, units_of
 from grader.interpreter.shadow import ATOMIC, NOBODY, SEVERAL, Order, Sight, Units
 from grader.interpreter.trace import NO_OFFSET, Lanes, Trace
 from grader.interpreter.traffic import Groups, count_instruction, is_increasing, starts_of_runs
@@ -27,34 +26,6 @@ from grader.ttir.module import Place
 APART = 1 << 42  # bytes from one buffer's pretended address to the next one's
 
 Change = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (what memory holds, numbers of lanes) -> what it then holds
-
-
-@dataclass
-class Access:
-    """One load, store or atomic under way."""
-
-    kind: str
-    item: int  # bytes of an element
-    place: Place
-    turn: int  # its number in the launch
-    lanes: Lanes | None
-
-
-@dataclass(eq=False)
-class Part:
-    """The lanes of an access that go through one parameter, those out of bounds left out."""
-
-    argument: Argument
-    pointers: np.ndarray
-    programs: np.ndarray
-    base: int  # the parameter's pointer to its buffer's first byte
-    index: Units  # of the elements, in the buffer's words of this size
-    distinct: bool  # no element comes twice
-    chosen: np.ndarray | None  # numbers of these lanes in the access; None: all
-
-    @cached_property
-    def offsets(self) -> np.ndarray:
-        return self.pointers - self.base
 
 
 class Memory:
@@ -171,7 +142,9 @@ class Memory:
             words = part.argument.buffer.words(item)
             words[part.index] = values
             if not part.distinct and (words[part.index] != values).any():
-                self._report_conflicts(part, values, access)
+                lost = conflicts(part, values)
+                if lost.any():
+                    self._report("lane-conflict", access, part.argument, part.offsets, part.programs, lost)
 
     def atomic(
         self, pointers: np.ndarray, item: int, place: Place, programs: np.ndarray, change: Change,
@@ -186,7 +159,7 @@ class Memory:
             words = part.argument.buffer.words(item)
             numbers = np.arange(pointers.size) if part.chosen is None else part.chosen
             index = np.arange(part.index.start, part.index.stop) if isinstance(part.index, slice) else part.index
-            for turn in _one_by_one(index, part.distinct):
+            for turn in in_rounds(index, part.distinct):
                 where = numbers[turn]
                 old = words[index[turn]]
                 out[where] = old
@@ -236,7 +209,7 @@ class Memory:
     ) -> Part | None:  # fmt: skip
         """The lanes that may touch memory, those that may not reported; None: none may."""
         argument, base, item = self.arguments[(low >> SHIFT) - 1], base_of((low >> SHIFT) - 1), access.item
-        bad = _outside(argument.view, pointers, base, low - base, high - base, increasing, item)
+        bad = outside(argument.view, pointers, base, low - base, high - base, increasing, item)
         if bad is not None:
             self._report(f"out-of-bounds-{access.kind}", access, argument, pointers - base, programs, bad)
         elif item > 1 and int(np.bitwise_or.reduce(pointers)) & (item - 1):
@@ -265,7 +238,7 @@ class Memory:
         shadow = buffer.shadow
         if item < shadow.unit:
             self._refine(buffer, item)
-        units, owners, each = _units(part.index, part.programs, item // shadow.unit)
+        units, owners, each = units_of(part.index, part.programs, item // shadow.unit)
         if access.kind == "load":
             shared = not buffer.read_only
             sights = shadow.note_load(units, owners, part.distinct, self.order, shared)
@@ -319,17 +292,6 @@ class Memory:
     def _report_sight(self, sight: Sight, part: Part, owners: np.ndarray, each: int, access: Access) -> None:
         offsets = part.offsets if each == 1 else np.repeat(part.offsets, each)
         self._report(sight.kind, access, part.argument, offsets, owners, sight.bad, sight.others)
-
-    def _report_conflicts(self, part: Part, values: np.ndarray, access: Access) -> None:
-        """Lanes whose value another lane of the same program has overwritten with a different one."""
-        keys = np.lexsort((part.pointers, part.programs))  # stable: of equal ones the last lane is the last
-        pointers, programs = part.pointers[keys], part.programs[keys]
-        last = np.append((pointers[1:] != pointers[:-1]) | (programs[1:] != programs[:-1]), True)
-        stays = keys[last][np.cumsum(last) - last]
-        bad = np.zeros(values.size, bool)
-        bad[keys] = values[keys] != values[stays]
-        if bad.any():
-            self._report("lane-conflict", access, part.argument, part.offsets, part.programs, bad)
 
     def _report(
         self, kind: str, access: Access, argument: Argument | None, offsets: np.ndarray, programs: np.ndarray,
@@ -391,38 +353,3 @@ class Memory:
         A number counts the last axis of `buffer.last_grid` fastest.
         """
         return buffer.writers(view)
-
-
-def _outside(
-    view: View, pointers: np.ndarray, base: int, low: int, high: int, increasing: bool, item: int
-) -> np.ndarray | None:
-    """Which of the pointers do not lead to elements of the view; None: all do. low, high: their byte offsets."""
-    if low < view.low or high + item > view.high:
-        return (pointers < base + view.low) | (pointers > base + view.high - item)
-    dense = increasing and high - low == item * (pointers.size - 1)
-    if not view.has_holes or (dense and view.is_solid(low, high)):
-        return None
-    bad = view.in_holes(pointers - base)
-    return bad if bad is not None and bad.any() else None
-
-
-def _units(index: Units, owners: np.ndarray, each: int) -> tuple[Units, np.ndarray, int]:
-    """Units of elements that are `each` units long, and the owner of each unit."""
-    if each == 1:
-        return index, owners, 1
-    owners = np.repeat(owners, each)
-    if isinstance(index, slice):
-        return slice(index.start * each, index.stop * each), owners, each
-    return (index[:, None] * each + np.arange(each)).reshape(-1), owners, each
-
-
-def _one_by_one(index: np.ndarray, distinct: bool) -> Iterable[np.ndarray | slice]:
-    """Lanes in rounds: no round has an element twice, and each element meets its lanes in their order."""
-    if distinct or index.size < 2:
-        return [slice(None)]
-    order = np.argsort(index, kind="stable")
-    starts = np.flatnonzero(np.append(True, index[order][1:] != index[order][:-1]))
-    lengths = np.diff(starts, append=index.size)
-    rank = np.arange(index.size) - np.repeat(starts, lengths)
-    by_rank = order[np.argsort(rank, kind="stable")]
-    return np.split(by_rank, np.cumsum(np.bincount(rank))[:-1])

@@ -1,0 +1,222 @@
+"""arith.*: numbers of one type in, numbers of that type out; comparisons and choices.
+
+Overflow, division by zero and the like have defined results here and raise nothing; the caller silences numpy's
+warnings (np.errstate) and masks what inactive lanes yield.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from grader.interpreter.dtypes import NARROW, Unsupported, dtype_of, narrowed, over, unsigned, wide
+from grader.interpreter.registry import Computed, at_least, prepares
+from grader.ttir.module import Operation
+
+BOOL = np.dtype(bool)
+
+
+def rounding_each(function: Callable[..., np.ndarray], dtype: np.dtype) -> Computed:
+    """`function` on floats of `dtype`: the narrow ones are widened before and rounded after it."""
+    if dtype not in NARROW:
+        return function
+
+    def one(x: np.ndarray) -> np.ndarray:
+        return narrowed(function(wide(x)), dtype)
+
+    def two(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return narrowed(function(wide(x), wide(y)), dtype)
+
+    def more(*xs: np.ndarray) -> np.ndarray:
+        return narrowed(function(*[wide(x) for x in xs]), dtype)
+
+    operands = getattr(function, "nin", None)
+    return {1: one, 2: two}.get(operands, more)
+
+
+def elementwise(
+    function: Callable[..., np.ndarray], *names: str, operands: int = 2, attributes: str = "", approximate: bool = False
+) -> None:
+    """Registers a function of floats of one type."""
+
+    @prepares(*names, attributes=f"fastmath {attributes}", approximate=approximate)
+    def make(op: Operation) -> Computed:
+        at_least(op, operands)
+        return rounding_each(function, dtype_of(op.result_types[0]))
+
+
+elementwise(np.add, "arith.addf")
+elementwise(np.subtract, "arith.subf")
+elementwise(np.multiply, "arith.mulf")
+elementwise(np.divide, "arith.divf", approximate=True)
+elementwise(np.fmod, "arith.remf", approximate=True)
+elementwise(np.negative, "arith.negf", operands=1)
+elementwise(np.fmax, "arith.maxnumf")
+elementwise(np.fmin, "arith.minnumf")
+elementwise(np.maximum, "arith.maximumf")
+elementwise(np.minimum, "arith.minimumf")
+
+
+# ---- integers ---------------------------------------------------------------------------------------------------
+
+# On one bit: sums are exclusive or, and the signed number that its one bit stands for is -1.
+ON_BITS: dict[str, np.ufunc] = {
+    "arith.addi": np.logical_xor,
+    "arith.subi": np.logical_xor,
+    "arith.muli": np.logical_and,
+    "arith.maxsi": np.logical_and,
+    "arith.minsi": np.logical_or,
+    "arith.maxui": np.logical_or,
+    "arith.minui": np.logical_and,
+    "arith.andi": np.logical_and,
+    "arith.ori": np.logical_or,
+    "arith.xori": np.logical_xor,
+}
+
+
+def _first(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """What any division and any shift of single bits comes to, where it is defined."""
+    return np.logical_or(x, np.zeros_like(y))
+
+
+def integers(function: Computed, name: str, attributes: str = "", without_sign: bool = False) -> None:
+    """Registers a function of two integers of one type; `without_sign`: it wants and yields unsigned ones."""
+
+    @prepares(name, attributes=attributes)
+    def make(op: Operation) -> Computed:
+        at_least(op, 2)
+        dtype = dtype_of(op.result_types[0])
+        if dtype == BOOL:
+            return ON_BITS.get(name, _first)
+        if not without_sign:
+            return function
+
+        def on_unsigned(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+            return function(unsigned(x), unsigned(y)).view(dtype)
+
+        return on_unsigned
+
+
+def truncating_division(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Toward zero, as C has it; by zero it is 0, and the least number by -1 stays what it is."""
+    quotient = np.floor_divide(x, y)
+    if x.min() < 0 or y.min() < 0:
+        inexact = (quotient * y != x) & (y != 0)
+        quotient = quotient + (inexact & ((x < 0) != (y < 0)))
+    return quotient
+
+
+def truncating_remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """With the sign of the dividend, as C has it; the dividend itself for a divisor of zero."""
+    return x - truncating_division(x, y) * y
+
+
+def ceiling_division(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    quotient = np.floor_divide(x, y)
+    return quotient + ((quotient * y != x) & (y != 0))
+
+
+def unsigned_remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return x - np.floor_divide(x, y) * y
+
+
+integers(np.add, "arith.addi", "overflowFlags")
+integers(np.subtract, "arith.subi", "overflowFlags")
+integers(np.multiply, "arith.muli", "overflowFlags")
+integers(truncating_division, "arith.divsi", "isExact")
+integers(truncating_remainder, "arith.remsi")
+integers(np.floor_divide, "arith.floordivsi")
+integers(ceiling_division, "arith.ceildivsi")
+integers(np.floor_divide, "arith.divui", "isExact", without_sign=True)
+integers(unsigned_remainder, "arith.remui", without_sign=True)
+integers(ceiling_division, "arith.ceildivui", without_sign=True)
+integers(np.maximum, "arith.maxsi")
+integers(np.minimum, "arith.minsi")
+integers(np.maximum, "arith.maxui", without_sign=True)
+integers(np.minimum, "arith.minui", without_sign=True)
+integers(np.bitwise_and, "arith.andi")
+integers(np.bitwise_or, "arith.ori", "isDisjoint")
+integers(np.bitwise_xor, "arith.xori")
+# numpy defines shifts by too many bits, or by a negative number: 0, or the sign in every bit.
+integers(np.left_shift, "arith.shli", "overflowFlags")
+integers(np.right_shift, "arith.shrsi", "isExact")
+integers(np.right_shift, "arith.shrui", "isExact", without_sign=True)
+
+
+# ---- comparisons and choices ------------------------------------------------------------------------------------
+
+_BY_SIZE = (np.less, np.less_equal, np.greater, np.greater_equal)
+# By MLIR's numbers: eq ne slt sle sgt sge ult ule ugt uge.
+_INTEGER_COMPARISONS: tuple[np.ufunc, ...] = (np.equal, np.not_equal, *_BY_SIZE, *_BY_SIZE)
+
+
+@prepares("arith.cmpi", attributes="predicate")
+def _compare_integers(op: Operation) -> Computed:
+    at_least(op, 2)
+    number = _predicate(op, len(_INTEGER_COMPARISONS))
+    comparison = _INTEGER_COMPARISONS[number]
+    one_bit = dtype_of(op.operand_types[0]) == BOOL
+    if number < 2 or (number < 6 and not one_bit):
+        return comparison
+    if number < 6:  # a signed bit that is set is -1: the order is the other way round
+        return lambda x, y: comparison(y, x)
+    return lambda x, y: comparison(unsigned(x), unsigned(y))
+
+
+def _predicate(op: Operation, count: int) -> int:
+    number = op.attributes.get("predicate")
+    if not isinstance(number, int) or not 0 <= number < count:
+        raise Unsupported(f"predicate {number} of operation {op.name} is not known here")
+    return number
+
+
+def _never(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.zeros(np.broadcast_shapes(x.shape, y.shape), bool)
+
+
+def _ordered(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return (x == x) & (y == y)
+
+
+def _not(comparison: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    return lambda x, y: np.logical_not(comparison(x, y))
+
+
+# By MLIR's numbers: false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true. numpy's own are ordered but !=.
+_FLOAT_COMPARISONS: tuple[Callable[..., np.ndarray], ...] = (
+    _never,
+    np.equal,
+    np.greater,
+    np.greater_equal,
+    np.less,
+    np.less_equal,
+    lambda x, y: (x < y) | (x > y),
+    _ordered,
+    lambda x, y: ~((x < y) | (x > y)),
+    _not(np.less_equal),
+    _not(np.less),
+    _not(np.greater_equal),
+    _not(np.greater),
+    np.not_equal,
+    _not(_ordered),
+    _not(_never),
+)
+
+
+@prepares("arith.cmpf", attributes="predicate fastmath")
+def _compare_floats(op: Operation) -> Computed:
+    at_least(op, 2)
+    comparison = _FLOAT_COMPARISONS[_predicate(op, len(_FLOAT_COMPARISONS))]
+    if dtype_of(op.operand_types[0]) not in NARROW:
+        return comparison
+    return lambda x, y: comparison(wide(x), wide(y))
+
+
+@prepares("arith.select", attributes="fastmath")
+def _select(op: Operation) -> Computed:
+    at_least(op, 3)
+    rank = len(op.result_types[0].shape)
+    if not rank or op.operand_types[0].shape:
+        return np.where
+    return lambda condition, x, y: np.where(over(condition, rank), x, y)

@@ -1,0 +1,100 @@
+"""Which numpy type holds which of the compiler's, and the shapes that values take."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from grader.ttir.module import Type
+
+
+class Unsupported(Exception):
+    """The text holds something that is in no table here; the message names it."""
+
+
+F32 = np.dtype(np.float32)
+F64 = np.dtype(np.float64)
+
+# By the compiler's names. `index` counts in 64 bits here.
+DTYPES: dict[str, np.dtype] = {
+    "i1": np.dtype(bool),
+    "i8": np.dtype(np.int8),
+    "i16": np.dtype(np.int16),
+    "i32": np.dtype(np.int32),
+    "i64": np.dtype(np.int64),
+    "index": np.dtype(np.int64),
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f32": F32,
+    "tf32": F32,
+    "f64": F64,
+    "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
+    "f8E4M3FNUZ": np.dtype(ml_dtypes.float8_e4m3fnuz),
+    "f8E4M3B11FNUZ": np.dtype(ml_dtypes.float8_e4m3b11fnuz),
+    "f8E5M2": np.dtype(ml_dtypes.float8_e5m2),
+    "f8E5M2FNUZ": np.dtype(ml_dtypes.float8_e5m2fnuz),
+}
+
+BYTES = frozenset(dtype for name, dtype in DTYPES.items() if name.startswith("f8"))  # floats of 8 bits
+NARROW = BYTES | {DTYPES["f16"], DTYPES["bf16"]}  # computed in float32, rounded after each operation
+
+# A byte's value, 256 entries each: reading a table is six times as fast as ml_dtypes' conversion.
+_WIDE_BYTES = {dtype: np.arange(256, dtype=np.uint8).view(dtype).astype(F32) for dtype in BYTES}
+
+
+def dtype_of(type: Type) -> np.dtype:
+    """Of the array that holds values of this type; pointers are int64."""
+    if type.kind == "pointer":
+        return DTYPES["i64"]
+    found = DTYPES.get(type.element) if type.kind == "number" else None
+    if found is None:
+        raise Unsupported(f"type {type.element} ({type.kind}) is not known here yet")
+    return found
+
+
+def is_float(dtype: np.dtype) -> bool:
+    return dtype in NARROW or dtype.kind == "f"
+
+
+def wide(x: np.ndarray) -> np.ndarray:
+    """Floats of 16 and of 8 bits in float32, anything else as it is."""
+    dtype = x.dtype
+    if dtype not in NARROW:
+        return x
+    table = _WIDE_BYTES.get(dtype)
+    return x.astype(F32) if table is None else np.take(table, x.view(np.uint8))
+
+
+def narrowed(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Float32 rounded to a narrow type, to nearest even; 8 bits saturate, as the hardware's `satfinite` does.
+
+    NaN stays NaN; what is too large for 16 bits becomes infinite.
+    """
+    if dtype not in BYTES:
+        return x.astype(dtype)
+    largest = float(ml_dtypes.finfo(dtype).max)
+    return np.clip(x, -largest, largest).astype(dtype)
+
+
+def unsigned(x: np.ndarray) -> np.ndarray:
+    """The same bits of integers, read as numbers from 0 on; of an i1, 0 or 1 as uint8."""
+    return x.view(_UNSIGNED[x.dtype.itemsize])
+
+
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
+
+def spelled_out(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """[P, shape...] of an array whose axes of the tensor may be 1; its axis of programs stays as it is."""
+    return x if x.shape[1:] == shape else np.broadcast_to(x, (x.shape[0], *shape))
+
+
+def over(x: np.ndarray, rank: int) -> np.ndarray:
+    """A number per program, [P], over tensors of `rank` dimensions: [P, 1, 1 ...]."""
+    return x.reshape(x.shape[0], *(1,) * rank)
+
+
+def constant(x: np.ndarray) -> np.ndarray:
+    """The same array, which nobody may write to: one is shared by all programs and launches."""
+    x.setflags(write=False)
+    return x

@@ -1,0 +1,1 @@
+"""tt.extern_elementwise: functions of NVIDIA's libdevice, by their symbols."""

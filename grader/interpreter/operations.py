@@ -1,0 +1,33 @@
+"""All operations without memory, control flow or program numbers: what computes their results, decided in advance."""
+
+from __future__ import annotations
+
+from grader.interpreter import arithmetic, conversions, libdevice, mathematics, products, reductions, registry, shapes
+from grader.interpreter.dtypes import Unsupported
+from grader.interpreter.registry import Computed, Region, check_attributes
+from grader.ttir.module import Operation
+
+_SUBJECTS = (arithmetic, conversions, libdevice, mathematics, products, reductions, shapes)  # they register themselves
+
+KNOWN: frozenset[str] = frozenset(registry.MAKERS) | frozenset(registry.FOLDS)
+APPROXIMATE: frozenset[str] = frozenset(registry.APPROXIMATE)  # a GPU's results may differ in their last bits
+
+
+def prepare(op: Operation) -> Computed:
+    """What computes this operation: a function of an array per operand, which yields an array, a tuple if there are
+    several results. Arrays are [programs or 1, each axis of the tensor or 1]. Raises Unsupported.
+    """
+    maker = registry.MAKERS.get(op.name)
+    if maker is None:
+        raise Unsupported(f"operation {op.name} is not known here yet")
+    check_attributes(op)
+    return maker(op)
+
+
+def prepare_fold(op: Operation, evaluate: Region) -> Computed:
+    """The same of an operation whose region `evaluate` carries out on flat arrays: see reductions.py."""
+    maker = registry.FOLDS.get(op.name)
+    if maker is None:
+        raise Unsupported(f"operation {op.name} is not known here yet")
+    check_attributes(op)
+    return maker(op, evaluate)

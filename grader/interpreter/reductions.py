@@ -1,0 +1,213 @@
+"""tt.reduce, tt.scan and tt.map_elementwise: operations that carry a function of single elements.
+
+What the function yields is asked of the caller, `evaluate`: it gets a flat array [N] for each argument of the region's
+block, as if N programs ran it side by side, and returns what the terminator hands on, each [N] or [1].
+
+Floats are summed as a tree, half to half, as a GPU's threads do; one after the other would round differently, and more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from grader.interpreter.arithmetic import BOOL, ON_BITS, rounding_each
+from grader.interpreter.dtypes import Unsupported, dtype_of, is_float, spelled_out, wide
+from grader.interpreter.registry import Computed, Region, at_least, prepares_fold
+from grader.ttir.module import Operation
+
+_SUMS = {"arith.addf": np.add, "arith.mulf": np.multiply, "arith.addi": np.add, "arith.muli": np.multiply}
+_CHOICES = {  # the same twice changes nothing, and the order does not matter
+    "arith.maxnumf": np.fmax,
+    "arith.minnumf": np.fmin,
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
+    "arith.maxsi": np.maximum,
+    "arith.minsi": np.minimum,
+    "arith.andi": np.bitwise_and,
+    "arith.ori": np.bitwise_or,
+}
+_WHOLE = {**_SUMS, **_CHOICES, "arith.xori": np.bitwise_xor}
+
+
+def only_operation(op: Operation) -> str:
+    """The name of the single operation that combines the region's two arguments; "" of any other region."""
+    if len(op.regions) != 1 or len(op.regions[0]) != 1:
+        return ""
+    block = op.regions[0][0]
+    if len(block.operations) != 2 or len(block.arguments) != 2:
+        return ""
+    combine, last = block.operations
+    simple = sorted(combine.operands) == sorted(block.arguments) and last.operands == combine.results
+    return combine.name if simple and block.types[0] == block.types[1] else ""
+
+
+def _ufunc(op: Operation, dtype: np.dtype) -> np.ufunc | None:
+    name = only_operation(op)
+    if name not in _WHOLE:
+        return None
+    return ON_BITS[name] if dtype == BOOL else _WHOLE[name]
+
+
+def _axis(op: Operation) -> tuple[int, int]:
+    """Which axis of the arrays it is, and how long the text says that it is."""
+    at_least(op, 1)
+    axis, shape = op.attributes["axis"], op.operand_types[0].shape
+    if any(type.shape != shape for type in op.operand_types) or not 0 <= axis < len(shape):
+        raise Unsupported(f"operation {op.name} along axis {axis} of {shape} is not known here")
+    if shape[axis] & (shape[axis] - 1):
+        raise Unsupported(f"operation {op.name} of {shape[axis]} elements, no power of two, is not known here")
+    return axis + 1, shape[axis]
+
+
+# ---- to one element ---------------------------------------------------------------------------------------------
+
+
+@prepares_fold("tt.reduce", attributes="axis")
+def _reduce(op: Operation, evaluate: Region) -> Computed:
+    axis, size = _axis(op)
+    dtype = dtype_of(op.operand_types[0])
+    whole = _ufunc(op, dtype)
+    if whole is None:
+        return _reduce_by_region(op, evaluate, axis, size)
+    if only_operation(op) in _CHOICES:
+        return _choice(whole, dtype, axis)
+    by_tree = _tree(rounding_each(whole, dtype), axis, size)
+    if is_float(dtype):
+        return by_tree
+
+    def total(x: np.ndarray) -> np.ndarray:
+        return whole.reduce(x, axis=axis, dtype=dtype) if x.shape[axis] == size else by_tree(x)
+
+    return total
+
+
+def _choice(whole: np.ufunc, dtype: np.dtype, axis: int) -> Computed:
+    return lambda x: whole.reduce(wide(x), axis=axis).astype(dtype, copy=False)
+
+
+def _tree(function: Callable[..., np.ndarray], axis: int, size: int) -> Computed:
+    """Adds the second half to the first until one element is left; where all are equal, each half is the element."""
+    before = (slice(None),) * axis
+
+    def fold(x: np.ndarray) -> np.ndarray:
+        left = size
+        while left > 1:
+            left //= 2
+            alike = x.shape[axis] == 1
+            x = function(x, x) if alike else function(x[(*before, slice(left))], x[(*before, slice(left, None))])
+        return x.reshape(*x.shape[:axis], *x.shape[axis + 1 :])
+
+    return fold
+
+
+def _in_front(xs: tuple[np.ndarray, ...], axis: int, size: int) -> tuple[list[np.ndarray], tuple[int, ...]]:
+    """Each as [size, all the rest], and what shape the rest is of."""
+    shape = list(np.broadcast_shapes(*[x.shape for x in xs]))
+    shape[axis] = size
+    rest = (*shape[:axis], *shape[axis + 1 :])
+    return [np.moveaxis(np.broadcast_to(x, shape), axis, 0).reshape(size, -1) for x in xs], rest
+
+
+def _combine(evaluate: Region, left: list[np.ndarray], right: list[np.ndarray]) -> list[np.ndarray]:
+    """Of arrays [n, rest], by a region that sees them flat."""
+    shape = left[0].shape
+    flat = [np.ascontiguousarray(x).reshape(-1) for x in (*left, *right)]
+    return [np.broadcast_to(x, flat[0].shape).reshape(shape) for x in evaluate(flat)]
+
+
+def _reduce_by_region(op: Operation, evaluate: Region, axis: int, size: int) -> Computed:
+    single = len(op.operand_types) == 1
+
+    def reduce(*xs: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
+        parts, rest = _in_front(xs, axis, size)
+        left = size
+        while left > 1:
+            left //= 2
+            parts = _combine(evaluate, [x[:left] for x in parts], [x[left:] for x in parts])
+        out = tuple(x.reshape(rest) for x in parts)
+        return out[0] if single else out
+
+    return reduce
+
+
+# ---- to as many -------------------------------------------------------------------------------------------------
+
+
+@prepares_fold("tt.scan", attributes="axis reverse")
+def _scan(op: Operation, evaluate: Region) -> Computed:
+    axis, size = _axis(op)
+    dtype = dtype_of(op.operand_types[0])
+    backward = bool(op.attributes.get("reverse", False))
+    whole, single = _ufunc(op, dtype), len(op.operand_types) == 1
+    if whole is not None and not is_float(dtype):
+        return _accumulate(whole, dtype, axis, op.operand_types[0].shape, backward)
+    combine = _by_function(rounding_each(whole, dtype)) if whole is not None else _by_region(evaluate)
+
+    def scan(*xs: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
+        parts, rest = _in_front(xs, axis, size)
+        if backward:
+            parts = [x[::-1] for x in parts]
+        parts = _running(combine, parts, size)
+        if backward:
+            parts = [x[::-1] for x in parts]
+        out = tuple(np.moveaxis(x.reshape(size, *rest), 0, axis) for x in parts)
+        return out[0] if single else out
+
+    return scan
+
+
+Combine = Callable[[list[np.ndarray], list[np.ndarray]], list[np.ndarray]]
+
+
+def _by_function(function: Callable[..., np.ndarray]) -> Combine:
+    return lambda left, right: [function(left[0], right[0])]
+
+
+def _by_region(evaluate: Region) -> Combine:
+    return lambda left, right: _combine(evaluate, left, right)
+
+
+def _running(combine: Combine, parts: list[np.ndarray], size: int) -> list[np.ndarray]:
+    """Inclusive, along the first axis, in log2(size) steps (Hillis and Steele, Data parallel algorithms, 1986)."""
+    distance = 1
+    while distance < size:
+        further = combine([x[:-distance] for x in parts], [x[distance:] for x in parts])
+        parts = [np.concatenate([x[:distance], new]) for x, new in zip(parts, further)]
+        distance *= 2
+    return parts
+
+
+def _accumulate(whole: np.ufunc, dtype: np.dtype, axis: int, shape: tuple[int, ...], backward: bool) -> Computed:
+    def scan(x: np.ndarray) -> np.ndarray:
+        x = spelled_out(x, shape)
+        x = np.flip(x, axis) if backward else x
+        out = whole.accumulate(x, axis=axis, dtype=dtype)
+        return np.flip(out, axis) if backward else out
+
+    return scan
+
+
+# ---- element by element -----------------------------------------------------------------------------------------
+
+
+@prepares_fold("tt.map_elementwise", attributes="pack")
+def _map_elementwise(op: Operation, evaluate: Region) -> Computed:
+    """The region's arguments are `pack` neighbours of the first operand, then of the second ...; so are its results."""
+    at_least(op, 1)
+    pack, shape = op.attributes.get("pack", 1), op.operand_types[0].shape
+    results = len(op.result_types)
+
+    def compute(*xs: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
+        whole = np.broadcast_shapes(*[x.shape for x in xs])
+        if pack > 1:
+            whole = (whole[0], *shape)
+        columns = [np.broadcast_to(x, whole).reshape(-1, pack) for x in xs]
+        given = [np.ascontiguousarray(x[:, n]) for x in columns for n in range(pack)]
+        yielded = [np.broadcast_to(x, given[0].shape) for x in evaluate(given)]
+        packed = [yielded[n * pack : (n + 1) * pack] for n in range(results)]
+        out = tuple(np.stack(group, axis=-1).reshape(whole) for group in packed)
+        return out[0] if results == 1 else out
+
+    return compute

@@ -1,0 +1,83 @@
+"""Rounding that numpy lacks: once from float64, toward zero, to integers that saturate; and products kept exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grader.interpreter.dtypes import BYTES, DTYPES, F32, F64, narrowed, wide
+
+BF16 = DTYPES["bf16"]
+
+
+def to_odd(x: np.ndarray) -> np.ndarray:
+    """Float64 in float32, inexact results with an odd last bit.
+
+    What is rounded to 22 bits or fewer after that is rounded as if at once (Boldo and Melquiond, Emulation of FMA and
+    correctly rounded sums, 2008).
+    """
+    near = x.astype(F32)
+    back = near.astype(F64)
+    bits = near.view(np.int32)
+    nudged = np.where((np.abs(back) > np.abs(x)) & np.isfinite(x), bits - 1, bits)  # toward zero
+    return np.where((back != x) & np.isfinite(x), nudged | 1, bits).view(F32)
+
+
+def from_double(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Float64 rounded once, to nearest even, to any float; 8 bits saturate."""
+    return narrowed(to_odd(x), dtype) if dtype == BF16 or dtype in BYTES else x.astype(dtype, copy=False)
+
+
+def toward_zero(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """A float rounded toward zero to a narrower one: too large a number becomes the largest, infinity stays."""
+    x = wide(x).astype(F64)
+    near = from_double(x, dtype)
+    bits = near.view(f"i{dtype.itemsize}")  # sign and magnitude: one less is one step toward zero
+    return np.where(np.abs(wide(near)) > np.abs(x), bits - 1, bits).view(dtype)
+
+
+def to_integer(x: np.ndarray, low: int, high: int) -> np.ndarray:
+    """Whole floats as integers between the bounds, in int64 (uint64 where `high` needs it); NaN is 0."""
+    dtype = np.dtype(np.int64) if high < 1 << 63 else np.dtype(np.uint64)
+    x = wide(x).astype(F64)
+    below, above = x <= low, x >= high  # of 64 bits `high` is rounded up to 2^63 or 2^64: still right
+    out = np.where(below | above | np.isnan(x), 0, x).astype(dtype)
+    np.copyto(out, dtype.type(low), where=below)
+    np.copyto(out, dtype.type(high), where=above)
+    return out
+
+
+def two_sum(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rounded sum and what rounding lost (Knuth, The Art of Computer Programming 2, 4.2.2)."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def two_product(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rounded product of float64 and what rounding lost (Dekker 1971); 0 where splitting would overflow."""
+    product = x * y
+    (x_high, x_low), (y_high, y_low) = _halves(x), _halves(y)
+    lost = ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
+    return product, np.where(np.isfinite(lost), lost, 0)
+
+
+def _halves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    scaled = x * 134217729.0  # 2^27 + 1
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+def fused(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """x * y + z, floats of one type, rounded once.
+
+    Up to float32 the product is exact in float64; the sum is rounded to 53 bits there before it is rounded to its own
+    type, which differs from one rounding about once in 2^29 times. In float64 the product's lost part is added last,
+    which differs about as rarely.
+    """
+    dtype = z.dtype
+    if dtype != F64:
+        x, y, z = (wide(v).astype(F64) for v in (x, y, z))
+        return from_double(x * y + z, dtype)
+    product, lost = two_product(x, y)
+    total, also_lost = two_sum(product, z)
+    return np.where(np.isfinite(total), total + (lost + also_lost), total)

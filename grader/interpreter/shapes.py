@@ -1,0 +1,194 @@
+"""Values that come out of nothing, and tensors in another shape: nothing is computed here.
+
+Axis 0 of an array counts programs; axis n of a tensor is axis n + 1 of its array, and is 1 where all is equal along it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from grader.interpreter.conversions import same
+from grader.interpreter.dtypes import Unsupported, constant, dtype_of, is_float, over, spelled_out, unsigned
+from grader.interpreter.registry import Computed, at_least, prepares
+from grader.ttir.module import Dense, Operation
+
+
+def always(x: np.ndarray) -> Callable[[], np.ndarray]:
+    x = constant(x)
+    return lambda: x
+
+
+# ---- constants --------------------------------------------------------------------------------------------------
+
+
+def number(value: Any, dtype: np.dtype) -> np.ndarray:
+    """One value of the text, [1]: a whole number where a float is meant stands for the float's bits."""
+    bits = np.dtype(f"u{dtype.itemsize}")
+    if dtype.kind == "b":
+        return np.array([bool(value)])
+    if isinstance(value, (bool, int)):
+        return np.array([int(value) & ((1 << 8 * dtype.itemsize) - 1)], bits).view(dtype)
+    if not isinstance(value, float) or not is_float(dtype):
+        raise Unsupported(f"a constant {value!r} of type {dtype} is not known here")
+    return np.array([value], np.float64).astype(dtype)
+
+
+@prepares("arith.constant", attributes="value")
+def _constant(op: Operation) -> Computed:
+    at_least(op, 0)
+    shape, dtype = op.result_types[0].shape, dtype_of(op.result_types[0])
+    value = op.attributes.get("value")
+    values = value.values if isinstance(value, Dense) else (value,)
+    if len(values) == 1:
+        return always(over(number(values[0], dtype), len(shape)))
+    if len(values) != op.result_types[0].lanes:
+        raise Unsupported(f"a constant of {len(values)} values for {op.result_types[0].lanes} elements")
+    return always(np.concatenate([number(one, dtype) for one in values]).reshape(1, *shape))
+
+
+@prepares("ub.poison", attributes="value")
+def _poison(op: Operation) -> Computed:
+    """What no program uses, or one that leaves undefined what it means: zeros."""
+    at_least(op, 0)
+    return always(np.zeros((1,) * (1 + len(op.result_types[0].shape)), dtype_of(op.result_types[0])))
+
+
+@prepares("tt.make_range", attributes="start end")
+def _make_range(op: Operation) -> Computed:
+    at_least(op, 0)
+    start, end = op.attributes["start"], op.attributes["end"]
+    if op.result_types[0].shape != (end - start,):
+        raise Unsupported(f"a range from {start} to {end} in {op.result_types[0].lanes} elements")
+    return always(np.arange(start, end, dtype=dtype_of(op.result_types[0]))[None])
+
+
+# ---- another shape ----------------------------------------------------------------------------------------------
+
+
+@prepares("tt.splat")
+def _splat(op: Operation) -> Computed:
+    at_least(op, 1)
+    shape = (1,) * len(op.result_types[0].shape)
+    return lambda x: x.reshape(x.shape[0], *shape)
+
+
+@prepares("tt.unsplat")
+def _unsplat(op: Operation) -> Computed:
+    at_least(op, 1)
+    return lambda x: x.reshape(x.shape[0])
+
+
+@prepares("tt.broadcast")
+def _broadcast(op: Operation) -> Computed:
+    at_least(op, 1)
+    return same
+
+
+@prepares("tt.expand_dims", attributes="axis")
+def _expand_dims(op: Operation) -> Computed:
+    at_least(op, 1)
+    axis = op.attributes["axis"] + 1
+    return lambda x: x.reshape(*x.shape[:axis], 1, *x.shape[axis:])
+
+
+@prepares("tt.reshape", attributes="allow_reorder efficient_layout")
+def _reshape(op: Operation) -> Computed:
+    """Row by row, also where the text allows any order."""
+    at_least(op, 1)
+    old, new = op.operand_types[0].shape, op.result_types[0].shape
+    if _without_ones(old) == _without_ones(new):  # axes of 1 come or go: what is broadcast stays so
+        kept = [axis + 1 for axis, size in enumerate(old) if size != 1]
+
+        def rearrange(x: np.ndarray) -> np.ndarray:
+            sizes = iter([x.shape[axis] for axis in kept])
+            return x.reshape(x.shape[0], *[1 if size == 1 else next(sizes) for size in new])
+
+        return rearrange
+    ones = (1,) * len(new)
+
+    def reshape(x: np.ndarray) -> np.ndarray:
+        count = x.shape[0]
+        return x.reshape(count, *ones) if x.size == count else spelled_out(x, old).reshape(count, *new)
+
+    return reshape
+
+
+def _without_ones(shape: tuple[int, ...]) -> list[int]:
+    return [size for size in shape if size != 1]
+
+
+@prepares("tt.trans", attributes="order")
+def _transpose(op: Operation) -> Computed:
+    at_least(op, 1)
+    order = (0, *[axis + 1 for axis in op.attributes["order"]])
+    return lambda x: x.transpose(order)
+
+
+# ---- several into one, one into several -------------------------------------------------------------------------
+
+
+def same_programs(*xs: np.ndarray) -> list[np.ndarray]:
+    """All with one number of programs."""
+    count = max(x.shape[0] for x in xs)
+    return [x if x.shape[0] == count else np.broadcast_to(x, (count, *x.shape[1:])) for x in xs]
+
+
+@prepares("tt.join")
+def _join(op: Operation) -> Computed:
+    at_least(op, 2)
+    return lambda x, y: np.stack(np.broadcast_arrays(x, y), axis=-1)
+
+
+@prepares("tt.split")
+def _split(op: Operation) -> Computed:
+    at_least(op, 1, 2)
+    return lambda x: (x[..., 0], x[..., -1])
+
+
+@prepares("tt.cat")
+def _cat(op: Operation) -> Computed:
+    """One after the other, although the text promises no order."""
+    at_least(op, 2)
+    shapes = [type.shape for type in op.operand_types]
+
+    def join(*xs: np.ndarray) -> np.ndarray:
+        return np.concatenate(same_programs(*[spelled_out(x, shape) for x, shape in zip(xs, shapes)]), axis=1)
+
+    return join
+
+
+@prepares("tt.gather", attributes="axis efficient_layout")
+def _gather(op: Operation) -> Computed:
+    """Of an index outside of the tensor, which has no meaning, the element nearest to it."""
+    at_least(op, 2)
+    axis, source_type, index_type = op.attributes["axis"] + 1, *op.operand_types
+    last = source_type.shape[axis - 1] - 1
+
+    def gather(source: np.ndarray, index: np.ndarray) -> np.ndarray:
+        source, index = same_programs(spelled_out(source, source_type.shape), spelled_out(index, index_type.shape))
+        return np.take_along_axis(source, np.clip(index, 0, last).astype(np.int64, copy=False), axis)
+
+    return gather
+
+
+@prepares("tt.histogram")
+def _histogram(op: Operation) -> Computed:
+    """How often each number from 0 on occurs; the others, which have no bin, are left out."""
+    at_least(op, 1)
+    shape, (bins,) = op.operand_types[0].shape, op.result_types[0].shape
+    dtype = dtype_of(op.result_types[0])
+
+    def histogram(x: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+        x = spelled_out(unsigned(x), shape)
+        counted = x < bins
+        if mask is not None:
+            x, mask, counted = same_programs(x, spelled_out(mask, shape), counted)
+            counted = counted & mask
+        count = x.shape[0]
+        cells = np.arange(count)[:, None] * bins + np.where(counted, x, 0).astype(np.int64)
+        return np.bincount(cells[counted], minlength=count * bins).reshape(count, bins).astype(dtype)
+
+    return histogram
