@@ -32,10 +32,8 @@ def starts_of_runs(values: np.ndarray) -> np.ndarray:
 
 
 def _distinct(keys: np.ndarray) -> int:
-    steps = keys[1:] != keys[:-1]
-    changes = 1 + int(np.count_nonzero(steps))
-    if changes == keys.size or bool((keys[1:] >= keys[:-1]).all()):
-        return changes
+    if bool((keys[1:] >= keys[:-1]).all()):
+        return 1 + int(np.count_nonzero(keys[1:] != keys[:-1]))
     return int(np.unique(keys).size)
 
 

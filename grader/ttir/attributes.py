@@ -50,9 +50,7 @@ def _character(match: re.Match[bytes]) -> bytes:
 
 def attributes_of(text: str, aliases: dict[str, str]) -> dict[str, Any]:
     """The values of `name = value, name = value, flag`; `aliases` are the module's `#name = text`."""
-    reader = _Reader(text, aliases)
-    found = reader.dictionary("end", 0)
-    return found
+    return _Reader(text, aliases).dictionary("end", 0) if text else {}
 
 
 class _Reader:

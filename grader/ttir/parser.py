@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from grader.ttir.attributes import STRING, attributes_of
@@ -22,6 +23,8 @@ MOST_TEXT = 8 << 20  # characters
 MOST_OPERATIONS = 200_000
 MOST_DEPTH = 32  # regions in regions
 MOST_CALLS = 32  # functions that call functions
+
+_Form = tuple[dict[str, Any], tuple[Type, ...], tuple[Type, ...]]
 
 _RESULT = r"%[\w$.\-]++(?::\d{1,4})?"
 _BRACES = rf'(?:[^"}}]++|{STRING})*+'
@@ -83,7 +86,8 @@ class _Reader:
         self.aliases = self._aliases()
         places = {name: text[4:-1] for name, text in self.aliases.items() if text.startswith("loc(")}
         self.locations = Locations(places, filename)
-        self.forms: dict[tuple[str | None, ...], tuple[dict[str, Any], tuple[Type, ...], tuple[Type, ...]]] = {}
+        self.plain = len(places) == len(self.aliases)
+        self.forms: dict[tuple[str | None, ...], _Form] = {}
         self.functions: dict[str, Function] = {}
         self.opened: list[_Open] = []
         self.regions: list[_Region] = []
@@ -246,17 +250,10 @@ class _Reader:
         if name in TERMINATORS:
             region.ended = True
 
-    def _form(
-        self, name: str, attributes: str | None, more: str | None, types: str
-    ) -> tuple[dict[str, Any], tuple[Type, ...], tuple[Type, ...]]:
-        found = attributes_of(attributes or "", self.aliases)
-        for key, value in attributes_of(more or "", self.aliases).items():
-            if key in found:
-                raise BadText(f"the attribute {key} is given twice")
-            found[key] = value
-        operand_types, result_types = _types(types)
-        check_form(name, found, operand_types, result_types)
-        return found, operand_types, result_types
+    def _form(self, name: str, attributes: str | None, more: str | None, types: str) -> _Form:
+        if self.plain and len(types) < _LONGEST_KEPT and len(attributes or "") + len(more or "") < _LONGEST_KEPT:
+            return _plain_form(name, attributes or "", more or "", types)
+        return _form(name, attributes or "", more or "", types, self.aliases)
 
     def _operands(self, text: str, types: tuple[Type, ...]) -> tuple[int, ...]:
         if not text:
@@ -338,6 +335,25 @@ def _begin(region: _Region, values: int) -> None:
         region.starts.append(values)
 
 
+def _form(name: str, attributes: str, more: str, types: str, aliases: dict[str, str]) -> _Form:
+    """Attributes, types of operands, types of results."""
+    found = attributes_of(attributes, aliases)
+    for key, value in attributes_of(more, aliases).items():
+        if key in found:
+            raise BadText(f"the attribute {key} is given twice")
+        found[key] = value
+    operand_types, result_types = _types(types)
+    check_form(name, found, operand_types, result_types)
+    return found, operand_types, result_types
+
+
+@lru_cache(4096)
+def _plain_form(name: str, attributes: str, more: str, types: str) -> _Form:
+    """The same in every text, as long as it defines no names for attributes."""
+    return _form(name, attributes, more, types, {})
+
+
+_LONGEST_KEPT = 500  # characters
 _DEPTH = {"builtin.module": 0, "tt.func": 1}
 
 
