@@ -116,10 +116,10 @@ def _float_to_integer(op: Operation) -> Computed:
     most = min(high, (1 << 63) - 1)  # that numpy converts
 
     def convert(x: np.ndarray) -> np.ndarray:
-        x = wide(x)
-        if x.min() > low - 1 and x.max() < most:  # false also where there is NaN
-            return x.astype(target if target.itemsize > 2 and low else np.int64).astype(target, copy=False)
-        return to_integer(np.trunc(x), low, high).astype(target)
+        plain = wide(x)
+        if plain.min() > low - 1 and plain.max() < most:  # false also where there is NaN
+            return plain.astype(target if target.itemsize > 2 and low else np.int64).astype(target, copy=False)
+        return to_integer(np.trunc(plain), low, high).astype(target)
 
     return convert
 

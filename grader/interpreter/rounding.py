@@ -36,13 +36,17 @@ def toward_zero(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def to_integer(x: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Whole floats as integers between the bounds, in int64 (uint64 where `high` needs it); NaN is 0."""
+    """Whole floats as integers between the bounds, in int64 (uint64 where `high` needs it).
+
+    NaN is 0; where 64 bits take part on either side, only the highest bit is set (PTX ISA, cvt).
+    """
     dtype = np.dtype(np.int64) if high < 1 << 63 else np.dtype(np.uint64)
+    no_number = (low or (high >> 1) + 1) if x.dtype == F64 or high >> 62 else 0
     x = wide(x).astype(F64)
-    below, above = x <= low, x >= high  # of 64 bits `high` is rounded up to 2^63 or 2^64: still right
-    out = np.where(below | above | np.isnan(x), 0, x).astype(dtype)
-    np.copyto(out, dtype.type(low), where=below)
-    np.copyto(out, dtype.type(high), where=above)
+    below, above, neither = x <= low, x >= high, np.isnan(x)  # of 64 bits `high` becomes 2^63 or 2^64: still right
+    out = np.where(below | above | neither, 0, x).astype(dtype)
+    for where, value in ((below, low), (above, high), (neither, no_number)):
+        np.copyto(out, dtype.type(value), where=where)
     return out
 
 
@@ -81,3 +85,23 @@ def fused(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     product, lost = two_product(x, y)
     total, also_lost = two_sum(product, z)
     return np.where(np.isfinite(total), total + (lost + also_lost), total)
+
+
+# ---- in a direction ---------------------------------------------------------------------------------------------
+
+
+def exact_product(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of floats of one type, in float64: two numbers whose sum it is."""
+    if x.dtype == F64:
+        return two_product(x, y)
+    product = x.astype(F64) * y
+    return product, np.zeros_like(product)
+
+
+def directed(near: np.ndarray, lost: np.ndarray, direction: str) -> np.ndarray:
+    """The float next to the true value: rd down, ru up, rz toward zero; `lost`'s sign is that of true - `near`."""
+    if direction == "rd":
+        return np.where(lost < 0, np.nextafter(near, -np.inf), near)
+    if direction == "ru":
+        return np.where(lost > 0, np.nextafter(near, np.inf), near)
+    return np.where(((near > 0) & (lost < 0)) | ((near < 0) & (lost > 0)), np.nextafter(near, 0), near)
