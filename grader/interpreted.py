@@ -17,7 +17,7 @@ from grader.exercise import Exercise
 from grader.explain import failures
 from grader.explain.evidence import Evidence, count_text
 from grader.explain.memory import memory_verdict
-from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal
+from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
 from grader.explain.tiles import tile_map
 from grader.explain.values import first_wrong_text, value_verdict
 from grader.reply import Reply
@@ -70,7 +70,7 @@ class Interpreted:
         if reply.refusals:
             return failures.refusal(reply.refusals, submission, exercise)
         if reply.error is not None:
-            if reply.error.kind in BEFORE_ANY_LAUNCH:
+            if reply.error.kind in BEFORE_ANY_LAUNCH or is_known(reply.error):
                 return compiler_refusal(reply.error, submission, exercise, self.run.model)
             memory = memory_verdict(self._evidence(trial, inputs, reply))
             return memory or failures.call_failure(reply.error, submission, exercise)
