@@ -78,6 +78,9 @@ class Interpreted:
         wrong = failures.wrong_container(reply, trial, shape, exercise) or failures.left_behind(reply, exercise)
         if wrong is not None:
             return wrong
+        if reply.changed:
+            names = " and ".join(reply.changed)
+            return failed("input-changed", f"{exercise.entry} changes {names}: inputs have to stay as they are.")
         if not reply.launches and reply.output.numel():
             return failed("no-launch", f"{exercise.entry} returned without launching a kernel.", kind="error")
         return None

@@ -68,6 +68,7 @@ class Reply:
     writers: Writers | None = None
     findings: list[Finding] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)  # arguments that the host function filled, though it may not
     traffic: list[Traffic] = field(default_factory=list)
     trace: list[TracedAccess] = field(default_factory=list)
     configurations: list[int] = field(default_factory=lambda: [0])  # numbers of those that can run

@@ -19,7 +19,7 @@ from grader.inputs import Data, generator_for
 from grader.interpreting import Interpreter
 from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest
 from grader.recording.call import RecordedCall, Returned, read_recorded
-from grader.recording.parts import BadPlan
+from grader.recording.parts import BadPlan, Data, Fill, steps_with
 from grader.reply import Reply, Result, spec_and_bytes, spec_of
 from grader.runner import Runner
 from grader.submission import Submission, read_submission
@@ -40,13 +40,16 @@ class Recorded:
     header: dict
     blob: bytes
 
-    def reply(self, ran: Reply | None = None) -> Reply:
+    def reply(self, writable: list[str], ran: Reply | None = None) -> Reply:
         """What the recording alone tells of the call, and what interpreting it has shown."""
         call, reply = self.call, ran or Reply()
         reply.error = call.error or reply.error
         reply.refusals, reply.threads, reply.processes = call.refusals, call.threads, call.processes
         reply.result = _result(call.returned)
         reply.configurations = call.usable_configs
+        filled = [call.buffers[step.view.buffer] for step in steps_with(call.steps, 0) if isinstance(step, (Fill, Data))]
+        names = [buffer.name for buffer in filled if buffer.argument and buffer.name not in writable]
+        reply.changed = list(dict.fromkeys(names))
         return reply
 
 
@@ -171,7 +174,8 @@ class Run:
         `again`: what it does when it is called once more, on the same inputs. Raises ChildEnded, BadPlan.
         """
         recorded = self.recorded(exercise, trial, again)
-        reply = recorded.reply()
+        writable = [exercise.returns] if exercise.fills_argument else []
+        reply = recorded.reply(writable)
         if reply.error is not None or reply.refusals:
             return reply
         specs, blob = [], recorded.blob
@@ -179,13 +183,12 @@ class Run:
             spec, data = spec_and_bytes(name, tensor, len(blob))
             specs.append(spec)
             blob += data
-        writable = [exercise.returns] if exercise.fills_argument else []
         header = {key: recorded.header.get(key) for key in RECORDED_FIELDS}
         request = InterpretRequest(
             header, self.filename, specs, writable, exercise.returns, config=trial.config, **options
         )
         ran = self.interpreter.ask(request, blob, exercise.time_limit)
-        return recorded.reply(ran)
+        return recorded.reply(writable, ran)
 
     def recording(self, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
         """One call of the entry, compiled and not run. Raises BadPlan too. `texts`: what to keep of each kernel."""

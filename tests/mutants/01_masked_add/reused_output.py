@@ -1,6 +1,6 @@
 """Wrong: one output buffer serves all calls of a size: a call changes the result of the call before.
 
-Rejected with: z shares its memory with the result of an earlier call
+Rejected with: is memory that this call neither got nor allocated
 """
 
 import torch
