@@ -93,7 +93,7 @@ def _lanes(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None, shape: t
 def _poison(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """For masked lanes without `other`: +inf and -inf in turn, since a maximum would skip NaN; large integers."""
     odd = (np.arange(int(np.prod(shape))) % 2 == 1).reshape(shape)
-    if dtype == bool:
+    if dtype.kind == "b":
         return odd
     if dtype.kind == "i":
         high = np.iinfo(dtype).max // 3
@@ -103,7 +103,7 @@ def _poison(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 def _as_values(raw: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    return raw.view(np.uint8) != 0 if dtype == bool else raw.view(dtype)
+    return raw.view(np.uint8) != 0 if dtype.kind == "b" else raw.view(dtype)
 
 
 def _as_raw(values: np.ndarray) -> np.ndarray:
@@ -127,9 +127,9 @@ def _load(operation: Operation) -> Callable:
 
     def run(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None = None, other: Any = None) -> np.ndarray:
         lanes = _lanes(frame, pointers, mask, shape)
-        values = _as_values(
-            frame.batch.memory.load(lanes.pointers, dtype.itemsize, place, lanes.programs, lanes.traced), dtype
-        )
+        rest = None if other is None else _as_raw(lanes.of(other))
+        raw = frame.batch.memory.load(lanes.pointers, dtype.itemsize, place, lanes.programs, lanes.traced, rest)
+        values = _as_values(raw, dtype)
         if lanes.mask is None:
             return values.reshape(lanes.shape)
         if other is None:

@@ -1,1 +1,247 @@
-"""tt.extern_elementwise: functions of NVIDIA's libdevice, by their symbols."""
+"""tt.extern_elementwise: the functions of NVIDIA's libdevice that triton.language.extra.libdevice offers, by symbol.
+
+A symbol is `__nv_` and a name; a name that ends in f usually takes float32 where the same without f takes float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from grader.interpreter import libdevice_bits, libdevice_rounding, special
+from grader.interpreter.dtypes import F64, Unsupported, dtype_of
+from grader.interpreter.mathematics import away_from_zero, inverse_root
+from grader.interpreter.registry import APPROXIMATE, Computed, prepares
+from grader.interpreter.rounding import fused, to_integer
+from grader.ttir.module import Operation
+
+
+@prepares("tt.extern_elementwise", attributes="libname libpath pure symbol")
+def _extern(op: Operation) -> Computed:
+    symbol = op.attributes.get("symbol")
+    function = SYMBOLS.get(symbol)
+    if function is None or op.attributes.get("libname") or op.attributes.get("libpath") or not op.result_types:
+        raise Unsupported(f"the library function {symbol} is not known here yet")
+    if function.operands != len(op.operand_types):
+        raise Unsupported(f"the library function {symbol} with {len(op.operand_types)} operands is not known here")
+    dtype, compute = dtype_of(op.result_types[0]), function.compute
+    return lambda *xs: compute(*xs).astype(dtype, copy=False)
+
+
+@prepares("tt.elementwise_inline_asm")
+def _inline_assembly(op: Operation) -> Computed:
+    raise Unsupported("inline assembly is not judged here")
+
+
+APPROXIMATE.add("tt.extern_elementwise")
+
+
+# ---- functions of floats, whatever their size -------------------------------------------------------------------
+
+
+def _in_double(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """With float64 operands; the result is rounded to its own type afterwards."""
+    return lambda *xs: function(*[x.astype(F64) for x in xs])
+
+
+def _each(function: Callable[[float], float], at_pole: float) -> Callable[[np.ndarray], np.ndarray]:
+    """One of Python's functions, element by element: slow, for functions that are rare."""
+
+    def one(x: float) -> float:
+        try:
+            return function(x)
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return math.copysign(math.inf, x) if x == 0 else at_pole
+
+    every = np.frompyfunc(one, 1, 1)
+    return lambda x: every(x.astype(F64)).astype(F64)
+
+
+def _remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """IEEE's: of the quotient rounded to nearest, halves to even."""
+    divisor = np.abs(y)
+    rest = np.abs(np.fmod(x, 2 * divisor))
+    rest = np.where(2 * rest > divisor, rest - divisor, rest)
+    rest = np.where(2 * rest >= divisor, rest - divisor, rest)
+    return np.copysign(1, x) * np.where(np.isinf(y) & np.isfinite(x), np.abs(x), rest)
+
+
+def _exponent(x: np.ndarray) -> np.ndarray:
+    """The power of 2 that a number begins with, as a float."""
+    whole = np.frexp(x)[1].astype(x.dtype) - 1
+    return np.where(x == 0, -np.inf, np.where(np.isfinite(x), whole, np.abs(x)))
+
+
+def _integer_exponent(x: np.ndarray) -> np.ndarray:
+    """CUDA has the least int32 for 0 and NaN, the largest for infinity."""
+    exponent = _exponent(x)
+    return to_integer(np.where(np.isnan(x), -np.inf, exponent), -1 << 31, (1 << 31) - 1)
+
+
+def _difference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.where(x <= y, 0, x - y)
+
+
+def _of_pi(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    """function(pi * x), exact at every half."""
+
+    def compute(x: np.ndarray) -> np.ndarray:
+        x = np.fmod(x.astype(F64), 2)
+        quarters = np.rint(2 * x)
+        rest = function(np.pi * (x - quarters / 2) + np.pi / 2 * quarters)
+        return np.where(x == quarters / 2, np.rint(rest), rest)
+
+    return compute
+
+
+def _norm(*xs: np.ndarray) -> np.ndarray:
+    out = xs[0].astype(F64)
+    for x in xs[1:]:
+        out = np.hypot(out, x)
+    return out
+
+
+def _to_power(x: np.ndarray, n: np.ndarray) -> np.ndarray:
+    return np.power(x.astype(F64), n)
+
+
+def _scaled(x: np.ndarray, n: np.ndarray) -> np.ndarray:
+    return np.ldexp(x, np.clip(n, -5000, 5000))
+
+
+def _inverse_erf(x: np.ndarray) -> np.ndarray:
+    return special.quantile(x / 2, (1 - np.abs(x)) / 2) * math.sqrt(0.5)
+
+
+def _inverse_erfc(x: np.ndarray) -> np.ndarray:
+    return special.quantile((1 - x) / 2, np.minimum(x, 2 - x) / 2) * math.sqrt(0.5)
+
+
+def _inverse_normal(x: np.ndarray) -> np.ndarray:
+    return special.quantile(x - 0.5, np.minimum(x, 1 - x))
+
+
+def _to_whole(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: to_integer(function(x), -1 << 63, (1 << 63) - 1)
+
+
+_ONE = {  # of one number
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atanh": np.arctanh,
+    "cbrt": np.cbrt,
+    "ceil": np.ceil,
+    "cos": np.cos,
+    "cosh": np.cosh,
+    "cospi": _of_pi(np.cos),
+    "cyl_bessel_i0": _in_double(lambda x: special.bessel_i(0, x)),
+    "cyl_bessel_i1": _in_double(lambda x: special.bessel_i(1, x)),
+    "erf": special.erf,
+    "erfc": _in_double(special.erfc),
+    "erfcinv": _in_double(_inverse_erfc),
+    "erfcx": _in_double(special.erfcx),
+    "erfinv": _in_double(_inverse_erf),
+    "exp": np.exp,
+    "exp10": _in_double(lambda x: np.power(10.0, x)),
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "fabs": np.abs,
+    "floor": np.floor,
+    "ilogb": _integer_exponent,
+    "j0": _in_double(lambda x: special.bessel_j(np.int64(0), x)),
+    "j1": _in_double(lambda x: special.bessel_j(np.int64(1), x)),
+    "lgamma": _each(math.lgamma, math.inf),
+    "llrint": _to_whole(np.rint),
+    "llround": _to_whole(away_from_zero),
+    "log": np.log,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "logb": _exponent,
+    "nearbyint": np.rint,
+    "normcdf": _in_double(special.normal),
+    "normcdfinv": _in_double(_inverse_normal),
+    "rcbrt": lambda x: 1 / np.cbrt(x),
+    "rint": np.rint,
+    "round": away_from_zero,
+    "rsqrt": inverse_root,
+    "sin": np.sin,
+    "sinh": np.sinh,
+    "sinpi": _of_pi(np.sin),
+    "sqrt": np.sqrt,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "tgamma": _each(math.gamma, math.nan),
+    "trunc": np.trunc,
+    "y0": _in_double(lambda x: special.bessel_y(np.int64(0), x)),
+    "y1": _in_double(lambda x: special.bessel_y(np.int64(1), x)),
+}
+_TWO = {
+    "atan2": np.arctan2,
+    "copysign": np.copysign,
+    "fdim": _difference,
+    "fmod": np.fmod,
+    "hypot": np.hypot,
+    "jn": lambda n, x: special.bessel_j(n, x.astype(F64)),
+    "ldexp": _scaled,
+    "nextafter": np.nextafter,
+    "pow": np.power,
+    "powi": _to_power,
+    "remainder": _in_double(_remainder),
+    "rhypot": lambda x, y: 1 / _norm(x, y),
+    "scalbn": _scaled,
+    "yn": lambda n, x: special.bessel_y(n, x.astype(F64)),
+}
+_MORE = {
+    "fma": (3, fused),
+    "norm3d": (3, _norm),
+    "norm4d": (4, _norm),
+    "rnorm3d": (3, lambda *xs: 1 / _norm(*xs)),
+    "rnorm4d": (4, lambda *xs: 1 / _norm(*xs)),
+}
+# With names of their own for each type; the fast ones are approximations, which are as near as the others here.
+_NAMED = {
+    "fast_cosf": (1, np.cos),
+    "fast_exp10f": (1, _ONE["exp10"]),
+    "fast_expf": (1, np.exp),
+    "fast_fdividef": (2, np.divide),
+    "fast_log10f": (1, np.log10),
+    "fast_log2f": (1, np.log2),
+    "fast_logf": (1, np.log),
+    "fast_powf": (2, np.power),
+    "fast_sinf": (1, np.sin),
+    "fast_tanf": (1, np.tan),
+    "finitef": (1, np.isfinite),
+    "frsqrt_rn": (1, inverse_root),
+    "isfinited": (1, np.isfinite),
+    "isinfd": (1, np.isinf),
+    "isinff": (1, np.isinf),
+    "isnand": (1, np.isnan),
+    "isnanf": (1, np.isnan),
+    "saturatef": (1, lambda x: np.fmax(np.fmin(x, 1), 0)),
+    "signbitd": (1, np.signbit),
+    "signbitf": (1, np.signbit),
+}
+
+
+class _Function:
+    def __init__(self, operands: int, compute: Callable[..., np.ndarray]) -> None:
+        self.operands, self.compute = operands, compute
+
+
+def _symbols() -> dict[str, _Function]:
+    of_floats = {name: (1, compute) for name, compute in _ONE.items()}
+    of_floats |= {name: (2, compute) for name, compute in _TWO.items()} | _MORE
+    table = of_floats | {f"{name}f": entry for name, entry in of_floats.items()}
+    table |= _NAMED | libdevice_bits.FUNCTIONS | libdevice_rounding.FUNCTIONS
+    return {f"__nv_{name}": _Function(*entry) for name, entry in table.items()}
+
+
+SYMBOLS: dict[str, _Function] = _symbols()

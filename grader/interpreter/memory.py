@@ -115,20 +115,26 @@ class Memory:
     # ---- loads, stores and atomics -----------------------------------------------------------------------------
 
     def load(
-        self, pointers: np.ndarray, item: int, place: Place, programs: np.ndarray, lanes: Lanes | None = None
-    ) -> np.ndarray:
-        """What each lane reads, as unsigned integers of `item` bytes. `lanes` is used for a trace only."""
+        self, pointers: np.ndarray, item: int, place: Place, programs: np.ndarray, lanes: Lanes | None = None,
+        rest: np.ndarray | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """What each lane reads, as unsigned integers of `item` bytes. `lanes` is used for a trace only.
+
+        rest: by lane, what one that is out of bounds gets, as if it had been masked off.
+        """
         out = None
         for part in self._parts(pointers, programs, access := self._access("load", item, place, lanes)):
             self._note(part, access)
             values = part.argument.buffer.words(item)[part.index]
             if part.chosen is None:
                 return values.copy() if isinstance(part.index, slice) else values
-            out = self._nothing(pointers.size, item) if out is None else out
+            out = self._nothing(pointers.size, item, rest) if out is None else out
             out[part.chosen] = values
-        return self._nothing(pointers.size, item) if out is None else out
+        return self._nothing(pointers.size, item, rest) if out is None else out
 
-    def _nothing(self, size: int, item: int) -> np.ndarray:
+    def _nothing(self, size: int, item: int, rest: np.ndarray | None = None) -> np.ndarray:
+        if rest is not None:
+            return rest.copy()
         return np.full(size, 0 if self.fill == "zero" else (1 << 8 * item) - 1, f"u{item}")
 
     def store(

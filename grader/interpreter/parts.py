@@ -48,7 +48,11 @@ def outside(
 ) -> np.ndarray | None:
     """Which of the pointers do not lead to elements of the view; None: all do. low, high: their byte offsets."""
     if low < view.low or high + item > view.high:
-        return (pointers < base + view.low) | (pointers > base + view.high - item)
+        bad = (pointers < base + view.low) | (pointers > base + view.high - item)
+        holes = view.in_holes(pointers[~bad] - base)
+        if holes is not None:
+            bad[~bad] = holes
+        return bad
     dense = increasing and high - low == item * (pointers.size - 1)
     if not view.has_holes or (dense and view.is_solid(low, high)):
         return None

@@ -26,12 +26,12 @@ _TOKEN = re.compile(
     | (?P<word>!?[A-Za-z_][\w.$]*+(?:{_ANGLES})?)
     | (?P<mark>[\[\]{{}}=,:])
     )""",
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
 _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 _ESCAPED = {b"n": b"\n", b"t": b"\t"}
-_ELEMENT = re.compile(rf"\s*+({_NUMBER}|true|false)\s*+(?:,|$)")
-_INTEGER = re.compile(r"-?\d+|0x[0-9A-Fa-f]+")
+_ELEMENT = re.compile(rf"\s*+({_NUMBER}|true|false)\s*+(?:,|$)", re.ASCII)
+_INTEGER = re.compile(r"-?\d+|0x[0-9A-Fa-f]+", re.ASCII)
 
 
 def string_of(text: str) -> str:
@@ -39,7 +39,7 @@ def string_of(text: str) -> str:
     inside = text[1:-1]
     if "\\" not in inside:
         return inside
-    whole = _ESCAPE.sub(_character, inside.encode("utf-8", "surrogateescape"))
+    whole = _ESCAPE.sub(_character, inside.encode("utf-8", "surrogatepass"))
     return whole.decode("utf-8", "replace")
 
 

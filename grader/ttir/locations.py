@@ -19,7 +19,7 @@ _LOCATION = re.compile(
     | fused(?:<[^<>]*+>)?\[(?P<parts>{_REFERENCE}(?:,\ {_REFERENCE})*+)\]
     | unknown
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
 
 

@@ -86,44 +86,44 @@ scf.if                1    *  flag
 scf.while             *    *  any
 scf.yield             *    0  any
 tt.addptr             2    1  addptr
-tt.advance            2+   1  any
+tt.advance            2+   1  advance
 tt.approx_divf        2    1  float
 tt.assert             1    0  flags     message
 tt.atomic_cas         3    1  cas       scope sem
 tt.atomic_load        1-2  1  load      scope sem
-tt.atomic_poll        2-3  1  any       scope sem
+tt.atomic_poll        2-3  1  poll       scope sem
 tt.atomic_rmw         2-3  1  rmw       atomic_rmw_op scope sem
 tt.atomic_store       2-3  0  store     scope sem
 tt.bitcast            1    1  cast
 tt.broadcast          1    1  broadcast
-tt.call               *    *  any       callee arg_attrs? res_attrs?
+tt.call               *    *  any       callee
 tt.cat                2    1  cat
 tt.clampf             3    1  float     propagateNan
-tt.descriptor_gather  3    1  any
-tt.descriptor_load    2+   1  any       cache? evict? cachePolicy?
-tt.descriptor_reduce  3+   0  any       kind
-tt.descriptor_scatter 4    0  any
-tt.descriptor_store   3+   0  any
+tt.descriptor_gather  3    1  descgather
+tt.descriptor_load    2+   1  descload       cache? evict? cachePolicy?
+tt.descriptor_reduce  3+   0  descstore       kind
+tt.descriptor_scatter 4    0  descscatter
+tt.descriptor_store   3+   0  descstore
 tt.dot                3    1  dot       inputPrecision maxNumImpreciseAcc
-tt.dot_scaled         3+   1  any       a_elem_type b_elem_type fastMath lhs_k_pack operandSegmentSizes rhs_k_pack
+tt.dot_scaled         3+   1  dotscaled       a_elem_type b_elem_type fastMath lhs_k_pack operandSegmentSizes rhs_k_pack
 tt.elementwise_inline_asm * 1+ any      asm_string constraints packed_element pure
 tt.expand_dims        1    1  expand    axis
-tt.extern_elementwise *    1  any       libname libpath pure symbol
+tt.extern_elementwise *    1  extern       libname libpath pure symbol
 tt.fp_to_fp           1    1  cast      rounding?
-tt.func               0    0  any       sym_name function_type sym_visibility? arg_attrs? res_attrs? noinline?
+tt.func               0    0  any       sym_name function_type sym_visibility? arg_attrs? noinline?
 tt.gather             2    1  gather    axis efficient_layout?
 tt.get_num_programs   0    1  any       axis
 tt.get_program_id     0    1  any       axis
 tt.grid_dependency_launch_dependents 0 0 any
 tt.grid_dependency_wait 0  0  any
-tt.histogram          1-2  1  any
+tt.histogram          1-2  1  histogram
 tt.int_to_ptr         1    1  cast
 tt.join               2    1  join
 tt.load               1-3  1  load      isVolatile operandSegmentSizes boundaryCheck? cache? evict? padding? \
     cachePolicy?
 tt.make_range         0    1  range     start end
-tt.make_tensor_descriptor 3+ 1 any      padding
-tt.make_tensor_ptr    4+   1  any       order
+tt.make_tensor_descriptor 3+ 1 makedesc      padding
+tt.make_tensor_ptr    4+   1  makeblock       order
 tt.map_elementwise    1+   1+ any       pack
 tt.map_elementwise.return * 0 any
 tt.mulhiui            2    1  integer
@@ -141,7 +141,7 @@ tt.splat              1    1  splat
 tt.split              1    2  split
 tt.store              2-3  0  store     boundaryCheck? cache? evict? cachePolicy?
 tt.trans              1    1  trans     order
-tt.unsplat            1    1  any
+tt.unsplat            1    1  unsplat
 ttg.barrier           0    0  any       addrSpace
 ub.poison             0    1  any       value?
 """
@@ -253,10 +253,16 @@ def _check_value(name: str, attribute: str, value: Any) -> None:
         right = type(value) is int or isinstance(value, Dense) and all(type(item) is int for item in value.values)
     elif attribute in ("fastmath", "overflowFlags"):
         right = value == "none"
+    elif attribute == "arg_attrs":
+        right = isinstance(value, list) and all(_is_promise(item) for item in value)
     else:
-        return  # arith.constant's value, the attributes of parameters: looked at where they are used
+        return  # the value of a constant, at which its rule looks
     if not right:
         raise BadText(f"{name} with {attribute} = {str(value)[:60]!r} is not known here yet")
+
+
+def _is_promise(value: Any) -> bool:
+    return isinstance(value, dict) and all(name in HINTS and type(item) is int for name, item in value.items())
 
 
 def check_regions(

@@ -20,8 +20,10 @@ from grader.ttir.operations import TERMINATORS, check_form, check_regions
 from grader.ttir.types import type_of
 
 MOST_TEXT = 8 << 20  # characters
+MOST_LINE = 256 << 10  # characters
 MOST_OPERATIONS = 200_000
 MOST_DEPTH = 32  # regions in regions
+MOST_RESULTS = 1024  # of an operation
 MOST_CALLS = 32  # functions that call functions
 
 _Form = tuple[dict[str, Any], tuple[Type, ...], tuple[Type, ...]]
@@ -31,19 +33,18 @@ _BRACES = rf'(?:[^"}}]++|{STRING})*+'
 _TYPES = r'\(([^()"]*+)\) -> (\([^()"]*+\)|[^\s()"]++)'
 _END = rf"(?: \{{(?P<more>{_BRACES})\}})? : (?P<types>{_TYPES}) loc\((?P<location>.*+)"
 _OPERATION = re.compile(
-    rf'\ *+(?:(?P<results>{_RESULT}(?:,\ {_RESULT})*+)\ =\ )?"(?P<name>[\w.]++)"\((?P<operands>[^()"]*+)\)'.replace(
-        "\\ ", " "
-    )
+    rf' *+(?:(?P<results>{_RESULT}(?:, {_RESULT})*+) = )?"(?P<name>[\w.]++)"\((?P<operands>[^()"]*+)\)'
     + rf'(?:\[(?P<successors>[^\]"]*+)\])?(?: <\{{(?P<attributes>(?:[^"}}]++|{STRING}|\}}(?!>))*+)\}}>)?'
-    + rf"(?:(?P<opens> \(\{{)|{_END})"
+    + rf"(?:(?P<opens> \(\{{)|{_END})",
+    re.ASCII,
 )
-_CLOSE = re.compile(rf" *+\}}\){_END}")
-_LABEL = re.compile(r" *+\^(bb\d+)(?:\((.*)\))?:(?:  // .*)?")
-_TYPE_LINE = re.compile(_TYPES)
+_CLOSE = re.compile(rf" *+\}}\){_END}", re.ASCII)
+_LABEL = re.compile(r" *+\^(bb\d+)(?:\((.*)\))?:(?:  // .*)?", re.ASCII)
+_TYPE_LINE = re.compile(_TYPES, re.ASCII)
 _LOCATION = rf'(?:[^"()]++|{STRING}|\((?:[^"()]++|{STRING}|\([^"()]*+\))*+\))*+'
-_ARGUMENT = re.compile(rf'(%[\w$.\-]++): ([^\s()"]++) loc\(({_LOCATION})\)(?:, |$)')
-_ALIAS = re.compile(r"#(\w+) = (.*)")
-_SUCCESSOR = re.compile(r"\^(bb\d+)")
+_ARGUMENT = re.compile(rf'(%[\w$.\-]++): ([^\s()"]++) loc\(({_LOCATION})\)(?:, |$)', re.ASCII)
+_ALIAS = re.compile(r"#(\w+) = (.*)", re.ASCII)
+_SUCCESSOR = re.compile(r"\^(bb\d+)", re.ASCII)
 
 
 def parse(text: str, filename: str) -> Module:
@@ -125,6 +126,8 @@ class _Reader:
         operation_of, add, read_other = _OPERATION.fullmatch, self._operation, self._other
         for number, line in enumerate(self.lines, 1):
             self.line = number
+            if len(line) > MOST_LINE:
+                raise BadText(f"a line of {len(line)} characters")
             match = operation_of(line)
             if match is not None:
                 add(match)
@@ -160,12 +163,12 @@ class _Reader:
     def _other(self, line: str) -> None:
         """A block's label, the end of a region."""
         bare = line.lstrip(" ")
-        if bare[0] == "^" and len(self.regions) >= 2:
+        if bare.startswith("^") and len(self.regions) >= 2:
             self._label(line)
-        elif bare == "}, {" and len(self.regions) >= 3:
+        elif bare == "}, {" and len(self.regions) >= 3 and not self.opened[-1].regions:
             self._end_region()
             self.regions.append(_Region())
-        elif bare[0] == "}" and (match := _CLOSE.fullmatch(line)) and self.regions:
+        elif bare.startswith("}") and (match := _CLOSE.fullmatch(line)) and self.regions:
             self._end_region()
             self._close(match)
         else:
@@ -209,8 +212,6 @@ class _Reader:
         location: str,
     ) -> None:
         if region.ended:
-            if name == "tt.return" and not operands and len(self.regions) == 2:
-                return  # a second one makes MLIR print the generic form; nothing gets there
             raise BadText(f"{name} after the end of its block")
         if location[-1:] != ")":
             raise BadText("a location that does not end")
@@ -245,8 +246,8 @@ class _Reader:
             self.locations.place(location[:-1]),
         )
         region.operations.append(operation)
-        if successors is not None:
-            region.branches.append((operation, _labels(successors)))
+        if successors is not None or name.startswith("cf."):
+            region.branches.append((operation, _labels(successors or "")))
         if name in TERMINATORS:
             region.ended = True
 
@@ -295,6 +296,8 @@ class _Reader:
         opened = self.opened.pop()
         results, name, operands, successors, attributes = opened.head.groups()[:5]
         form = (attributes, end["more"], end["types"])
+        if name in _DEPTH and (results or operands or successors):
+            raise BadText(f"{name} with operands or results")
         if name == "builtin.module":
             self._form(name, *form)
         elif name == "tt.func":
@@ -317,7 +320,7 @@ class _Reader:
         if blocks[0].types != parameter_types:
             raise BadText(f"{name} has other parameters than its type says")
         promises = attributes.get("arg_attrs", [{}] * len(parameter_types))
-        if len(promises) != len(parameter_types) or not all(isinstance(promise, dict) for promise in promises):
+        if len(promises) != len(parameter_types):
             raise BadText(f"{name} has {len(parameter_types)} parameters and attributes for {len(promises)}")
         for block in blocks:
             last = block.operations[-1]
@@ -374,6 +377,8 @@ def _result_names(text: str) -> list[str]:
     names: list[str] = []
     for part in text.split(", "):
         name, _, count = part.partition(":")
+        if len(names) + int(count or 1) > MOST_RESULTS:
+            raise BadText(f"more than {MOST_RESULTS} results")
         names += [f"{name}#{number}" for number in range(int(count))] if count else [name]
     return names
 

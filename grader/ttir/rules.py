@@ -223,6 +223,86 @@ def _scan(name: str, attributes: dict[str, Any], operands: Types, results: Types
     _require(all(type.kind == "number" and type.shape == shape for type in operands) and results == operands, name)
 
 
+def _histogram(name: str, attributes: dict[str, Any], operands: Types, results: Types) -> None:
+    _require(is_integer(operands[0]) and is_integer(results[0]), name)
+    _require(len(operands[0].shape) == len(results[0].shape) == 1, name)
+    if len(operands) > 1:
+        _mask(operands[1], operands[0].shape, name)
+
+
+def _unsplat(name: str, attributes: dict[str, Any], operands: Types, results: Types) -> None:
+    (source,), (target,) = operands, results
+    _require(source.lanes == 1 and bool(source.shape) and not target.shape, name)
+    _require((source.element, source.kind) == (target.element, target.kind), name)
+
+
+def _poll(name: str, attributes: dict[str, Any], operands: Types, results: Types) -> None:
+    _require(not operands[0].shape and operands[1] == _pointed(operands[0], name) and results[0] == BIT, name)
+    _require(operands[2:] in ((), (Type("i64"),)), name)
+
+
+def _dot_scaled(name: str, attributes: dict[str, Any], operands: Types, results: Types) -> None:
+    a, b, c = operands[:3]
+    _require(attributes["operandSegmentSizes"][:3] == [1, 1, 1] and max(attributes["operandSegmentSizes"]) == 1, name)
+    _require(len(a.shape) == len(b.shape) == len(c.shape) in (2, 3) and c == results[0], name)
+    _require(all(type.kind == "number" and len(type.shape) == len(c.shape) for type in operands), name)
+
+
+def _extern(name: str, attributes: dict[str, Any], operands: Types, results: Types) -> None:
+    _require(all(type.shape == results[0].shape for type in operands), name)
+
+
+def _block(descriptor: Type, name: str) -> Type:
+    """The type of the tensors that a descriptor reads and writes."""
+    _require(descriptor.kind == "descriptor", name)
+    return Type(descriptor.element.replace("si", "i").replace("ui", "i"), descriptor.shape)
+
+
+def _indices(types: Types, count: int, name: str) -> None:
+    _require(types == (Type("i32"),) * count, name)
+
+
+def _make_descriptor(name: str, attributes: dict[str, Any], operands: Types, results: Types) -> None:
+    block = _block(results[0], name)
+    rank = len(block.shape)
+    _require(operands[0] == Type(block.element, (), "pointer"), name)
+    _require(operands[1:] == (Type("i32"),) * rank + (Type("i64"),) * rank, name)
+
+
+def _descriptor_load(name: str, attributes: dict[str, Any], operands: Types, results: Types) -> None:
+    block = _block(operands[0], name)
+    _require((results[0].element, results[0].kind, results[0].lanes) == (block.element, "number", block.lanes), name)
+    _indices(operands[1:], len(block.shape), name)
+
+
+def _descriptor_store(name: str, attributes: dict[str, Any], operands: Types, results: Types) -> None:
+    _descriptor_load(name, attributes, (operands[0], *operands[2:]), (operands[1],))
+
+
+def _descriptor_gather(name: str, attributes: dict[str, Any], operands: Types, results: Types) -> None:
+    descriptor, rows, column = operands
+    block = _block(descriptor, name)
+    _require(len(block.shape) == 2 and block.shape[0] == 1 and len(rows.shape) == 1 and is_integer(rows), name)
+    _require(results[0] == Type(block.element, (rows.shape[0], block.shape[1])), name)
+    _indices((column,), 1, name)
+
+
+def _descriptor_scatter(name: str, attributes: dict[str, Any], operands: Types, results: Types) -> None:
+    _descriptor_gather(name, attributes, operands[:3], operands[3:])
+
+
+def _make_block_pointer(name: str, attributes: dict[str, Any], operands: Types, results: Types) -> None:
+    base, rank = operands[0], len(results[0].shape)
+    _require(results[0].kind == "block pointer" and base == Type(results[0].element, (), "pointer"), name)
+    _require(operands[1:] == (Type("i64"),) * (2 * rank) + (Type("i32"),) * rank, name)
+    _require(sorted(attributes["order"]) == list(range(rank)), name)
+
+
+def _advance(name: str, attributes: dict[str, Any], operands: Types, results: Types) -> None:
+    _require(operands[0].kind == "block pointer" and operands[0] == results[0], name)
+    _indices(operands[1:], len(operands[0].shape), name)
+
+
 RULES: dict[str, Callable[[str, dict[str, Any], Types, Types], None]] = {
     "any": _any,
     "float": _float,
@@ -231,7 +311,7 @@ RULES: dict[str, Callable[[str, dict[str, Any], Types, Types], None]] = {
     "fcast": _float_cast,
     "icast": _integer_cast,
     "comparef": _compare(is_float),
-    "comparei": _compare(lambda type: is_integer(type)),
+    "comparei": _compare(is_integer),
     "select": _select,
     "constant": _constant,
     "flag": _flag,
@@ -256,6 +336,18 @@ RULES: dict[str, Callable[[str, dict[str, Any], Types, Types], None]] = {
     "dot": _dot,
     "reduce": _reduce,
     "scan": _scan,
+    "histogram": _histogram,
+    "unsplat": _unsplat,
+    "poll": _poll,
+    "dotscaled": _dot_scaled,
+    "extern": _extern,
+    "makedesc": _make_descriptor,
+    "descload": _descriptor_load,
+    "descstore": _descriptor_store,
+    "descgather": _descriptor_gather,
+    "descscatter": _descriptor_scatter,
+    "makeblock": _make_block_pointer,
+    "advance": _advance,
 }
 
 # ---- regions --------------------------------------------------------------------------------------------
@@ -312,8 +404,12 @@ def _map_regions(regions: Regions, operands: Types, results: Types) -> None:
     name = "tt.map_elementwise"
     _need(len(regions) == 1 and bool(regions[0]), name)
     _need(all(type.kind == "number" and type.shape == operands[0].shape for type in operands + results), name)
-    elements = {type.element for type in regions[0][0].types}
-    _need(elements <= {type.element for type in operands} and not any(t.shape for t in regions[0][0].types), name)
+    taken = regions[0][0].types
+    pack = len(taken) // len(operands)
+    _need(taken == tuple(Type(type.element) for type in operands for _ in range(pack)) != (), name)
+    given = tuple(Type(type.element) for type in results for _ in range(pack))
+    for block in regions[0]:
+        _need(block.operations[-1].name != "tt.map_elementwise.return" or _given(block) == given, name)
 
 
 REGION_RULES: dict[str, Callable[[Regions, Types, Types], None]] = {

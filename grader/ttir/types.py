@@ -33,7 +33,7 @@ SIGNED_NUMBERS = frozenset(["si8", "si16", "si32", "si64", "ui8", "ui16", "ui32"
 
 _FLOATS = frozenset(name for name in NUMBERS if "f" in name)
 
-_TENSOR = re.compile(r"((?:[1-9]\d{0,8}x)+)(\S+)")
+_TENSOR = re.compile(r"((?:[1-9]\d{0,8}x)+)(\S+)", re.ASCII)
 _LONGEST = 200  # characters of one type
 
 

@@ -1,0 +1,122 @@
+"""libdevice's arithmetic and conversions in a stated direction, by name without `__nv_`: operands, what computes them.
+
+A result is computed to nearest first; then the sign of what that lost says whether its neighbour is meant.
+Directions: rn to nearest, rz toward zero, rd down, ru up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+
+from grader.interpreter.dtypes import F32, F64, unsigned
+from grader.interpreter.rounding import directed, exact_product, fused, to_integer, two_sum
+
+Function = Callable[..., np.ndarray]
+
+
+def _in_direction(nearest: Function, lost: Function, direction: str) -> Function:
+    """`lost`: of the operands and the nearest result, a float64 with the sign of what that result lacks."""
+    if direction == "rn":
+        return nearest
+
+    def compute(*xs: np.ndarray) -> np.ndarray:
+        near = nearest(*xs)
+        finite = np.isfinite(near)
+        overflowed = np.where(np.logical_and.reduce(np.broadcast_arrays(*[np.isfinite(x) for x in xs])), -near, 0)
+        return directed(near, np.where(finite, lost(*xs, near), overflowed), direction)
+
+    return compute
+
+
+def _lost_sum(x: np.ndarray, y: np.ndarray, near: np.ndarray) -> np.ndarray:
+    return two_sum(x, y)[1]
+
+
+def _lost_product(x: np.ndarray, y: np.ndarray, near: np.ndarray) -> np.ndarray:
+    product, rest = exact_product(x, y)
+    return (product - near) + rest
+
+
+def _lost_quotient(x: np.ndarray, y: np.ndarray, near: np.ndarray) -> np.ndarray:
+    product, rest = exact_product(near, y)
+    return ((x - product) - rest) * np.copysign(1, y)
+
+
+def _lost_root(x: np.ndarray, near: np.ndarray) -> np.ndarray:
+    return _lost_quotient(x, near, near)
+
+
+def _lost_fused(x: np.ndarray, y: np.ndarray, z: np.ndarray, near: np.ndarray) -> np.ndarray:
+    product, rest = exact_product(x, y)
+    total, more = two_sum(product, z.astype(F64))
+    return (total - near) + (more + rest)
+
+
+def _inverse(x: np.ndarray) -> np.ndarray:
+    return np.divide(1, x, dtype=x.dtype)
+
+
+def _lost_inverse(x: np.ndarray, near: np.ndarray) -> np.ndarray:
+    return _lost_quotient(np.ones_like(x), x, near)
+
+
+_ARITHMETIC = {
+    "add": (2, np.add, _lost_sum),
+    "sub": (2, np.subtract, lambda x, y, near: _lost_sum(x, -y, near)),
+    "mul": (2, np.multiply, _lost_product),
+    "div": (2, np.divide, _lost_quotient),
+    "rcp": (1, _inverse, _lost_inverse),
+    "sqrt": (1, np.sqrt, _lost_root),
+}
+
+
+# ---- conversions ------------------------------------------------------------------------------------------------
+
+
+def _lost_in_float(x: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Of an integer of up to 64 bits: its two halves are floats, and the upper one is near the result."""
+    low = x & x.dtype.type(0xFFFFFFFF)
+    return ((x - low).astype(F64) - near) + low.astype(F64)
+
+
+def _to_float(dtype: np.dtype, without_sign: bool, direction: str) -> Function:
+    def wide(x: np.ndarray) -> np.ndarray:
+        return (unsigned(x) if without_sign else x).astype(np.uint64 if without_sign else np.int64)
+
+    convert = _in_direction(lambda x: x.astype(dtype), _lost_in_float, direction)
+    return lambda x: convert(wide(x))
+
+
+_TO_WHOLE = {"rn": np.rint, "rz": np.trunc, "rd": np.floor, "ru": np.ceil}
+_BOUNDS = {
+    "int": (-1 << 31, (1 << 31) - 1),
+    "uint": (0, (1 << 32) - 1),
+    "ll": (-1 << 63, (1 << 63) - 1),
+    "ull": (0, (1 << 64) - 1),
+}
+
+
+def _to_whole(direction: str, low: int, high: int) -> Function:
+    rounded = _TO_WHOLE[direction]
+    return lambda x: to_integer(rounded(x), low, high)
+
+
+def _functions() -> dict[str, tuple[int, Function]]:
+    table: dict[str, tuple[int, Function]] = {}
+    for direction in _TO_WHOLE:
+        for (name, (operands, nearest, lost)), letter in product(_ARITHMETIC.items(), "fd"):
+            table[f"{letter}{name}_{direction}"] = operands, _in_direction(nearest, lost, direction)
+        for letter in ("", "f"):
+            table[f"fma{letter}_{direction}"] = 3, _in_direction(fused, _lost_fused, direction)
+        narrower = _in_direction(lambda x: x.astype(F32), lambda x, near: x - near, direction)
+        table[f"double2float_{direction}"] = 1, narrower
+        for (name, dtype), integer in product((("float", F32), ("double", F64)), _BOUNDS):
+            table[f"{name}2{integer}_{direction}"] = 1, _to_whole(direction, *_BOUNDS[integer])
+            table[f"{integer}2{name}_{direction}"] = 1, _to_float(dtype, integer[0] == "u", direction)
+    return table
+
+
+FUNCTIONS: dict[str, tuple[int, Function]] = _functions()
