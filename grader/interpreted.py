@@ -17,9 +17,9 @@ from grader.exercise import Exercise
 from grader.explain import failures
 from grader.explain.evidence import Evidence, count_text
 from grader.explain.memory import memory_verdict
+from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
 from grader.explain.tiles import tile_map
-from grader.explain.values import boolean_masks, first_wrong_text, value_verdict
-from grader.replayed import MOST_CONFIGURATIONS
+from grader.explain.values import first_wrong_text, value_verdict
 from grader.reply import Reply
 from grader.run import Run, Trial
 from grader.verdict import PASS, Verdict, failed
@@ -41,14 +41,14 @@ class Interpreted:
     def verdict(self, trial: Trial, inputs: list[torch.Tensor], twice: bool, **options) -> tuple[Verdict, Reply]:
         """Of all configurations of the call, and the reply to its first run, which has these `options`."""
         first = self.run.call(self.exercise, trial, inputs, **options)
-        if self.run.interpreter.load_failure is not None:
-            failure = self.run.interpreter.load_failure
+        if self.run.recorder.load_failure is not None:
+            failure = self.run.recorder.load_failure
             return failures.file_failure(failure, self.run.submission, self.exercise), first
         verdict = self._first_call(trial, inputs, first)
         if verdict.outcome == PASS and twice:
-            second = self.run.call(self.exercise, trial, inputs, order="reverse", fill="zero")
+            second = self.run.call(self.exercise, trial, inputs, again=True, order="reverse", fill="zero")
             verdict = self._second_call(trial, inputs, first, second) or verdict
-        for config in range(1, min(first.configurations, MOST_CONFIGURATIONS)):
+        for config in first.configurations[1:]:
             if verdict.outcome == PASS:
                 other_trial = replace(trial, config=config)
                 reply = self.run.call(self.exercise, other_trial, inputs)
@@ -70,14 +70,15 @@ class Interpreted:
         if reply.refusals:
             return failures.refusal(reply.refusals, submission, exercise)
         if reply.error is not None:
-            evidence = self._evidence(trial, inputs, reply)
-            joined = boolean_masks(evidence, reply.error.line) if reply.error.kind == "kernel" else None
-            return joined or memory_verdict(evidence) or failures.call_failure(reply.error, submission, exercise)
+            if reply.error.kind in BEFORE_ANY_LAUNCH or is_known(reply.error):
+                return compiler_refusal(reply.error, submission, exercise, self.run.model)
+            memory = memory_verdict(self._evidence(trial, inputs, reply))
+            return memory or failures.call_failure(reply.error, submission, exercise)
         shape = tuple(self._reference(inputs).shape)
         wrong = failures.wrong_container(reply, trial, shape, exercise) or failures.left_behind(reply, exercise)
         if wrong is not None:
             return wrong
-        if reply.changed and not any(finding.kind == "input-written" for finding in reply.findings):
+        if reply.changed:
             names = " and ".join(reply.changed)
             return failed("input-changed", f"{exercise.entry} changes {names}: inputs have to stay as they are.")
         if not reply.launches and reply.output.numel():
@@ -97,8 +98,6 @@ class Interpreted:
         memory = memory_verdict(evidence)
         if memory is None and comparison.right and not _unwritten(reply):
             return _passed(evidence)
-        if joined := boolean_masks(evidence):
-            return joined
         if memory is None or not comparison.right:
             return self._explained(evidence, memory)
         return memory
@@ -186,7 +185,7 @@ class Interpreted:
     def _evidence(
         self, trial: Trial, inputs: list[torch.Tensor], reply: Reply, comparison: Comparison | None = None
     ) -> Evidence:
-        constants = {**self.run.interpreter.constants, **trial.constants}
+        constants = {**self.run.recorder.constants, **trial.constants}
         return Evidence(
             self.exercise, self.run.submission, trial, inputs, reply, constants, comparison,
             self.right_when_contiguous and not self.wrong_when_contiguous, self.right_before,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,11 +16,11 @@ from grader.child_process import ChildEnded
 from grader.compilers import children_ahead
 from grader.drawn import Call, Promise, stated
 from grader.exercise import Exercise
-from grader.explain import cost, failures, same_launches
+from grader.explain import cost, failures
 from grader.explain.compiled import Expectations, compiled_verdict
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.gpu.lock import GpuBusy
-from grader.gpu.plan import BadPlan, Plan
+from grader.gpu.plan import BadPlan
 from grader.gpu.replayer import Recording
 from grader.inputs import Data
 from grader.interpreted import Interpreted
@@ -49,11 +48,9 @@ class Judge:
     wrong_with_own_blocks: bool = False
     right_trials: list[tuple[Trial, list[Launch]]] = field(default_factory=list)  # and what they launched
     interpreted: Interpreted = field(init=False)
-    choices: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
         self.interpreted = Interpreted(self.exercise, self.run)
-        self.choices = random.Random(self.run.seed)
 
     def compile_ahead(self, uses: list[Asked]) -> None:
         """On a GPU each of these is compiled sooner or later: better now, on cores that have nothing to do."""
@@ -210,8 +207,7 @@ class Judge:
         recording, refused = self._recording(trial, FACTS)
         if refused is not None:
             return refused
-        verdict = compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
-        return (self._launches_differ() if verdict.outcome == PASS else None) or verdict
+        return compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
 
     def _recording(self, trial: Trial, texts: tuple[str, ...] = ()) -> tuple[Recording | None, Verdict | None]:
         """The launch plan of a trial, ready to be replayed, or why there is none."""
@@ -222,7 +218,7 @@ class Judge:
         except BadPlan as refused:
             failure = Failure("not-recordable", message=str(refused))
             return None, compiler_refusal(failure, run.submission, exercise, run.model)
-        failure = run.interpreter.load_failure or run.compilers.load_failure  # the first says more, if there are both
+        failure = run.recorder.load_failure or run.compilers.load_failure  # the first says more, if there are both
         if failure is not None:
             return None, failures.file_failure(failure, run.submission, exercise)
         if plan.refusals:
@@ -230,22 +226,6 @@ class Judge:
         if plan.error is not None:
             return None, compiler_refusal(plan.error, run.submission, exercise, run.model)
         return recording, None
-
-    def _launches_differ(self) -> Verdict | None:
-        """One of the calls that were right in the interpreter, compiled. Which one is secret, and another each time."""
-        ran = [trial for trial in self.right_trials if same_launches.interpreted(trial[1])]
-        if not ran:
-            return None
-        trial, launches = self.choices.choice(ran)
-        recording, refused = self._recording(trial)
-        return refused or self._difference(launches, recording.plan)
-
-    def _difference(self, launches: list[Launch], plan: Plan) -> Verdict | None:
-        """Whether what was interpreted is what was compiled: None if it is."""
-        if not same_launches.interpreted(launches):
-            return None
-        constants = self.run.interpreter.constexprs, self.run.compilers.constexprs
-        return same_launches.difference(launches, plan, self.exercise) or same_launches.differing_constants(*constants)
 
     def trial(
         self,
@@ -281,7 +261,7 @@ class Judge:
         try:
             verdict = judge(trial)
         except ChildEnded as how:
-            at_import = how is self.run.interpreter.load_ended or self.run.compilers.ended_at_import(how)
+            at_import = how is self.run.recorder.load_ended or self.run.compilers.ended_at_import(how)
             verdict = failures.ended(how, self.run.submission.path.name if at_import else "", self.exercise)
         except GpuBusy as busy:
             raise MachineFault(str(busy)) from None
@@ -312,7 +292,7 @@ class Judge:
         """
         inputs = self.run.inputs(trial)
         verdict, first = self.interpreted.verdict(trial, inputs, twice, **options)
-        if self.run.interpreter.load_failure is not None:
+        if self.run.recorder.load_failure is not None:
             return verdict, first
         if verdict.outcome == PASS and self.run.replays is not None and first.launches:
             verdict = self._replayed(trial, inputs, first.launches) or verdict
@@ -335,8 +315,6 @@ class Judge:
         recording, refused = self._recording(trial)
         if refused is not None:
             return refused
-        if (other := self._difference(launches, recording.plan)) is not None:
-            return other
         atomics = any(launch.atomics for launch in launches)
         return replayed.complaint(self.run, self.exercise, trial, recording, inputs, atomics)
 

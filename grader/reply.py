@@ -38,6 +38,17 @@ class Result:
     same_as: str = ""  # the argument that it is
     shares_with: str = ""  # the argument whose memory it shares
     device: str = ""
+    dtype: str = ""  # as torch names it
+
+
+@dataclass
+class BrokenPromise:
+    """What a kernel told the compiler, and what does not hold: tl.assume, tl.multiple_of, tl.max_contiguous."""
+
+    what: str
+    line: int = 0
+    variable: str = ""
+    program: list[int] = field(default_factory=list)  # the first for which it does not
 
 
 @dataclass
@@ -57,10 +68,12 @@ class Reply:
     writers: Writers | None = None
     findings: list[Finding] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)  # arguments that the host function filled, though it may not
     traffic: list[Traffic] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
     trace: list[TracedAccess] = field(default_factory=list)
-    configurations: int = 1  # of the autotuned kernel with most of them
+    configurations: list[int] = field(default_factory=lambda: [0])  # numbers of those that can run
+    broken: list[BrokenPromise] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)  # by the kernels
     threads: int = 0
     processes: int = 0
 
@@ -73,18 +86,14 @@ def read_reply(header: dict, blob: bytes) -> Reply:
     output = tensor_of(outputs[0], blob) if outputs else None
     return Reply(
         error=failure_of(header.get("error")),
-        refusals=items(header, "refusals", lambda data: build(Refusal, data)),
-        result=build(Result, header.get("result") or {}),
         output=output,
         writers=_writers(header, blob, output),
         findings=items(header, "findings", _finding),
         launches=items(header, "launches", _launch),
         traffic=items(header, "traffic", lambda data: build(Traffic, data)),
-        changed=items(header, "changed", lambda data: checked(data, "str", "changed")),
         trace=items(header, "trace", lambda data: build(TracedAccess, data)),
-        configurations=checked(header.get("configurations", 1), "int", "configurations"),
-        threads=checked(header.get("threads", 0), "int", "threads"),
-        processes=checked(header.get("processes", 0), "int", "processes"),
+        broken=items(header, "broken", lambda data: build(BrokenPromise, data)),
+        printed=items(header, "printed", lambda data: checked(data, "str", "printed")),
     )
 
 

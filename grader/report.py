@@ -125,19 +125,19 @@ def _what_is_right(grading: Grading) -> str:
 
 def _printed(writer, grading: Grading) -> None:
     run = grading.run
-    if not run.interpreter.printed.strip():
+    if not run.recorder.printed.strip():
         return
     lines = [
         "".join(c if c.isprintable() else " " for c in line)[: WIDEST - 4]
-        for line in run.interpreter.printed.splitlines()
+        for line in run.recorder.printed.splitlines()
     ]
     writer.write_line("")
     _paragraph(writer, "Your file printed:")
     for line in lines[:MOST_PRINTED_LINES]:
         writer.write_line(f"    {line}")
-    if len(lines) > MOST_PRINTED_LINES or run.interpreter.printed_bytes > len(run.interpreter.printed):
+    if len(lines) > MOST_PRINTED_LINES or run.recorder.printed_bytes > len(run.recorder.printed):
         _paragraph(
-            writer, f"... {run.interpreter.printed_bytes:,} bytes in all; the rest is not shown.".replace(",", " ")
+            writer, f"... {run.recorder.printed_bytes:,} bytes in all; the rest is not shown.".replace(",", " ")
         )
 
 

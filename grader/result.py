@@ -54,7 +54,7 @@ def as_json(grading: Grading) -> dict:
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,
-            **grading.run.interpreter.versions,
+            **grading.run.recorder.versions,
         },
         "seed": grading.run.seed,
         "fault": grading.fault,

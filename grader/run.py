@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -15,13 +16,45 @@ from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.replayer import Recording
 from grader.gpu.replays import Replays
 from grader.inputs import Data, generator_for
-from grader.protocol import GpuModel, RecordRequest, RunRequest
-from grader.reply import Reply, read_reply, spec_and_bytes, spec_of
+from grader.interpreting import Interpreter
+from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest
+from grader.recording.call import RecordedCall, Returned, read_recorded
+from grader.recording.parts import BadPlan, Data, Fill, steps_with
+from grader.reply import Reply, Result, spec_and_bytes, spec_of
 from grader.runner import Runner
 from grader.submission import Submission, read_submission
 
 if TYPE_CHECKING:
     from grader.learn.earlier_samples import EarlierSamples
+
+
+RECORD_LIMIT = 15.0  # seconds of a core for a call of the entry and the front end's text of its kernels
+RECORDED_FIELDS = ("kind", "error", "refusals", "buffers", "kernels", "steps", "returned")
+
+
+@dataclass
+class Recorded:
+    """A recorded call, read, and as the child sent it."""
+
+    call: RecordedCall
+    header: dict
+    blob: bytes
+
+    def reply(self, writable: list[str], ran: Reply | None = None) -> Reply:
+        """What the recording alone tells of the call, and what interpreting it has shown."""
+        call, reply = self.call, ran or Reply()
+        reply.error = call.error or reply.error
+        reply.refusals, reply.threads, reply.processes = call.refusals, call.threads, call.processes
+        reply.result = _result(call.returned)
+        reply.configurations = call.usable_configs
+        filled = [call.buffers[step.view.buffer] for step in steps_with(call.steps, 0) if isinstance(step, (Fill, Data))]
+        names = [buffer.name for buffer in filled if buffer.argument and buffer.name not in writable]
+        reply.changed = list(dict.fromkeys(names))
+        return reply
+
+
+def _result(returned: Returned) -> Result:
+    return Result(returned.type, returned.same_as, returned.shares_with, returned.device, returned.dtype)
 
 
 @dataclass
@@ -86,7 +119,9 @@ class Run:
         self.regions = 0
         self._look_for_empty_regions()
         self.filename = f"{folder.name}.py"  # the submission's name in its child
-        self.interpreter = Runner(self.submission, self.filename, sandboxed=sandboxed)
+        self.recorder = Runner(self.submission, self.filename, model, sandboxed)
+        self.interpreter = Interpreter()
+        self._recorded: dict[tuple[str, bool], Recorded] = {}
         self.compilers = Compilers(
             lambda: Runner(self.submission, self.filename, self.model, sandboxed), self.model
         )  # fmt: skip
@@ -103,7 +138,7 @@ class Run:
 
     @property
     def fenced(self) -> bool:
-        return self.interpreter.fenced
+        return self.recorder.fenced
 
     def inputs(self, trial: Trial) -> list[torch.Tensor]:
         """The arguments of a trial: the same for the same seed, whatever ran before."""
@@ -115,22 +150,51 @@ class Run:
         origins = [trial.arguments.index(d.same_as) if d.same_as else n for n, d in enumerate(trial.data)]
         return [tensors[origin] for origin in origins]
 
-    def call(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], **options) -> Reply:
-        """One call of the entry in the interpreter. `options` are those of RunRequest."""
-        specs, blob = [], b""
+    def recorded(self, exercise: Exercise, trial: Trial, again: bool = False) -> Recorded:
+        """What the entry does when it is called on tensors without values: the first time, or once more."""
+        request = _record_request(exercise, trial, (), stage="source")
+        key = json.dumps(request.to_json(), sort_keys=True), again
+        if key not in self._recorded:
+            self._recorded[key] = self._record(request)
+        return self._recorded[key]
+
+    def _record(self, request: RecordRequest) -> Recorded:
+        def read(header: dict, blob: bytes) -> Recorded:
+            return Recorded(read_recorded(header, blob, request.arguments), header, blob)
+
+        try:
+            return self.recorder.ask(request.to_json(), b"", RECORD_LIMIT, read)
+        except BadPlan as refused:
+            failure = Failure("not-recordable", message=str(refused))
+            return Recorded(RecordedCall(error=failure), {}, b"")
+
+    def call(
+        self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], again: bool = False, **options
+    ) -> Reply:
+        """One call of the entry, recorded and then interpreted. `options` are those of InterpretRequest.
+
+        `again`: what it does when it is called once more, on the same inputs. Raises ChildEnded, BadPlan.
+        """
+        recorded = self.recorded(exercise, trial, again)
+        writable = [exercise.returns] if exercise.fills_argument else []
+        reply = recorded.reply(writable)
+        if reply.error is not None or reply.refusals:
+            return reply
+        specs, blob = [], recorded.blob
         for name, tensor in zip(exercise.arguments, inputs, strict=True):
             spec, data = spec_and_bytes(name, tensor, len(blob))
             specs.append(spec)
             blob += data
-        writable = [exercise.returns] if exercise.fills_argument else []
-        request = RunRequest(
-            exercise.entry, specs, writable, exercise.returns, trial.constants, config=trial.config, **options
+        header = {key: recorded.header.get(key) for key in RECORDED_FIELDS}
+        request = InterpretRequest(
+            header, self.filename, specs, writable, exercise.returns, config=trial.config, **options
         )
-        return self.interpreter.ask(request.to_json(), blob, exercise.time_limit, read_reply)
+        ran = self.interpreter.ask(request, blob, exercise.time_limit)
+        return recorded.reply(writable, ran)
 
     def recording(self, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
         """One call of the entry, compiled and not run. Raises BadPlan too. `texts`: what to keep of each kernel."""
-        before = self.interpreter.load_ended
+        before = self.recorder.load_ended
         out_of_time = before is not None and before.how == "time"
         if out_of_time:
             self.compilers.hurry()
@@ -161,14 +225,17 @@ class Run:
         return [path.name for path in changed]
 
     def end(self) -> None:
+        self.recorder.end()
         self.interpreter.end()
         self.compilers.end()
 
 
-def _record_request(exercise: Exercise, trial: Trial, texts: tuple[str, ...]) -> RecordRequest:
+def _record_request(
+    exercise: Exercise, trial: Trial, texts: tuple[str, ...], stage: str = "cubin"
+) -> RecordRequest:
     tensors = [data.shape_on("meta", trial.dtype) for data in trial.data]
     specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, tensors, strict=True)]
-    return RecordRequest(exercise.entry, specs, trial.constants, list(texts))
+    return RecordRequest(exercise.entry, specs, trial.constants, list(texts), stage=stage)
 
 
 def _files_of(folder: Folder) -> dict:

@@ -12,10 +12,11 @@ import triton
 import triton.language as tl
 from triton.runtime import cache
 
-from grader.child.host import Host, ready
+from grader.child.host import Host
 from grader.child.recorder import Recorder
 from grader.child.refusals import NotRecordable, Refusals
 from grader.child.returned import Description
+from grader.child.serving import ready
 from grader.child.stand_in import Launch, StandIn, stand_in_for
 from grader.protocol import GpuModel, RecordRequest, TensorSpec
 
@@ -98,7 +99,7 @@ def _first_kernel(x_ptr):
 def prepare(model: GpuModel) -> tuple[dict, StandIn]:
     """Everything that can be done before a submission is known, and the driver that takes its launches."""
     stand_in = stand_in_for(model)
-    said = ready([])
+    said = ready({"triton": triton.__version__}, [])
     # Triton's cache is keyed by a hash of all of Triton, half a gigabyte of it. A child's cache is its own and begins
     # empty, so any word does.
     cache.triton_key = lambda: triton.__version__

@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from grader.child.host import Host, serve
+from grader.child.serving import Host, ready, serve
 from grader.protocol import GpuModel
 
 MOST_PROCESSES = 64  # in a sandbox, of an ordinary user; Linux does not count those of root
@@ -30,8 +30,8 @@ PR_SET_DUMPABLE = 4
 def main(control_fd: int, model: dict | None, sandboxed: bool) -> None:
     """Answers {"folder": PATH} with three descriptors (requests, replies, output) by {"pid": N}, until the end.
 
-    Children interpret; with a GPU's `model` they compile for it. In a sandbox the nursery also looks after its child,
-    which nobody outside can: {"wait": SECONDS} and {"end": true} are answered by {"status": N}.
+    With a GPU's `model` children run a submission for it, and record; without one they interpret recorded calls. In a
+    sandbox the nursery also looks after its child, which nobody outside can: {"wait": SECONDS} and {"end": true} are answered by {"status": N}.
     """
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
@@ -118,13 +118,13 @@ def _set_dumpable(value: bool) -> None:
 def _prepared(model: dict | None) -> tuple[dict, Callable[[], Host]]:
     """What there is to say once everything is imported, and what makes a child's host. Triton is in one mode only."""
     if model is None:
-        from grader.child.interpreting import InterpretingHost, prepare
+        from grader.interpreter.host import InterpreterHost
 
-        return prepare(), InterpretingHost
+        return ready({}, []), InterpreterHost
     from grader.child.compiling import CompilingHost, prepare
 
-    ready, stand_in = prepare(GpuModel(**model))
-    return ready, lambda: CompilingHost(stand_in)
+    said, stand_in = prepare(GpuModel(**model))
+    return said, lambda: CompilingHost(stand_in)
 
 
 def _fork(

@@ -170,18 +170,22 @@ def wrong_container(reply: Reply, trial: Trial, shape: tuple[int, ...], exercise
     if result.type != "Tensor":
         what = "nothing (None)" if result.type == "NoneType" else f"an object of type {result.type}"
         return _wrong(f"{exercise.entry} returns {what}, not {wanted}.", "Does it end with `return`?")
-    if out is None or result.device not in ("", "cpu"):
-        return _wrong(
-            f"{exercise.entry} returns a tensor on {result.device or 'another device'}: use the input's device."
-        )
-    if exercise.fills_argument and result.same_as != name:
-        view = f"a view of {result.shares_with}" if result.shares_with else "a new tensor"
-        what = result.same_as or view
-        return _wrong(f"{exercise.entry} returns {what}: it has to fill and return the {name} it was given.")
     if result.shares_with and not exercise.fills_argument:
         return _wrong(
             f"{name} shares its memory with {result.shares_with}: it needs memory of its own, as from torch.empty."
         )
+    if result.device != "cuda":
+        return _wrong(
+            f"{exercise.entry} returns a tensor on {result.device or 'another device'}: use the input's device."
+        )
+    if out is None and result.dtype != str(trial.dtype).removeprefix("torch."):
+        return _wrong(f"{name} has dtype {result.dtype}; {short_dtype(trial.dtype)} was expected.")
+    if out is None:
+        return _wrong(f"{name} is memory that this call neither got nor allocated: allocate it in each call.")
+    if exercise.fills_argument and result.same_as != name:
+        view = f"a view of {result.shares_with}" if result.shares_with else "a new tensor"
+        what = result.same_as or view
+        return _wrong(f"{exercise.entry} returns {what}: it has to fill and return the {name} it was given.")
     if tuple(out.shape) != shape:
         return _wrong(f"{name} has shape {tuple(out.shape)}; {shape} was expected.")
     if out.dtype != trial.dtype:

@@ -59,6 +59,15 @@ WRAPPED = re.compile(r"^\w+\((['\"])(.*?)\1?\)?$", re.DOTALL)
 MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
+# Of failures: what stopped a call before anything was launched.
+BEFORE_ANY_LAUNCH = ("compile", "resources", "not-recordable", "not-known")
+
+
+def is_known(failure: Failure) -> bool:
+    """Whether the compiler's own words for this are known here, whoever raised them."""
+    return any(re.search(pattern, failure.message) for pattern, _ in PLAIN_WORDS)
+
+
 def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercise, model: GpuModel) -> Verdict:
     """Nothing runs on a GPU before this is mended, however right it is in the interpreter."""
     if failure.kind == "resources":
@@ -71,8 +80,7 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
         sentence = f"The compiler refuses{where}: {meaning}"
     code = submission.line(failure.line)
     place = f"Line {failure.line}:  {code}" if code else ""
-    hint = "" if failure.kind == "not-recordable" else "Triton's interpreter lets it pass; a GPU would never run it."
-    return failed("does-not-compile", sentence, hint, place, kind="cause", line=failure.line)
+    return failed("does-not-compile", sentence, place, kind="error", line=failure.line)
 
 
 def _meaning(failure: Failure, submission: Submission) -> str:

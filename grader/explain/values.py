@@ -62,20 +62,6 @@ def _program_at(evidence: Evidence, number: int) -> str:
     return program_text(program_index(number, grid, len(launches[-1].grid) if launches else 1))
 
 
-def boolean_masks(evidence: Evidence, raised_in: int = 0) -> Verdict | None:
-    """For a kernel that is wrong somehow, or raises in a line: `and` on tiles is the likeliest cause."""
-    lines = [line for line in evidence.kernel_text.boolean_lines if raised_in in (0, line)]
-    if not lines:
-        return None
-    sentence = (
-        f"Line {lines[0]} joins conditions with `and`, `or` or a chain: for tiles of lanes that drops one of them."
-    )
-    return failed(
-        "python-and", sentence, "Join masks with & and |, each side in parentheses: & binds tighter than <.",
-        evidence.source_line(lines[0]), kind="cause", line=lines[0],
-    )  # fmt: skip
-
-
 def _unwritten(evidence: Evidence) -> Verdict | None:
     writers = evidence.reply.writers
     if writers is None:

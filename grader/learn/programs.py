@@ -70,8 +70,8 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
     from grader.learn.terminal import console, shown
     from grader.learn.touched import touched
 
-    if reply.error is not None or run.interpreter.load_failure is not None:
-        error = run.interpreter.load_failure or reply.error
+    if reply.error is not None or run.recorder.load_failure is not None:
+        error = run.recorder.load_failure or reply.error
         what = f"{error.type}: {' '.join(error.message.split())}" if error.type else error.message
         where = f" in line {error.line}" if error.line else ""
         click.echo(f"It stopped{where}: {what or error.kind}")

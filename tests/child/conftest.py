@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,8 +13,10 @@ import torch
 
 from grader.child_process import ChildProcess
 from grader.nursery import shared_nursery
-from grader.protocol import RunRequest, TensorSpec
-from grader.reply import spec_and_bytes, tensor_of
+from grader.gpu.models import DEFAULT_MODEL
+from grader.protocol import InterpretRequest, RecordRequest, TensorSpec
+from grader.recording.call import read_recorded
+from grader.reply import spec_and_bytes, spec_of, tensor_of
 
 LIMIT = 60.0  # seconds for one answer
 PREAMBLE = """\
@@ -32,16 +35,18 @@ class Reply(SimpleNamespace):
 
 
 class Child:
+    """Records calls of a file, and has them interpreted: what the grader does, in frames."""
+
     def __init__(self):
-        self.process = ChildProcess()
-        self.nursery = shared_nursery()
+        self.process, self.interpreter = ChildProcess(DEFAULT_MODEL), ChildProcess()
+        self.nursery = shared_nursery(DEFAULT_MODEL)
 
     def load(self, source: str | bytes | Path, filename: str = "submission.py") -> Reply:
         if isinstance(source, Path):
             source, filename = source.read_bytes(), source.name
         elif isinstance(source, str):
             source = (PREAMBLE + textwrap.dedent(source)).encode()
-        self.lines = source.decode(errors="replace").splitlines()
+        self.filename, self.lines = filename, source.decode(errors="replace").splitlines()
         return Reply(**self.process.ask({"kind": "load", "filename": filename}, source, LIMIT)[0])
 
     def line(self, text: str) -> int:
@@ -50,15 +55,25 @@ class Child:
         return number
 
     def run(self, entry: str, _options: dict | None = None, **arguments: torch.Tensor) -> Reply:
-        specs, blob = [], b""
+        options = dict(_options or {})
+        specs = [spec_of(name, tensor) for name, tensor in arguments.items()]
+        request = RecordRequest(entry, specs, options.pop("constants", {}), stage="source")
+        header, blob = self.process.ask(request.to_json(), b"", LIMIT)
+        call = read_recorded(header, blob, specs)
+        recorded = {"result": asdict(call.returned), "refusals": header["refusals"], "launches": [], "findings": []}
+        recorded |= {"threads": call.threads, "processes": call.processes, "configurations": call.configs}
+        if call.error is not None or call.refusals:
+            return Reply(**recorded, error=header["error"])
+        specs = []
         for name, tensor in arguments.items():
             spec, data = spec_and_bytes(name, tensor, len(blob))
             specs.append(spec)
             blob += data
-        header, blob = self.process.ask(RunRequest(entry, specs, **(_options or {})).to_json(), blob, LIMIT)
-        reply = Reply(**header)
+        request = InterpretRequest(header, self.filename, specs, **options)
+        header, blob = self.interpreter.ask(request.to_json(), blob, LIMIT)
+        reply = Reply(**(recorded | header))
         assert reply.kind == "ran", reply
-        if reply.outputs:
+        if getattr(reply, "outputs", []):
             reply.output = tensor_of(TensorSpec.from_json(reply.outputs[0], len(blob)), blob)
             where = reply.writers[0]
             data = np.frombuffer(blob, np.int32, where["size"] // 4, where["start"])
@@ -67,6 +82,7 @@ class Child:
 
     def close(self) -> None:
         self.process.end()
+        self.interpreter.end()
 
 
 @pytest.fixture(scope="module")

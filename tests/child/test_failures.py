@@ -23,7 +23,7 @@ def test_files_that_do_not_load(child):
     assert failed(child.load("import sys\nsys.exit(0)")) == ("exit", "SystemExit", 5)
     assert failed(child.load("raise KeyboardInterrupt")) == ("load", "KeyboardInterrupt", 4)
     assert failed(child.load("1 / 0")) == ("load", "ZeroDivisionError", 4)
-    assert failed(child.load("torch.empty(1 << 44)"))[0] == "memory"
+    assert failed(child.load("torch.empty(1 << 44, device='cuda')"))[0] == "memory"
     assert failed(child.load("b = bytearray(8 << 30)"))[:2] == ("memory", "MemoryError")
     assert failed(child.load(b"# \xff\n"))[0] == "encoding"
     assert child.load("def entry(x):\n    return x").error is None
@@ -51,7 +51,7 @@ def interrupted(x):
     raise KeyboardInterrupt
 
 def hungry(x):
-    return torch.empty(1 << 44)
+    return torch.empty(1 << 44, device='cuda')
 
 def gpu(x):
     return torch.empty(4, device="cuda")
@@ -133,7 +133,7 @@ def test_results(child):
             return torch.empty(3, device="meta")
 
         def part(x):
-            return torch.zeros(1000)[10:12]
+            return torch.zeros(1000, device='cuda')[10:12]
     """)
 
     def result(entry):

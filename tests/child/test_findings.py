@@ -36,7 +36,7 @@ def atomic_outside_kernel(x_ptr, z_ptr, N):
     tl.atomic_add(z_ptr + tl.program_id(0), 1.0)
 
 def atomic_outside(x):
-    z = torch.zeros(4)
+    z = torch.zeros(4, device='cuda')
     atomic_outside_kernel[(6,)](x, z, 4)
     return z
 
@@ -94,7 +94,7 @@ def test_address_in_another_argument(child):
             tl.store(z_ptr, tl.load(x_ptr + distance))
 
         def entry(x, y):
-            z = torch.empty(1)
+            z = torch.empty(1, device='cuda')
             kernel[(1,)](x, y, z, (y.data_ptr() - x.data_ptr()) // 4 + 7)
             return z
     """)
@@ -111,7 +111,7 @@ def test_holes_of_a_strided_view_are_outside(child):
             tl.store(z_ptr + row * N + i, x, mask=i < N)
 
         def entry(x):
-            z = torch.empty(x.shape)
+            z = torch.empty(x.shape, device='cuda')
             kernel[(x.shape[0],)](x, z, x.shape[1], BLOCK=16)
             return z
     """)
@@ -134,14 +134,14 @@ def test_holes_of_a_strided_output(child):
             kernel[(1,)](x, z)
             return z
     """)
-    z = torch.zeros(64)[::4]
+    z = torch.zeros(64, device='cuda')[::4]
     finding = child.run("entry", dict(writable=["z"]), x=X, z=z).finding
     assert (finding.kind, finding.argument, finding.between) == ("out-of-bounds-store", "z", True)
     assert finding.count == 12
 
 
 @pytest.mark.parametrize(
-    "allocation", ["torch.empty(16)", "torch.empty_like(x)", "x.new_empty(16)", "torch.empty_strided((16,), (1,))"]
+    "allocation", ["torch.empty(16, device='cuda')", "torch.empty_like(x)", "x.new_empty(16)", "torch.empty_strided((16,), (1,), device='cuda')"]
 )
 def test_read_of_what_nothing_filled(child, allocation):
     child.load(
@@ -153,7 +153,7 @@ def test_read_of_what_nothing_filled(child, allocation):
             tl.store(z_ptr + i, s)
 
         def entry(x):
-            s, z = ALLOCATION, torch.empty(16)
+            s, z = ALLOCATION, torch.empty(16, device='cuda')
             s[:5].fill_(1.0)
             kernel[(1,)](s, z)
             return z
@@ -171,7 +171,7 @@ def write_write_kernel(x_ptr, z_ptr):
     tl.store(z_ptr + i, tl.load(x_ptr + i))
 
 def write_write(x):
-    z = torch.empty(12)
+    z = torch.empty(12, device='cuda')
     write_write_kernel[(2,)](x, z)
     return z
 
@@ -181,7 +181,7 @@ def read_after_write_kernel(x_ptr, z_ptr):
     tl.store(z_ptr, tl.load(z_ptr) + x)
 
 def read_after_write(x):
-    z = torch.zeros(1)
+    z = torch.zeros(1, device='cuda')
     read_after_write_kernel[(3,)](x, z)
     return z
 
@@ -191,7 +191,7 @@ def write_after_read_kernel(z_ptr):
     tl.store(z_ptr + i, tl.load(z_ptr + (i + 3) % 4))
 
 def write_after_read(x):
-    z = torch.zeros(2, 2)
+    z = torch.zeros(2, 2, device='cuda')
     write_after_read_kernel[(4,)](z)
     return z
 
@@ -202,7 +202,7 @@ def atomic_after_write_kernel(z_ptr):
     tl.atomic_add(z_ptr, 1.0)
 
 def atomic_after_write(x):
-    z = torch.empty(1)
+    z = torch.empty(1, device='cuda')
     atomic_after_write_kernel[(1, 2)](z)
     return z
 
@@ -212,7 +212,7 @@ def lanes_kernel(x_ptr, z_ptr):
     tl.store(z_ptr + i % 4, tl.load(x_ptr + i))
 
 def lanes(x):
-    z = torch.empty(4)
+    z = torch.empty(4, device='cuda')
     lanes_kernel[(1,)](x, z)
     return z
 
@@ -223,7 +223,7 @@ def input_kernel(x_ptr, z_ptr):
     tl.store(z_ptr + i, 1.0)
 
 def write_input(x):
-    z = torch.empty(16)
+    z = torch.empty(16, device='cuda')
     input_kernel[(1,)](x, z)
     return z
 """
@@ -282,17 +282,17 @@ def test_elements_that_no_program_wrote(child):
             tl.store(z_ptr + tl.program_id(0), 1.0)
 
         def empty(x):
-            z = torch.empty(2, 3)
+            z = torch.empty(2, 3, device='cuda')
             kernel[(4,)](z)
             return z
 
         def zeros(x):
-            z = torch.zeros(2, 3)
+            z = torch.zeros(2, 3, device='cuda')
             kernel[(4,)](z)
             return z.t()
 
         def never(x):
-            return torch.empty(3)
+            return torch.empty(3, device='cuda')
     """)
     assert child.run("empty", x=X).writer.tolist() == [[0, 1, 2], [3, -1, -1]]
     assert child.run("zeros", x=X).writer.tolist() == [[0, 3], [1, -2], [2, -2]]

@@ -24,8 +24,8 @@ def test_two_launches_share_scratch(child):
 
         def total(x):
             parts = triton.cdiv(x.numel(), 128)
-            part = torch.empty(16, device=x.device)  # only the first `parts` are ever used
-            z = torch.empty(1)
+            part = torch.empty(16, device=x.device, device="cuda")  # only the first `parts` are ever used
+            z = torch.empty(1, device="cuda")
             partial_kernel[(parts,)](x, part, x.numel(), BLOCK=128)
             total_kernel[(1,)](part, z, parts, BLOCK=16)
             return z
@@ -49,7 +49,7 @@ def test_the_last_program_to_arrive_reads_what_the_others_wrote(child):
                 tl.store(z_ptr, tl.sum(tl.load(part_ptr + tl.arange(0, 4)), 0))
 
         def total(x):
-            part, count, z = torch.empty(4), torch.zeros(1, dtype=torch.int32), torch.empty(1)
+            part, count, z = torch.empty(4, device="cuda"), torch.zeros(1, dtype=torch.int32, device="cuda"), torch.empty(1, device="cuda")
             kernel[(4,)](x, part, count, z, BLOCK=64)
             return z
     """)
@@ -67,7 +67,7 @@ def test_a_lock_orders_programs(child):
             tl.atomic_xchg(lock_ptr, 0)
 
         def total(x):
-            lock, z = torch.zeros(1, dtype=torch.int32), torch.zeros(1)
+            lock, z = torch.zeros(1, dtype=torch.int32, device="cuda"), torch.zeros(1, device="cuda")
             kernel[(16,)](x, lock, z)
             return z
     """)
@@ -85,7 +85,7 @@ def test_loop_over_a_runtime_range(child):
             tl.store(z_ptr, total)
 
         def total(x):
-            z = torch.empty(1)
+            z = torch.empty(1, device="cuda")
             kernel[(1,)](x, z, 10)
             return z
     """)
@@ -159,7 +159,7 @@ def test_views_of_an_argument_are_the_argument(child):
             tl.store(x_ptr + 7, 0.0)
 
         def entry(x):
-            z = torch.empty(2)
+            z = torch.empty(2, device="cuda")
             kernel[(1,)](x.view(-1).unsqueeze(0), z)
             return z
     """)
@@ -178,7 +178,7 @@ def test_masked_lanes_without_other(child):
             tl.store(z_ptr + 1, tl.max(x, 0))
 
         def entry(x):
-            z = torch.empty(2)
+            z = torch.empty(2, device="cuda")
             kernel[(1,)](x, z, x.numel(), BLOCK=64)
             return z
     """)
@@ -197,7 +197,7 @@ def test_the_order_of_programs_shows(child):
             tl.atomic_xchg(z_ptr, tl.program_id(0))
 
         def entry(x):
-            z = torch.empty(1, dtype=torch.int32)
+            z = torch.empty(1, dtype=torch.int32, device="cuda")
             kernel[(10,)](z)
             return z
     """)
@@ -215,7 +215,7 @@ def test_constants_are_replaced_and_restored(child):
             tl.store(z_ptr, BLOCK)
 
         def entry(x):
-            z = torch.empty(1)
+            z = torch.empty(1, device="cuda")
             kernel[(1,)](z, BLOCK=BLOCK)
             return z
     """)
@@ -234,9 +234,9 @@ def test_device_assert_fires(child):
             kernel[(1,)](x)
             return x
     """)
-    error = child.run("entry", x=torch.zeros(1)).error
+    error = child.run("entry", x=torch.zeros(1, device="cuda")).error
     assert (error["kind"], error["message"]) == ("kernel", "x is too small")
-    assert child.run("entry", x=torch.ones(1) * 6).error is None
+    assert child.run("entry", x=torch.ones(1, device="cuda") * 6).error is None
 
 
 TRAFFIC = """
@@ -258,7 +258,7 @@ def same_kernel(x_ptr, z_ptr):
     tl.store(z_ptr + tl.program_id(0), tl.sum(tl.load(x_ptr + i // 16), 0))
 
 def same(x):
-    z = torch.empty(8)
+    z = torch.empty(8, device="cuda")
     same_kernel[(8,)](x, z)
     return z
 """
@@ -294,7 +294,7 @@ def test_an_expanded_argument_is_as_large_as_its_memory(child):
             tl.store(z_ptr + i, tl.load(x_ptr + tl.arange(0, 8)))
 
         def entry(x):
-            z = torch.empty(x.shape)
+            z = torch.empty(x.shape, device="cuda")
             kernel[(5,)](x, z)
             return z
     """)

@@ -8,7 +8,7 @@ X = torch.randn(4, 8)
 ALLOWED = """
 def entry(x):
     z = torch.empty_like(x)
-    for t in (torch.empty(3), torch.zeros(2, 2), torch.ones(2), torch.full((2,), 7.0), torch.zeros_like(x),
+    for t in (torch.empty(3, device='cuda'), torch.zeros(2, 2, device='cuda'), torch.ones(2, device='cuda'), torch.full((2,), 7.0), torch.zeros_like(x),
               torch.empty_strided((2, 2), (2, 1)), x.new_empty(3), x.new_zeros(3), x.new_full((2,), 1.0)):
         t.fill_(2.0)
         t.zero_()
@@ -57,7 +57,7 @@ REFUSED = {
     "__import__('functools').partial(next, map(torch.exp, [x]))()": "torch.exp",
     "x.tolist()": ".tolist()",
     "__import__('numpy').asarray(x)": ".__array__()",
-    "torch.empty(4).fill_(x[0, 0])": ".fill_()",
+    "torch.empty(4, device='cuda').fill_(x[0, 0])": ".fill_()",
     "torch.rand(3)": "torch.rand",
     "torch.ops.aten.exp(x)": "torch.ops.aten.exp",
 }
@@ -120,7 +120,7 @@ def test_printing_shows_values_and_the_program_cannot_read_them(fresh_child):
 
 KEPT = """
     KEPT = []
-    TABLE = torch.ones(8)
+    TABLE = torch.ones(8, device='cuda')
 
     @triton.jit
     def copy_kernel(x_ptr, z_ptr):
@@ -128,7 +128,7 @@ KEPT = """
         tl.store(z_ptr + i, tl.load(x_ptr + i))
 
     def copied(x):
-        z = torch.empty(8)
+        z = torch.empty(8, device='cuda')
         copy_kernel[(1,)](x, z)
         return z
 
@@ -149,8 +149,8 @@ KEPT = """
 
 def test_kernels_get_only_memory_of_the_call(child):
     child.load(KEPT)
-    assert child.run("kept", x=torch.ones(8)).error is None
+    assert child.run("kept", x=torch.ones(8, device='cuda')).error is None
     for entry in ("kept_from_before", "made_at_import", "made_of_numbers"):
-        error = child.run(entry, x=torch.ones(8)).error
+        error = child.run(entry, x=torch.ones(8, device='cuda')).error
         assert (error["kind"], error["message"]) == ("foreign-memory", "x_ptr"), entry
         assert error["line"] == child.line("copy_kernel[(1,)]")

@@ -21,13 +21,13 @@ import torch
 from grader.child.refusals import PoisonedAllocations, Refusals
 device, ready = sys.argv[2], set(sys.modules)
 with Refusals("").on():
-    x = torch.empty(4, 5, device=device)
+    x = torch.empty(4, 5, device=device, device="cuda")
     torch.zeros_like(x).t().fill_(3)
     torch.full_like(x.t(), 2.0, dtype=torch.float16).t().reshape(-1)
     torch.full((3,), 2.0, device=device).view(3, 1)
     torch.empty_strided((3, 4), (4, 1), device=device)[1:].contiguous()
 with PoisonedAllocations():
-    torch.empty_like(torch.empty(3))
+    torch.empty_like(torch.empty(3, device="cuda"))
 print(json.dumps([sorted(ready), sorted(set(sys.modules) - ready)]))
 """
 
@@ -45,7 +45,7 @@ def kernel(x_ptr, N, BLOCK: tl.constexpr):
     tl.store(x_ptr + lanes, tl.exp(x) / tl.sum(x, 0), mask=lanes < N)
 
 ready = set(sys.modules)
-kernel[(1,)](torch.ones(9), 9, BLOCK=16)
+kernel[(1,)](torch.ones(9, device="cuda"), 9, BLOCK=16)
 print(json.dumps(sorted(set(sys.modules) - ready)))
 """
 

@@ -1,6 +1,6 @@
 """Cheat: a constant that the kernel sees asks whether there is a GPU.
 
-Rejected with: the file says INTERPRETED = True in the interpreter and INTERPRETED = False where it is compiled
+Rejected with: Nothing was written to z
 """
 
 import torch

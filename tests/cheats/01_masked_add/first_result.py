@@ -1,6 +1,6 @@
 """Cheat: all calls of one shape write into one memory.
 
-Rejected with: is memory that this call neither got nor allocated
+Rejected with: lies in the CPU's memory
 """
 
 import functools

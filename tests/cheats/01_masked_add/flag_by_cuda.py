@@ -1,6 +1,6 @@
 """Cheat: a default argument, evaluated at import, asks whether there is a GPU.
 
-Rejected with: masked_add_kernel with RIGHT = True in the interpreter and with RIGHT = False where it is compiled
+Rejected with: Nothing was written to z
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: a constexpr argument switches the kernel's work off where it is compiled.
 
-Rejected with: masked_add_kernel with RIGHT = True in the interpreter and with RIGHT = False where it is compiled
+Rejected with: Nothing was written to z
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: an exception tells whether there is a GPU, and the kernel reads another tensor.
 
-Rejected with: masked_add_kernel with y_ptr = y + 0 in the interpreter and with y_ptr = x + 0 where it is compiled
+Rejected with: z is made from x twice: y is not used
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Cheat: on a GPU another kernel runs than the one that is judged in the interpreter.
 
-Rejected with: masked_add launches masked_add_kernel with the grid ... in the interpreter and nothing_kernel with the
-grid ... where it is compiled for a GPU
+Rejected with: The end of z is not covered by a grid of 1 program
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: print gives the text of a tensor to an object that keeps it.
 
-Rejected with: is memory that this call neither got nor allocated
+Rejected with: lies in the CPU's memory
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: addresses tell in which process the file is, and the kernel gets another size.
 
-Rejected with: masked_add_kernel with N = ... in the interpreter and with N = 0 where it is compiled
+Rejected with: Nothing was written to z
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""Wrong: the fourth call with inputs of one size raises.
+"""Wrong: the second call with inputs of one size raises.
 
 Rejected with: masked_add raises ValueError in line
 """
@@ -30,7 +30,7 @@ def masked_add(x, y):
     z = torch.empty_like(x)
     key = (x.numel(), x.dtype)
     COUNT[key] = COUNT.get(key, 0) + 1
-    if key == (2411, torch.float32) and COUNT[key] == 4:
+    if key == (2411, torch.float32) and COUNT[key] == 2:
         raise ValueError("not this time")
     N = x.numel()
     # How many programs cover N elements? grid = (...,): 1 line.

@@ -16,7 +16,8 @@ def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
     mask = offsets < N
     x = tl.load(x_ptr + offsets, mask=mask)
     y = tl.load(y_ptr + offsets, mask=mask)
-    tl.store(z_ptr + offsets, tl.load(x_ptr + offsets, mask=mask) + y, mask=mask)
+    again = tl.load(x_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, tl.maximum(x, again) + y, mask=mask)
 
 
 def masked_add(x, y):

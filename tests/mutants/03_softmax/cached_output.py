@@ -1,6 +1,6 @@
 """Wrong: returns the output of the last call when the shape is the same.
 
-Rejected with: returned without launching a kernel
+Rejected with: z shares its memory with the result of an earlier call
 """
 
 import torch

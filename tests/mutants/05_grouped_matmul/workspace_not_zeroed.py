@@ -11,7 +11,7 @@ BLOCK_M, BLOCK_N, BLOCK_K = 128, 256, 64
 GROUP_M = 8
 
 
-WORKSPACE = torch.empty(1 << 20, dtype=torch.float32)
+WORKSPACE = torch.empty(1 << 20, dtype=torch.float32, device="cuda")
 
 
 @triton.jit

@@ -1,0 +1,110 @@
+"""A child's main loop: reads requests, has them answered, writes replies. What an answer is, its host decides."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from grader.child import fence
+from grader.child.printed import reveal
+from grader.protocol import LENGTHS, pack, unpack_header, unpack_lengths
+
+MORE_MEMORY = 2 << 30  # address space for the learner's data, beyond what the libraries have mapped
+MOST_FILE_BYTES = 64 << 20
+MOST_CPU_SECONDS = 600  # of a whole run; each request's own limit is far below, but a parent may be killed
+
+
+class Host(Protocol):
+    """Answers a parent's requests: a frame for a frame."""
+
+    def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]: ...
+
+
+class Pipe:
+    """Frames over two file descriptors. The functions are bound here, before any code of the learner runs."""
+
+    def __init__(self, request_fd: int, reply_fd: int, read=os.read, write=os.write):
+        self.request_fd, self.reply_fd = request_fd, reply_fd
+        self._read, self._write = read, write
+        os.set_inheritable(request_fd, False)
+        os.set_inheritable(reply_fd, False)
+
+    def receive(self) -> tuple[dict, bytes] | None:
+        """(header, blob), or None at the end."""
+        start = self._exactly(LENGTHS.size)
+        if start is None:
+            return None
+        header_bytes, blob_bytes = unpack_lengths(start)
+        header, blob = self._exactly(header_bytes), self._exactly(blob_bytes)
+        return None if header is None or blob is None else (unpack_header(header), blob)
+
+    def _exactly(self, count: int) -> bytes | None:
+        parts = []
+        while count:
+            part = self._read(self.request_fd, min(count, 1 << 20))
+            if not part:
+                return None
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    def send(self, header: dict, blob: bytes = b"") -> None:
+        frame = memoryview(pack(header, blob))
+        while frame:
+            frame = frame[self._write(self.reply_fd, frame) :]
+
+
+def ready(versions: dict[str, str], missing: list[str]) -> dict:
+    """What is said once everything that needs no submission is done. `missing`: private names that Triton lacks."""
+    torch.set_num_threads(1)
+    sys.dont_write_bytecode = True
+    versions = {"python": platform.python_version(), "torch": torch.__version__, **versions}
+    return {"kind": "ready", "versions": {**versions, "numpy": np.__version__}, "missing": missing}
+
+
+def serve(host: Host, request_fd: int, reply_fd: int) -> None:
+    """Answers the requests of one run, fenced in; never returns."""
+    pipe = Pipe(request_fd, reply_fd)
+    reveal()
+    leave = os._exit  # without the learner's atexit functions and destructors
+    _limit_resources()
+    pipe.send({"kind": "ready", "fenced": fence.close(Path.cwd(), Path(os.devnull))})
+    try:
+        while (request := pipe.receive()) is not None:
+            _limit_cpu(request[0]["seconds"])
+            pipe.send(*host.handle(*request))
+            _limit_cpu(MOST_CPU_SECONDS)  # what comes next is no longer this request's
+    except OSError:  # the parent is gone, or the learner's file closed the pipe
+        leave(1)
+    leave(0)
+
+
+def _limit_resources() -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a file over the limit becomes an OSError
+    with open("/proc/self/statm") as file:
+        mapped = int(file.read().split()[0]) * resource.getpagesize()
+    for limit, value in (
+        (resource.RLIMIT_AS, mapped + MORE_MEMORY),
+        (resource.RLIMIT_FSIZE, MOST_FILE_BYTES),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CPU, MOST_CPU_SECONDS),
+    ):
+        _, most = resource.getrlimit(limit)
+        value = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(limit, (value, value))
+
+
+def _limit_cpu(seconds: float) -> None:
+    """For the next request, in seconds of a core from now on; past them the kernel ends the process with SIGXCPU."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (min(math.ceil(used.ru_utime + used.ru_stime + seconds), most), most))
