@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from grader.interpreter.arithmetic import BOOL, ON_BITS, rounding_each
-from grader.interpreter.dtypes import Unsupported, dtype_of, is_float, spelled_out, wide
+from grader.interpreter.dtypes import Unsupported, dtype_of, is_float, spelled_out, unsigned, wide
 from grader.interpreter.registry import Computed, Region, at_least, prepares_fold
 from grader.ttir.module import Operation
 
@@ -25,6 +25,8 @@ _CHOICES = {  # the same twice changes nothing, and the order does not matter
     "arith.minimumf": np.minimum,
     "arith.maxsi": np.maximum,
     "arith.minsi": np.minimum,
+    "arith.maxui": np.maximum,
+    "arith.minui": np.minimum,
     "arith.andi": np.bitwise_and,
     "arith.ori": np.bitwise_or,
 }
@@ -72,7 +74,7 @@ def _reduce(op: Operation, evaluate: Region) -> Computed:
     if whole is None:
         return _reduce_by_region(op, evaluate, axis, size)
     if only_operation(op) in _CHOICES:
-        return _choice(whole, dtype, axis)
+        return _on_unsigned(op, lambda x: whole.reduce(wide(x), axis=axis).astype(x.dtype, copy=False))
     by_tree = _tree(rounding_each(whole, dtype), axis, size)
     if is_float(dtype):
         return by_tree
@@ -83,8 +85,11 @@ def _reduce(op: Operation, evaluate: Region) -> Computed:
     return total
 
 
-def _choice(whole: np.ufunc, dtype: np.dtype, axis: int) -> Computed:
-    return lambda x: whole.reduce(wide(x), axis=axis).astype(dtype, copy=False)
+def _on_unsigned(op: Operation, function: Computed) -> Computed:
+    """Lets a function of integers see them as unsigned where the region compares them so."""
+    if only_operation(op) not in ("arith.maxui", "arith.minui") or dtype_of(op.operand_types[0]) == BOOL:
+        return function
+    return lambda x: function(unsigned(x)).view(x.dtype)
 
 
 def _tree(function: Callable[..., np.ndarray], axis: int, size: int) -> Computed:
@@ -142,7 +147,7 @@ def _scan(op: Operation, evaluate: Region) -> Computed:
     backward = bool(op.attributes.get("reverse", False))
     whole, single = _ufunc(op, dtype), len(op.operand_types) == 1
     if whole is not None and not is_float(dtype):
-        return _accumulate(whole, dtype, axis, op.operand_types[0].shape, backward)
+        return _on_unsigned(op, _accumulate(whole, axis, op.operand_types[0].shape, backward))
     combine = _by_function(rounding_each(whole, dtype)) if whole is not None else _by_region(evaluate)
 
     def scan(*xs: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
@@ -179,11 +184,11 @@ def _running(combine: Combine, parts: list[np.ndarray], size: int) -> list[np.nd
     return parts
 
 
-def _accumulate(whole: np.ufunc, dtype: np.dtype, axis: int, shape: tuple[int, ...], backward: bool) -> Computed:
+def _accumulate(whole: np.ufunc, axis: int, shape: tuple[int, ...], backward: bool) -> Computed:
     def scan(x: np.ndarray) -> np.ndarray:
         x = spelled_out(x, shape)
         x = np.flip(x, axis) if backward else x
-        out = whole.accumulate(x, axis=axis, dtype=dtype)
+        out = whole.accumulate(x, axis=axis, dtype=x.dtype)
         return np.flip(out, axis) if backward else out
 
     return scan
