@@ -31,29 +31,41 @@ def starts_of_runs(values: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
 
 
-def _distinct(keys: np.ndarray) -> int:
-    if bool((keys[1:] >= keys[:-1]).all()):
-        return 1 + int(np.count_nonzero(keys[1:] != keys[:-1]))
-    return int(np.unique(keys).size)
-
-
-class Turns:
-    """The programs of one access: the lanes of each stand together."""
+class Runs:
+    """Lanes of one access by program: those of each stand together."""
 
     def __init__(self, owners: np.ndarray):
         self.starts = starts_of_runs(owners)
         self.lengths = np.diff(self.starts, append=owners.size)
-        self.programs = owners[self.starts]
 
-    def keys(self, offsets: np.ndarray) -> np.ndarray:
-        """int64, by lane: the place of the program, then the offset."""
-        return np.repeat(np.arange(self.starts.size, dtype=np.int64) << OFFSET_BITS, self.lengths) | offsets
+    def distinct(self, values: np.ndarray) -> int:
+        """How many different values there are, each program's counted by themselves. values: int64, by lane."""
+        borders = self.starts[1:] - 1
+        ordered = values[1:] >= values[:-1]
+        ordered[borders] = True
+        if not ordered.all():
+            places = np.arange(self.starts.size, dtype=np.int64) << OFFSET_BITS
+            return int(np.unique(np.repeat(places, self.lengths) | values).size)
+        changes = values[1:] != values[:-1]
+        changes[borders] = True
+        return 1 + int(np.count_nonzero(changes))
 
-    @property
-    def wide(self) -> np.ndarray | None:
-        """By lane, whether its program has other lanes too; None: all have."""
-        alone = self.lengths == 1
-        return np.repeat(~alone, self.lengths) if alone.any() else None
+
+def count_instruction(counts: Counts, kind: str, offsets: np.ndarray, item: int, owners: np.ndarray) -> int:
+    """Adds what one load, store or atomic moves; -> bytes of its different elements. offsets: int64, by lane."""
+    runs = Runs(owners)
+    used = item * runs.distinct(offsets)
+    if kind != "load":
+        counts.written += used
+    alone = runs.lengths == 1  # a single number moves a sector however it lies
+    counts.used += used - item * int(np.count_nonzero(alone))
+    if alone.any():
+        wide = np.repeat(~alone, runs.lengths)
+        offsets, owners = offsets[wide], owners[wide]
+        runs = Runs(owners)
+    if offsets.size:
+        counts.moved += runs.distinct(offsets >> SECTOR_BITS) << SECTOR_BITS
+    return used
 
 
 class Groups:
@@ -61,27 +73,25 @@ class Groups:
 
     def __init__(self) -> None:
         self.seen: dict[int, np.ndarray] = {}
+        self.tickets = np.zeros(0, np.int32)  # by unit: scratch
 
     def count_fresh(self, units: Units, groups: np.ndarray, size: int) -> int:
         """How many different units no program of their group has read before. `groups`: of each unit, increasing."""
         numbers = np.arange(units.start, units.stop) if isinstance(units, slice) else units
         starts = starts_of_runs(groups).tolist()
-        fresh = 0
-        for start, end in zip(starts, [*starts[1:], groups.size]):
-            seen = self._table(int(groups[start]), size)
-            new = numbers[start:end][~seen[numbers[start:end]]]
-            seen[new] = True
-            fresh += int(np.unique(new).size)
-        return fresh
+        return sum(
+            self._fresh_of(numbers[start:end], int(groups[start]), size)
+            for start, end in zip(starts, [*starts[1:], groups.size])
+        )
 
-    def _table(self, group: int, size: int) -> np.ndarray:
-        table = self.seen.get(group)
-        if table is None or table.size < size:
-            grown = np.zeros(size, bool)
-            if table is not None:
-                grown[: table.size] = table
-            table = self.seen[group] = grown
-        return table
+    def _fresh_of(self, numbers: np.ndarray, group: int, size: int) -> int:
+        seen = self.seen[group] = _grown(self.seen.get(group, np.zeros(0, bool)), size)
+        fresh = numbers[~seen[numbers]]
+        seen[fresh] = True
+        self.tickets = _grown(self.tickets, size)
+        own = np.arange(fresh.size, dtype=np.int32)
+        self.tickets[fresh] = own  # of equal units the last one's stays
+        return int(np.count_nonzero(self.tickets[fresh] == own))
 
     def refine(self, factor: int) -> None:
         self.seen = {group: np.repeat(table, factor) for group, table in self.seen.items()}
@@ -91,17 +101,7 @@ class Groups:
         self.seen = {number: table for number, table in self.seen.items() if number >= group}
 
 
-def count_instruction(counts: Counts, kind: str, offsets: np.ndarray, item: int, owners: np.ndarray) -> int:
-    """Adds what one load, store or atomic moves; -> bytes of its different elements. offsets: int64, by lane."""
-    turns = Turns(owners)
-    keys = turns.keys(offsets)
-    used = item * _distinct(keys)
-    if kind != "load":
-        counts.written += used
-    wide = turns.wide
-    if wide is not None:  # a single number moves a sector however it lies
-        keys = keys[wide]
-    if keys.size:
-        counts.used += used if wide is None else item * _distinct(keys)
-        counts.moved += _distinct(keys >> SECTOR_BITS) << SECTOR_BITS
-    return used
+def _grown(table: np.ndarray, size: int) -> np.ndarray:
+    if table.size >= size:
+        return table
+    return np.concatenate([table, np.zeros(size - table.size, table.dtype)])
