@@ -265,7 +265,7 @@ def _accept_returned(call: RecordedCall, returned: Returned) -> None:
 
 
 def _accept_launch(call: RecordedCall, launch: PlannedLaunch) -> None:
-    accept_grid(launch, call.kernels)
+    accept_grid(launch, call.kernels, least=0)
     for parameter in launch.parameters:
         if parameter.buffer == -1:
             if parameter.view is not None or parameter.type == "descriptor":

@@ -277,11 +277,12 @@ def accept_view(buffers: list[Buffer], view: View, dtypes: dict[str, int] = DTYP
         raise ProtocolError("a view reaches past its buffer")
 
 
-def accept_grid(launch: PlannedLaunch, kernels: list) -> None:
+def accept_grid(launch: PlannedLaunch, kernels: list, least: int = 1) -> None:
+    """`least`: 0 where a launch of no programs is told as well, which Triton carries out as none."""
     if not 0 <= launch.kernel < len(kernels):
         raise ProtocolError("a launch of no kernel")
     grid = launch.grid
-    if len(grid) != 3 or not all(0 <= size <= most for size, most in zip(grid, MOST_PROGRAMS)):
+    if len(grid) != 3 or not all(least <= size <= most for size, most in zip(grid, MOST_PROGRAMS)):
         raise BadPlan(f"the grid {tuple(grid)} of {kernels[launch.kernel].name} is not possible")
     if not 1 <= launch.dimensions <= 3 or any(size != 1 for size in grid[launch.dimensions :]):
         raise ProtocolError("a grid has 1 to 3 sizes")
