@@ -31,7 +31,7 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 _ESCAPED = {b"n": b"\n", b"t": b"\t"}
 _ELEMENT = re.compile(rf"\s*+({_NUMBER}|true|false)\s*+(?:,|$)", re.ASCII)
-_INTEGER = re.compile(r"-?\d+|0x[0-9A-Fa-f]+", re.ASCII)
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d*)|0x[0-9A-Fa-f]+", re.ASCII)
 
 
 def string_of(text: str) -> str:

@@ -8,6 +8,7 @@ from grader.ttir.attributes import STRING, string_of
 from grader.ttir.module import BadText, Place
 
 MOST_DEPTH = 64  # of locations in locations
+_MOST_STEPS = 2 * MOST_DEPTH  # a name for it and the location itself
 
 _REFERENCE = r"\#\w++"
 _LOCATION = re.compile(
@@ -43,7 +44,7 @@ class Locations:
     def _resolve(self, text: str, depth: int) -> Place:
         found = self._places.get(text)
         if found is None:
-            if depth > MOST_DEPTH:
+            if depth > _MOST_STEPS:
                 raise BadText("locations in locations in locations")
             match = _LOCATION.fullmatch(text)
             if match is None:

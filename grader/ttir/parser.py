@@ -20,6 +20,7 @@ from grader.ttir.operations import TERMINATORS, check_form, check_regions
 from grader.ttir.types import type_of
 
 MOST_TEXT = 8 << 20  # characters
+MOST_LINES = 1_000_000
 MOST_LINE = 256 << 10  # characters
 MOST_OPERATIONS = 200_000
 MOST_DEPTH = 32  # regions in regions
@@ -84,6 +85,8 @@ class _Open:
 class _Reader:
     def __init__(self, text: str, filename: str) -> None:
         self.lines = text.split("\n")
+        if len(self.lines) > MOST_LINES:
+            raise BadText(f"a text of {len(self.lines)} lines, at most {MOST_LINES} are read")
         self.aliases = self._aliases()
         places = {name: text[4:-1] for name, text in self.aliases.items() if text.startswith("loc(")}
         self.locations = Locations(places, filename)
