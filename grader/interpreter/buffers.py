@@ -21,7 +21,7 @@ SHIFT = 48
 BIAS = 1 << 46
 POISON = 0xFF  # every byte of memory that nobody has written: NaN for floats, -1 for integers
 MOST_DENSE = 256 << 20  # bytes; a larger buffer without data is virtual
-MOST_PAGED = 1 << 30  # bytes of the pages of one virtual buffer
+MOST_PAGED = 256 << 20  # bytes of the pages of one virtual buffer; what is kept of them takes two to four times that
 PAGE = 1 << 14  # bytes
 PAGE_BITS = PAGE.bit_length() - 1
 

@@ -26,6 +26,7 @@ from grader.ttir.module import Place
 APART = 1 << 42  # bytes from one buffer's pretended address to the next one's
 
 Change = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (what memory holds, numbers of lanes) -> what it then holds
+Together = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # memory's words, of each lane its word, its number
 
 
 class Memory:
@@ -154,9 +155,12 @@ class Memory:
 
     def atomic(
         self, pointers: np.ndarray, item: int, place: Place, programs: np.ndarray, change: Change,
-        semantics: int = 1, lanes: Lanes | None = None,
+        semantics: int = 1, lanes: Lanes | None = None, together: Together | None = None,
     ) -> np.ndarray:  # fmt: skip
-        """Lane by lane, memory gets what `change` makes of it; -> what each lane found. semantics: see shadow.py."""
+        """Lane by lane, memory gets what `change` makes of it; -> what each lane found. semantics: see shadow.py.
+
+        together: does all lanes in one call, for those who do not ask what the lanes found: they get poison.
+        """
         out = self._nothing(pointers.size, item)
         if self.order is not None:
             self.order.note_semantics(semantics)
@@ -165,6 +169,9 @@ class Memory:
             words = part.argument.buffer.words(item)
             numbers = np.arange(pointers.size) if part.chosen is None else part.chosen
             index = np.arange(part.index.start, part.index.stop) if isinstance(part.index, slice) else part.index
+            if together is not None:
+                together(words, index, numbers)
+                continue
             for turn in in_rounds(index, part.distinct):
                 where = numbers[turn]
                 old = words[index[turn]]

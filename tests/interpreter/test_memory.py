@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grader.interpreter import buffers
 from grader.interpreter.buffers import Argument, Buffer, View, base_of
 from grader.interpreter.memory import Memory
 from grader.ttir.module import Place
@@ -452,6 +453,16 @@ def test_a_buffer_larger_than_any_machine_is_made_where_it_is_touched():
     ]  # fmt: skip
     assert z.buffer.read(View(4 * far, (3,), (2,), 4)).tolist() == [3 * (far + i) % (1 << 32) for i in (0, 2, 4)]
     assert x.buffer.bytes.nbytes < 1 << 20
+
+
+def test_virtual_memory_has_an_end(monkeypatch):
+    monkeypatch.setattr(buffers, "MOST_PAGED", 4 * buffers.PAGE)
+    view = View(0, (1 << 32,), (1,), 4)
+    bench = Bench(Argument("x", Buffer("x", 4 << 32, view=view), 0, view))
+    bench.batch(0)
+    bench.access(load(lanes(0, *[n * buffers.PAGE for n in range(4)])))
+    with pytest.raises(buffers.OutOfMemory, match="of x"):
+        bench.access(load(lanes(0, 4 * buffers.PAGE)))
 
 
 def test_an_offset_that_overflowed_is_out_of_bounds():

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.interpreter.buffers import Argument, Buffer, View
+from grader.interpreter.buffers import Argument, Buffer, View, base_of
 from grader.interpreter.memory import Memory
 from grader.ttir.module import Place
 
@@ -198,18 +199,25 @@ def test_views_know_their_elements(view, offset):
     assert view.distinct == len(elements)
 
 
-def test_an_atomic_of_many_lanes_on_few_elements():
+@pytest.mark.parametrize("together", [False, True])
+def test_an_atomic_of_many_lanes_on_few_elements(together):
     view = View(0, (3,), (1,), 4)
     buffer = Buffer("x", 12, data=np.zeros(12, np.uint8), view=view)
     memory = Memory()
     memory.begin_launch((1, 1, 1), 1, [Argument("x", buffer, 0, view)])
     memory.begin_batch(np.zeros(1, np.int32))
-    index = np.random.default_rng(0).integers(0, 3, 500)
-    from grader.interpreter.buffers import base_of
+    index = np.random.default_rng(0).integers(0, 4, 500)  # the last one is out of bounds
+    amounts = np.arange(500, dtype=np.uint32)
+
+    def add(words, places, numbers):
+        np.add.at(words, places, amounts[numbers])
 
     old = memory.atomic(
-        base_of(0) + 4 * index, 4, Place(1), np.zeros(500, np.int32), lambda old, which: old + np.uint32(1)
-    )
-    assert buffer.read(view).tolist() == np.bincount(index).tolist()
+        base_of(0) + 4 * index, 4, Place(1), np.zeros(500, np.int32), lambda old, which: old + amounts[which], 1, None,
+        add if together else None,
+    )  # fmt: skip
+    assert buffer.read(view).tolist() == np.bincount(index, amounts)[:3].tolist()
     for element in range(3):
-        assert old[index == element].tolist() == list(range((index == element).sum()))
+        before = np.cumsum(amounts[index == element]) - amounts[index == element]
+        assert together or old[index == element].tolist() == before.tolist()
+    assert (old[index == 3] == 0xFFFFFFFF).all()
