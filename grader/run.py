@@ -18,8 +18,9 @@ from grader.gpu.replays import Replays
 from grader.inputs import Data, generator_for
 from grader.interpreting import Interpreter
 from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest
+from grader.recording import parts
 from grader.recording.call import RecordedCall, Returned, read_recorded
-from grader.recording.parts import BadPlan, Data, Fill, steps_with
+from grader.recording.parts import BadPlan
 from grader.reply import Reply, Result, spec_and_bytes, spec_of
 from grader.runner import Runner
 from grader.submission import Submission, read_submission
@@ -47,7 +48,8 @@ class Recorded:
         reply.refusals, reply.threads, reply.processes = call.refusals, call.threads, call.processes
         reply.result = _result(call.returned)
         reply.configurations = call.usable_configs
-        filled = [call.buffers[step.view.buffer] for step in steps_with(call.steps, 0) if isinstance(step, (Fill, Data))]
+        written = (step for step in parts.steps_with(call.steps, 0) if isinstance(step, (parts.Fill, parts.Data)))
+        filled = [call.buffers[step.view.buffer] for step in written]
         names = [buffer.name for buffer in filled if buffer.argument and buffer.name not in writable]
         reply.changed = list(dict.fromkeys(names))
         return reply
@@ -150,9 +152,10 @@ class Run:
         origins = [trial.arguments.index(d.same_as) if d.same_as else n for n, d in enumerate(trial.data)]
         return [tensors[origin] for origin in origins]
 
-    def recorded(self, exercise: Exercise, trial: Trial, again: bool = False) -> Recorded:
-        """What the entry does when it is called on tensors without values: the first time, or once more."""
-        request = _record_request(exercise, trial, (), stage="source")
+    def recorded(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], again: bool = False) -> Recorded:
+        """What the entry does when it is called on such tensors without values: the first time, or once more."""
+        specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, inputs, strict=True)]
+        request = RecordRequest(exercise.entry, specs, trial.constants, stage="source")
         key = json.dumps(request.to_json(), sort_keys=True), again
         if key not in self._recorded:
             self._recorded[key] = self._record(request)
@@ -175,7 +178,7 @@ class Run:
 
         `again`: what it does when it is called once more, on the same inputs. Raises ChildEnded, BadPlan.
         """
-        recorded = self.recorded(exercise, trial, again)
+        recorded = self.recorded(exercise, trial, inputs, again)
         writable = [exercise.returns] if exercise.fills_argument else []
         reply = recorded.reply(writable)
         if reply.error is not None or reply.refusals:
@@ -230,12 +233,10 @@ class Run:
         self.compilers.end()
 
 
-def _record_request(
-    exercise: Exercise, trial: Trial, texts: tuple[str, ...], stage: str = "cubin"
-) -> RecordRequest:
+def _record_request(exercise: Exercise, trial: Trial, texts: tuple[str, ...]) -> RecordRequest:
     tensors = [data.shape_on("meta", trial.dtype) for data in trial.data]
     specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, tensors, strict=True)]
-    return RecordRequest(exercise.entry, specs, trial.constants, list(texts), stage=stage)
+    return RecordRequest(exercise.entry, specs, trial.constants, list(texts))
 
 
 def _files_of(folder: Folder) -> dict:
