@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.ttir.module import BadText, Block, Dense, Type
-from grader.ttir.rules import REGION_RULES, RULES
+from grader.ttir.region_rules import REGION_RULES
+from grader.ttir.rules import RULES
 
 # name, how many operands, how many results, rule of the types, attributes (? where it may be missing)
 _TABLE = """

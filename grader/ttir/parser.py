@@ -12,40 +12,21 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from grader.ttir.attributes import STRING, attributes_of
+from grader.ttir.attributes import attributes_of
+from grader.ttir.calls import check_calls
 from grader.ttir.dominance import check_dominance
+from grader.ttir.lines import ALIAS, CLOSE, LABEL, OPERATION, arguments_of, labels_of, result_names, types_of
 from grader.ttir.locations import Locations
 from grader.ttir.module import BadText, Block, Function, Module, Operation, Successor, Type
 from grader.ttir.operations import TERMINATORS, check_form, check_regions
-from grader.ttir.types import type_of
 
 MOST_TEXT = 8 << 20  # characters
 MOST_LINES = 1_000_000
 MOST_LINE = 256 << 10  # characters
 MOST_OPERATIONS = 200_000
 MOST_DEPTH = 32  # regions in regions
-MOST_RESULTS = 1024  # of an operation
-MOST_CALLS = 32  # functions that call functions
 
 _Form = tuple[dict[str, Any], tuple[Type, ...], tuple[Type, ...]]
-
-_RESULT = r"%[\w$.\-]++(?::\d{1,4})?"
-_BRACES = rf'(?:[^"}}]++|{STRING})*+'
-_TYPES = r'\(([^()"]*+)\) -> (\([^()"]*+\)|[^\s()"]++)'
-_END = rf"(?: \{{(?P<more>{_BRACES})\}})? : (?P<types>{_TYPES}) loc\((?P<location>.*+)"
-_OPERATION = re.compile(
-    rf' *+(?:(?P<results>{_RESULT}(?:, {_RESULT})*+) = )?"(?P<name>[\w.]++)"\((?P<operands>[^()"]*+)\)'
-    + rf'(?:\[(?P<successors>[^\]"]*+)\])?(?: <\{{(?P<attributes>(?:[^"}}]++|{STRING}|\}}(?!>))*+)\}}>)?'
-    + rf"(?:(?P<opens> \(\{{)|{_END})",
-    re.ASCII,
-)
-_CLOSE = re.compile(rf" *+\}}\){_END}", re.ASCII)
-_LABEL = re.compile(r" *+\^(bb\d+)(?:\((.*)\))?:(?:  // .*)?", re.ASCII)
-_TYPE_LINE = re.compile(_TYPES, re.ASCII)
-_LOCATION = rf'(?:[^"()]++|{STRING}|\((?:[^"()]++|{STRING}|\([^"()]*+\))*+\))*+'
-_ARGUMENT = re.compile(rf'(%[\w$.\-]++): ([^\s()"]++) loc\(({_LOCATION})\)(?:, |$)', re.ASCII)
-_ALIAS = re.compile(r"#(\w+) = (.*)", re.ASCII)
-_SUCCESSOR = re.compile(r"\^(bb\d+)", re.ASCII)
 
 
 def parse(text: str, filename: str) -> Module:
@@ -88,7 +69,7 @@ class _Reader:
         if len(self.lines) > MOST_LINES:
             raise BadText(f"a text of {len(self.lines)} lines, at most {MOST_LINES} are read")
         self.aliases = self._aliases()
-        places = {name: text[4:-1] for name, text in self.aliases.items() if text.startswith("loc(")}
+        places = {name: text[4:-1] for name, text in self.aliases.items() if text[:4] + text[-1:] == "loc()"}
         self.locations = Locations(places, filename)
         self.plain = len(places) == len(self.aliases)
         self.forms: dict[tuple[str | None, ...], _Form] = {}
@@ -108,7 +89,7 @@ class _Reader:
         found: dict[str, str] = {}
         for line in self.lines:
             if line.startswith("#"):
-                match = _ALIAS.fullmatch(line)
+                match = ALIAS.fullmatch(line)
                 if match is None or match[1] in found:
                     raise BadText(f"a definition that cannot be read or is given twice: {line[:60]!r}")
                 found[match[1]] = match[2]
@@ -122,11 +103,11 @@ class _Reader:
         except BadText as error:
             raise BadText(f"line {self.line} of the text: {error}") from None
         module = Module(self.functions)
-        _check_calls(module)
+        check_calls(module)
         return module
 
     def _read(self) -> None:
-        operation_of, add, read_other = _OPERATION.fullmatch, self._operation, self._other
+        operation_of, add, read_other = OPERATION.fullmatch, self._operation, self._other
         for number, line in enumerate(self.lines, 1):
             self.line = number
             if len(line) > MOST_LINE:
@@ -171,21 +152,21 @@ class _Reader:
         elif bare == "}, {" and len(self.regions) >= 3 and not self.opened[-1].regions:
             self._end_region()
             self.regions.append(_Region())
-        elif bare.startswith("}") and (match := _CLOSE.fullmatch(line)) and self.regions:
+        elif bare.startswith("}") and (match := CLOSE.fullmatch(line)) and self.regions:
             self._end_region()
             self._close(match)
         else:
             raise BadText(f"it cannot be read: {bare[:60]!r}")
 
     def _label(self, line: str) -> None:
-        match, region = _LABEL.fullmatch(line), self.regions[-1]
+        match, region = LABEL.fullmatch(line), self.regions[-1]
         if match is None or match[1] in region.labels:
             raise BadText(f"a block's label that cannot be read or is given twice: {line.strip()[:60]!r}")
         if region.open:
             self._end_block(region)
         region.labels[match[1]] = len(region.blocks)
         _begin(region, len(self.types))
-        names, types, places = _arguments(match[2] or "")
+        names, types, places = arguments_of(match[2] or "")
         region.arguments = self._define(region, names, types)
         region.types = types
         if len(self.regions) == 2 and not region.blocks:
@@ -233,7 +214,7 @@ class _Reader:
                 raise BadText(f"the results of {name} have no names")
             new: tuple[int, ...] = ()
         else:
-            names = [results] if ":" not in results and "," not in results else _result_names(results)
+            names = [results] if ":" not in results and "," not in results else result_names(results)
             if len(names) != len(result_types):
                 raise BadText(f"{len(names)} names for {len(result_types)} results of {name}")
             new = self._define(region, names, result_types)
@@ -250,7 +231,7 @@ class _Reader:
         )
         region.operations.append(operation)
         if successors is not None or name.startswith("cf."):
-            region.branches.append((operation, _labels(successors or "")))
+            region.branches.append((operation, labels_of(successors or "")))
         if name in TERMINATORS:
             region.ended = True
 
@@ -307,7 +288,7 @@ class _Reader:
             self._function(opened.regions, self._form(name, *form)[0])
         else:
             regions = tuple(opened.regions)
-            operand_types, result_types = _types(end["types"])
+            operand_types, result_types = types_of(end["types"])
             check_regions(name, regions, operand_types, result_types)
             self._add(self.regions[-1], name, results, operands, successors, form, regions, end["location"])
 
@@ -319,7 +300,7 @@ class _Reader:
             raise BadText(f"the function {name} is defined twice")
         blocks = regions[0]
         check_regions("tt.func", regions, (), ())
-        parameter_types, result_types = _types(said)
+        parameter_types, result_types = types_of(said)
         if blocks[0].types != parameter_types:
             raise BadText(f"{name} has other parameters than its type says")
         promises = attributes.get("arg_attrs", [{}] * len(parameter_types))
@@ -348,7 +329,7 @@ def _form(name: str, attributes: str, more: str, types: str, aliases: dict[str, 
         if key in found:
             raise BadText(f"the attribute {key} is given twice")
         found[key] = value
-    operand_types, result_types = _types(types)
+    operand_types, result_types = types_of(types)
     check_form(name, found, operand_types, result_types)
     return found, operand_types, result_types
 
@@ -361,53 +342,6 @@ def _plain_form(name: str, attributes: str, more: str, types: str) -> _Form:
 
 _LONGEST_KEPT = 500  # characters
 _DEPTH = {"builtin.module": 0, "tt.func": 1}
-
-
-def _types(text: str) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
-    """The types before and after the arrow."""
-    match = _TYPE_LINE.fullmatch(text)
-    if match is None:
-        raise BadText(f"types that cannot be read: {text[:60]!r}")
-    return _type_list(match[1]), _type_list(match[2].removeprefix("(").removesuffix(")"))
-
-
-def _type_list(text: str) -> tuple[Type, ...]:
-    return tuple([type_of(part) for part in text.split(", ")]) if text else ()
-
-
-def _result_names(text: str) -> list[str]:
-    """`%a, %b:2` names %a, %b#0 and %b#1."""
-    names: list[str] = []
-    for part in text.split(", "):
-        name, _, count = part.partition(":")
-        if len(names) + int(count or 1) > MOST_RESULTS:
-            raise BadText(f"more than {MOST_RESULTS} results")
-        names += [f"{name}#{number}" for number in range(int(count))] if count else [name]
-    return names
-
-
-def _arguments(text: str) -> tuple[list[str], tuple[Type, ...], list[str]]:
-    """Names, types and locations of `%a: i32 loc(...), %b: f32 loc(...)`."""
-    names, types, places, position = [], [], [], 0
-    while position < len(text):
-        match = _ARGUMENT.match(text, position)
-        if match is None:
-            raise BadText(f"a block's arguments that cannot be read: {text[position : position + 60]!r}")
-        names.append(match[1])
-        types.append(type_of(match[2]))
-        places.append(match[3])
-        position = match.end()
-    return names, tuple(types), places
-
-
-def _labels(text: str) -> list[str]:
-    labels = []
-    for part in text.split(", "):
-        match = _SUCCESSOR.fullmatch(part)
-        if match is None:
-            raise BadText(f"a successor that cannot be read: {part[:60]!r}")
-        labels.append(match[1])
-    return labels
 
 
 def _successors(operation: Operation, labels: list[str], region: _Region) -> tuple[Successor, ...]:
@@ -429,25 +363,3 @@ def _successors(operation: Operation, labels: list[str], region: _Region) -> tup
             raise BadText(f"{operation.name} gives ^{label} other values than it takes")
         found.append(Successor(block, share))
     return tuple(found)
-
-
-def _check_calls(module: Module) -> None:
-    """Each callee exists and takes what it is given; no function calls itself, in however many steps."""
-    if sum(function.public for function in module.functions.values()) != 1:
-        raise BadText("the text has to hold one public function")
-    calls: dict[str, set[str]] = {}
-    for function in module.functions.values():
-        calls[function.name] = set()
-        for operation in function.walk():
-            if operation.name == "tt.call":
-                callee = module.functions.get(operation.attributes["callee"])
-                if callee is None or callee.public:
-                    raise BadText(f"a call of {operation.attributes['callee']!r}, which is no private function")
-                if (callee.blocks[0].types, callee.result_types) != (operation.operand_types, operation.result_types):
-                    raise BadText(f"a call of {callee.name} with values of other types than it takes or returns")
-                calls[function.name].add(callee.name)
-    for _ in range(MOST_CALLS):  # take away what calls nothing, until nothing is left
-        leaves = {name for name, callees in calls.items() if not callees}
-        calls = {name: callees - leaves for name, callees in calls.items() if name not in leaves}
-    if calls:
-        raise BadText("functions that call themselves, or one another too deep")
