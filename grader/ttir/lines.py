@@ -1,6 +1,7 @@
 """How MLIR writes the lines of its generic form.
 
-The expressions never go back over what they have matched (`*+`, `++`), so a line takes time in proportion to its length.
+The expressions never go back over what they have matched (`*+`, `++`), so a line takes time in proportion to its
+length.
 """
 
 from __future__ import annotations
