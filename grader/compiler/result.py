@@ -1,0 +1,114 @@
+"""What a compiler process answered, checked field by field: a hostile text may have had its way with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from grader.cubin import BadCubin, read_cubin
+from grader.fields import build, checked, items
+from grader.gpu.plan import MOST_THREADS, TEXTS, Kernel
+from grader.protocol import GpuModel, ProtocolError
+from grader.recording.parts import read_part
+
+STAGES = ("ttir", "ttgir", "llir", "ptx", "cubin")
+TENSOR_MEMORY_COLUMNS = 512  # of a multiprocessor from sm_100 on
+FAILURES = ("options", "text", "stage", "assembler", "memory", "time", "died", "resources")
+
+
+@dataclass(frozen=True)
+class Failed:
+    """No machine code, as data.
+
+    what: "options" (this target or release has none such), "text" (it does not parse), "stage" (a pass fails),
+        "assembler", "memory" and "time" (it takes too much), "died" (an assertion of the compiler's ended the process),
+        "resources" (the GPU has less than it needs).
+    """
+
+    what: str
+    message: str = ""
+    stage: str = ""  # "options", "source", or one of STAGES, as far as it is known
+
+
+@dataclass
+class Metadata:
+    """What a launch has to know, as Triton names it; sizes in bytes."""
+
+    name: str = ""
+    shared: int = 0
+    num_warps: int = 0  # of all warp groups together, where the compiler has made several
+    num_stages: int = 0
+    num_ctas: int = 1
+    launch_cooperative_grid: bool = False
+    launch_pdl: bool = False
+    tmem_size: int | None = None  # in columns of tensor memory
+    global_scratch_size: int = 0  # per program and block of a cluster
+    global_scratch_align: int = 1
+    profile_scratch_size: int = 0
+    profile_scratch_align: int = 1
+
+
+@dataclass
+class TensorMapForm:
+    """How the machine code wants a descriptor's tensor map, as the compiler numbers types and swizzles."""
+
+    swizzle: int
+    elem_size: int  # bytes
+    elem_type: int
+    block_size: list[int]
+    fp4_padded: bool = False
+    is_im2col: bool = False
+
+
+@dataclass
+class Compiled:
+    """`kernel` is whole where machine code was asked for; `optimised` is the generic form after make_ttir."""
+
+    kernel: Kernel
+    metadata: Metadata
+    optimised: str = ""
+    descriptors: list[TensorMapForm] = field(default_factory=list)  # one for each that the host made; none before sm_90
+
+
+def read_answer(header: dict, blob: bytes, model: GpuModel) -> Compiled | Failed:
+    """Raises ProtocolError for what a sound process would not have sent."""
+    if header["kind"] == "failed":
+        what, message, stage = (checked(header.get(name), "str", name) for name in ("what", "message", "stage"))
+        if what not in FAILURES:
+            raise ProtocolError("a failure of an unknown kind")
+        return Failed(what, message, stage)
+    if header["kind"] != "compiled" or not isinstance(header.get("parts"), dict):
+        raise ProtocolError("an answer of the wrong kind")
+    metadata = build(Metadata, header.get("metadata"))
+    parts = {name: read_part(place, blob) for name, place in header["parts"].items() if name in (*STAGES, "optimised")}
+    texts = {name: data.decode("utf-8", "replace") for name, data in parts.items() if name != "cubin"}
+    compiled = Compiled(_kernel(metadata), metadata, texts.pop("optimised", ""))
+    compiled.descriptors = items(header, "descriptors", lambda data: build(TensorMapForm, data))
+    compiled.kernel.texts = {name: texts[name] for name in TEXTS if name in texts}
+    if "cubin" in parts:
+        return _with_code(compiled, parts["cubin"], model)
+    return compiled
+
+
+def _kernel(metadata: Metadata) -> Kernel:
+    return Kernel(
+        metadata.name, metadata.shared, metadata.num_warps, metadata.num_stages, metadata.num_ctas,
+        metadata.launch_cooperative_grid, metadata.launch_pdl,
+    )  # fmt: skip
+
+
+def _with_code(compiled: Compiled, code: bytes, model: GpuModel) -> Compiled | Failed:
+    """What Triton checks when it loads the code, in its words."""
+    metadata = compiled.metadata
+    for name, needed, most in (
+        ("shared memory", metadata.shared, model.shared_per_block),
+        ("tensor memory", metadata.tmem_size or 0, TENSOR_MEMORY_COLUMNS),
+        ("threads", metadata.num_warps * 32, MOST_THREADS),
+    ):
+        if needed > most:
+            words = f"out of resource: {name}, Required: {needed}, Hardware limit: {most}."
+            return Failed("resources", f"{words} Reducing block sizes or `num_stages` may help.", "cubin")
+    try:
+        compiled.kernel.code, compiled.kernel.cubin = code, read_cubin(code)
+    except BadCubin as error:
+        raise ProtocolError(f"the machine code cannot be read: {error}") from None
+    return compiled
