@@ -93,7 +93,6 @@ def test_any_call_that_the_lesson_promises(drawn):
         x=any_strides("M", "N", values=(normal, large, subnormal, unusual)),
         z=target("M", "N"),
         dtypes=("float32", "float16", "float64", "int32"),
-        blocks=(dict(BLOCK_M=32, BLOCK_N=128),),
     )
 
 
