@@ -30,7 +30,7 @@ def _extern(op: Operation) -> Computed:
     return lambda *xs: compute(*xs).astype(dtype, copy=False)
 
 
-@prepares("tt.elementwise_inline_asm")
+@prepares("tt.elementwise_inline_asm", attributes="asm_string constraints packed_element pure")
 def _inline_assembly(op: Operation) -> Computed:
     raise Unsupported("inline assembly is not judged here")
 

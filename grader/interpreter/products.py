@@ -21,9 +21,12 @@ BF16 = DTYPES["bf16"]
 
 def to_tf32(x: np.ndarray) -> np.ndarray:
     """Float32 with 10 bits of mantissa left: to nearest, halves away from zero."""
-    bits = x.view(np.uint32)
-    out = ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(F32)
-    return np.where(np.isfinite(x), out, x)
+    bits = x.view(np.uint32) + np.uint32(0x1000)
+    bits &= np.uint32(0xFFFFE000)
+    out, no_number = bits.view(F32), np.isnan(x)
+    if no_number.any():
+        np.copyto(out, x, where=no_number)
+    return out
 
 
 def to_two_bf16(x: np.ndarray) -> np.ndarray:

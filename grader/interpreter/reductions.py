@@ -148,13 +148,14 @@ def _scan(op: Operation, evaluate: Region) -> Computed:
     whole, single = _ufunc(op, dtype), len(op.operand_types) == 1
     if whole is not None and not is_float(dtype):
         return _on_unsigned(op, _accumulate(whole, axis, op.operand_types[0].shape, backward))
-    combine = _by_function(rounding_each(whole, dtype)) if whole is not None else _by_region(evaluate)
+    if whole is not None:
+        return _running_sum(rounding_each(whole, dtype), axis, op.operand_types[0].shape, backward)
 
     def scan(*xs: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
         parts, rest = _in_front(xs, axis, size)
         if backward:
             parts = [x[::-1] for x in parts]
-        parts = _running(combine, parts, size)
+        parts = _running(evaluate, parts, size)
         if backward:
             parts = [x[::-1] for x in parts]
         out = tuple(np.moveaxis(x.reshape(size, *rest), 0, axis) for x in parts)
@@ -163,25 +164,31 @@ def _scan(op: Operation, evaluate: Region) -> Computed:
     return scan
 
 
-Combine = Callable[[list[np.ndarray], list[np.ndarray]], list[np.ndarray]]
-
-
-def _by_function(function: Callable[..., np.ndarray]) -> Combine:
-    return lambda left, right: [function(left[0], right[0])]
-
-
-def _by_region(evaluate: Region) -> Combine:
-    return lambda left, right: _combine(evaluate, left, right)
-
-
-def _running(combine: Combine, parts: list[np.ndarray], size: int) -> list[np.ndarray]:
+def _running(evaluate: Region, parts: list[np.ndarray], size: int) -> list[np.ndarray]:
     """Inclusive, along the first axis, in log2(size) steps (Hillis and Steele, Data parallel algorithms, 1986)."""
     distance = 1
     while distance < size:
-        further = combine([x[:-distance] for x in parts], [x[distance:] for x in parts])
+        further = _combine(evaluate, [x[:-distance] for x in parts], [x[distance:] for x in parts])
         parts = [np.concatenate([x[:distance], new]) for x, new in zip(parts, further)]
         distance *= 2
     return parts
+
+
+def _running_sum(function: Callable[..., np.ndarray], axis: int, shape: tuple[int, ...], backward: bool) -> Computed:
+    """The same by a function of floats, of one operand, along any axis."""
+    before, size = (slice(None),) * axis, shape[axis - 1]
+
+    def scan(x: np.ndarray) -> np.ndarray:
+        out = np.array(spelled_out(x, shape))
+        ordered = np.flip(out, axis) if backward else out
+        distance = 1
+        while distance < size:
+            later = ordered[(*before, slice(distance, None))]
+            later[...] = function(ordered[(*before, slice(-distance))], later)
+            distance *= 2
+        return out
+
+    return scan
 
 
 def _accumulate(whole: np.ufunc, axis: int, shape: tuple[int, ...], backward: bool) -> Computed:

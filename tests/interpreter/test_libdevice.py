@@ -68,7 +68,7 @@ def test_what_is_not_known_is_named():
     with pytest.raises(Unsupported, match="2 operands"):
         prepare(operation("tt.extern_elementwise", "8xf32 8xf32", "8xf32", symbol="__nv_expf"))
     with pytest.raises(Unsupported, match="inline assembly is not judged here"):
-        prepare(operation("tt.elementwise_inline_asm", "", "i32"))
+        prepare(operation("tt.elementwise_inline_asm", "", "i32", asm_string="mov.u32 $0, %smid;", constraints="=r"))
 
 
 # ---- special functions ------------------------------------------------------------------------------------------
@@ -88,6 +88,17 @@ def test_erf_and_its_relatives():
     np.testing.assert_allclose(special.erfcx(small), np.exp(small**2) * each(math.erfc, small), rtol=2e-14)
     np.testing.assert_allclose(special.erfcx(np.array([1e8])), 1 / (1e8 * math.sqrt(math.pi)), rtol=1e-15)
     assert np.isnan(special.erf(np.array([np.nan]))).all() and np.isnan(special.erfc(np.array([np.nan]))).all()
+
+
+def test_erf_in_float32():
+    bits = RANDOM.integers(0, 1 << 32, 200_000, dtype=np.uint32).view(np.float32)
+    x = np.concatenate([bits, RANDOM.standard_normal(100_000).astype(np.float32), np.float32([0, -0.0, 4, np.inf])])
+    expected = special.erf(x.astype(np.float64)).astype(np.float32)
+    out = special.erf(x)
+    assert out.dtype == np.float32
+    np.testing.assert_array_max_ulp(out[~np.isnan(x)], expected[~np.isnan(x)], 2)
+    assert (np.isnan(out) == np.isnan(x)).all()
+    assert (np.signbit(out) == np.signbit(x))[~np.isnan(x)].all()
 
 
 def test_inverses_of_distribution_functions():
