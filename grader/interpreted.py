@@ -14,7 +14,7 @@ import torch
 from grader.bounds import EXACT
 from grader.comparison import Comparison, bits_of, compare
 from grader.exercise import Exercise
-from grader.explain import failures
+from grader.explain import failures, promises
 from grader.explain.evidence import Evidence, count_text
 from grader.explain.memory import memory_verdict
 from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
@@ -96,6 +96,8 @@ class Interpreted:
         comparison = self._compare(trial, inputs, reply)
         evidence = self._evidence(trial, inputs, reply, comparison)
         memory = memory_verdict(evidence)
+        if memory is None and reply.broken:
+            return promises.broken(evidence, reply.broken[0])
         if memory is None and comparison.right and not _unwritten(reply):
             return _passed(evidence)
         if memory is None or not comparison.right:

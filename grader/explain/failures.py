@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from grader.allowed import Refused
+from grader.kernel_names import Refused
 from grader.child_process import ChildEnded
 from grader.exercise import Exercise
 from grader.protocol import Failure
@@ -34,6 +34,10 @@ CALL_SENTENCES = {
     "device": "There is no GPU in this run: allocate on the input's device, as torch.empty_like(x) does (line {line}).",
     "foreign-memory": "The argument {message} of the launch in line {line} is memory that this call neither got nor "
     "allocated: allocate in {entry}, in each call, as torch.empty_like does.",
+    "endless": "The kernel does not come to an end: it has done more work than any kernel here needs, and is in line "
+    "{line}. Does every loop reach its end?",
+    "assert": "tl.device_assert in line {line} does not hold{message}",
+    "not-known": "The kernel uses what is not judged here: {message} (line {line}).",
     "kernel": "Your kernel raises {type} in line {line}: {message}",
     "host": "{entry} raises {type} in line {line}: {message}",
 }

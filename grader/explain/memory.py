@@ -21,6 +21,8 @@ def memory_verdict(evidence: Evidence) -> Verdict | None:
     first = findings[0]
     if first.kind.startswith("out-of-bounds") or first.kind == "wild-pointer":
         return _outside(evidence, first)
+    if first.kind == "misaligned":
+        return _misaligned(evidence, first)
     if first.kind == "race-write-write":
         return _written_twice(evidence, first)
     if first.kind in RACES:
@@ -40,6 +42,15 @@ def _outside(evidence: Evidence, finding: Finding) -> Verdict:
         return _memory(evidence, finding, "wild-pointer", f"{what}: an address is made from a pointer and offsets.")
     shown = f"{program_text(finding.program).capitalize()} {verb} {_place(evidence, finding)}."
     return _memory(evidence, finding, id, _cause_outside(evidence, finding, verb), shown)
+
+
+def _misaligned(evidence: Evidence, finding: Finding) -> Verdict:
+    where = f"{program_text(finding.program)} uses {finding.argument} in line {finding.line} at an address"
+    return _memory(
+        evidence, finding, "misaligned",
+        f"{where} that lies inside of an element: a GPU would end the program.",
+        "Pointers count in elements of their type: a cast pointer counts in those of the new one.",
+    )  # fmt: skip
 
 
 def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> str:

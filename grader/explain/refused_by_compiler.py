@@ -60,7 +60,7 @@ MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 # Of failures: what stopped a call before anything was launched.
-BEFORE_ANY_LAUNCH = ("compile", "resources", "not-recordable", "not-known")
+BEFORE_ANY_LAUNCH = ("compile", "resources", "not-recordable")
 
 
 def is_known(failure: Failure) -> bool:

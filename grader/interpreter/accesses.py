@@ -170,11 +170,18 @@ def _addptr(operation: Operation) -> Callable:
 # ---- atomics -------------------------------------------------------------------------------------------------------
 
 
-def _change(frame: Frame, operation: Operation, lanes: Lanes, dtype: np.dtype, change: Callable) -> np.ndarray:
+def _change(
+    frame: Frame,
+    operation: Operation,
+    lanes: Lanes,
+    dtype: np.dtype,
+    change: Callable,
+    together: Callable | None = None,
+) -> np.ndarray:
     frame.batch.atomics = True
     semantics = int(operation.attributes.get("sem", ACQUIRE_RELEASE))
     raw = frame.batch.memory.atomic(
-        lanes.pointers, dtype.itemsize, operation.place, lanes.programs, change, semantics, lanes.traced
+        lanes.pointers, dtype.itemsize, operation.place, lanes.programs, change, semantics, lanes.traced, together
     )
     return lanes.spread(_as_values(raw, dtype), np.zeros((), dtype))
 
@@ -187,9 +194,18 @@ def _read_modify_write(operation: Operation) -> Callable:
     def run(frame: Frame, pointers: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         lanes = _lanes(frame, pointers, mask, shape)
         given = _as_raw(lanes.of(values))
-        return _change(frame, operation, lanes, dtype, lambda old, which: combine(old, given[which]))
+        together = None if frame.batch.waits else _at_once(kind, dtype, given)
+        return _change(frame, operation, lanes, dtype, lambda old, which: combine(old, given[which]), together)
 
     return run
+
+
+def _at_once(kind: int, dtype: np.dtype, given: np.ndarray) -> Callable | None:
+    """All lanes in one call of numpy's, for results that nobody asks for; None where numpy rounds otherwise."""
+    function, seen = ATOMICS[kind], np.dtype(f"u{dtype.itemsize}") if kind in UNSIGNED else dtype
+    if dtype.kind not in "iuf" or dtype.itemsize < 4 or not isinstance(function, np.ufunc):
+        return None
+    return lambda words, index, numbers: function.at(words.view(seen), index, given[numbers].view(seen))
 
 
 def _combine(kind: int, dtype: np.dtype) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

@@ -50,6 +50,7 @@ class Batch:
 
     memory: Memory
     grid: tuple[int, int, int]
+    waits: bool = False  # programs may wait for each other: they take turns
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
     programs: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int32))
     steps: int = 0

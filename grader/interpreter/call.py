@@ -95,7 +95,9 @@ class Call:
         except TooLong as error:
             return Failure("endless", "TooLong", str(error), error.place.line or line, kernel)
         except KernelFault as error:
-            return Failure("assert", str(error.program), str(error), error.place.line or line, kernel)
+            program = ", ".join(map(str, self.memory.name(error.program)))
+            message = f" in program ({program}{',' * (', ' not in program)})" + (f": {error}" if str(error) else "")
+            return Failure("assert", "KernelFault", message, error.place.line or line, kernel)
         except OutOfMemory as error:
             return Failure("kernel", "MemoryError", str(error), line, kernel)
         except (Unsupported, BadText) as error:
@@ -123,7 +125,7 @@ class Call:
         given = [_value(number, *both) for number, both in enumerate(zip(step.parameters, types))]
         arguments = [self._argument(parameter) for parameter in step.parameters]
         self.memory.begin_launch(grid, step.dimensions, arguments, ordered=kernel.waits)
-        batch = Batch(self.memory, grid, self.request.fill)
+        batch = Batch(self.memory, grid, kernel.waits, self.request.fill)
         try:
             run_launch(kernel, batch, given, self._order(grid))
         finally:
@@ -133,7 +135,7 @@ class Call:
             self.printed += batch.printed
             for one in batch.broken:
                 what = {"what": one.what, "line": one.place.line, "variable": one.place.variable}
-                self.broken.append(what | {"program": one.program})
+                self.broken.append(what | {"program": self.memory.name(one.program)})
 
     def _argument(self, parameter: Parameter) -> Argument | None:
         if parameter.type not in ("pointer", "descriptor"):

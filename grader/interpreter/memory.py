@@ -296,7 +296,7 @@ class Memory:
         for number, (program, row) in enumerate(zip(self.programs.tolist(), offsets.reshape(self.programs.size, -1))):
             if (row != NO_OFFSET).any():
                 traced = TracedAccess(
-                    access.kind, "", access.place.line, self._name(program), self.launches - 1
+                    access.kind, "", access.place.line, self.name(program), self.launches - 1
                 )  # fmt: skip
                 self.trace.note(self._turn(number, access), traced, part.argument.buffer, row)
 
@@ -318,7 +318,7 @@ class Memory:
         if self.reports.needs(kind, buffer, line, turn):
             other = NOBODY if others is None else int(others[first])
             sharing = [a for a in self.arguments if a is not None and a.buffer is buffer and a is not argument]
-            seen = Seen(argument, int(offsets[first]), self._name(program), self._name_other(other), sharing)
+            seen = Seen(argument, int(offsets[first]), self.name(program), self._name_other(other), sharing)
             self.reports.show(kind, buffer, line, turn, seen)
         own = programs if bad is None else programs[bad]
         self.reports.count(kind, buffer, line, own.size, np.unique(own).tolist())
@@ -326,13 +326,13 @@ class Memory:
     def _turn(self, number: int, access: Access) -> Turn:
         return self.launches, self.batches, number, access.turn
 
-    def _name(self, program: int) -> list[int]:
+    def name(self, program: int) -> list[int]:
         x, y, _ = self.grid
         return [program % x, program // x % y, program // (x * y)][: self.dimensions]
 
     def _name_other(self, other: int) -> list[int] | None:
         other = ATOMIC - other if other <= ATOMIC else other
-        return None if other in (NOBODY, SEVERAL) else self._name(other)
+        return None if other in (NOBODY, SEVERAL) else self.name(other)
 
     # ---- the end of the call -----------------------------------------------------------------------------------
 
