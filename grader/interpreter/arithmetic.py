@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from grader.interpreter.dtypes import NARROW, Unsupported, dtype_of, narrowed, over, unsigned, wide
-from grader.interpreter.registry import Computed, at_least, prepares
+from grader.interpreter.registry import Computed, prepares
 from grader.ttir.module import Operation
 
 BOOL = np.dtype(bool)
@@ -35,14 +35,11 @@ def rounding_each(function: Callable[..., np.ndarray], dtype: np.dtype) -> Compu
     return {1: one, 2: two}.get(operands, more)
 
 
-def elementwise(
-    function: Callable[..., np.ndarray], *names: str, operands: int = 2, attributes: str = "", approximate: bool = False
-) -> None:
+def elementwise(function: Callable[..., np.ndarray], *names: str, operands: int = 2, approximate: bool = False) -> None:
     """Registers a function of floats of one type."""
 
-    @prepares(*names, attributes=f"fastmath {attributes}", approximate=approximate)
+    @prepares(*names, approximate=approximate)
     def make(op: Operation) -> Computed:
-        at_least(op, operands)
         return rounding_each(function, dtype_of(op.result_types[0]))
 
 
@@ -80,12 +77,11 @@ def _first(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.logical_or(x, np.zeros_like(y))
 
 
-def integers(function: Computed, name: str, attributes: str = "", without_sign: bool = False) -> None:
+def integers(function: Computed, name: str, without_sign: bool = False) -> None:
     """Registers a function of two integers of one type; `without_sign`: it wants and yields unsigned ones."""
 
-    @prepares(name, attributes=attributes)
+    @prepares(name)
     def make(op: Operation) -> Computed:
-        at_least(op, 2)
         dtype = dtype_of(op.result_types[0])
         if dtype == BOOL:
             return ON_BITS.get(name, _first)
@@ -112,36 +108,28 @@ def truncating_remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x - truncating_division(x, y) * y
 
 
-def ceiling_division(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    quotient = np.floor_divide(x, y)
-    return quotient + ((quotient * y != x) & (y != 0))
-
-
 def unsigned_remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x - np.floor_divide(x, y) * y
 
 
-integers(np.add, "arith.addi", "overflowFlags")
-integers(np.subtract, "arith.subi", "overflowFlags")
-integers(np.multiply, "arith.muli", "overflowFlags")
-integers(truncating_division, "arith.divsi", "isExact")
+integers(np.add, "arith.addi")
+integers(np.subtract, "arith.subi")
+integers(np.multiply, "arith.muli")
+integers(truncating_division, "arith.divsi")
 integers(truncating_remainder, "arith.remsi")
-integers(np.floor_divide, "arith.floordivsi")
-integers(ceiling_division, "arith.ceildivsi")
-integers(np.floor_divide, "arith.divui", "isExact", without_sign=True)
+integers(np.floor_divide, "arith.divui", without_sign=True)
 integers(unsigned_remainder, "arith.remui", without_sign=True)
-integers(ceiling_division, "arith.ceildivui", without_sign=True)
 integers(np.maximum, "arith.maxsi")
 integers(np.minimum, "arith.minsi")
 integers(np.maximum, "arith.maxui", without_sign=True)
 integers(np.minimum, "arith.minui", without_sign=True)
 integers(np.bitwise_and, "arith.andi")
-integers(np.bitwise_or, "arith.ori", "isDisjoint")
+integers(np.bitwise_or, "arith.ori")
 integers(np.bitwise_xor, "arith.xori")
 # numpy defines shifts by too many bits, or by a negative number: 0, or the sign in every bit.
-integers(np.left_shift, "arith.shli", "overflowFlags")
-integers(np.right_shift, "arith.shrsi", "isExact")
-integers(np.right_shift, "arith.shrui", "isExact", without_sign=True)
+integers(np.left_shift, "arith.shli")
+integers(np.right_shift, "arith.shrsi")
+integers(np.right_shift, "arith.shrui", without_sign=True)
 
 
 # ---- comparisons and choices ------------------------------------------------------------------------------------
@@ -151,9 +139,8 @@ _BY_SIZE = (np.less, np.less_equal, np.greater, np.greater_equal)
 _INTEGER_COMPARISONS: tuple[np.ufunc, ...] = (np.equal, np.not_equal, *_BY_SIZE, *_BY_SIZE)
 
 
-@prepares("arith.cmpi", attributes="predicate")
+@prepares("arith.cmpi")
 def _compare_integers(op: Operation) -> Computed:
-    at_least(op, 2)
     number = _predicate(op, len(_INTEGER_COMPARISONS))
     comparison = _INTEGER_COMPARISONS[number]
     one_bit = dtype_of(op.operand_types[0]) == BOOL
@@ -204,18 +191,16 @@ _FLOAT_COMPARISONS: tuple[Callable[..., np.ndarray], ...] = (
 )
 
 
-@prepares("arith.cmpf", attributes="predicate fastmath")
+@prepares("arith.cmpf")
 def _compare_floats(op: Operation) -> Computed:
-    at_least(op, 2)
     comparison = _FLOAT_COMPARISONS[_predicate(op, len(_FLOAT_COMPARISONS))]
     if dtype_of(op.operand_types[0]) not in NARROW:
         return comparison
     return lambda x, y: comparison(wide(x), wide(y))
 
 
-@prepares("arith.select", attributes="fastmath")
+@prepares("arith.select")
 def _select(op: Operation) -> Computed:
-    at_least(op, 3)
     rank = len(op.result_types[0].shape)
     if not rank or op.operand_types[0].shape:
         return np.where

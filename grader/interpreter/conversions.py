@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from grader.interpreter.dtypes import BYTES, F64, NARROW, Unsupported, dtype_of, is_float, narrowed, unsigned, wide
-from grader.interpreter.registry import Computed, at_least, prepares
+from grader.interpreter.registry import Computed, prepares
 from grader.interpreter.rounding import BF16, from_double, to_integer, toward_zero
 from grader.ttir.module import Operation
 
@@ -14,7 +14,6 @@ TOWARD_ZERO, NEAREST = 0, 1  # tt.fp_to_fp's numbers
 
 
 def _types(op: Operation) -> tuple[np.dtype, np.dtype]:
-    at_least(op, 1)
     return dtype_of(op.operand_types[0]), dtype_of(op.result_types[0])
 
 
@@ -35,12 +34,12 @@ def float_to_float(source: np.dtype, target: np.dtype) -> Computed:
     return lambda x: x.astype(target)
 
 
-@prepares("arith.extf", "arith.truncf", attributes="fastmath")
+@prepares("arith.extf", "arith.truncf")
 def _resize_float(op: Operation) -> Computed:
     return float_to_float(*_types(op))
 
 
-@prepares("tt.fp_to_fp", attributes="rounding")
+@prepares("tt.fp_to_fp")
 def _float_to_float(op: Operation) -> Computed:
     source, target = _types(op)
     rounding = op.attributes.get("rounding", NEAREST)
@@ -59,7 +58,7 @@ def _from_bool(target: np.dtype) -> Computed:
     return lambda x: np.negative(x.view(np.int8)).astype(target, copy=False)
 
 
-@prepares("arith.extsi", "arith.trunci", "arith.index_cast", attributes="overflowFlags")
+@prepares("arith.extsi", "arith.trunci")
 def _resize_integer(op: Operation) -> Computed:
     source, target = _types(op)
     if source == target:
@@ -69,7 +68,7 @@ def _resize_integer(op: Operation) -> Computed:
     return _from_bool(target) if source == BOOL else lambda x: x.astype(target)
 
 
-@prepares("arith.extui", "arith.index_castui", attributes="nonNeg")
+@prepares("arith.extui")
 def _extend_unsigned(op: Operation) -> Computed:
     source, target = _types(op)
     if source == BOOL:
@@ -97,7 +96,7 @@ def _signed_to_float(op: Operation) -> Computed:
     return _from_bool(target) if source == BOOL else integer_to_float(source, target)
 
 
-@prepares("arith.uitofp", attributes="nonNeg")
+@prepares("arith.uitofp")
 def _unsigned_to_float(op: Operation) -> Computed:
     source, target = _types(op)
     convert = integer_to_float(source, target)

@@ -12,13 +12,13 @@ import numpy as np
 
 from grader.interpreter import libdevice_bits, libdevice_rounding, special
 from grader.interpreter.dtypes import F64, Unsupported, dtype_of
-from grader.interpreter.mathematics import away_from_zero, inverse_root
+from grader.interpreter.mathematics import inverse_root
 from grader.interpreter.registry import APPROXIMATE, Computed, prepares
 from grader.interpreter.rounding import fused, to_integer
 from grader.ttir.module import Operation
 
 
-@prepares("tt.extern_elementwise", attributes="libname libpath pure symbol")
+@prepares("tt.extern_elementwise")
 def _extern(op: Operation) -> Computed:
     symbol = op.attributes.get("symbol")
     function = SYMBOLS.get(symbol)
@@ -30,7 +30,7 @@ def _extern(op: Operation) -> Computed:
     return lambda *xs: compute(*xs).astype(dtype, copy=False)
 
 
-@prepares("tt.elementwise_inline_asm", attributes="asm_string constraints packed_element pure")
+@prepares("tt.elementwise_inline_asm")
 def _inline_assembly(op: Operation) -> Computed:
     raise Unsupported("inline assembly is not judged here")
 
@@ -59,6 +59,13 @@ def _each(function: Callable[[float], float], at_pole: Callable[[float], float])
 
     every = np.frompyfunc(one, 1, 1)
     return lambda x: every(x.astype(F64)).astype(F64)
+
+
+def _away_from_zero(x: np.ndarray) -> np.ndarray:
+    """To the nearest whole number, halves away from zero."""
+    size = np.abs(x)
+    whole = np.floor(size)
+    return np.copysign(whole + (size - whole >= 0.5), x)
 
 
 def _remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -160,7 +167,7 @@ _ONE = {  # of one number
     "j1": _in_double(lambda x: special.bessel_j(np.int64(1), x)),
     "lgamma": _each(math.lgamma, lambda x: math.inf),
     "llrint": _to_whole(np.rint),
-    "llround": _to_whole(away_from_zero),
+    "llround": _to_whole(_away_from_zero),
     "log": np.log,
     "log10": np.log10,
     "log1p": np.log1p,
@@ -171,7 +178,7 @@ _ONE = {  # of one number
     "normcdfinv": _in_double(_inverse_normal),
     "rcbrt": lambda x: 1 / np.cbrt(x),
     "rint": np.rint,
-    "round": away_from_zero,
+    "round": _away_from_zero,
     "rsqrt": inverse_root,
     "sin": np.sin,
     "sinh": np.sinh,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grader.interpreter import arithmetic, conversions, libdevice, mathematics, products, reductions, registry, shapes
 from grader.interpreter.dtypes import Unsupported
-from grader.interpreter.registry import Computed, Region, check_attributes
+from grader.interpreter.registry import Computed, Region
 from grader.ttir.module import Operation
 
 _SUBJECTS = (arithmetic, conversions, libdevice, mathematics, products, reductions, shapes)  # they register themselves
@@ -20,7 +20,6 @@ def prepare(op: Operation) -> Computed:
     maker = registry.MAKERS.get(op.name)
     if maker is None:
         raise Unsupported(f"operation {op.name} is not known here yet")
-    check_attributes(op)
     return maker(op)
 
 
@@ -29,5 +28,4 @@ def prepare_fold(op: Operation, evaluate: Region) -> Computed:
     maker = registry.FOLDS.get(op.name)
     if maker is None:
         raise Unsupported(f"operation {op.name} is not known here yet")
-    check_attributes(op)
     return maker(op, evaluate)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from grader.interpreter.dtypes import DTYPES, F32, F64, Unsupported, dtype_of, is_float, narrowed, spelled_out, wide
-from grader.interpreter.registry import Computed, at_least, prepares
+from grader.interpreter.registry import Computed, prepares
 from grader.ttir.module import Operation, Type
 
 BF16 = DTYPES["bf16"]
@@ -68,9 +68,8 @@ def _check_shapes(op: Operation, a: tuple[int, ...], b: tuple[int, ...]) -> None
         raise Unsupported(f"operation {op.name} of {a} and {b} to {c} is not known here")
 
 
-@prepares("tt.dot", attributes="inputPrecision maxNumImpreciseAcc")
+@prepares("tt.dot")
 def _dot(op: Operation) -> Computed:
-    at_least(op, 3)
     a_type, b_type = op.operand_types[:2]
     target = dtype_of(op.result_types[0])
     _check_shapes(op, a_type.shape, b_type.shape)
@@ -148,13 +147,9 @@ def _scales(type: Type, depth: int) -> Callable[[np.ndarray], np.ndarray]:
     return factors
 
 
-@prepares(
-    "tt.dot_scaled",
-    attributes="a_elem_type b_elem_type fastMath lhs_k_pack rhs_k_pack operandSegmentSizes",
-)
+@prepares("tt.dot_scaled")
 def _dot_scaled(op: Operation) -> Computed:
     """Operands: a, b, c, and a scale of a, of b, or both: [rows of a, groups along K] and [columns of b, groups]."""
-    at_least(op, 3)
     segments = op.attributes.get("operandSegmentSizes", [1] * len(op.operand_types))
     if len(segments) != 5 or list(segments[:3]) != [1, 1, 1]:
         raise Unsupported(f"operation {op.name} with operands {segments} is not known here")

@@ -14,7 +14,7 @@ import numpy as np
 
 from grader.interpreter.arithmetic import BOOL, ON_BITS, rounding_each
 from grader.interpreter.dtypes import Unsupported, dtype_of, is_float, spelled_out, unsigned, wide
-from grader.interpreter.registry import Computed, Region, at_least, prepares_fold
+from grader.interpreter.registry import Computed, Region, prepares_fold
 from grader.ttir.module import Operation
 
 _SUMS = {"arith.addf": np.add, "arith.mulf": np.multiply, "arith.addi": np.add, "arith.muli": np.multiply}
@@ -54,7 +54,6 @@ def _ufunc(op: Operation, dtype: np.dtype) -> np.ufunc | None:
 
 def _axis(op: Operation) -> tuple[int, int]:
     """Which axis of the arrays it is, and how long the text says that it is."""
-    at_least(op, 1)
     axis, shape = op.attributes["axis"], op.operand_types[0].shape
     if any(type.shape != shape for type in op.operand_types) or not 0 <= axis < len(shape):
         raise Unsupported(f"operation {op.name} along axis {axis} of {shape} is not known here")
@@ -66,7 +65,7 @@ def _axis(op: Operation) -> tuple[int, int]:
 # ---- to one element ---------------------------------------------------------------------------------------------
 
 
-@prepares_fold("tt.reduce", attributes="axis")
+@prepares_fold("tt.reduce")
 def _reduce(op: Operation, evaluate: Region) -> Computed:
     axis, size = _axis(op)
     dtype = dtype_of(op.operand_types[0])
@@ -140,7 +139,7 @@ def _reduce_by_region(op: Operation, evaluate: Region, axis: int, size: int) -> 
 # ---- to as many -------------------------------------------------------------------------------------------------
 
 
-@prepares_fold("tt.scan", attributes="axis reverse")
+@prepares_fold("tt.scan")
 def _scan(op: Operation, evaluate: Region) -> Computed:
     axis, size = _axis(op)
     dtype = dtype_of(op.operand_types[0])
@@ -204,10 +203,9 @@ def _accumulate(whole: np.ufunc, axis: int, shape: tuple[int, ...], backward: bo
 # ---- element by element -----------------------------------------------------------------------------------------
 
 
-@prepares_fold("tt.map_elementwise", attributes="pack")
+@prepares_fold("tt.map_elementwise")
 def _map_elementwise(op: Operation, evaluate: Region) -> Computed:
     """The region's arguments are `pack` neighbours of the first operand, then of the second ...; so are its results."""
-    at_least(op, 1)
     pack, shape = op.attributes.get("pack", 1), op.operand_types[0].shape
     results = len(op.result_types)
 

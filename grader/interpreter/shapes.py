@@ -12,7 +12,7 @@ import numpy as np
 
 from grader.interpreter.conversions import same
 from grader.interpreter.dtypes import Unsupported, constant, dtype_of, is_float, over, spelled_out, unsigned
-from grader.interpreter.registry import Computed, at_least, prepares
+from grader.interpreter.registry import Computed, prepares
 from grader.ttir.module import Dense, Operation
 
 
@@ -36,9 +36,8 @@ def number(value: Any, dtype: np.dtype) -> np.ndarray:
     return np.array([value], np.float64).astype(dtype)
 
 
-@prepares("arith.constant", attributes="value")
+@prepares("arith.constant")
 def _constant(op: Operation) -> Computed:
-    at_least(op, 0)
     shape, dtype = op.result_types[0].shape, dtype_of(op.result_types[0])
     value = op.attributes.get("value")
     values = value.values if isinstance(value, Dense) else (value,)
@@ -49,16 +48,14 @@ def _constant(op: Operation) -> Computed:
     return always(np.concatenate([number(one, dtype) for one in values]).reshape(1, *shape))
 
 
-@prepares("ub.poison", attributes="value")
+@prepares("ub.poison")
 def _poison(op: Operation) -> Computed:
     """What no program uses, or one that leaves undefined what it means: zeros."""
-    at_least(op, 0)
     return always(np.zeros((1,) * (1 + len(op.result_types[0].shape)), dtype_of(op.result_types[0])))
 
 
-@prepares("tt.make_range", attributes="start end")
+@prepares("tt.make_range")
 def _make_range(op: Operation) -> Computed:
-    at_least(op, 0)
     start, end = op.attributes["start"], op.attributes["end"]
     if op.result_types[0].shape != (end - start,):
         raise Unsupported(f"a range from {start} to {end} in {op.result_types[0].lanes} elements")
@@ -70,34 +67,29 @@ def _make_range(op: Operation) -> Computed:
 
 @prepares("tt.splat")
 def _splat(op: Operation) -> Computed:
-    at_least(op, 1)
     shape = (1,) * len(op.result_types[0].shape)
     return lambda x: x.reshape(x.shape[0], *shape)
 
 
 @prepares("tt.unsplat")
 def _unsplat(op: Operation) -> Computed:
-    at_least(op, 1)
     return lambda x: x.reshape(x.shape[0])
 
 
 @prepares("tt.broadcast")
 def _broadcast(op: Operation) -> Computed:
-    at_least(op, 1)
     return same
 
 
-@prepares("tt.expand_dims", attributes="axis")
+@prepares("tt.expand_dims")
 def _expand_dims(op: Operation) -> Computed:
-    at_least(op, 1)
     axis = op.attributes["axis"] + 1
     return lambda x: x.reshape(*x.shape[:axis], 1, *x.shape[axis:])
 
 
-@prepares("tt.reshape", attributes="allow_reorder efficient_layout")
+@prepares("tt.reshape")
 def _reshape(op: Operation) -> Computed:
     """Row by row, also where the text allows any order."""
-    at_least(op, 1)
     old, new = op.operand_types[0].shape, op.result_types[0].shape
     if _without_ones(old) == _without_ones(new):  # axes of 1 come or go: what is broadcast stays so
         kept = [axis + 1 for axis, size in enumerate(old) if size != 1]
@@ -120,9 +112,8 @@ def _without_ones(shape: tuple[int, ...]) -> list[int]:
     return [size for size in shape if size != 1]
 
 
-@prepares("tt.trans", attributes="order")
+@prepares("tt.trans")
 def _transpose(op: Operation) -> Computed:
-    at_least(op, 1)
     order = (0, *[axis + 1 for axis in op.attributes["order"]])
     return lambda x: x.transpose(order)
 
@@ -138,20 +129,17 @@ def same_programs(*xs: np.ndarray) -> list[np.ndarray]:
 
 @prepares("tt.join")
 def _join(op: Operation) -> Computed:
-    at_least(op, 2)
     return lambda x, y: np.stack(np.broadcast_arrays(x, y), axis=-1)
 
 
 @prepares("tt.split")
 def _split(op: Operation) -> Computed:
-    at_least(op, 1, 2)
     return lambda x: (x[..., 0], x[..., -1])
 
 
 @prepares("tt.cat")
 def _cat(op: Operation) -> Computed:
     """One after the other, although the text promises no order."""
-    at_least(op, 2)
     shapes = [type.shape for type in op.operand_types]
 
     def join(*xs: np.ndarray) -> np.ndarray:
@@ -160,10 +148,9 @@ def _cat(op: Operation) -> Computed:
     return join
 
 
-@prepares("tt.gather", attributes="axis efficient_layout")
+@prepares("tt.gather")
 def _gather(op: Operation) -> Computed:
     """Of an index outside of the tensor, which has no meaning, the element nearest to it."""
-    at_least(op, 2)
     axis, source_type, index_type = op.attributes["axis"] + 1, *op.operand_types
     last = source_type.shape[axis - 1] - 1
 
@@ -177,7 +164,6 @@ def _gather(op: Operation) -> Computed:
 @prepares("tt.histogram")
 def _histogram(op: Operation) -> Computed:
     """How often each number from 0 on occurs; the others, which have no bin, are left out."""
-    at_least(op, 1)
     shape, (bins,) = op.operand_types[0].shape, op.result_types[0].shape
     dtype = dtype_of(op.result_types[0])
 

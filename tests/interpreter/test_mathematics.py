@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -13,7 +11,7 @@ from grader.interpreter.operations import APPROXIMATE
 from tests.interpreter.made import compute, operation, prepare
 
 RANDOM = np.random.default_rng(4)
-NAMES = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "sqrt", "rsqrt", "erf"]
+NAMES = ["exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "erf", "floor", "ceil"]
 
 
 def on(name: str, element: str, *values, **attributes) -> np.ndarray:
@@ -55,12 +53,6 @@ def test_clamping():
 def test_absolute_values():
     assert on("math.absi", "i32", np.int32([[-5, 5, -(2**31)]])).tolist() == [[5, 5, -(2**31)]]
     assert on("math.absf", "bf16", np.float32([[-5, 5]]).astype("bfloat16")).astype(float).tolist() == [[5, 5]]
-
-
-def test_rounding_to_whole_numbers():
-    x = np.float32([[2.5, -2.5, 0.49999997, 1e20, np.inf]])
-    assert on("math.roundeven", "f32", x).tolist() == [[2, -2, 0, np.float32(1e20), math.inf]]
-    assert on("math.round", "f32", x).tolist() == [[3, -3, 0, np.float32(1e20), math.inf]]
 
 
 def test_upper_half_of_16_and_64_bits():

@@ -160,8 +160,6 @@ def test_axes_that_are_no_power_of_two_are_refused():
         with pytest.raises(Unsupported):
             prepare_fold(operation("tt.reduce", shape, "f32", any_region(), axis=axis), never)
     with pytest.raises(Unsupported):
-        prepare_fold(operation("tt.reduce", "8xf32", "f32", any_region(), axis=0, ordered=True), never)
-    with pytest.raises(Unsupported):
         prepare_fold(operation("tt.fold", "8xf32", "f32", any_region()), never)
 
 

@@ -1,0 +1,21 @@
+"""Every operation that the text may hold is carried out by somebody, and nothing waits for what no text may hold."""
+
+from __future__ import annotations
+
+from grader.interpreter import accesses, control, promises
+from grader.interpreter.operations import APPROXIMATE, KNOWN
+from grader.ttir.operations import OPERATIONS, TERMINATORS
+
+WITH_STATE = {*accesses.HANDLERS, *control.HANDLERS, *promises.HANDLERS}
+BEFORE_THE_PASSES = {"tt.advance", "tt.make_tensor_ptr"}  # block pointers of 3.6 and 3.7
+FRAME = {"builtin.module", "tt.func"}
+
+
+def test_each_known_operation_has_one_place():
+    assert not KNOWN & WITH_STATE
+    assert set(OPERATIONS) - set(TERMINATORS) - FRAME - BEFORE_THE_PASSES <= KNOWN | WITH_STATE
+
+
+def test_no_operation_is_prepared_that_the_parser_refuses():
+    assert not KNOWN - set(OPERATIONS)
+    assert APPROXIMATE <= KNOWN
