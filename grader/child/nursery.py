@@ -31,7 +31,8 @@ def main(control_fd: int, model: dict | None, sandboxed: bool) -> None:
     """Answers {"folder": PATH} with three descriptors (requests, replies, output) by {"pid": N}, until the end.
 
     With a GPU's `model` children run a submission for it, and record; without one they interpret recorded calls. In a
-    sandbox the nursery also looks after its child, which nobody outside can: {"wait": SECONDS} and {"end": true} are answered by {"status": N}.
+    sandbox the nursery also looks after its child, which nobody outside can: {"wait": SECONDS} and {"end": true} are
+    answered by {"status": N}.
     """
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)

@@ -19,7 +19,8 @@ def run_launch(kernel: Kernel, batch: Batch, arguments: list[Any], programs: np.
     size = 1 if kernel.waits else _batch_size(kernel)
     with np.errstate(all="ignore"):
         for start in range(0, len(programs), size):
-            batch.programs = programs[start : start + size].astype(np.int32)
+            # Contiguous: numpy keeps a reversed order in all that follows, and rounds exp2 otherwise there.
+            batch.programs = np.ascontiguousarray(programs[start : start + size], np.int32)
             batch.memory.begin_batch(batch.programs)
             kernel.entry.call(batch, arguments, None, batch.count)
 
