@@ -26,6 +26,7 @@ from grader.protocol import Failure
 
 MOST_MESSAGE, MOST_NAMES = 500, 64
 DEFINITION = re.compile(r"^def (\w+)", re.MULTILINE)
+UNFINISHED = re.compile(r"^KeyError\('[\w.]+__")  # of a function whose text is being made, when it is called in it
 NO_DEVICE = ("Torch not compiled with CUDA", "no NVIDIA driver", "No CUDA GPUs", "active drivers", "CUDA driver")
 NO_VALUES = ("meta", "no data")  # torch.equal, .item(), print(x.cpu()) ... of tensors without memory
 NO_VALUES_TYPES = (RuntimeError, NotImplementedError, TypeError, ValueError)
@@ -197,6 +198,8 @@ class LearnerFile:
         refusals = [link for link in chain if isinstance(link, CompilationError)]
         last = chain[-1]
         message = refusals[-1].error_message or (_text_of(last) if last is not refusals[-1] else "")
+        if isinstance(last, KeyError) and UNFINISHED.search(message):
+            message = "a kernel, or a function of one, calls itself: the compiler writes each into its caller"
         places = [(self._line_of_node(link), self._kernel_of(link)) for link in refusals]
         line, kernel = next(((line, kernel) for line, kernel in reversed(places) if line), (0, ""))
         return Failure("compile", type(last).__name__, message[:MOST_MESSAGE], line, kernel)

@@ -153,6 +153,23 @@ def test_a_compile_error_names_its_line(recording):
         assert "power of 2" in call.error.message
 
 
+def test_a_kernel_that_calls_itself_is_told_so(recording):
+    source = """
+        @triton.jit
+        def kernel(x_ptr, N):
+            tl.store(x_ptr, 0.0)
+            kernel(x_ptr, N)
+
+        def entry(x):
+            kernel[(1,)](x, 3)
+            return x
+    """
+    recorded = recording(source)
+    call = recorded("entry", x=meta(10))
+    assert (call.error.kind, call.error.line) == ("compile", recorded.line("    kernel(x_ptr, N)"))
+    assert "calls itself" in call.error.message
+
+
 def test_descriptors_made_by_a_kernel_need_an_allocator_where_a_gpu_needs_one(recording):
     source = """
         @triton.jit
