@@ -6,7 +6,7 @@ import numpy as np
 
 from grader.interpreter.dtypes import BYTES, F64, NARROW, Unsupported, dtype_of, is_float, narrowed, unsigned, wide
 from grader.interpreter.registry import Computed, prepares
-from grader.interpreter.rounding import BF16, from_double, to_integer, toward_zero
+from grader.interpreter.rounding import from_double, to_integer, toward_zero
 from grader.ttir.module import Operation
 
 BOOL = np.dtype(bool)
@@ -81,10 +81,8 @@ def _extend_unsigned(op: Operation) -> Computed:
 
 def integer_to_float(source: np.dtype, target: np.dtype) -> Computed:
     """To nearest even. A sum of 16 bits is exact in float32, one of 32 in float64."""
-    if target == BF16 and source.itemsize > 2:
-        return lambda x: from_double(x.astype(F64), target)
     if target in NARROW and source.itemsize > 2:
-        return lambda x: narrowed(x.astype(F64), target)
+        return lambda x: from_double(x.astype(F64), target)
     if target in NARROW:
         return lambda x: narrowed(x.astype(np.float32), target)
     return lambda x: x.astype(target)
