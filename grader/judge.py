@@ -10,7 +10,6 @@ from functools import cached_property
 import torch
 
 from grader import replayed
-from grader.allowed import Refused, first_refused
 from grader.asked import Asked
 from grader.child_process import ChildEnded
 from grader.compilers import children_ahead
@@ -24,6 +23,7 @@ from grader.gpu.plan import BadPlan
 from grader.gpu.replayer import Recording
 from grader.inputs import Data
 from grader.interpreted import Interpreted
+from grader.kernel_names import Refused, first_refused
 from grader.nursery import MachineFault
 from grader.protocol import Failure, Launch
 from grader.reply import DTYPES, Reply
@@ -296,6 +296,8 @@ class Judge:
             return verdict, first
         if verdict.outcome == PASS and self.run.replays is not None and first.launches:
             verdict = self._replayed(trial, inputs, first.launches) or verdict
+        if verdict.outcome == PASS:
+            verdict = self.run.foreign_kernel() or verdict
         self.interpreted.remember(trial, inputs, verdict.outcome == PASS)
         if verdict.outcome == PASS:
             self.right_trials.append((trial, first.launches))

@@ -17,6 +17,7 @@ from grader.gpu.replayer import Recording
 from grader.gpu.replays import Replays
 from grader.inputs import Data, generator_for
 from grader.interpreting import Interpreter
+from grader.origins import Origins
 from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest
 from grader.recording import parts
 from grader.recording.call import RecordedCall, Returned, read_recorded
@@ -24,6 +25,7 @@ from grader.recording.parts import BadPlan
 from grader.reply import Reply, Result, spec_and_bytes, spec_of
 from grader.runner import Runner
 from grader.submission import Submission, read_submission
+from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from grader.learn.earlier_samples import EarlierSamples
@@ -123,6 +125,7 @@ class Run:
         self.filename = f"{folder.name}.py"  # the submission's name in its child
         self.recorder = Runner(self.submission, self.filename, model, sandboxed)
         self.interpreter = Interpreter()
+        self.origins = Origins(self.submission, self.filename, model)
         self._recorded: dict[tuple[str, bool], Recorded] = {}
         self.compilers = Compilers(
             lambda: Runner(self.submission, self.filename, self.model, sandboxed), self.model
@@ -159,7 +162,12 @@ class Run:
         key = json.dumps(request.to_json(), sort_keys=True), again
         if key not in self._recorded:
             self._recorded[key] = self._record(request)
+            self.origins.expect(self._recorded[key].call.kernels)
         return self._recorded[key]
+
+    def foreign_kernel(self) -> Verdict | None:
+        """What is wrong with a kernel of the calls so far that is not the file's own."""
+        return self.origins.complaint([kernel for one in self._recorded.values() for kernel in one.call.kernels])
 
     def _record(self, request: RecordRequest) -> Recorded:
         def read(header: dict, blob: bytes) -> Recorded:
@@ -230,6 +238,7 @@ class Run:
     def end(self) -> None:
         self.recorder.end()
         self.interpreter.end()
+        self.origins.end()
         self.compilers.end()
 
 

@@ -31,6 +31,7 @@ OPTIONS = (
     "launch_cooperative_grid", "launch_pdl", "default_dot_input_precision", "max_num_imprecise_acc_default",
 )  # fmt: skip
 MOST_TEXT = 200  # characters of a constant
+MOST_GLOBALS = 256
 
 _compile_in_full = compiler.compile
 
@@ -120,6 +121,7 @@ class Kernel:
             "constants": [[list(path), _constant(value)] for path, value in self.src.constants.items()],
             "attrs": [[list(path), _as_json(value)] for path, value in attributes],
             "options": self.options,
+            "globals": _globals(self.src.fn),
         }
 
     @cached_property
@@ -146,6 +148,19 @@ def _constant(value: Any) -> dict:
     if value is None or isinstance(value, (bool, int, float, str)) and len(repr(value)) <= MOST_TEXT:
         return {"value": repr(value)}
     return {"other": repr(value)[:MOST_TEXT]}
+
+
+def _globals(function: JITFunction) -> list[list]:
+    """The plain values that the function sees beside its arguments: [name, whether it is a constexpr, constant]."""
+    scope, found = function.get_capture_scope(), []
+    annotations = scope.get("__annotations__", {})
+    for name, value in list(scope.items()):
+        said = _constant(value)
+        is_alias = "function" in said and said["function"] != name
+        if not name.startswith("__") and (is_alias or "value" in said or "dtype" in said):
+            is_constexpr = isinstance(value, constexpr) or "constexpr" in str(annotations.get(name, ""))
+            found.append([name, int(is_constexpr), said])
+    return found[:MOST_GLOBALS]
 
 
 def whole(grid: Any) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ def judge_it(run: Run) -> str:
 
 def refuse_what_cannot_run(run: Run) -> None:
     """What the text alone decides. Raises click.ClickException, as all here do."""
-    from grader.allowed import first_refused
+    from grader.kernel_names import first_refused
 
     name = run.submission.path.name
     if run.not_attempted:

@@ -91,6 +91,7 @@ class Recipe:
     constants: list[tuple[list[int], dict]]
     attrs: list[tuple[list[int], Any]]
     options: dict[str, Any]  # of OPTIONS, all that this Triton has: num_warps, num_stages, num_ctas ...
+    globals: list[list] = field(default_factory=list)  # [name, 1 for a constexpr, constant] of the module
 
 
 @dataclass
@@ -187,6 +188,7 @@ def _recipe(data: object) -> Recipe:
         items(data, "constants", lambda item: _at_path(item, _constant)),
         items(data, "attrs", lambda item: _at_path(item, _plain)),
         _options(data.get("options")),
+        items({"globals": [], **data}, "globals", _global),
     )
 
 
@@ -194,6 +196,12 @@ def _at_path(data: object, read: Any) -> tuple[list[int], Any]:
     if not isinstance(data, list) or len(data) != 2:
         raise ProtocolError("a value without the path of its argument")
     return checked(data[0], "list[int]", "a path"), read(data[1])
+
+
+def _global(data: object) -> list:
+    if not isinstance(data, list) or len(data) != 3:
+        raise ProtocolError("a module's constant without its name")
+    return [checked(data[0], "str", "name"), checked(data[1], "int", "constexpr"), _constant(data[2])]
 
 
 def _plain(data: object, depth: int = 0) -> Any:

@@ -1,0 +1,270 @@
+"""What the bodies of kernels and of constexpr functions may name, read off the syntax tree. Nothing runs for this.
+
+The compiler evaluates a kernel's expressions as Python: attributes of modules and values, calls with constants. So does
+the process that compiles a file's kernels once more, to see whether a recorded text came from them. In these bodies
+a name may therefore lead to Triton's public functions, math, constants and other kernels, and nowhere else. Code
+outside of them may be any Python: it runs in the recording child alone, on tensors without values.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+# Module -> the names that a body may use of it; None: what its source lists as public.
+MODULES: dict[str, frozenset[str] | None] = {
+    "triton": frozenset({"Config", "cdiv", "next_power_of_2", "language", "jit", "constexpr_function"}),
+    "triton.language": None,
+    "triton.language.math": None,
+    "triton.language.extra": frozenset({"libdevice", "cuda"}),
+    "triton.language.extra.libdevice": None,
+    "triton.language.extra.cuda": None,
+    "triton.language.extra.cuda.libdevice": None,
+}
+# Of the compiler's, and in a constexpr function of Python's. The others lead anywhere, or nowhere in a kernel.
+BUILTINS = frozenset({
+    "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "int", "isinstance", "len", "list", "map",
+    "max", "min", "pow", "print", "range", "reversed", "round", "set", "slice", "sorted", "str", "sum", "super",
+    "tuple", "zip", "None", "True", "False", "Ellipsis", "NotImplemented",
+})  # fmt: skip
+BY_NAME = frozenset({"getattr", "hasattr"})  # fine where the attribute stands there as text
+# Methods of tiles and of tensor descriptors.
+OF_TILES = frozenset({
+    "abs", "advance", "argmax", "argmin", "associative_scan", "atomic_add", "atomic_and", "atomic_cas", "atomic_load",
+    "atomic_max", "atomic_min", "atomic_or", "atomic_poll", "atomic_store", "atomic_xchg", "atomic_xor",
+    "broadcast_to", "cast", "cdiv", "ceil", "cos", "cumprod", "cumsum", "erf", "exp", "exp2", "expand_dims", "flip",
+    "floor", "gather", "histogram", "item", "load", "log", "log2", "logical_and", "logical_or", "max", "min",
+    "permute", "ravel", "reduce", "reduce_or", "reshape", "rsqrt", "scatter", "sigmoid", "sin", "softmax", "sort",
+    "split", "sqrt", "sqrt_rn", "store", "sum", "to", "trans", "view", "xor_sum",
+})  # fmt: skip
+# What describes tiles, types, descriptors and constants; methods of numbers, texts and lists.
+OF_VALUES = frozenset({
+    "T", "append", "bit_length", "block_shape", "block_type", "count", "dtype", "element_ty", "endswith", "extend",
+    "get", "get_block_shapes", "index", "insert", "int_bitwidth", "int_signedness", "is_block", "is_bf16", "is_bool",
+    "is_dtype", "is_floating", "is_fp16", "is_fp32", "is_fp64", "is_fp8", "is_int", "is_int_signed", "is_int_unsigned",
+    "is_integer", "is_ptr", "is_standard_floating", "is_uint8", "items", "itemsize", "keys", "kind", "lower", "name",
+    "nbytes", "ndim", "numel", "pop", "primitive_bitwidth", "rank", "replace", "return_layout", "scalar", "shape",
+    "size", "startswith", "strides", "type", "upper", "value", "values",
+})  # fmt: skip
+# Words that lead into Python, torch or the compiler, whatever the file's own classes call their fields.
+LEADS_ELSEWHERE = frozenset({
+    "__all__", "asm", "builder", "core", "device_caches", "driver", "exec", "fn", "format", "format_map", "handle",
+    "handles", "hook", "inspect", "mro", "np", "os", "parse", "raw_src", "run", "semantic", "src", "standard", "sys",
+    "torch", "triton", "used_global_vals", "warmup",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Something in a body that leads elsewhere. `sentence` says what, and what to do in its place."""
+
+    line: int
+    sentence: str
+    column: int = 0  # where it ends
+
+
+def first_refused(tree: ast.Module) -> Refused | None:
+    """The first name in a kernel, or in a constexpr function, that it may not use; None if there is none."""
+    names = FileNames(tree)
+    found = [refused for body in names.bodies for refused in _Body(names, body).refused()]
+    return min(found, key=lambda refused: (refused.line, refused.column), default=None)
+
+
+class FileNames:
+    """What a file calls Triton's modules, and which of its functions the compiler evaluates."""
+
+    def __init__(self, tree: ast.Module):
+        self.nodes = list(ast.walk(tree))
+        self.imported = self._imported()  # name in the file -> "torch", "triton.language.load"
+        self.fields = self._fields()
+        called = self._jitted_by_a_call()
+        functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
+        self.kernels = [f for f in functions if self._decorated(f, "triton.jit") or f.name in called]
+        self.constexpr_functions = [f for f in functions if self._decorated(f, "triton.constexpr_function")]
+
+    @property
+    def bodies(self) -> list[ast.FunctionDef]:
+        return self.kernels + [f for f in self.constexpr_functions if f not in self.kernels]
+
+    def path(self, node: ast.expr) -> str:
+        """The module, or what of a module, that an expression names: "triton.language.load"; "" if none."""
+        if isinstance(node, ast.Name):
+            return self.imported.get(node.id, "")
+        inner = self.path(node.value) if isinstance(node, ast.Attribute) else ""
+        return f"{inner}.{node.attr}" if inner else ""
+
+    def decorator(self, function: ast.FunctionDef, path: str) -> ast.expr | None:
+        """The decorator of this path, alone or called."""
+        for node in function.decorator_list:
+            if self.path(node.func if isinstance(node, ast.Call) else node) == path:
+                return node
+        return None
+
+    def _decorated(self, function: ast.FunctionDef, path: str) -> bool:
+        return self.decorator(function, path) is not None
+
+    def _imported(self) -> dict[str, str]:
+        found = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                for name in node.names:
+                    top = name.name.partition(".")[0]
+                    found[name.asname or top] = name.name if name.asname else top
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found |= {name.asname or name.name: f"{node.module}.{name.name}" for name in node.names}
+        for node in self.nodes:  # jit = triton.jit
+            if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Attribute, ast.Name)):
+                stored = [target.id for target in node.targets if isinstance(target, ast.Name)]
+                if ast.unparse(node.value).partition(".")[0] in found:
+                    self.imported = found
+                    path = self.path(node.value)
+                    found |= {name: path for name in stored if path in ("triton.jit", "triton.constexpr_function")}
+        return found
+
+    def _jitted_by_a_call(self) -> set[str]:
+        """kernel = triton.jit(function)"""
+        calls = (node for node in self.nodes if isinstance(node, ast.Call) and self.path(node.func) == "triton.jit")
+        return {arg.id for call in calls for arg in call.args if isinstance(arg, ast.Name)}
+
+    def _fields(self) -> set[str]:
+        """Of the file's own classes: a tuple with names is an argument like others."""
+        classes = (node for node in self.nodes if isinstance(node, ast.ClassDef))
+        fields = (inner for node in classes for inner in node.body if isinstance(inner, ast.AnnAssign))
+        return {field.target.id for field in fields if isinstance(field.target, ast.Name)} - LEADS_ELSEWHERE
+
+
+class _Body:
+    """One function that the compiler evaluates."""
+
+    def __init__(self, names: FileNames, function: ast.FunctionDef):
+        self.names, self.function = names, function
+        decorators = {id(inner) for d in function.decorator_list for inner in ast.walk(d)}
+        self.nodes = [node for node in ast.walk(function) if id(node) not in decorators]
+        self.kind = "a kernel" if function in names.kernels else "a constexpr function"
+        self.own = {node.arg for node in self.nodes if isinstance(node, ast.arg)}
+        self.own |= {node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+    def refused(self) -> Iterator[Refused]:
+        by_name = {id(node.func) for node in self.nodes if isinstance(node, ast.Call) and self._is_by_name(node)}
+        inside = {id(node.value) for node in self.nodes if isinstance(node, ast.Attribute)}
+        for node in self.nodes:
+            if isinstance(node, ast.Name):
+                if id(node) not in by_name:
+                    yield from self._name(node, alone=id(node) not in inside)
+            elif isinstance(node, ast.Attribute):
+                yield from self._attribute(node, alone=id(node) not in inside)
+            elif isinstance(node, ast.MatchClass):
+                yield from (self._no_value_has(node, name) for name in node.kwd_attrs if not self._is_attribute(name))
+            elif isinstance(node, (ast.Import, ast.ImportFrom, ast.ClassDef)):
+                yield self._refuse(node, ast.unparse(node).splitlines()[0], "Write it outside of the function.")
+            elif isinstance(node, (ast.Global, ast.Nonlocal, ast.Await, ast.AsyncFunctionDef)):
+                yield self._refuse(node, ast.unparse(node).splitlines()[0], "Take what you need as a parameter.")
+
+    def _name(self, node: ast.Name, alone: bool) -> Iterator[Refused]:
+        if node.id.startswith("__"):
+            yield self._refuse(node, node.id, "Names with two underscores belong to Python itself.")
+        elif node.id in self.own or not isinstance(node.ctx, ast.Load):
+            return
+        elif path := self.names.imported.get(node.id):
+            yield from self._of_a_module(node, path, alone)
+        elif node.id in vars(builtins) and node.id not in BUILTINS:
+            yield self._refuse(node, node.id, "Use tl, the parameters and constants of the file.")
+
+    def _attribute(self, node: ast.Attribute, alone: bool) -> Iterator[Refused]:
+        path = self.names.path(node)
+        first = node
+        while isinstance(first, ast.Attribute):
+            first = first.value
+        of_a_module = path and isinstance(first, ast.Name) and first.id not in self.own
+        if of_a_module and not _is_value(self.names.path(node.value)):
+            yield from self._of_a_module(node, path, alone)
+        elif not self._is_attribute(node.attr):
+            yield self._no_value_has(node, node.attr)
+        elif not isinstance(node.ctx, ast.Load):
+            yield self._refuse(node, f"a new value for {ast.unparse(node)}", "Give the result a name of its own.")
+
+    def _of_a_module(self, node: ast.expr, path: str, alone: bool) -> Iterator[Refused]:
+        """A module that stands before a dot, or what stands behind it."""
+        module, _, name = path.rpartition(".")
+        if path in MODULES or path == "math":
+            if alone:
+                yield self._refuse(node, f"{ast.unparse(node)} as a value", "Use what you need of it, as in tl.load.")
+        elif module == "math":
+            if name.startswith("_"):
+                yield self._refuse(node, path, "Names with an underscore belong to Python itself.")
+        elif module not in MODULES:
+            if isinstance(node, ast.Name) and not alone:
+                return  # the whole is named, with what stands behind the dot
+            if not self._is_refused_below(node):
+                yield self._refuse(node, path, "In a kernel only tl works, as in tl.arange or tl.exp.")
+        elif name not in members(module):
+            yield self._refuse(node, path, _instead_of(path))
+
+    def _is_refused_below(self, node: ast.expr) -> bool:
+        """triton.a.b.c is refused once, for triton.a."""
+        inner = self.names.path(node.value) if isinstance(node, ast.Attribute) else ""
+        return bool(inner) and inner.partition(".")[0] == "triton" and inner not in MODULES
+
+    def _is_attribute(self, name: str) -> bool:
+        return not name.startswith("_") and (name in OF_TILES or name in OF_VALUES or name in self.names.fields)
+
+    def _is_by_name(self, call: ast.Call) -> bool:
+        """getattr(x, "dtype")"""
+        if not isinstance(call.func, ast.Name) or call.func.id not in BY_NAME or len(call.args) < 2 or call.keywords:
+            return False
+        module = self.names.path(call.args[0])
+        name = call.args[1].value if isinstance(call.args[1], ast.Constant) else None
+        return not module and isinstance(name, str) and self._is_attribute(name)
+
+    def _no_value_has(self, node: ast.AST, name: str) -> Refused:
+        called = f".{name}"
+        return self._refuse(node, called, "Kernels use tl and the methods of tiles, as in x.to().")
+
+    def _refuse(self, node: ast.AST, what: str, advice: str) -> Refused:
+        line = node.end_lineno if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end
+        return Refused(line, f"Line {line}: {what} is not allowed in {self.kind}. {advice}", node.end_col_offset)
+
+
+def _is_value(path: str) -> bool:
+    """tl.float32, and not a module: what stands behind its dot is an attribute like others."""
+    module, _, name = path.rpartition(".")
+    return path not in MODULES and module in MODULES and name in members(module)
+
+
+@functools.cache
+def members(module: str) -> frozenset[str]:
+    """The names of one of MODULES that a body may use, inner modules included."""
+    listed = MODULES[module]
+    inner = {name.rpartition(".")[2] for name in MODULES if name.rpartition(".")[0] == module}
+    return (_public(module) if listed is None else listed) | inner
+
+
+def _public(module: str) -> frozenset[str]:
+    """What the module's source lists in __all__, or else defines as functions; importing Triton would take a second."""
+    path = _file_of(module)
+    tree = ast.parse(path.read_text(encoding="utf-8") if path.exists() else "")
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
+            names = {item.value for item in getattr(node.value, "elts", []) if isinstance(item, ast.Constant)}
+            return frozenset(name for name in names if not _file_of(f"{module}.{name}").exists())
+    return frozenset(n.name for n in tree.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"))
+
+
+def _file_of(module: str) -> Path:
+    """Where a module of Triton has its source; a path without a file if Triton is not installed."""
+    spec = find_spec("triton")
+    folder = Path(*(spec.submodule_search_locations if spec else ["/nowhere"])[:1])
+    path = folder.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _instead_of(path: str) -> str:
+    module, _, name = path.rpartition(".")
+    near = difflib.get_close_matches(name, members("triton.language"), 1, 0.7) if module == "triton.language" else []
+    return f"Is tl.{near[0]} meant?" if near else "Kernels use the public functions of tl, as in tl.load."

@@ -1,0 +1,97 @@
+"""Whose kernels: whether the text of a recorded kernel is what the front end makes of the file's own function.
+
+A submission's child may have changed its compiler, or launched a kernel from elsewhere, and its plan does not show it.
+So a second process, in which no code of the host function has run, compiles the file's kernels by the same recipes. It
+does so in the background, while calls are interpreted, once for each text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict
+
+from grader.child_process import ChildEnded, ChildProcess
+from grader.nursery import MachineFault
+from grader.protocol import GpuModel
+from grader.recording.call import Kernel
+from grader.submission import Submission
+from grader.verdict import Verdict, failed
+
+LIMIT = 15.0  # seconds of a core for the text of one kernel
+OWN = "A launch has to use a function under @triton.jit of this file, as it stands there."
+PLAIN = "A kernel may use tl, the kernels of its file, and constants that are plain values."
+
+
+class Origins:
+    """Asked about the kernels of one submission; `expect` begins, `complaint` waits for what it needs."""
+
+    def __init__(self, submission: Submission, filename: str, model: GpuModel | None) -> None:
+        self._submission, self._filename, self._model = submission, filename, model
+        self._asked: dict[tuple[str, str], Future[Verdict | None]] = {}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="origins")
+        self._child: ChildProcess | None = None
+        self._folder = re.compile(rf'"[^"\n]*/{re.escape(filename)}"')
+
+    def expect(self, kernels: list[Kernel]) -> None:
+        for kernel in kernels:
+            key = kernel.source, json.dumps(asdict(kernel.recipe), sort_keys=True)
+            if key not in self._asked:
+                self._asked[key] = self._thread.submit(self._compare, kernel)
+
+    def complaint(self, kernels: list[Kernel]) -> Verdict | None:
+        """What is wrong with the first of them that is not the file's own; None if all are."""
+        self.expect(kernels)
+        for kernel in kernels:
+            key = kernel.source, json.dumps(asdict(kernel.recipe), sort_keys=True)
+            if (verdict := self._asked[key].result()) is not None:
+                return verdict
+        return None
+
+    def _compare(self, kernel: Kernel) -> Verdict | None:
+        try:
+            texts, error = self._own_texts(kernel)
+        except ChildEnded as ended:
+            self._end_child()
+            texts, error = [], f"its process ended ({ended.how})"
+        recorded = self._without_folder(kernel.source)
+        if any(self._without_folder(text) == recorded for text in texts):
+            return None
+        name = kernel.recipe.function
+        if texts:
+            return _foreign(f"The kernel {name} that is launched is not the one in your file: that one compiles to "
+                            "something else.", OWN)  # fmt: skip
+        if error:
+            return _foreign(f"The kernel {name} does not compile from your file's kernels and constants alone: "
+                            f"{error}", PLAIN)  # fmt: skip
+        return _foreign(f"The kernel {name} that is launched does not stand in your file.", OWN)
+
+    def _own_texts(self, kernel: Kernel) -> tuple[list[str], str]:
+        self._child = self._child or ChildProcess(self._model)
+        request = {"kind": "own", "filename": self._filename, "recipe": asdict(kernel.recipe)}
+        answer, blob = self._child.ask(request, self._submission.source, LIMIT)
+        if answer["kind"] == "fault":
+            last = str(answer.get("message", "")).strip().splitlines()[-1:]
+            raise MachineFault(f"the process that compiles kernels again failed: {''.join(last)[:200]}")
+        texts, start = [], 0
+        for size in answer["sizes"]:
+            texts.append(blob[start : start + size].decode("utf-8", "replace"))
+            start += size
+        return texts, str(answer.get("message", ""))
+
+    def _without_folder(self, text: str) -> str:
+        return self._folder.sub(f'"{self._filename}"', text)
+
+    def _end_child(self) -> None:
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+    def end(self) -> None:
+        self._thread.shutdown(cancel_futures=True)
+        self._end_child()
+
+
+def _foreign(sentence: str, advice: str) -> Verdict:
+    return failed("foreign-kernel", sentence, advice, kind="error")
