@@ -12,11 +12,13 @@ import pytest
 import torch
 
 from grader.child_process import ChildProcess
-from grader.nursery import shared_nursery
 from grader.gpu.models import DEFAULT_MODEL
+from grader.nursery import shared_nursery
 from grader.protocol import InterpretRequest, RecordRequest, TensorSpec
 from grader.recording.call import read_recorded
+from grader.recording.parts import BadPlan
 from grader.reply import spec_and_bytes, spec_of, tensor_of
+from grader.run import Recorded
 
 LIMIT = 60.0  # seconds for one answer
 PREAMBLE = """\
@@ -59,9 +61,13 @@ class Child:
         specs = [spec_of(name, tensor) for name, tensor in arguments.items()]
         request = RecordRequest(entry, specs, options.pop("constants", {}), stage="source")
         header, blob = self.process.ask(request.to_json(), b"", LIMIT)
-        call = read_recorded(header, blob, specs)
-        recorded = {"result": asdict(call.returned), "refusals": header["refusals"], "launches": [], "findings": []}
-        recorded |= {"threads": call.threads, "processes": call.processes, "configurations": call.configs}
+        try:
+            call = read_recorded(header, blob, specs)
+        except BadPlan as refused:
+            return Reply(error={"kind": "not-recordable", "type": "", "message": str(refused), "line": 0})
+        told = Recorded(call, header, blob).reply(options.get("writable", []))
+        recorded = {"result": asdict(told.result), "refusals": header["refusals"], "launches": [], "findings": []}
+        recorded |= {"threads": told.threads, "processes": told.processes, "changed": told.changed}
         if call.error is not None or call.refusals:
             return Reply(**recorded, error=header["error"])
         specs = []

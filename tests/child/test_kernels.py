@@ -24,7 +24,7 @@ def test_two_launches_share_scratch(child):
 
         def total(x):
             parts = triton.cdiv(x.numel(), 128)
-            part = torch.empty(16, device=x.device, device="cuda")  # only the first `parts` are ever used
+            part = torch.empty(16, device=x.device)  # only the first `parts` are ever used
             z = torch.empty(1, device="cuda")
             partial_kernel[(parts,)](x, part, x.numel(), BLOCK=128)
             total_kernel[(1,)](part, z, parts, BLOCK=16)
@@ -231,12 +231,18 @@ def test_device_assert_fires(child):
             tl.device_assert(tl.load(x_ptr) > 5, "x is too small")
 
         def entry(x):
+            kernel[(1,)](x, debug=True)
+            return x
+
+        def without_debug(x):
             kernel[(1,)](x)
             return x
     """)
-    error = child.run("entry", x=torch.zeros(1, device="cuda")).error
-    assert (error["kind"], error["message"]) == ("kernel", "x is too small")
-    assert child.run("entry", x=torch.ones(1, device="cuda") * 6).error is None
+    error = child.run("entry", x=torch.zeros(1)).error
+    assert (error["kind"], error["message"]) == ("assert", "x is too small")
+    assert error["line"] == child.line("tl.device_assert")
+    assert child.run("entry", x=torch.ones(1) * 6).error is None
+    assert child.run("without_debug", x=torch.zeros(1)).error is None  # Triton leaves the check out
 
 
 TRAFFIC = """

@@ -100,9 +100,8 @@ def test_torch_inside_a_kernel_is_refused(child):
             kernel[(1,)](x)
             return x
     """)
-    reply = child.run("entry", x=X)
-    assert [r["operation"] for r in reply.refusals] == ["aten.exp"] and reply.error["kind"] == "kernel"
-    assert reply.refusals[0]["line"] == child.line("torch.exp")
+    error = child.run("entry", x=X).error
+    assert (error["kind"], error["line"]) == ("compile", child.line("torch.exp"))
 
 
 def test_printing_shows_values_and_the_program_cannot_read_them(fresh_child):
@@ -149,8 +148,8 @@ KEPT = """
 
 def test_kernels_get_only_memory_of_the_call(child):
     child.load(KEPT)
-    assert child.run("kept", x=torch.ones(8, device='cuda')).error is None
+    assert child.run("kept", x=torch.ones(8)).error is None
     for entry in ("kept_from_before", "made_at_import", "made_of_numbers"):
-        error = child.run(entry, x=torch.ones(8, device='cuda')).error
+        error = child.run(entry, x=torch.ones(8)).error
         assert (error["kind"], error["message"]) == ("foreign-memory", "x_ptr"), entry
         assert error["line"] == child.line("copy_kernel[(1,)]")

@@ -21,7 +21,7 @@ import torch
 from grader.child.refusals import PoisonedAllocations, Refusals
 device, ready = sys.argv[2], set(sys.modules)
 with Refusals("").on():
-    x = torch.empty(4, 5, device=device, device="cuda")
+    x = torch.empty(4, 5, device=device)
     torch.zeros_like(x).t().fill_(3)
     torch.full_like(x.t(), 2.0, dtype=torch.float16).t().reshape(-1)
     torch.full((3,), 2.0, device=device).view(3, 1)
