@@ -69,6 +69,17 @@ class Compiler:
         with self._one_at_a_time:
             return self._there().versions
 
+    @property
+    def fenced(self) -> bool:
+        """Whether the operating system keeps it from writing outside of its folder."""
+        with self._one_at_a_time:
+            return self._there().fenced
+
+    @property
+    def pid(self) -> int:
+        with self._one_at_a_time:
+            return self._there().pid
+
     def end(self) -> None:
         with self._one_at_a_time:
             if self._process is not None:
@@ -127,6 +138,7 @@ class Compiler:
 class _Process:
     def __init__(self) -> None:
         self.versions: dict[str, str] = {}
+        self.fenced = False
         self.is_sound = True  # whether it waits for a question
         self._folder = Path(tempfile.mkdtemp(prefix="course-compiler-"))
         theirs_in, self._request = os.pipe()
@@ -142,11 +154,16 @@ class _Process:
         os.close(theirs_in)
         os.close(theirs_out)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def wait_until_ready(self) -> None:
         """Raises Ended."""
         if not self.versions:
             try:
                 header, _ = self._receive(time.monotonic() + START_LIMIT)
+                self.fenced = header["fenced"] is True
                 self.versions = {str(name): str(value) for name, value in header["versions"].items()}
             except ProtocolError as error:
                 raise Ended("died", str(error)) from None

@@ -62,8 +62,9 @@ def main(request_fd: int, reply_fd: int) -> None:
                 os._exit(0)
             os.truncate(SAID, 0)
             _limit_cpu(header["seconds"])
-            frames.send(replies, *_Compilation(header).answer(blob))
+            answer = _Compilation(header).answer(blob)
             _clear_up()
+            frames.send(replies, *answer)
 
 
 class _Compilation:
@@ -109,6 +110,8 @@ class _Compilation:
         SOURCE.write_bytes(text)
         module = ir.parse_mlir_module(str(SOURCE), context)
         module.context = context  # Triton's stages ask the module for it
+        if not module.get_entry_func_name():
+            raise ValueError("it has no kernel")  # with an assertion the passes would end this process
         for self.stage, stage in stages.items():
             module = stage(module, self.metadata)
             self._keep(module, context)
@@ -130,7 +133,7 @@ class _Compilation:
 def _errors(said: str) -> Iterator[str]:
     for line in said.splitlines():
         _, found, message = line.partition("error: ")
-        if found:
+        if found and not message.startswith("Failures have been detected"):  # which says nothing
             yield message
 
 
@@ -155,7 +158,7 @@ def _limit_cpu(seconds: float) -> None:
 
 
 def _clear_up() -> None:
-    """An assembler that failed leaves files."""
+    """The text, and what an assembler that failed leaves."""
     for path in Path().iterdir():
         if path != SAID:
             with contextlib.suppress(OSError):
