@@ -217,8 +217,8 @@ class Failure:
 # The likeliest cause first: a write outside destroys what later findings look at.
 FINDING_KINDS = (
     "input-written", "out-of-bounds-store", "out-of-bounds-atomic", "race-write-write", "out-of-bounds-load",
-    "wild-pointer", "misaligned", "lane-conflict", "race-read-after-write", "race-write-after-read", "race-atomic-after-write",
-    "uninitialised-read",
+    "wild-pointer", "misaligned", "lane-conflict", "race-read-after-write", "race-write-after-read",
+    "race-atomic-after-write", "uninitialised-read",
 )  # fmt: skip
 
 

@@ -38,7 +38,8 @@ class Descriptor:
 
 
 def _element(kind: Type) -> np.dtype:
-    return DTYPES[kind.element]
+    """Descriptors say of integers whether they have a sign, si32 or ui32."""
+    return DTYPES.get(kind.element) or DTYPES[kind.element[1:]]
 
 
 # ---- lanes ---------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ def strided_copy_kernel(
     cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     x_rows = tl.minimum(rows, M - 1)[:, None]
     x_cols = tl.where(cols < N, cols, N - 1)[None, :]
-    tile = tl.load(x_ptr + x_rows * stride_xm + x_cols * stride_xn).to(tl.float32)
+    tile = tl.load(x_ptr + x_rows * stride_xm + x_cols * stride_xn)
     mask = (rows[:, None] < M) & (cols[None, :] < N)
     tl.store(z_ptr + rows[:, None] * stride_zm + cols[None, :] * stride_zn, tile, mask=mask)
 
