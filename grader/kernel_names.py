@@ -140,14 +140,13 @@ class FileNames:
 
 
 class _Body:
-    """One function that the compiler evaluates."""
+    """One function that the compiler evaluates, without its annotations and defaults: they run in the file alone."""
 
     def __init__(self, names: FileNames, function: ast.FunctionDef):
         self.names, self.function = names, function
-        decorators = {id(inner) for d in function.decorator_list for inner in ast.walk(d)}
-        self.nodes = [node for node in ast.walk(function) if id(node) not in decorators]
+        self.nodes = [node for statement in function.body for node in ast.walk(statement)]
         self.kind = "a kernel" if function in names.kernels else "a constexpr function"
-        self.own = {node.arg for node in self.nodes if isinstance(node, ast.arg)}
+        self.own = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
         self.own |= {node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
     def refused(self) -> Iterator[Refused]:
@@ -185,7 +184,7 @@ class _Body:
         if of_a_module and not _is_value(self.names.path(node.value)):
             yield from self._of_a_module(node, path, alone)
         elif not self._is_attribute(node.attr):
-            yield self._no_value_has(node, node.attr)
+            yield self._hidden_module(node) or self._no_value_has(node, node.attr)
         elif not isinstance(node.ctx, ast.Load):
             yield self._refuse(node, f"a new value for {ast.unparse(node)}", "Give the result a name of its own.")
 
@@ -222,9 +221,15 @@ class _Body:
         name = call.args[1].value if isinstance(call.args[1], ast.Constant) else None
         return not module and isinstance(name, str) and self._is_attribute(name)
 
+    def _hidden_module(self, node: ast.Attribute) -> Refused | None:
+        """tl.load, where tl is a parameter."""
+        if not isinstance(node.value, ast.Name) or node.value.id not in self.names.imported:
+            return None
+        name = node.value.id
+        return self._refuse(node, f"a new value for {name}", "Choose another name: this one is a module's.")
+
     def _no_value_has(self, node: ast.AST, name: str) -> Refused:
-        called = f".{name}"
-        return self._refuse(node, called, "Kernels use tl and the methods of tiles, as in x.to().")
+        return self._refuse(node, f".{name}", "Kernels use tl and the methods of tiles, as in x.to().")
 
     def _refuse(self, node: ast.AST, what: str, advice: str) -> Refused:
         line = node.end_lineno if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end

@@ -19,7 +19,7 @@ from grader.exercise import Folder
 from grader.learn.hints import SAYS_ITSELF, read_hints
 from grader.verdict import FAIL, NOT_ATTEMPTED, PASS
 
-REJECTED_WITH = "Rejected with:"
+REJECTED_WITH, PASSES = "Rejected with:", "Passes:"
 ROOM_TO_BOUND = 0.85  # a solution closer to its bound than this leaves other right kernels no room
 
 
@@ -55,14 +55,25 @@ def proofs_of(folder) -> list[Proof]:
         proofs.append(Proof(folder.path, path, PASS, may_be_slow=True))
     for kind in ("mutants", "cheats"):
         for path in sorted((tests / kind / folder.id).glob("*.py")):
-            proofs.append(Proof(folder.path, path, FAIL, stated_sentence(path)))
+            harmless = kind == "cheats" and says_that_it_passes(path)
+            proof = Proof(folder.path, path, PASS) if harmless else Proof(folder.path, path, FAIL, stated_sentence(path))
+            proofs.append(proof)
     return proofs
 
 
 def stated_sentence(path: Path) -> str:
     """The sentence that the docstring of a mutant or cheat says it is rejected with; "" if it states none."""
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return " ".join(text.partition(REJECTED_WITH)[2].split())
+    return " ".join(_docstring(path).partition(REJECTED_WITH)[2].split())
+
+
+def says_that_it_passes(path: Path) -> bool:
+    """Whether a cheat's docstring says why it may: it wins nothing, and its kernel does the work."""
+    reason = _docstring(path).partition(PASSES)[2]
+    return bool(reason.strip()) and REJECTED_WITH not in _docstring(path)
+
+
+def _docstring(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
 
 
 def run(proof: Proof) -> Outcome:

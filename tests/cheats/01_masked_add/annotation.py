@@ -1,6 +1,6 @@
 """Cheat: an annotation is evaluated at import, and opens a file.
 
-Rejected with: open is not allowed in a submission
+Rejected with: z holds x itself, unchanged
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: torch calls a Python function for each element, and its dispatcher does not see it.
 
-Rejected with: .map_ is not allowed in a submission.
+Rejected with: .map_() in line ... does work that your kernel has to do
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the kernel asks what only the interpreter's tiles have.
 
-Rejected with: hasattr is not allowed in a submission
+Rejected with: hasattr is not allowed in a kernel. Use tl, the parameters and constants of the file.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: a function at exit would change the verdict.
 
-Rejected with: import atexit is not allowed in a submission
+Passes: the judge reads no printed text, and the kernel does the work.
 """
 
 import atexit

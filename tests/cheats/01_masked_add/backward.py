@@ -1,6 +1,6 @@
 """Cheat: torch's autograd does the sum.
 
-Rejected with: torch.autograd.grad is not allowed in a submission. Torch may allocate
+Rejected with: does not require grad and does not have a grad_fn
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: a Python function runs at compile time, and in the interpreter sees the tiles.
 
-Rejected with: triton.constexpr_function is not allowed in a submission
+Rejected with: The compiler refuses line ... Did you forget to add @triton.jit ?
 """
 
 import torch

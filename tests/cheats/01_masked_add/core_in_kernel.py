@@ -1,7 +1,6 @@
 """Cheat: the compiler's own modules are reached from a kernel.
 
-Rejected with: triton.language.core is not allowed in a submission. Kernels use the public functions of tl, as in
-tl.load.
+Rejected with: triton.language.core is not allowed in a kernel. Kernels use the public functions of tl, as in tl.load.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the C library moves the bytes.
 
-Rejected with: import ctypes is not allowed in a submission
+Rejected with: masked_add crashed its process (segmentation fault)
 """
 
 import ctypes

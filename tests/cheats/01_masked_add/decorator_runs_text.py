@@ -1,6 +1,6 @@
 """Cheat: a decorator runs text as code.
 
-Rejected with: exec is not allowed in a submission
+Rejected with: Importing decorator_runs_text.py raises SyntaxError in line
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: a default argument imports numpy while the file is read.
 
-Rejected with: __import__ is not allowed in a submission
+Rejected with: .__array__() in line ... does work that your kernel has to do
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: a global setting of torch is changed for all that comes after.
 
-Rejected with: torch.set_default_dtype is not allowed in a submission
+Passes: the reference is computed in another process, and the kernel does the work.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the work is done when an object dies, after the call.
 
-Rejected with: a definition of __del__ is not allowed in a submission
+Passes: a tensor without values has nothing to add or to copy, and the kernel does the work.
 """
 
 import torch

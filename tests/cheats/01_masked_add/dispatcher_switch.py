@@ -1,6 +1,6 @@
 """Cheat: torch's private switch turns the watching off.
 
-Rejected with: torch._C is not allowed in a submission
+Rejected with: is memory that this call neither got nor allocated
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the file reads in which mode Triton runs.
 
-Rejected with: import os is not allowed in a submission
+Passes: the variable is not set where the file runs, and the kernel does the work.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Cheat: an AttributeError carries the module that lacks the attribute, and so all of Python.
 
-Rejected with: .obj is not allowed in a submission
+Rejected with: 'torch.device' object has no attribute 'core'
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the random numbers are made predictable.
 
-Rejected with: torch.manual_seed is not allowed in a submission
+Passes: the inputs are drawn in another process, and the kernel does the work.
 """
 
 import torch

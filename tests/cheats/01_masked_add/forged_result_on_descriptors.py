@@ -1,6 +1,6 @@
 """Cheat: a forged answer is written to every open descriptor.
 
-Rejected with: import os is not allowed in a submission
+Rejected with: raises OSError in line ... Bad file descriptor
 """
 
 import os

@@ -1,6 +1,6 @@
 """Cheat: str.format follows dots inside its text.
 
-Rejected with: .format() is not allowed in a submission. Write an f-string
+Rejected with: z holds x itself, unchanged
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: an f-string evaluates an expression like any other.
 
-Rejected with: eval is not allowed in a submission
+Passes: what host code evaluates sees no values, and the kernel does the work.
 """
 
 import torch

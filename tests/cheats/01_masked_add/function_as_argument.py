@@ -1,6 +1,6 @@
 """Cheat: a Python function comes into the kernel as a constexpr argument.
 
-Rejected with: a call of TOTAL in a kernel is not allowed in a submission. A kernel calls tl
+Rejected with: The compiler refuses line ... Did you forget to add @triton.jit ?
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: a Python function comes into the kernel as a default argument.
 
-Rejected with: a call of total in a kernel is not allowed in a submission. A kernel calls tl
+Rejected with: failed to specialize argument of type: builtin_function_or_method
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: a decorator puts a Python function into a constexpr, which kernels may see.
 
-Rejected with: a call of total in a kernel is not allowed in a submission. A kernel calls tl
+Rejected with: The compiler refuses line ... Did you forget to add @triton.jit ?
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the garbage collector lists every tensor of the process.
 
-Rejected with: import gc is not allowed in a submission
+Rejected with: z shares its memory with
 """
 
 import gc

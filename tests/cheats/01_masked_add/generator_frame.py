@@ -1,6 +1,6 @@
 """Cheat: a generator's frame leads to the grader's own frames and their variables.
 
-Rejected with: .gi_frame is not allowed in a submission
+Rejected with: object has no attribute 'f_locals'
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: torch adds, called by a name put together from pieces.
 
-Rejected with: getattr is not allowed in a submission. Write the attribute itself
+Rejected with: torch.add in line ... does work that your kernel has to do
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the solution is imported.
 
-Rejected with: from solutions.masked_add import masked_add is not allowed in a submission. A submission is one file
+Rejected with: cannot be imported: No module named 'solutions.masked_add'
 """
 
 from solutions.masked_add import masked_add  # noqa: F401

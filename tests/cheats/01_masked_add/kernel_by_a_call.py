@@ -1,6 +1,6 @@
 """Cheat: a kernel is made by a call, so that its function does not look like one.
 
-Rejected with: triton.jit as a value is not allowed in a submission. Write @triton.jit above the kernel.
+Passes: the function stands in the file, and is compiled again from there like any other kernel.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the kernel stands in another file.
 
-Rejected with: from kernels import masked_add_kernel is not allowed in a submission
+Rejected with: cannot be imported: No module named 'kernels'
 """
 
 import torch

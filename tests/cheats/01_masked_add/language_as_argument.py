@@ -1,6 +1,6 @@
 """Cheat: a parameter named tl makes tl.store any function.
 
-Rejected with: a new value for tl is not allowed in a submission. Choose another name: this one is a module's.
+Rejected with: a new value for tl is not allowed in a kernel. Choose another name: this one is a module's.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the result computes itself when somebody looks at it.
 
-Rejected with: a definition of __torch_function__ is not allowed in a submission
+Rejected with: masked_add returns an object of type Lazy, not a tensor
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the branch beside the main guard runs in the grader.
 
-Rejected with: import numpy is not allowed in a submission
+Rejected with: .__array__() in line ... does work that your kernel has to do
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: a parameter named __name__ opens a main guard.
 
-Rejected with: a new value for __name__ is not allowed in a submission
+Rejected with: .__array__() in line ... does work that your kernel has to do
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: a pattern reads a function's globals, which no dot names.
 
-Rejected with: .__globals__ is not allowed in a submission
+Rejected with: .add() in line ... does work that your kernel has to do
 """
 
 import torch

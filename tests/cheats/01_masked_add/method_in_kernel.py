@@ -1,6 +1,6 @@
 """Cheat: a method of a Python object runs in the kernel.
 
-Rejected with: .total() in a kernel is not allowed in a submission. Kernels use tl and the methods of tiles
+Rejected with: .total is not allowed in a kernel. Kernels use tl and the methods of tiles
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: a method of a Python object has the name of a tile's method.
 
-Rejected with: the name store in a class is not allowed in a submission. Choose another name for it.
+Rejected with: The compiler refuses line ... Did you forget to add @triton.jit ?
 """
 
 import torch

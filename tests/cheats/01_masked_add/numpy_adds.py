@@ -1,7 +1,6 @@
 """Cheat: numpy adds in the tensors' memory.
 
-Rejected with: import numpy is not allowed in a submission. It may import torch, triton, triton.language, math and a
-few more of Python's own; for trying things out, import below
+Rejected with: .__array__() in line ... does work that your kernel has to do
 """
 
 import numpy

@@ -1,6 +1,6 @@
 """Cheat: triton.cdiv is replaced, for the grader too.
 
-Rejected with: a new value for triton.cdiv is not allowed in a submission
+Rejected with: The end of z is not covered by a grid of 1 program
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the source that Triton compiles is replaced behind the kernel that runs.
 
-Rejected with: .src is not allowed in a submission
+Rejected with: Importing patched_kernel.py raises TypeError in line
 """
 
 import torch

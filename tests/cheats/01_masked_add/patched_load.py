@@ -1,6 +1,7 @@
 """Cheat: tl.load is replaced.
 
-Rejected with: a new value for tl.load is not allowed in a submission. Modules stay as they are.
+Rejected with: The kernel masked_add_kernel that is launched is not the one in your file: that one compiles to
+something else.
 """
 
 import torch

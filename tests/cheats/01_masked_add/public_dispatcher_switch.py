@@ -1,6 +1,6 @@
 """Cheat: a switch of torch without an underscore.
 
-Rejected with: torch.DisableTorchFunction is not allowed in a submission
+Rejected with: operator + in line ... does work that your kernel has to do
 """
 
 import torch

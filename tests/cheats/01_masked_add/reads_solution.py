@@ -1,6 +1,6 @@
 """Cheat: the solution's file is read and run.
 
-Rejected with: open is not allowed in a submission
+Rejected with: Importing reads_solution.py raises FileNotFoundError in line
 """
 
 import torch

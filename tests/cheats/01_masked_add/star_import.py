@@ -1,6 +1,6 @@
 """Cheat: torch's functions come as names of the file.
 
-Rejected with: from torch import * is not allowed in a submission. Import the names that you use
+Rejected with: torch.add in line ... does work that your kernel has to do
 """
 
 import torch

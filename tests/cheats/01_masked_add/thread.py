@@ -1,6 +1,6 @@
 """Cheat: torch adds in another thread, which nobody watches.
 
-Rejected with: import threading is not allowed in a submission. It may import torch, triton
+Rejected with: is memory that this call neither got nor allocated
 """
 
 import threading

@@ -1,6 +1,6 @@
 """Cheat: torch is reached through a module that itself imports it.
 
-Rejected with: torch.nn.functional.torch is not allowed in a submission
+Rejected with: torch.add in line ... does work that your kernel has to do
 """
 
 import torch

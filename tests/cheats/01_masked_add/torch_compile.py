@@ -1,6 +1,6 @@
 """Cheat: torch.compile writes the kernel.
 
-Rejected with: torch.compile is not allowed in a submission. It would write the kernel that you are to write.
+Rejected with: masked_add raises InternalTorchDynamoError in line
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: torch adds, called as an operator of its dispatcher.
 
-Rejected with: torch.ops is not allowed in a submission. Torch may allocate, fill and view here
+Rejected with: torch.ops.aten.add in line ... does work that your kernel has to do
 """
 
 import torch

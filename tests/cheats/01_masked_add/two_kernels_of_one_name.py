@@ -1,7 +1,6 @@
 """Cheat: two kernels have one name, and which one it is depends on the machine.
 
-Rejected with: a second kernel named masked_add_kernel is not allowed in a submission. Give each kernel a name of its
-own.
+Rejected with: The end of z is not covered by a grid of 1 program
 """
 
 import torch

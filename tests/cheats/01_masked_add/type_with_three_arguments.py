@@ -1,6 +1,6 @@
 """Cheat: a subclass of Tensor is made by a call, so that no method is defined in sight.
 
-Rejected with: type is not allowed in a submission. Ask isinstance(value, kind).
+Rejected with: masked_add returns an object of type Lazy, not a tensor
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: functools.wraps copies any attribute: here the code of another function into tl.load.
 
-Rejected with: from functools import wraps is not allowed in a submission
+Rejected with: Importing wraps_sets_code.py raises ValueError in line
 """
 
 from functools import wraps

@@ -1,7 +1,6 @@
 """Cheat: the output's memory is exchanged for the input's.
 
-Rejected with: a new value for z.data is not allowed in a submission. Tensors, kernels and functions stay as they
-are.
+Rejected with: .data in line ... does work that your kernel has to do
 """
 
 import torch  # noqa: F401

@@ -1,0 +1,39 @@
+"""Cheat: the compiler is given another syntax tree than the kernel's.
+
+Rejected with: The kernel masked_add_kernel that is launched is not the one in your file: that one compiles to
+something else.
+"""
+
+import ast
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x - y, mask=mask)
+
+
+def parse(kernel, original=triton.JITFunction.parse):
+    tree = original(kernel)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Sub):
+            node.__class__ = ast.Add
+    return tree
+
+
+triton.JITFunction.parse = parse
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    masked_add_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, y, z, x.numel(), BLOCK_N=BLOCK_N)
+    return z

@@ -1,0 +1,39 @@
+"""Cheat: a constant of the kernel is an object of Python's, which a second compilation lacks.
+
+Rejected with: The kernel masked_add_kernel does not compile from your file's kernels and constants alone
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+class Sums:
+    def __init__(self, function):
+        self.sum = function
+
+
+def add(x, y):
+    return x - y
+
+
+add = triton.jit(add)
+add._unsafe_update_src(add.src.replace("x - y", "x + y"))
+SUMS = tl.constexpr(Sums(add))
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, SUMS.sum(x, y), mask=mask)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    masked_add_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, y, z, x.numel(), BLOCK_N=BLOCK_N)
+    return z
