@@ -61,10 +61,6 @@ SENTENCES = {
     ),
     "not UTF-8": (RIGHT.encode() + b"# \xff\xfe\n", "is not UTF-8 text from line"),
     "exception at import": (f"{RIGHT}\nraise ValueError('too early')\n", "raises ValueError in line"),
-    "a GPU at import": (
-        f"{RIGHT}\nx = torch.rand(9, device='cuda')\n",
-        "There is no GPU where masked_add.py is imported",
-    ),
     "sys.exit at import": (f"{RIGHT}\nsys.exit(0)\n", "ends the program in line"),
     "os._exit at import": (f"{RIGHT}\nos._exit(0)\n", "Importing masked_add.py ended its process (exit status 0)"),
     "entry missing": (RIGHT.replace("def masked_add(", "def add("), "defines no function masked_add"),
@@ -74,15 +70,18 @@ SENTENCES = {
     "returns a list": (RIGHT.replace("return z", "return z.tolist()"), "does work that your kernel has to do"),
     "returns a tuple": (RIGHT.replace("return z", "return (z,)"), "returns an object of type tuple"),
     "wrong dtype": (
-        RIGHT.replace("torch.empty_like(x)", "torch.empty(x.shape, dtype=torch.float64)"),
+        RIGHT.replace("torch.empty_like(x)", "torch.empty(x.shape, dtype=torch.float64, device=x.device)"),
         "z has dtype fp64; fp32",
     ),
     "wrong shape": (RIGHT.replace("return z", "return z[:-1]"), "z has shape (2047,); (2048,) was expected"),
     "wrong device": (
-        RIGHT.replace("return z", 'return torch.empty_like(x, device="meta")'),
-        "returns a tensor on meta",
+        RIGHT.replace("return z", 'return torch.empty_like(x, device="cpu")'),
+        "returns a tensor on cpu",
     ),
-    "device is cuda": (RIGHT.replace("torch.empty_like(x)", 'torch.empty_like(x, device="cuda")'), "There is no GPU"),
+    "launched on the CPU's memory": (
+        RIGHT.replace("torch.empty_like(x)", "torch.empty(x.shape)"),
+        "z_ptr lies in the CPU's memory",
+    ),
     "kernel never launched": (RIGHT.replace(LAUNCH, ""), "returned without launching a kernel"),
     "exception in the host code": (host("raise KeyError('lost')"), "masked_add raises KeyError in line 17: 'lost'"),
     "grid is a number": (
@@ -93,10 +92,14 @@ SENTENCES = {
         RIGHT.replace("triton.cdiv(x.numel(), 1024)", "x.numel() / 1024"),
         "the grid must hold whole numbers: triton.cdiv rounds up",
     ),
-    "torch in the kernel": (kernel("torch.arange(4)"), "torch is called in the kernel in line 12"),
-    "exception in the kernel": (kernel("tl.arange(0, 7)"), "Your kernel raises ValueError in line 12"),
-    "wrong name in the kernel": (kernel("undefined_name + 1"), "Your kernel raises NameError in line 12"),
-    "endless recursion": (host("masked_add(x, y)"), "raises RecursionError"),
+    "torch in the kernel": (kernel("torch.arange(4)"), "torch.arange in line 17 does work"),
+    "exception in the kernel": (kernel("tl.arange(0, 7)"), "The compiler refuses line 12: arange's range must be a power of 2."),
+    "wrong name in the kernel": (
+        kernel("undefined_name + 1"),
+        "The compiler refuses line 12: undefined_name is not known there",
+    ),
+    "endless recursion": (host("def again():\n    again()\nagain()"), "raises RecursionError"),
+    "endless recursion that allocates": (host("masked_add(x, y)"), "more than 64 tensors are allocated in one call"),
     "memory bomb": (host("hoard = [bytearray(1 << 28) for _ in range(16)]"), "asks for more memory"),
     "torch memory bomb": (host("hoard = torch.zeros(1 << 35)"), "asks for more memory"),
     "segmentation fault": (host("import ctypes; ctypes.string_at(0)"), "segmentation fault"),
@@ -160,22 +163,21 @@ def test_endless_loop_ends_at_the_limit_and_the_next_test_runs(bench):
     judged = bench(source)
     began = time.monotonic()
     verdict = judged.check(normal(5), normal(5))
-    assert "did not finish within 10 s" in verdict.lines[0]
-    assert time.monotonic() - began < 30
+    assert "did not finish within 15 s" in verdict.lines[0]
+    assert time.monotonic() - began < 40
     assert judged.check(normal(2048), normal(2048)).outcome == PASS
 
 
-def test_the_limit_counts_what_the_call_computes_not_what_others_do(bench):
+def test_the_limit_counts_what_the_call_computes_not_what_others_do(bench, monkeypatch):
     """A child that gets no core for longer than its limit, as on a busy machine, is not at fault."""
+    monkeypatch.setattr("grader.run.RECORD_LIMIT", 1.0)
     judged = bench(RIGHT)
-    judged.judge.exercise = replace(judged.judge.exercise, time_limit=1.0)
-    judged.judge.interpreted.exercise = judged.judge.exercise
     assert judged.check(normal(5), normal(5)).outcome == PASS  # the child is there
-    child = judged.run.interpreter._child
+    child = judged.run.recorder._child
     os.kill(child._pid, signal.SIGSTOP)
     threading.Timer(2.0, os.kill, [child._pid, signal.SIGCONT]).start()
-    assert judged.check(normal(5), normal(5)).outcome == PASS
-    assert judged.run.interpreter._child is child
+    assert judged.check(normal(6), normal(6)).outcome == PASS
+    assert judged.run.recorder._child is child
 
 
 def test_what_follows_a_call_is_not_charged_to_it(bench):
@@ -184,7 +186,7 @@ def test_what_follows_a_call_is_not_charged_to_it(bench):
     judged.check(normal(5), normal(5))
     deadline = time.monotonic() + 30
     while True:  # the child takes the limit back once its answer is sent
-        limits = Path("/proc", str(judged.run.interpreter._child._pid), "limits").read_text()
+        limits = Path("/proc", str(judged.run.recorder._child._pid), "limits").read_text()
         soft, hard = next(line for line in limits.splitlines() if "cpu time" in line).split()[3:5]
         if soft == hard or time.monotonic() > deadline:
             break
@@ -196,17 +198,22 @@ def test_a_call_that_waits_for_ever_ends_too(bench):
     """It computes nothing, so the limit on that alone would not end it."""
     judged = bench(RIGHT)
     judged.check(normal(5), normal(5))
-    child = judged.run.interpreter._child
+    child = judged.run.recorder._child
     os.kill(child._pid, signal.SIGSTOP)
     with pytest.raises(ChildEnded) as ended:
-        child.ask({"kind": "run"}, b"", 0.2)
+        child.ask({"kind": "record"}, b"", 0.2)
     assert (ended.value.how, ended.value.detail) == ("time", "0.2")
 
 
 def test_endless_loop_in_the_kernel(bench):
-    judged = bench(kernel("while N > 0:\n        N += 0"))
+    judged = bench(kernel("while N > 0:\n        tl.store(z_ptr + offsets, x, mask=mask)"))
     judged.judge.interpreted.exercise = judged.judge.exercise = replace(judged.judge.exercise, time_limit=2.0)
-    assert "did not finish within 2 s" in judged.check(normal(5), normal(5)).lines[0]
+    lines = judged.check(normal(5), normal(5)).lines
+    assert "did not finish within 2 s" in lines[0] or "The kernel does not come to an end" in lines[0]
+
+
+def test_a_loop_that_the_compiler_drops_is_no_loop(bench):
+    assert bench(kernel("while N > 0:\n        N += 0")).check(normal(5), normal(5)).outcome == PASS
 
 
 def test_after_a_crash_the_next_test_runs(bench):
@@ -222,8 +229,8 @@ def test_100_mb_of_print_change_no_verdict(bench):
     judged = bench(host(FLOOD))
     assert judged.check(normal(100), normal(100)).outcome == PASS
     judged.run.end()
-    assert judged.run.interpreter.printed_bytes > 400 << 20  # 2 dtypes, each called twice
-    assert len(judged.run.interpreter.printed) <= 4000
+    assert judged.run.recorder.printed_bytes > 400 << 20  # 2 dtypes, each called twice
+    assert len(judged.run.recorder.printed) <= 4000
 
 
 @pytest.mark.parametrize("text", ["PASSED", '{"kind": "ran", "outputs": []}', "\\x1b[2J"])
@@ -261,7 +268,7 @@ def test_a_forked_process_is_ended_too(bench, tmp_path):
     body += "    os._exit(0)"
     judged = bench(host(body))
     judged.check(normal(100), normal(100))
-    folder = judged.run.interpreter._child.folder
+    folder = judged.run.recorder._child.folder
     judged.run.end()
     assert not [pid for pid in _pids() if _folder_of(pid) == str(folder)]
 
@@ -276,7 +283,7 @@ def _folder_of(pid: str) -> str:
 def test_the_temporary_folder_is_removed(bench):
     judged = bench(host("open('leftover', 'w').write('x')"))
     assert judged.check(normal(100), normal(100)).outcome == PASS
-    folder = judged.run.interpreter._child.folder
+    folder = judged.run.recorder._child.folder
     judged.run.end()
     assert not folder.exists()
 

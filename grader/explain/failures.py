@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 
-from grader.kernel_names import Refused
 from grader.child_process import ChildEnded
 from grader.exercise import Exercise
+from grader.kernel_names import Refused
 from grader.protocol import Failure
 from grader.reply import Refusal, Reply
 from grader.run import Trial, short_dtype
@@ -83,12 +84,21 @@ def not_allowed(refused: Refused, submission: Submission) -> Verdict:
 def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The entry was called and did not return."""
     sentence = CALL_SENTENCES.get(failure.kind, CALL_SENTENCES["host"])
-    for part, plain in PLAIN_WORDS.items():
-        if part in failure.message:
-            sentence = plain
-    if failure.kind == "kernel" and (name := builtin_at(submission.tree, failure.line, OF_TILES)):
+    return _failure(failure, _of_a_mistake(failure) or sentence, submission, exercise, "error")
+
+
+def kernel_mistake(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict | None:
+    """What the compiler refuses and a beginner often writes, in plain words; None: it is something else."""
+    sentence = _of_a_mistake(failure)
+    if name := builtin_at(submission.tree, failure.line, OF_TILES):
         sentence = f"Python's {name} does not work on a tile (line {{line}}): use {OF_TILES[name]}."
-    return _failure(failure, sentence, submission, exercise, "error")
+    if not sentence:
+        return None
+    return _failure(replace(failure, kind="does-not-compile"), sentence, submission, exercise, "error")
+
+
+def _of_a_mistake(failure: Failure) -> str:
+    return next((plain for part, plain in PLAIN_WORDS.items() if part in failure.message), "")
 
 
 def _failure(failure: Failure, sentence: str, submission: Submission, exercise: Exercise, kind: str) -> Verdict:

@@ -6,6 +6,7 @@ import ast
 import re
 
 from grader.exercise import Exercise
+from grader.explain.failures import kernel_mistake
 from grader.protocol import Failure, GpuModel
 from grader.submission import Submission
 from grader.verdict import Verdict, failed
@@ -72,6 +73,9 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
     """Nothing runs on a GPU before this is mended, however right it is in the interpreter."""
     if failure.kind == "resources":
         return _does_not_fit(failure, submission, exercise, model)
+    if failure.kind == "compile" and not is_known(failure):
+        if (mistake := kernel_mistake(failure, submission, exercise)) is not None:
+            return mistake
     where = f" line {failure.line}" if failure.line else f" {exercise.entry}"
     meaning = _meaning(failure, submission)
     if failure.kind == "not-recordable":

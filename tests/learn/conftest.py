@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = str(Path(sys.executable).with_name("course"))
+OF_OTHERS = "ignore:It looks like `register_random`"  # what hypothesis says of trio where both are installed
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Course:
 
     def environment(self, **more: str) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "COLUMNS", "NO_COLOR"))}
-        return {**kept, **more}
+        return {**kept, "PYTHONWARNINGS": OF_OTHERS, **more}
 
     def course(self, *arguments: str, answer: str = "", cwd: Path | None = None, **environment: str) -> Finished:
         return self._run([COURSE, *arguments], answer, cwd, environment)
