@@ -286,7 +286,7 @@ class Judge:
         return first_refused(self.run.submission.tree)
 
     def _values(self, trial: Trial, twice: bool = True, blame: bool = True, **options) -> tuple[Verdict, Reply]:
-        """And the reply to the call's first run, which `options` of RunRequest are for.
+        """And the reply to the call's first run, which `options` of InterpretRequest are for.
 
         blame: whether a failure may be put down to block sizes that stand in the code as numbers.
         """
@@ -294,7 +294,7 @@ class Judge:
         verdict, first = self.interpreted.verdict(trial, inputs, twice, **options)
         if self.run.recorder.load_failure is not None:
             return verdict, first
-        if verdict.outcome == PASS and self.run.replays is not None and first.launches:
+        if verdict.outcome == PASS and self.run.replays is not None and any(all(one.grid) for one in first.launches):
             verdict = self._replayed(trial, inputs, first.launches) or verdict
         if verdict.outcome == PASS:
             verdict = self.run.foreign_kernel() or verdict
