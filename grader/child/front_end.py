@@ -7,8 +7,9 @@ code and whatever else a compiled kernel has are there when a host function, or 
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,7 @@ import triton
 from triton import compiler
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.compiler import CUDABackend
 from triton.compiler.compiler import ASTSource, CompiledKernel, filter_traceback, make_backend
 from triton.language import constexpr, dtype
 from triton.runtime import JITFunction, _allocation
@@ -34,6 +36,18 @@ MOST_TEXT = 200  # characters of a constant
 MOST_GLOBALS = 256
 
 _compile_in_full = compiler.compile
+
+
+@contextlib.contextmanager
+def dots_of_any_size() -> Iterator[None]:
+    """Within, the front end takes tiles in tl.dot that are too small for the units of a GPU."""
+    before = CUDABackend.get_codegen_implementation
+    loose = {"min_dot_size": lambda left, right: (1, 1, 1)}
+    CUDABackend.get_codegen_implementation = lambda backend, options: before(backend, options) | loose
+    try:
+        yield
+    finally:
+        CUDABackend.get_codegen_implementation = before
 
 
 class Kernel:
@@ -153,13 +167,11 @@ def _constant(value: Any) -> dict:
 def _globals(function: JITFunction) -> list[list]:
     """The plain values that the function sees beside its arguments: [name, whether it is a constexpr, constant]."""
     scope, found = function.get_capture_scope(), []
-    annotations = scope.get("__annotations__", {})
     for name, value in list(scope.items()):
         said = _constant(value)
         is_alias = "function" in said and said["function"] != name
         if not name.startswith("__") and (is_alias or "value" in said or "dtype" in said):
-            is_constexpr = isinstance(value, constexpr) or "constexpr" in str(annotations.get(name, ""))
-            found.append([name, int(is_constexpr), said])
+            found.append([name, int(isinstance(value, constexpr)), said])
     return found[:MOST_GLOBALS]
 
 
