@@ -19,7 +19,6 @@ class Host(ABC):
 
     answer = ""  # the kind of a reply to a call
     request = ""  # the kind of a request for one
-    has_values = True  # whether kernels compute here
 
     def __init__(self):
         self.file: LearnerFile | None = None
@@ -42,7 +41,7 @@ class Host(ABC):
         return reply, reply_blob
 
     def load(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
-        self.file = LearnerFile(header["filename"], blob, self.has_values)
+        self.file = LearnerFile(header["filename"], blob)
         with self.watched_import():
             error = self.file.load()
         reply = {"kind": "loaded", "error": None if error is None else asdict(error)}

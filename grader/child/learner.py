@@ -19,7 +19,7 @@ from types import ModuleType
 
 from triton.compiler.errors import CompilationError
 from triton.language import constexpr
-from triton.runtime.errors import InterpreterError, OutOfResources
+from triton.runtime.errors import OutOfResources
 
 from grader.child.refusals import NotRecordable
 from grader.protocol import Failure
@@ -42,14 +42,14 @@ class Rejected(Exception):
 
 
 class LearnerFile:
-    """`has_values`: whether kernels compute where the file is imported. Where they do not, a statement that looks at
-    values fails, and so may all that comes after a launch, whose results are missing: such statements are left out."""
+    """It is imported where no tensor has values. What tries the kernels out there and looks at values fails, and so may
+    all that comes after a launch, whose results are missing: such statements are left out."""
 
-    def __init__(self, filename: str, source: bytes, has_values: bool = True):
+    def __init__(self, filename: str, source: bytes):
         name = os.path.basename(filename) or "submission.py"
         self.path = os.path.join(os.getcwd(), name)
         self.stem = os.path.splitext(name)[0]
-        self.source, self.has_values = source, has_values
+        self.source = source
         self.module: ModuleType | None = None
         self.launched = False  # while the file was imported
 
@@ -65,10 +65,7 @@ class LearnerFile:
             spec = importlib.util.spec_from_file_location(self.stem, self.path)
             module = importlib.util.module_from_spec(spec)
             sys.modules[self.stem] = module  # where inspect, and so Triton, looks for the source
-            if self.has_values:
-                spec.loader.exec_module(module)
-            else:
-                self._run(self._statements, vars(module))
+            self._run(self._statements, vars(module))
         except BaseException as error:  # a learner's file may raise anything, SystemExit too
             sys.modules.pop(self.stem, None)
             return self.failure(error, "load")
@@ -122,9 +119,6 @@ class LearnerFile:
             names.update(before)
 
     def _run(self, statements: list[ast.stmt], names: dict) -> None:
-        if self.has_values:
-            exec(compile(ast.Module(statements, []), self.path, "exec", dont_inherit=True), names)
-            return
         for number, statement in enumerate(statements):
             if number and _is_text(statement):
                 continue  # it would become the file's docstring
@@ -170,25 +164,18 @@ class LearnerFile:
 
     # ---- failures ---------------------------------------------------------------------------------------
 
-    def failure(self, error: BaseException, stage: str, kernel: str = "") -> Failure:
-        """`stage` is "load" or "host"; whatever came out of a running kernel says so by its type."""
-        in_kernel = isinstance(error, InterpreterError)
-        chain = [error]
-        while isinstance(chain[-1], InterpreterError) and chain[-1].__cause__ is not None:
-            chain.append(chain[-1].__cause__)
-        cause = chain[-1]
-        if isinstance(cause, (ImportError, FileNotFoundError)) and not self._comes_from_here(cause):
-            raise cause  # torch or triton is not whole: a fault of the machine, which is not put into these words
-        lines = (self._last_line(link) for link in reversed(chain))
-        line = next((line for line in lines if line), 0)
-        message = _text_of(cause)
+    def failure(self, error: BaseException, stage: str) -> Failure:
+        """`stage` is "load" or "host"."""
+        if isinstance(error, (ImportError, FileNotFoundError)) and not self._comes_from_here(error):
+            raise error  # torch or triton is not whole: a fault of the machine, which is not put into these words
         if isinstance(error, CompilationError):
             return self._compilation_failure(error)
-        kind = _special_kind(cause, message) or ("kernel" if in_kernel else stage)
-        if isinstance(cause, SyntaxError) and cause.filename == self.path:
-            kind, message = ("syntax" if stage == "load" else kind), str(cause.msg)
-            line = cause.lineno or line
-        return Failure(kind, type(cause).__name__, message[:MOST_MESSAGE], line, kernel if in_kernel else "")
+        line, message = self._last_line(error), _text_of(error)
+        kind = _special_kind(error, message) or stage
+        if isinstance(error, SyntaxError) and error.filename == self.path:
+            kind, message = ("syntax" if stage == "load" else kind), str(error.msg)
+            line = error.lineno or line
+        return Failure(kind, type(error).__name__, message[:MOST_MESSAGE], line)
 
     def _compilation_failure(self, error: CompilationError) -> Failure:
         """What the compiler refuses, at the innermost place that it names in the learner's file."""

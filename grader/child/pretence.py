@@ -48,6 +48,7 @@ class PretendCuda(TorchFunctionMode):
             torch.Tensor.device.__get__: lambda tensor: CUDA,
             torch.Tensor.is_cuda.__get__: lambda tensor: True,
             torch.Tensor.is_cpu.__get__: lambda tensor: False,
+            torch.Tensor.is_meta.__get__: lambda tensor: False,
             torch.Tensor.get_device: lambda tensor: 0,
             torch.Tensor.cuda: lambda tensor: tensor,
             torch.Tensor.data_ptr: lambda tensor: self.address_of(tensor),
@@ -71,6 +72,8 @@ class PretendCuda(TorchFunctionMode):
             if function == torch.Tensor.__setitem__ and isinstance(args[2], (int, float)):
                 first[args[1]].fill_(args[2])  # as on a GPU; without memory torch would copy a tensor of one element
                 return None
+            if function == torch.Tensor.type and len(args) == 1 and not kwargs:
+                return function(first).replace("torch.meta.", "torch.cuda.")
             if function == torch.Tensor.__repr__:
                 return function(*args, **kwargs).replace("device='meta'", "device='cuda:0'")
         if function is torch.device:

@@ -6,7 +6,7 @@
     steps     fills and launches in their order; an autotuned launch is a choice between lists of steps
 
 A launch binds each of the kernel's parameters to a number, or to a buffer and an offset in bytes. The plan knows no
-values of tensors. What torch computes is refused by the same modes that refuse it in the interpreter.
+values of tensors. What torch computes is refused, by its name and line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from triton.runtime.errors import OutOfResources, PTXASError
 
 from grader.child.refusals import NotRecordable, Refusals
 from grader.child.stand_in import CompiledLaunch, Launch, StandIn
-from grader.child.tensors import dtype_name
+from grader.child.tensors import dtype_name, has_no_memory
 from grader.protocol import VIEW_BYTES, Failure, TensorSpec
 
 FIRST_ADDRESS = 1 << 44
@@ -95,7 +95,7 @@ class Recorder:
 
     def _allocated(self, tensor: torch.Tensor, value: object) -> None:
         """`value` is what the memory holds, None if nothing in particular."""
-        if not tensor.is_meta:
+        if not has_no_memory(tensor):
             return
         size = tensor.untyped_storage().nbytes()
         name = f"allocation{len(self.buffers)}"
@@ -104,7 +104,7 @@ class Recorder:
             self._filled(tensor, value)
 
     def _filled(self, tensor: torch.Tensor, value: object) -> None:
-        if not tensor.is_meta:
+        if not has_no_memory(tensor):
             return
         value = value.item() if isinstance(value, torch.Tensor) else value
         if tensor.is_complex():
@@ -133,7 +133,7 @@ class Recorder:
     def _place(self, tensor: torch.Tensor, name: str = "") -> dict:
         """The buffer a tensor lies in and its offset there, in bytes. `name`: the launch's argument, "" for none."""
         what = f"the argument {name}" if name else "the result"
-        if not tensor.is_meta:
+        if not has_no_memory(tensor):
             self._refuse(f"{what} lies in the CPU's memory, where a GPU's kernel cannot reach it: allocate it "
                                 "on the input's device, with device=x.device")  # fmt: skip
         found = self._addresses.get(tensor.untyped_storage()._cdata)
@@ -157,7 +157,7 @@ class Recorder:
 
     def view_of(self, tensor: torch.Tensor) -> dict | None:
         """None for a tensor that lies in none of the call's buffers, or of a dtype that is not known."""
-        is_here = tensor.is_meta and tensor.untyped_storage()._cdata in self._addresses
+        is_here = has_no_memory(tensor) and tensor.untyped_storage()._cdata in self._addresses
         return self.view(tensor) if is_here and dtype_name(tensor) in VIEW_BYTES else None
 
     def result(self, returned: object) -> dict | None:

@@ -19,10 +19,11 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader.child.printed import hidden
-from grader.child.tensors import poison
+from grader.child.tensors import has_no_memory
 
 EMPTY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 FILLED = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"}
+ABOUT_DTYPES = {"promote_types", "result_type", "can_cast"}
 FILLS = {"fill_", "zero_"}
 FILL_VALUE_AT = {"full": 1, "full_like": 1, "new_full": 2, "fill_": 1}  # its position in the arguments
 # The values leave torch, or Python sets them, and the dispatcher does not see it.
@@ -92,7 +93,7 @@ class _Functions(TorchFunctionMode):
         if name in PRINTS:
             with _NoModes():
                 return hidden(function(*args, **(kwargs or {})))
-        if name in READS or name in VALUES and args[0].is_meta:
+        if name in READS or name in VALUES and has_no_memory(args[0]):
             self.refusals.refuse(_as_written(function))
         self.refusals.functions.append(function)
         try:
@@ -131,25 +132,19 @@ class _Operations(_DispatchMode):
             return operation._overloadname != "out"
         if name in FILLS:
             return all(_is_number(value) for value in args[1:])
-        if name == "copy_":  # Triton's interpreter does so after a launch
-            return _is_same(args[0], args[1])
-        return name == "set_" or getattr(operation, "is_view", False)
+        asks = name in ABOUT_DTYPES or name.startswith("profiler::")
+        return asks or name == "set_" or getattr(operation, "is_view", False)
 
 
 def _carried_out(operation, name: str, args: tuple, kwargs: dict):
     """Without memory, torch has the `*_like` in Python, which imports sympy, for seconds; its C++ does as well."""
-    if name.endswith("_like") and args[0].is_meta and torch.device(kwargs.get("device") or "meta").type == "meta":
+    if (
+        name.endswith("_like")
+        and has_no_memory(args[0])
+        and torch.device(kwargs.get("device") or "meta").type == "meta"
+    ):
         return torch.ops.aten.empty_like.default._op_dk(IN_CPP, args[0], **kwargs)
     return operation(*args, **kwargs)
-
-
-def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Two tensors of one dtype that are the same elements in memory: copying one to the other changes nothing."""
-
-    def place(tensor: torch.Tensor):
-        return tensor.untyped_storage()._cdata, tensor.storage_offset(), tensor.dtype, tensor.shape, tensor.stride()
-
-    return place(a) == place(b)
 
 
 def _fill_value(name: str, args: tuple) -> object:
@@ -159,16 +154,6 @@ def _fill_value(name: str, args: tuple) -> object:
     if "full" in name or name == "fill_":
         return args[FILL_VALUE_AT[name]]
     return 1 if "ones" in name else 0
-
-
-class PoisonedAllocations(_DispatchMode):
-    """While a file is imported: what torch.empty makes there holds poison, not zeros by chance."""
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        result = operation(*args, **(kwargs or {}))
-        if operation._schema.name.removeprefix("aten::") in EMPTY and result.device.type == "cpu":
-            poison(result)
-        return result
 
 
 class _NoModes(torch._C._DisableTorchDispatch):

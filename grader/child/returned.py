@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from grader.child.tensors import has_no_memory
+
 MOST_ITEMS, MOST_DEPTH = 64, 4
 EARLIER = "the result of an earlier call"
 
@@ -32,7 +34,7 @@ class Description:
         return described
 
     def _of_tensor(self, tensor: torch.Tensor) -> dict:
-        device = "cuda" if tensor.is_meta else tensor.device.type
+        device = "cuda" if has_no_memory(tensor) else tensor.device.type
         described = {"device": device, "dtype": str(tensor.dtype).removeprefix("torch.")}
         if type(tensor) is not torch.Tensor or tensor.layout != torch.strided:
             return described

@@ -13,9 +13,10 @@ def storage_bytes(tensor: torch.Tensor) -> np.ndarray:
     return torch.empty(0, dtype=torch.uint8).set_(storage, 0, (storage.nbytes(),), (1,)).numpy()
 
 
-def poison(tensor: torch.Tensor) -> None:
-    """All bits of the storage: NaN for floats, -1 for integers. Fresh memory is often 0, which would hide mistakes."""
-    storage_bytes(tensor)[...] = 0xFF
+def has_no_memory(tensor: torch.Tensor) -> bool:
+    """Whether it stands for a tensor on the GPU: asked of torch itself, past what it pretends to a host function."""
+    with torch._C.DisableTorchFunction():
+        return tensor.is_meta
 
 
 def dtype_name(tensor: torch.Tensor) -> str:

@@ -36,6 +36,10 @@ ASKED = """
     assert torch.empty(3).is_cuda and torch.get_default_device() == device
     torch.set_default_device(None)
     assert not torch.empty(3).is_cuda and x.data_ptr() % 16 == 0
+    assert not x.is_meta and x.type() == "torch.cuda.FloatTensor"
+    assert torch.promote_types(x.dtype, torch.float64) == torch.float64 and torch.can_cast(torch.int8, x.dtype)
+    with torch.profiler.record_function("a part"), torch.autocast("cuda", dtype=torch.float16):
+        torch.cuda.nvtx.range_push("another")
 """
 
 
