@@ -120,7 +120,7 @@ def _platform(say: Callable[[str], None]) -> bool:
 
 
 def _self_test(say: Callable[[str], None]) -> bool:
-    """Runs a kernel with a loop of runtime length in the interpreter, and compiles it."""
+    """Records and interprets a kernel with a loop of runtime length, and compiles it."""
     from grader.child_process import ChildEnded
     from grader.nursery import MachineFault
 
@@ -138,15 +138,26 @@ def _self_test(say: Callable[[str], None]) -> bool:
 def _interpreted() -> tuple[bool, str]:
     import torch
 
-    from grader.protocol import RunRequest
-    from grader.reply import read_reply, spec_and_bytes
+    from grader.gpu.models import DEFAULT_MODEL
+    from grader.interpreting import Interpreter
+    from grader.protocol import InterpretRequest, RecordRequest
+    from grader.reply import spec_and_bytes
     from grader.runner import Runner
     from grader.submission import Submission
 
-    spec, blob = spec_and_bytes("x", torch.arange(1, 201, dtype=torch.float32), 0)
-    runner = Runner(Submission(Path("probe.py"), PROBE.encode()), "probe.py")
-    reply = runner.ask(RunRequest("probe", [spec]).to_json(), blob, 30, read_reply)
-    runner.end()
+    x = torch.arange(1, 201, dtype=torch.float32)
+    runner = Runner(Submission(Path("probe.py"), PROBE.encode()), "probe.py", DEFAULT_MODEL)
+    interpreter = Interpreter()
+    try:
+        request = RecordRequest("probe", [spec_and_bytes("x", x, 0)[0]], stage="source")
+        recorded, texts = runner.ask(request.to_json(), b"", 60, lambda *answer: answer)
+        if recorded["error"] is not None:
+            return False, str(recorded["error"])
+        spec, data = spec_and_bytes("x", x, len(texts))
+        reply = interpreter.ask(InterpretRequest(recorded, "probe.py", [spec]), texts + data, 30)
+    finally:
+        runner.end()
+        interpreter.end()
     total = float(reply.output) if reply.output is not None else None
     said = f"a kernel ran: the sum of 1 to 200 is {total:g}" if total is not None else str(reply.error)
     return total == 20100 and not reply.findings, said

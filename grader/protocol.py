@@ -3,17 +3,16 @@
 A message is a frame on a pipe: 8 bytes of lengths, a JSON header, then raw bytes (tensor storages, maps). Nothing is
 pickled, so reading a frame runs no code. What a child sends is untrusted: the parent checks every field it uses.
 
-    parent -> child    load   {source, filename}                       the learner's file
-                       run    {arguments, entry, constants, ...}       one call of the entry function, interpreted
-                       record {arguments, entry, constants, ...}       one call without values, each launch compiled
-    child -> parent    ready  {versions}                               imports are done, nothing of the learner's ran
-                       loaded {error, constants}
-                       ran    {error, refusals, outputs, findings, launches, traffic, ...}
-                       recorded {error, refusals, buffers, kernels, steps, result, returned}
+    parent -> child        load       {source, filename}                   the learner's file
+                           record     {arguments, entry, constants, ...}   one call without values
+    child -> parent        ready      {versions}                           imports are done, nothing else ran
+                           loaded     {error, constants}
+                           recorded   {error, refusals, buffers, kernels, steps, result, returned}
+    parent -> interpreter  interpret  {recorded, arguments, ...}           a recorded call, on inputs
+    interpreter -> parent  ran        {error, outputs, findings, launches, traffic, ...}
 
-Each request also says how many `seconds` of a core it may take.
-
-A child either runs or records: Triton decides at its import whether it interprets or compiles.
+Each request also says how many `seconds` of a core it may take. A child records and computes nothing; the interpreter
+computes and reads nothing of the learner's but the compiler's text of the kernels.
 
 Both sides import this module and nothing else of each other's.
 """
@@ -145,32 +144,13 @@ class RecordRequest:
 
     entry: str
     arguments: list[TensorSpec]
-    constants: dict[str, int] = field(default_factory=dict)  # as in RunRequest
+    constants: dict[str, int] = field(default_factory=dict)  # module constants to replace, where the file has them
     texts: list[str] = field(default_factory=list)  # what to send of each kernel: ttir, ttgir, llir, ptx
     stage: str = "cubin"  # "source": the front end's text of each kernel in place of machine code
+    small_dots: bool = False  # tl.dot takes tiles that no GPU's units take: examples are to be read, and run nowhere
 
     def to_json(self) -> dict:
         return {"kind": "record", **asdict(self)}
-
-
-@dataclass
-class RunRequest:
-    """One call of the entry function. `writable` names the arguments that the entry may write."""
-
-    entry: str
-    arguments: list[TensorSpec]
-    writable: list[str] = field(default_factory=list)
-    returns: str = "z"  # what the result is called in messages; an argument of that name must be returned itself
-    constants: dict[str, int] = field(default_factory=dict)  # module constants to replace, where the file has them
-    order: str | int = "forward"  # "forward", "reverse", or the seed of a random order of programs
-    fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
-    config: int = 0  # which configuration of an autotuned kernel runs, modulo their number
-    count_traffic: bool = False  # distinct elements per load, summed over groups of `at_once` programs
-    at_once: int = 1
-    trace: bool = False  # send every access, lane by lane; for small calls
-
-    def to_json(self) -> dict:
-        return {"kind": "run", **asdict(self)}
 
 
 @dataclass

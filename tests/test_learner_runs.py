@@ -32,9 +32,8 @@ class Finished:
 def run(*arguments: str | Path, cwd: Path = ROOT, **environment: str) -> Finished:
     command = [sys.executable, "-m", "pytest", *map(str, arguments)]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COLUMNS"))}
-    done = subprocess.run(
-        command, cwd=cwd, env={**inherited, "PYTHONWARNINGS": OF_OTHERS, **environment}, capture_output=True, text=True, timeout=300
-    )
+    environment = {**inherited, "PYTHONWARNINGS": OF_OTHERS, **environment}
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
     return Finished(done.returncode, done.stdout, done.stderr)
 
 
@@ -65,7 +64,7 @@ def test_a_right_kernel_passes_from_any_folder(course):
     write(course, "01_masked_add", (ROOT / "solutions/01_masked_add/masked_add.py").read_text())
     done = run(".", cwd=course / "exercises" / "01_masked_add")
     assert done.status == 0 and done.err == ""
-    assert len([line for line in done.lines if line.startswith("  pass  ")]) == 13
+    assert len([line for line in done.lines if line.startswith("  pass  ")]) >= 13
     assert "Passed in" in done.out
     assert done.lines[-1] == "  Next: 02_strided_blocks. Open ../02_strided_blocks/README.md"
 
@@ -101,7 +100,7 @@ def test_a_part_of_the_tests_is_no_pass(course):
     write(course, "03_softmax", (ROOT / SOFTMAX).read_text())
     done = run("exercises/03_softmax", "-k", "one_column", "--result", "out.json", cwd=course)
     assert done.status == 0 and len([line for line in done.lines if line.startswith("  pass  ")]) == 2
-    assert "Right so far: 2 of 22 tests were run." in done.out and "Passed" not in done.out
+    assert re.search(r"Right so far: 2 of \d\d tests were run\.", done.out) and "Passed" not in done.out
     assert json.loads((course / "out.json").read_text())["outcome"] == "incomplete"
     run("exercises/03_softmax", "-k", "no_such_test", "--result", "out.json", cwd=course)
     assert json.loads((course / "out.json").read_text())["outcome"] == "incomplete"
@@ -115,7 +114,7 @@ def test_stopping_at_the_first_failure_still_diagnoses(course):
 
 def test_naming_the_learners_file_grades_it(course):
     path = write(course, "04_transpose", (ROOT / "solutions/04_transpose/transpose.py").read_text())
-    assert "Right so far: 1 of 17 tests" in run(path, "-k", "one_row", cwd=course).out
+    assert re.search(r"Right so far: 1 of \d\d tests", run(path, "-k", "one_row", cwd=course).out)
 
 
 def test_several_exercises_end_with_a_summary(course):
@@ -135,7 +134,8 @@ def test_the_result_is_complete_json_and_points_come_from_the_marker(course):
     assert done.status == 0
     result = json.loads((course / "out.json").read_text())
     assert result["exercise"] == "04_transpose" and result["outcome"] == "pass" and result["fault"] is None
-    assert result["seed"] == 5 and result["device"] == "cpu" and result["points"] == result["possible"] == 15.5
+    assert result["seed"] == 5 and result["device"] == "cpu" and result["points"] == result["possible"]
+    assert result["possible"] == len([test for test in result["tests"] if test["outcome"] == "pass"]) + 1.5
     assert {"python", "torch", "triton", "numpy"} <= result["versions"].keys()
     assert {"name", "item", "hidden", "outcome", "points", "message"} <= result["tests"][0].keys()
     assert [path.name for path in course.iterdir() if "out" in path.name] == ["out.json"]

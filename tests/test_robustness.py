@@ -93,7 +93,10 @@ SENTENCES = {
         "the grid must hold whole numbers: triton.cdiv rounds up",
     ),
     "torch in the kernel": (kernel("torch.arange(4)"), "torch.arange in line 17 does work"),
-    "exception in the kernel": (kernel("tl.arange(0, 7)"), "The compiler refuses line 12: arange's range must be a power of 2."),
+    "exception in the kernel": (
+        kernel("tl.arange(0, 7)"),
+        "The compiler refuses line 12: arange's range must be a power of 2.",
+    ),
     "wrong name in the kernel": (
         kernel("undefined_name + 1"),
         "The compiler refuses line 12: undefined_name is not known there",

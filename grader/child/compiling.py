@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 from triton.runtime import cache
 
+from grader.child.front_end import dots_of_any_size
 from grader.child.host import Host
 from grader.child.own_kernels import OwnKernels
 from grader.child.recorder import Recorder
@@ -58,6 +59,8 @@ class CompilingHost(Host):
         try:
             entry = self.file.entry(request.entry, len(arguments))
             with contextlib.ExitStack() as stack:
+                if request.small_dots:
+                    stack.enter_context(dots_of_any_size())
                 with self.watched_import():  # part of the file is run again
                     stack.enter_context(self.file.with_constants(request.constants))
                 stack.enter_context(recorder.on())

@@ -62,7 +62,7 @@ def _trial(kind: type[Trial], exercise: Exercise) -> Trial:
     example = exercise.example
     return kind(
         "example", example.data, DTYPES[exercise.dtypes[0]], exercise.bound, example.constants,
-        arguments=exercise.arguments,
+        arguments=exercise.arguments, small_dots=True,
     )  # fmt: skip
 
 
@@ -78,8 +78,8 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
     shapes = _shapes(exercise, trial, reply)
     grids = touched(reply.trace, shapes)
     out = console()
-    grid = tuple(reply.launches[0].grid) if reply.launches else ()
-    out.print(f"{folder.id} on a small example: {trial.label}; grid {grid}", style="bold", markup=False)
+    grid = f"; grid {tuple(reply.launches[0].grid)}" if reply.launches else ""
+    out.print(f"{folder.id} on a small example: {trial.label}{grid}", style="bold", markup=False)
     _print_programs(out, reply, shapes)
     for one in grids:
         _print_grid(out, one)

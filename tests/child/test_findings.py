@@ -141,7 +141,13 @@ def test_holes_of_a_strided_output(child):
 
 
 @pytest.mark.parametrize(
-    "allocation", ["torch.empty(16, device='cuda')", "torch.empty_like(x)", "x.new_empty(16)", "torch.empty_strided((16,), (1,), device='cuda')"]
+    "allocation",
+    [
+        "torch.empty(16, device='cuda')",
+        "torch.empty_like(x)",
+        "x.new_empty(16)",
+        "torch.empty_strided((16,), (1,), device='cuda')",
+    ],
 )
 def test_read_of_what_nothing_filled(child, allocation):
     child.load(

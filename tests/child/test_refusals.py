@@ -8,7 +8,8 @@ X = torch.randn(4, 8)
 ALLOWED = """
 def entry(x):
     z = torch.empty_like(x)
-    for t in (torch.empty(3, device='cuda'), torch.zeros(2, 2, device='cuda'), torch.ones(2, device='cuda'), torch.full((2,), 7.0), torch.zeros_like(x),
+    for t in (torch.empty(3, device='cuda'), torch.zeros(2, 2, device='cuda'), torch.ones(2, device='cuda'),
+              torch.full((2,), 7.0), torch.zeros_like(x),
               torch.empty_strided((2, 2), (2, 1)), x.new_empty(3), x.new_zeros(3), x.new_full((2,), 1.0)):
         t.fill_(2.0)
         t.zero_()
@@ -104,17 +105,17 @@ def test_torch_inside_a_kernel_is_refused(child):
     assert (error["kind"], error["line"]) == ("compile", child.line("torch.exp"))
 
 
-def test_printing_shows_values_and_the_program_cannot_read_them(fresh_child):
+def test_printing_shows_a_shape_and_the_program_cannot_read_values(fresh_child):
     fresh_child.load("""
         def entry(x):
-            texts = [str(x), repr(x), f"{x}", f"{x[0]:.1f}", "%s" % x, format(x)]
+            texts = [str(x), repr(x), f"{x}", "%s" % x, format(x)]
             assert not any("7.5" in text for text in texts), texts
-            print(x, texts[3])
+            print(x)
             return torch.empty_like(x)
     """)
     assert fresh_child.run("entry", x=torch.tensor([7.5])).error is None
     fresh_child.close()
-    assert fresh_child.process.printed == "tensor([7.5000]) 7.5\n"
+    assert fresh_child.process.printed == "tensor(..., device='cuda:0', size=(1,))\n"
 
 
 KEPT = """
@@ -151,5 +152,5 @@ def test_kernels_get_only_memory_of_the_call(child):
     assert child.run("kept", x=torch.ones(8)).error is None
     for entry in ("kept_from_before", "made_at_import", "made_of_numbers"):
         error = child.run(entry, x=torch.ones(8)).error
-        assert (error["kind"], error["message"]) == ("foreign-memory", "x_ptr"), entry
+        assert (error["kind"], error["message"]) == ("foreign-memory", "x"), entry
         assert error["line"] == child.line("copy_kernel[(1,)]")

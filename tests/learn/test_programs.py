@@ -107,15 +107,22 @@ def test_what_cannot_be_shown_is_one_sentence(course, text, sentence):
     assert done.status == 1 and sentence in done.err
 
 
-def test_a_file_that_imports_what_it_may_not_is_not_run(course):
-    course.file("01_masked_add").write_text("import os\n" + course.solution("01_masked_add"))
+def test_a_file_whose_kernel_names_what_it_may_not_is_not_run(course):
+    course.write("01_masked_add", "    mask = ", "    open('notes.txt')\n    mask = ")
     assert "masked_add.py cannot be run." in course.here("programs", "01").err
 
 
-def test_a_kernel_that_raises_shows_what_came_before(course):
+def test_a_kernel_that_does_not_compile(course):
     course.write(
         "01_masked_add", "tl.store(z_ptr + offsets, x + y", "tl.store(z_ptr + offsets, x + tl.zeros((3, 5), tl.float32)"
     )
+    out = course.here("programs", "01").out
+    assert "It stopped in line 18: ValueError: Shape element 0 must be a power of 2\n" in out and "program (" not in out
+
+
+def test_a_kernel_that_stops_shows_what_came_before(course):
+    path = course.write("01_masked_add", "    tl.store(", "    tl.device_assert(x > 1000)\n    tl.store(")
+    path.write_text(path.read_text().replace("BLOCK_N=BLOCK_N)", "BLOCK_N=BLOCK_N, debug=True)"))
     out = course.here("programs", "01").out
     assert "It stopped in line 18: " in out and "loads x[0:4]" in out
 
