@@ -43,14 +43,19 @@ class Sizes:
         beyond = [size for size in range(block + 2, self.most + 1) if size % block not in (0, 1, block - 1)]
         sixteens = [size for size in range(16, self.most + 1, 16) if size % block]
         found = {
-            "a few": [numbers.randint(2, SMALL)],
+            "a few": [numbers.randint(2, max(2, min(SMALL, self.most)))],
             "one below a block": [block - 1],
             "a block": [block],
             "one past a block": [block + 1],
             "several blocks and a part": beyond and [numbers.choice(beyond)],
             "a multiple of 16 and of no block": sixteens and [numbers.choice(sixteens)],
         }
-        return {name: sizes for name, sizes in found.items() if sizes and 1 <= sizes[0] <= self.most}
+        return {name: sizes for name, sizes in found.items() if sizes and 1 <= sizes[0] <= self.most} or {"one": [1]}
+
+    def of_class(self, wanted: str, numbers: random.Random, block: int) -> int:
+        """A size of this class; of any, where none of it fits."""
+        classes = self.classes(numbers, block)
+        return classes.get(wanted, next(iter(classes.values())))[0]
 
 
 def upto(most: int, least: int = 1, once: int = 0, **block: int) -> Sizes:
@@ -117,8 +122,8 @@ class Promise:
     def calls(self, seed: int, test: str) -> list[Call]:
         """All calls of a run with this seed, in the order in which they are judged."""
         numbers = random.Random(seed_for(seed, test, "calls"))
-        drafts = _mixed(self, numbers)
-        for stratum in (_kinds, _alike, _single, _shared, _empty, _large, _many_blocks, _twice):
+        drafts = []
+        for stratum in (_kinds, _mixed, _alike, _single, _shared, _empty, _large, _many_blocks, _twice):
             drafts += stratum(self, numbers)
         drafts = _in_dtypes(self, drafts, numbers)
         numbers.shuffle(drafts)
@@ -258,7 +263,10 @@ def _mixed(promise: Promise, numbers: random.Random) -> list[Call]:
     blocks = _each(({}, *promise.blocks), count, numbers)
     calls = []
     for n in range(count):
-        sizes = {name: _size(one, classes[name][n], blocks[n], numbers) for name, one in promise.sizes.items()}
+        sizes = {
+            name: one.of_class(classes[name][n], numbers, blocks[n].get(one.name, one.block))
+            for name, one in promise.sizes.items()
+        }
         drawn = {name: families[name][n](numbers, len(one.shape)) for name, one in arguments}
         calls.append(Call(0, sizes, "", drawn, {name: kinds[name][n] for name, _ in arguments}, blocks[n]))
     return calls
@@ -277,22 +285,13 @@ def _in_dtypes(promise: Promise, calls: list[Call], numbers: random.Random) -> l
     return given
 
 
-def _size(sizes: Sizes, wanted: str, constants: dict[str, int], numbers: random.Random) -> int:
-    """A size of the wanted class, as it is with the blocks of this call; if there is none, any."""
-    classes = sizes.classes(numbers, constants.get(sizes.name, sizes.block))
-    return classes.get(wanted, classes["a few"])[0]
-
-
 def _plain(promise: Promise, numbers: random.Random, family: Family | None = None) -> Call:
     """Ordinary values and sizes; each argument in a layout of its own, or of this family where it may be."""
     drawn, kinds = {}, {}
     for name, one in promise.arguments.items():
         chosen = family if family in one.families else numbers.choice(one.families)
         drawn[name], kinds[name] = chosen(numbers, len(one.shape)), one.values[0]
-    sizes = {}
-    for name, one in promise.sizes.items():
-        classes = one.classes(numbers, one.block)
-        sizes[name] = classes.get("several blocks and a part", classes["a few"])[0]
+    sizes = {name: one.of_class("several blocks and a part", numbers, one.block) for name, one in promise.sizes.items()}
     return Call(0, sizes, "", drawn, kinds)
 
 
@@ -340,7 +339,7 @@ def _large(promise: Promise, numbers: random.Random) -> list[Call]:
     calls = []
     for name, one in promise.sizes.items():
         if one.once:
-            size = numbers.randint(3 * one.once // 4, one.once)
+            size = numbers.randint(9 * one.once // 10, one.once)
             room = max(2, min(SMALL, MOST_ELEMENTS // size))
             sizes = {other: numbers.randint(room // 2 + 1, room) for other in promise.sizes}
             calls.append(replace(_plain(promise, numbers), sizes=sizes | {name: size}))

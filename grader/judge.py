@@ -101,26 +101,25 @@ class Judge:
             note = f"{len(calls)} calls" + (f", largest error {largest:.2f} of the bound" if largest else "")
             return Verdict(PASS, note=note, figures={"largest_error": largest})
         if verdict.outcome == FAIL and verdict.kind not in NOT_SIMPLER:
-            trial, verdict = self._simplest(name, promise, call, verdict)
-            self._blame_a_number(trial, verdict)
+            verdict = self._simplest(name, promise, call, verdict)
         if verdict.outcome == FAIL and verdict.kind != "file":
             self.run.compilers.values_are_wrong()
         return verdict
 
-    def _simplest(self, name: str, promise: Promise, call: Call, verdict: Verdict) -> tuple[Trial, Verdict]:
-        """Of a call that failed: the simplest one that fails in the same way, and its verdict.
+    def _simplest(self, name: str, promise: Promise, call: Call, verdict: Verdict) -> Verdict:
+        """Of a call that failed: the verdict of the simplest one that fails in the same way.
 
         A guess gives way to whatever a simpler call shows.
         """
-        found = self._drawn_trial(name, promise, call), verdict
+        found = verdict
 
         def fails(simpler: Call) -> bool:
             nonlocal found
             trial = self._drawn_trial(name, promise, simpler)
             other = self._judged(trial, lambda trial: self._values(trial, blame=False)[0])
             same = other.outcome == FAIL and other.kind not in NOT_SIMPLER
-            if same and (other.id == found[1].id or found[1].kind == "guess"):
-                found = trial, other
+            if same and (other.id == found.id or found.kind == "guess"):
+                found = other
                 return True
             return False
 

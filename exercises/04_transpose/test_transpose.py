@@ -73,6 +73,7 @@ def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={"M": upto(300, once=12000, BLOCK_M=128), "N": upto(200, once=8000, BLOCK_N=64)},
         x=any_strides("M", "N", values=(normal, large, subnormal, unusual)),
+        dtypes=("float32", "float16", "bfloat16"),
     )
 
 

@@ -1,0 +1,32 @@
+"""Wrong: at most 64 tiles are started in each direction. Only a drawn call shows it.
+
+Rejected with: of z were never written
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_M, BLOCK_N = 64, 64
+
+
+@triton.jit
+def transpose_kernel(
+    x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zn, stride_zm, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    x_ptrs = x_ptr + m[:, None] * stride_xm + n[None, :] * stride_xn
+    tile = tl.load(x_ptrs, mask=(m[:, None] < M) & (n[None, :] < N))
+    z_ptrs = z_ptr + n[:, None] * stride_zn + m[None, :] * stride_zm
+    tl.store(z_ptrs, tl.trans(tile), mask=(n[:, None] < N) & (m[None, :] < M))
+
+
+def transpose(x):
+    M, N = x.shape
+    z = torch.empty((N, M), dtype=x.dtype, device=x.device)
+    grid = (min(triton.cdiv(M, BLOCK_M), 64), min(triton.cdiv(N, BLOCK_N), 64))
+    transpose_kernel[grid](
+        x, z, M, N, x.stride(0), x.stride(1), z.stride(0), z.stride(1), BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N
+    )
+    return z

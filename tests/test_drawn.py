@@ -1,0 +1,346 @@
+"""Calls drawn from a seed: nothing promised is left out of a run, a seed repeats itself, failures are made smaller."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from grader import any_strides, contiguous, large, normal, subnormal, target, unusual, upto
+from grader.asked import asked
+from grader.drawn import Promise, stated
+from grader.exercise import Folder, all_folders, load_test_file
+from grader.inputs import Data, generator_for, is_poison, some_minus_infinity, whole
+from grader.layouts import CONTIGUOUS, OVERLAPPING, Layout, every, padded, repeated, reversed_order, transposed
+from grader.simpler import simpler, smallest
+from tests.conftest import ROOT
+
+SEEDS = range(25)
+FOLDERS = all_folders(ROOT)
+BLOCKS = dict(BLOCK_M=32, BLOCK_N=32)
+
+
+def promise_of(folder: Folder) -> tuple[Promise, str]:
+    module = load_test_file(folder)
+    (use,) = asked(module, "drawn")
+    return stated(module.exercise.arguments, module.exercise.dtypes, use.options), use.test
+
+
+def a_promise(**changes) -> Promise:
+    options = dict(
+        sizes={"B": upto(3, block=1), "M": upto(150, BLOCK_M=64), "N": upto(150, least=0, once=4000, BLOCK_N=64)},
+        x=any_strides("B", "M", "N", values=(normal, large, unusual)),
+        y=any_strides("N", values=(normal, subnormal)),
+        z=target("B", "M", "N"),
+        blocks=(BLOCKS,),
+    )
+    return stated(["x", "y", "z"], ("float32", "bfloat16", "int32"), options | changes)
+
+
+# ---- strata ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.id)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_an_exercise_promises_occurs_in_every_run(folder, seed):
+    promise, test = promise_of(folder)
+    calls = promise.calls(seed, test)
+    assert 13 <= len(calls) <= 26
+    assert {call.dtype for call in calls} == set(promise.dtypes)
+    for name, argument in promise.arguments.items():
+        assert {call.values[name] for call in calls} == set(argument.values)
+        used = {_kind_of_layout(call.layouts[name]) for call in calls}
+        expected = {_kind_of_layout(family(_Fixed(), len(argument.shape))) for family in argument.families}
+        assert expected <= used, name
+    for name, sizes in promise.sizes.items():
+        assert _classes_met(name, sizes, calls) >= {"one", "below", "block", "past"} | _promised_of(sizes)
+
+
+class _Fixed:
+    """In place of random numbers, for the layouts of a family: which numbers does not matter."""
+
+    @staticmethod
+    def choice(options):
+        return options[0]
+
+    @staticmethod
+    def randint(least, most):
+        return least
+
+
+def _kind_of_layout(layout: Layout) -> tuple:
+    """What kind of layout it is, whatever its numbers."""
+    steps = tuple(min(step, 3) for step in layout.steps)
+    offset = 0 if not layout.offset else 16 if layout.offset % 16 == 0 else 1
+    pads = tuple(16 if pad == 16 else min(pad, 1) for pad in layout.padding)
+    return layout.order, steps, pads, offset, layout.repeated, layout.sliding
+
+
+def _classes_met(name, sizes, calls) -> set[str]:
+    met = set()
+    for call in calls:
+        size, block = call.sizes[name], call.constants.get(sizes.name, sizes.block)
+        known = {0: "none", 1: "one", block - 1: "below", block: "block", block + 1: "past"}
+        met |= {known[size]} if size in known else set()
+        met |= {"sixteen"} if size and size % 16 == 0 and size % block else set()
+        met |= {"once"} if sizes.once and 9 * sizes.once // 10 <= size <= sizes.once else set()
+    return met
+
+
+def _promised_of(sizes) -> set[str]:
+    return {
+        name
+        for name, is_promised in (("none", not sizes.least), ("once", sizes.once), ("sixteen", sizes.block > 16))
+        if is_promised
+    }
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_kind_of_value_meets_the_first_dtype_and_sizes_of_several_blocks(seed):
+    calls = a_promise().calls(seed, "test")
+    for kind in (normal, large, unusual):
+        chosen = [call for call in calls if call.values["x"] is kind]
+        assert any(call.dtype == "float32" for call in chosen)
+        assert any(call.sizes["M"] > 64 and call.sizes["N"] > 64 for call in chosen)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_arguments_may_lie_alike_and_each_in_its_own_way(seed):
+    promise = stated(
+        ["x", "z"], ("float32",), dict(sizes={"M": upto(99, block=32), "N": upto(99, block=32)},
+                                       x=any_strides("M", "N"), z=target("M", "N")),
+    )  # fmt: skip
+    pairs = [(call.layouts["x"], call.layouts["z"]) for call in promise.calls(seed, "test")]
+    assert any(x == z and not x.fits_together for x, z in pairs)
+    assert sum(x != z for x, z in pairs) > len(pairs) / 2
+    assert not any(z.shares_elements for _, z in pairs)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("single", ["M", "N"])
+def test_one_row_and_one_column_have_odd_strides(seed, single):
+    promise = stated(
+        ["x"], ("float32",), dict(sizes={"M": upto(99, block=32), "N": upto(99, block=32)}, x=any_strides("M", "N"))
+    )
+    calls = [call for call in promise.calls(seed, "test") if call.sizes[single] == 1]
+    strides = [call.layouts["x"].strides(promise.data(call)[0].shape)[0] for call in calls]
+    assert any(row > 1 and column > 1 for row, column in strides)
+
+
+def test_seeds_give_other_calls_and_a_seed_gives_the_same():
+    promise = a_promise()
+    assert promise.calls(3, "test") == promise.calls(3, "test") != promise.calls(4, "test")
+    assert promise.calls(3, "test") != promise.calls(3, "another test")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_five_dimensions_and_vectors_are_drawn_too(seed):
+    shape = ("A", "B", "C", "D", "E")
+    sizes = dict.fromkeys(shape, upto(6, block=4))
+    promise = stated(["x", "s", "z"], ("float32", "int32"), dict(
+        sizes=sizes, x=any_strides(*shape), s=any_strides("C"), z=target(*shape)))  # fmt: skip
+    for call in promise.calls(seed, "test"):
+        for data in promise.data(call):
+            generator = generator_for(seed, call.number)
+            tensor = data.tensor(getattr(torch, call.dtype), generator)
+            assert tensor.shape == data.shape and (data.is_output or not is_poison(tensor).any())
+
+
+def test_one_tensor_may_be_given_twice():
+    options = dict(sizes={"N": upto(99, block=16)}, x=contiguous("N"), y=contiguous("N"), same=("x", "y"))
+    calls = stated(["x", "y"], ("float32",), options).calls(1, "test")
+    promise = stated(["x", "y"], ("float32",), options)
+    assert sum(promise.data(call)[1].same_as == "x" for call in calls) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [dict(z=target("W")), dict(sizes={"N": upto(9, block=4)}), dict(w=contiguous("N"))],
+    ids=["an unknown size", "a size without a promise", "another argument"],
+)
+def test_a_promise_that_does_not_fit_is_refused(wrong):
+    with pytest.raises(ValueError, match="drawn"):
+        a_promise(**wrong)
+
+
+# ---- layouts and values ----------------------------------------------------------------------------------------------
+
+LAYOUTS = {
+    "every third column": (every(3), (21, 3)),
+    "every third column of every second row": (every(3, rows=2), (42, 3)),
+    "rows padded by 5": (padded(5), (12, 1)),
+    "transposed": (transposed(), (1, 5)),
+    "transposed, columns padded by 3": (transposed(padding=3), (1, 8)),
+    "one row, expanded": (repeated(0), (0, 1)),
+    "one column, expanded": (repeated(1), (1, 0)),
+    "overlapping rows": (OVERLAPPING, (1, 1)),
+    "3 elements in": (CONTIGUOUS.at(3), (7, 1)),
+    "rows padded by 5, 3 elements in": (padded(5).at(3), (12, 1)),
+    "dimensions reversed": (reversed_order(2), (1, 5)),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_layout_is_what_its_name_says_and_holes_hold_poison(name):
+    layout, strides = LAYOUTS[name]
+    data = replace(normal(5, 7), layout=layout)
+    tensor = data.tensor(torch.float32, generator_for(1))
+    assert data.label == f"5 x 7 ({name})" and tensor.shape == (5, 7) and tensor.stride() == strides
+    assert tensor.storage_offset() == layout.offset
+    whole_memory = torch.empty(0).set_(tensor.untyped_storage())
+    places = (torch.arange(5)[:, None] * strides[0] + torch.arange(7) * strides[1]).unique().numel()
+    assert int((~is_poison(whole_memory)).sum()) == places and not is_poison(tensor).any()
+    assert Data.from_json(json.loads(json.dumps(data.to_json()))) == data
+
+
+def test_overlapping_rows_hold_the_values_of_a_copy_in_order():
+    data = replace(normal(4, 6), layout=OVERLAPPING)
+    tensor, values = (one.tensor(torch.float64, generator_for(1)) for one in (data, normal(4, 6)))
+    assert torch.equal(tensor[0], values[0]) and torch.equal(tensor[1, :-1], tensor[0, 1:])
+    assert torch.equal(tensor[:, -1], values[:, -1])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_values_near_the_limits_of_a_dtype(dtype):
+    limits = torch.finfo(dtype)
+    big, small = (kind(40, 50).tensor(dtype, generator_for(2)).double() for kind in (large, subnormal))
+    assert bool(big.isfinite().all()) and float((big.abs() > 0.1 * limits.max).double().mean()) > 0.2
+    assert float((small.abs() < limits.tiny).double().mean()) > 0.9 and float((small != 0).double().mean()) > 0.9
+
+
+def test_whole_numbers_are_more_than_fp32_holds():
+    tensor = whole(40, 50).tensor(torch.int32, generator_for(2))
+    assert float((tensor.float().double() != tensor.double()).double().mean()) > 0.5
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_some_rows_hold_minus_infinity_alone_and_some_do_not(seed):
+    rows = (some_minus_infinity(30, 9).tensor(torch.float32, generator_for(seed)) == -math.inf).all(dim=1)
+    assert bool(rows[0]) and 0 < int(rows.sum()) < 30
+
+
+# ---- the simplest call -----------------------------------------------------------------------------------------------
+
+
+def test_what_a_failure_does_not_need_is_left_out():
+    promise = a_promise()
+    call = max(promise.calls(1, "test"), key=lambda call: call.sizes["M"])
+    call = replace(call, layouts=call.layouts | {"x": every(3, 3)}, values=call.values | {"x": unusual})
+
+    def fails(call) -> bool:
+        return call.sizes["M"] >= 16 and call.layouts["x"] != CONTIGUOUS
+
+    found = smallest(promise, call, fails, 40)
+    assert fails(found) and found.sizes["M"] < 32 and found.sizes["B"] == found.sizes["N"] == 1
+    assert found.layouts["x"] == every(3, 3) and found.layouts["z"] == CONTIGUOUS
+    assert found.values["x"] is normal and found.dtype == "float32" and not found.constants
+    assert smallest(promise, call, fails, 40) == found
+
+
+def test_no_more_calls_are_tried_than_allowed_and_none_twice():
+    promise, tried = a_promise(), []
+    call = promise.calls(1, "test")[0]
+    smallest(promise, call, lambda one: bool(tried.append(one)), 7)
+    assert len(tried) == 7 and all(one != call for one in tried)
+    assert len({repr(one) for one in tried}) == 7
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_simpler_call_is_one_that_is_promised(seed):
+    promise = a_promise()
+    for call in promise.calls(seed, "test"):
+        for one in simpler(promise, call):
+            assert all(0 < size <= call.sizes[name] or size == call.sizes[name] for name, size in one.sizes.items())
+            assert one.number == call.number and one != call
+
+
+# ---- in the judge ----------------------------------------------------------------------------------------------------
+
+LANES = """
+import torch, triton, triton.language as tl
+BLOCK_N = 1024
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = {mask}
+    z = tl.load(x_ptr + offsets, mask=mask) + tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, {stored}, mask=mask)
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    masked_add_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, y, z, x.numel(), BLOCK_N=BLOCK_N)
+    return z
+"""
+RIGHT = LANES.format(mask="offsets < N", stored="z")
+NO_NAN = LANES.format(mask="offsets < N", stored="tl.where(z == z, z, 0.0)")
+SIXTEENS = LANES.format(mask="(offsets < N) | (N % 16 == 0)", stored="z")
+
+
+def drawn(bench, source: str, seed: int):
+    folder = FOLDERS[0]
+    promise, test = promise_of(folder)
+    return bench(source, folder.id, seed).judge.drawn(test, promise)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_right_kernel_passes_whatever_is_drawn(bench, seed):
+    verdict = drawn(bench, RIGHT, seed)
+    assert verdict.outcome == "pass" and verdict.note.endswith("calls")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_values_that_a_failure_needs_stay_in_its_call_and_the_rest_goes(bench, seed):
+    verdict = drawn(bench, NO_NAN, seed)
+    assert verdict.outcome == "fail" and "special values are changed" in verdict.lines[0]
+    assert "with inf, NaN and -0.0" in verdict.case and "elements in" not in verdict.case
+
+
+def test_a_seed_repeats_the_call_that_is_shown(bench):
+    first, again = (drawn(bench, SIXTEENS, 5) for _ in range(2))
+    assert first.id == again.id == "oob-store"
+    assert first.case == again.case and int(first.case.split()[0]) % 16 == 0
+
+
+def test_a_drawn_call_is_shown_with_its_seed_and_waits_for_named_ones(tmp_path):
+    path, result = tmp_path / "masked_add.py", tmp_path / "result.json"
+    command = [sys.executable, "-m", "pytest", "exercises/01_masked_add", "--submission", str(path), "--seed", "7"]
+    path.write_text(NO_NAN)
+    shown = subprocess.run([*command, "--result", str(result)], cwd=ROOT, capture_output=True, text=True).stdout
+    tests = {test["name"]: test for test in json.loads(result.read_text())["tests"]}
+    assert tests["test_any_call_that_the_lesson_promises"]["outcome"] == "fail"
+    assert tests["test_any_call_that_the_lesson_promises"]["item"] == "right"
+    assert "with inf, NaN and -0.0" in shown and "--seed 7" in shown
+    path.write_text(LANES.format(mask="offsets <= N", stored="z"))
+    subprocess.run([*command, "--result", str(result)], cwd=ROOT, capture_output=True, text=True)
+    tests = {test["name"]: test for test in json.loads(result.read_text())["tests"]}
+    assert tests["test_any_call_that_the_lesson_promises"]["message"] == "waits for right values"
+
+
+# ---- mutants that only drawn calls reject ----------------------------------------------------------------------------
+
+ONLY_DRAWN = [
+    path
+    for path in sorted((ROOT / "tests" / "mutants").glob("*/*.py"))
+    if "Only a drawn call shows it." in (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
+]
+
+
+@pytest.mark.parametrize("path", ONLY_DRAWN, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_what_only_drawn_calls_show_is_rejected_in_every_run(bench, path):
+    folder = Folder(ROOT / "exercises" / path.parent.name)
+    promise, test = promise_of(folder)
+    judge = bench(path.read_text(encoding="utf-8"), folder.id).judge
+    for seed in range(6):
+        judge.run.seed = seed
+        assert judge.drawn(test, promise).outcome == "fail", seed
+
+
+def test_there_are_mutants_that_only_drawn_calls_reject():
+    assert {path.parent.name for path in ONLY_DRAWN} == {folder.id for folder in FOLDERS}
