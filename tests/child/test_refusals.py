@@ -143,14 +143,20 @@ KEPT = """
         return copied(TABLE)
 
     def made_of_numbers(x):
-        return copied(torch.tensor([1.0] * 8))
+        return copied(torch.tensor([float(i) for i in range(8)], device=x.device))
+
+    def on_the_cpu(x):
+        return copied(torch.ones(8))
 """
 
 
 def test_kernels_get_only_memory_of_the_call(child):
     child.load(KEPT)
     assert child.run("kept", x=torch.ones(8)).error is None
-    for entry in ("kept_from_before", "made_at_import", "made_of_numbers"):
+    assert child.run("made_of_numbers", x=torch.ones(8)).output.tolist() == list(range(8))
+    error = child.run("on_the_cpu", x=torch.ones(8)).error
+    assert error["kind"] == "not-recordable" and "x lies in the CPU's memory" in error["message"].replace("_ptr", "")
+    for entry in ("kept_from_before", "made_at_import"):
         error = child.run(entry, x=torch.ones(8)).error
         assert (error["kind"], error["message"]) == ("foreign-memory", "x"), entry
         assert error["line"] == child.line("copy_kernel[(1,)]")

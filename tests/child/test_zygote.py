@@ -129,7 +129,7 @@ def test_what_cannot_be_imported_is_told(tmp_path, broken):
 sys.path.insert(0, {str(tmp_path)!r})
 for _ in range(2):
     try:
-        ChildProcess()
+        ChildProcess(MODELS["sm_90"])
     except MachineFault as fault:
         print(fault)
 """)
