@@ -17,10 +17,10 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import resource
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,9 @@ METADATA = (
     "name", "shared", "num_warps", "num_stages", "num_ctas", "launch_cooperative_grid", "launch_pdl", "tmem_size",
     "global_scratch_size", "global_scratch_align", "profile_scratch_size", "profile_scratch_align",
 )  # fmt: skip
+ERROR = re.compile(r"error: (.*)")
+FAILED_PASS = re.compile(r"Pipeline failed while executing \[`(\w+)`")
+SAYS_NOTHING = "Failures have been detected"
 OUT_OF_TIME = f"error code {-signal.SIGXCPU}"  # in what is said of an assembler that was ended
 
 
@@ -126,15 +129,11 @@ class _Compilation:
             self.parts[self.stage] = module if isinstance(module, bytes) else str(module).encode()
 
     def _diagnosis(self) -> str:
-        """The first error that MLIR wrote on stderr, without the module that it writes behind it."""
-        return next(_errors(SAID.read_text(errors="replace")), "")
-
-
-def _errors(said: str) -> Iterator[str]:
-    for line in said.splitlines():
-        _, found, message = line.partition("error: ")
-        if found and not message.startswith("Failures have been detected"):  # which says nothing
-            yield message
+        """What MLIR wrote on stderr: its first error, or the pass that failed without one."""
+        said = SAID.read_text(errors="replace")
+        errors = (found[1] for found in ERROR.finditer(said) if not found[1].startswith(SAYS_NOTHING))
+        failed = (f"the pass {found[1]} failed" for found in FAILED_PASS.finditer(said))
+        return next(errors, next(failed, ""))
 
 
 def _limit_resources() -> None:

@@ -56,7 +56,7 @@ REFUSED = {
         "text",
         "out of range",
     ),
-    "two kernels": (kernel()[:-1] + "tt.func public @k2() { tt.return } }", "stage", ""),
+    "two kernels": (kernel()[:-1] + "tt.func public @k2() { tt.return } }", "stage", "the pass "),
     "assembly that is none": (inline("endless"), "assembler", "ptxas"),
     "assembly that reads a file": (inline('.include \\"/etc/passwd\\"'), "assembler", "ptxas"),
     "no such library": (

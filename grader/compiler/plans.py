@@ -1,0 +1,149 @@
+"""A recorded call and the machine code of its kernels: the launch plan that a GPU replays.
+
+A launch of a text binds the arguments of the text's function. Machine code takes more: a descriptor that the host made
+arrives as a tensor map, or before sm_90 as its parts, and at the end come pointers to scratch memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from grader.compiler.result import Compiled, Failed, TensorMapForm
+from grader.gpu.plan import Kernel, Parameter, Plan, TensorMap, accept
+from grader.protocol import GpuModel, ProtocolError, TensorSpec
+from grader.recording import call as recorded
+from grader.recording.parts import Alternative, Buffer, Choice, PlannedLaunch, Step
+
+# Types of elements as the compiler numbers them -> as the CUDA driver does; the same but for three.
+DATA_TYPES = {**{number: number for number in range(16)}, 8: 10, 9: 8, 10: 9}
+TF32 = 11
+SKIPPED = ("resources", "assembler")  # failures for which Triton's autotuner passes over a configuration
+SCRATCH = "global scratch"
+
+
+class NotCompiled(Exception):
+    """A kernel that the call launches cannot be compiled."""
+
+    def __init__(self, kernel: str, line: int, failed: Failed) -> None:
+        super().__init__(f"{kernel}: {failed.message}")
+        self.kernel, self.line, self.failed = kernel, line, failed
+
+
+def plan_of(
+    call: recorded.RecordedCall,
+    compiled: Callable[[recorded.Kernel], Compiled | Failed],
+    arguments: list[TensorSpec],
+    model: GpuModel,
+) -> Plan:
+    """The call's plan with the code that `compiled` gives of each kernel that is launched.
+
+    A configuration whose kernel fails as SKIPPED says is an alternative with an error and without steps.
+    Raises NotCompiled for other failures, BadPlan and ProtocolError as grader.gpu.plan.accept does.
+    """
+    plan = Plan(error=call.error, refusals=call.refusals)
+    if call.error is None and not call.refusals:
+        _Planner(call, compiled, plan).fill()
+        accept(plan, arguments, model)
+    return plan
+
+
+class _Planner:
+    def __init__(self, call: recorded.RecordedCall, compiled: Callable, plan: Plan) -> None:
+        self.call, self.compiled, self.plan = call, compiled, plan
+        self.scratch = Buffer(SCRATCH, False, 0)  # one for all launches: they run one after the other
+
+    def fill(self) -> None:
+        self.plan.buffers = list(self.call.buffers)
+        self.plan.steps = self._steps(self.call.steps)
+        self.plan.result = self.call.returned.view
+        if self.scratch.bytes:
+            self.plan.buffers.append(self.scratch)
+
+    def _steps(self, steps: list[Step]) -> list[Step]:
+        made = (self._step(step) for step in steps)
+        return [step for step in made if step is not None]
+
+    def _step(self, step: Step) -> Step | None:
+        if isinstance(step, Choice):
+            return Choice([self._alternative(one) for one in step.alternatives], step.line)
+        if isinstance(step, PlannedLaunch):
+            return self._launch(step) if min(step.grid) > 0 else None  # Triton launches nothing either
+        return step
+
+    def _alternative(self, one: Alternative) -> Alternative:
+        try:
+            return replace(one, steps=self._steps(one.steps))
+        except NotCompiled as error:
+            if error.failed.what not in SKIPPED:
+                raise
+            return replace(one, error=error.failed.message, steps=[])
+
+    def _launch(self, launch: PlannedLaunch) -> PlannedLaunch:
+        kernel = self.call.kernels[launch.kernel]
+        answer = self.compiled(kernel)
+        if isinstance(answer, Failed):
+            raise NotCompiled(kernel.name, launch.line, answer)
+        parameters = _parameters(launch, answer) + self._scratch(launch, answer)
+        return replace(launch, kernel=self._number_of(answer.kernel), parameters=parameters)
+
+    def _number_of(self, kernel: Kernel) -> int:
+        """Texts that become the same code are one kernel."""
+        codes = [known.code for known in self.plan.kernels]
+        if kernel.code not in codes:
+            self.plan.kernels.append(kernel)
+        return codes.index(kernel.code) if kernel.code in codes else len(codes)
+
+    def _scratch(self, launch: PlannedLaunch, answer: Compiled) -> list[Parameter]:
+        blocks = launch.grid[0] * launch.grid[1] * launch.grid[2] * answer.metadata.num_ctas
+        needed = blocks * answer.metadata.global_scratch_size
+        self.scratch.bytes = max(self.scratch.bytes, needed)
+        place = Parameter(SCRATCH, "pointer", buffer=len(self.call.buffers) if needed else -1)
+        return [place, Parameter("profile scratch", "pointer")]
+
+
+def _parameters(launch: PlannedLaunch, answer: Compiled) -> list[Parameter]:
+    """What the machine code takes, but for the scratch memory."""
+    forms, flags = iter(answer.descriptors), _flags(launch, answer)
+    found: list[Parameter] = []
+    for parameter in launch.parameters:
+        place = {"buffer": parameter.buffer, "offset": parameter.offset}
+        if parameter.type != "descriptor":
+            found.append(Parameter(parameter.name, parameter.type, parameter.value, **place))
+        elif answer.descriptors:
+            form = next(forms, None)
+            if form is None or form.is_im2col:
+                raise ProtocolError("a descriptor without a tiled tensor map")
+            found.append(Parameter(parameter.name, "tensormap", **place, map=_map(parameter.descriptor, form)))
+        else:
+            found += _parts(parameter, flags)
+    return found
+
+
+def _map(descriptor: recorded.Descriptor, form: TensorMapForm) -> TensorMap:
+    *outer, inner = descriptor.shape
+    data_type = TF32 if descriptor.tf32 else DATA_TYPES.get(form.elem_type, -1)
+    shape = [*outer, inner * (2 if form.fp4_padded else 1)]
+    nan_padding = descriptor.padding == "nan"
+    return TensorMap(
+        data_type, form.elem_size, form.swizzle, form.block_size, shape, descriptor.strides, nan_padding
+    )  # fmt: skip
+
+
+def _parts(parameter: recorded.Parameter, flags: int) -> list[Parameter]:
+    """Of a descriptor, for a GPU without tensor maps: an address, sizes, strides, and how to fill what lies outside."""
+    descriptor, name = parameter.descriptor, parameter.name
+    settings = [int(descriptor.padding == "nan"), int(descriptor.tf32)][:flags]
+    return [
+        Parameter(name, "pointer", buffer=parameter.buffer, offset=parameter.offset),
+        *(Parameter(f"{name}.shape", "i64", repr(size)) for size in descriptor.shape),
+        *(Parameter(f"{name}.strides", "i64", repr(stride)) for stride in descriptor.strides),
+        *(Parameter(f"{name}.flags", "i1", repr(setting)) for setting in settings),
+    ]
+
+
+def _flags(launch: PlannedLaunch, answer: Compiled) -> int:
+    """How many settings each descriptor has among the parameters: one before Triton 3.9, two from there on."""
+    described = [parameter.descriptor for parameter in launch.parameters if parameter.type == "descriptor"]
+    others = len(launch.parameters) + 2 * sum(len(descriptor.shape) for descriptor in described) + 2  # 2: scratch
+    return (len(answer.kernel.cubin.parameters) - others) // max(len(described), 1)
