@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from grader.child_process import ChildEnded, ChildProcess
 from grader.nursery import MachineFault
@@ -25,11 +25,13 @@ PLAIN = "A kernel may use tl, the kernels of its file, and constants that are pl
 
 
 class Origins:
-    """Asked about the kernels of one submission; `expect` begins, `complaint` waits for what it needs."""
+    """Told of the kernels of one submission by `expect`, which begins; `complaint` waits for what it has to know."""
 
     def __init__(self, submission: Submission, filename: str, model: GpuModel | None) -> None:
         self._submission, self._filename, self._model = submission, filename, model
-        self._asked: dict[tuple[str, str], Future[Verdict | None]] = {}
+        self._seen: set[tuple[str, str]] = set()  # text and recipe
+        self._open: list[Future[Verdict | None]] = []  # whose answer nobody has looked at
+        self._found: Verdict | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="origins")
         self._child: ChildProcess | None = None
         self._folder = re.compile(rf'"[^"\n]*/{re.escape(filename)}"')
@@ -37,17 +39,15 @@ class Origins:
     def expect(self, kernels: list[Kernel]) -> None:
         for kernel in kernels:
             key = kernel.source, json.dumps(asdict(kernel.recipe), sort_keys=True)
-            if key not in self._asked:
-                self._asked[key] = self._thread.submit(self._compare, kernel)
+            if key not in self._seen:
+                self._seen.add(key)
+                self._open.append(self._thread.submit(self._compare, kernel))
 
-    def complaint(self, kernels: list[Kernel]) -> Verdict | None:
-        """What is wrong with the first of them that is not the file's own; None if all are."""
-        self.expect(kernels)
-        for kernel in kernels:
-            key = kernel.source, json.dumps(asdict(kernel.recipe), sort_keys=True)
-            if (verdict := self._asked[key].result()) is not None:
-                return verdict
-        return None
+    def complaint(self) -> Verdict | None:
+        """What is wrong with the first of the kernels so far that is not the file's own; None if all are."""
+        while self._open and self._found is None:
+            self._found = self._open.pop(0).result()
+        return self._found and replace(self._found, lines=list(self._found.lines))  # whoever gets it adds lines
 
     def _compare(self, kernel: Kernel) -> Verdict | None:
         try:

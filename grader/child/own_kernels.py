@@ -10,6 +10,7 @@ import __future__
 
 import ast
 import contextlib
+import json
 import linecache
 import os
 import sys
@@ -62,14 +63,17 @@ class _File:
         self.names = FileNames(self.tree)
         self.stem = os.path.splitext(os.path.basename(filename))[0]
         self.qualified = dict(_qualified(self.tree, ""))
+        self._scope_of: tuple[Any, dict[str, Any]] = None, {}  # the last one, and what it was made for
 
     def functions(self, name: str) -> list[ast.FunctionDef]:
         return [one for one in self.names.kernels if one.name == name][-MOST_CANDIDATES:]
 
     def text(self, function: ast.FunctionDef, recipe: dict) -> bytes:
         """The front end's text of this function, with the recipe's types and constants. Raises what it raises."""
-        scope = self._scope(function)
-        self._add_constants(scope, recipe["globals"])
+        key = function, json.dumps(recipe["globals"])
+        if self._scope_of[0] != key:
+            self._scope_of = key, self._scope(function, recipe["globals"])
+        scope = self._scope_of[1]
         constants = {tuple(path): _value(said, scope) for path, said in recipe["constants"]}
         attributes = {tuple(path): value for path, value in recipe["attrs"]}
         signature = {name: _as_tuples(kind) for name, kind in recipe["signature"].items()}
@@ -78,7 +82,7 @@ class _File:
         options = {name: value for name, value in recipe["options"].items() if value is not None}
         return Kernel(source, target, options, lambda *_: None).text
 
-    def _scope(self, chosen: ast.FunctionDef) -> dict[str, Any]:
+    def _scope(self, chosen: ast.FunctionDef, constants: list) -> dict[str, Any]:
         """A module's names: of functions that share one, `chosen`, or else the last."""
         module = ModuleType(self.stem)
         sys.modules[self.stem] = module  # where Triton looks for the source
@@ -88,6 +92,7 @@ class _File:
         for node in self.names.bodies:
             if node.name != chosen.name or node is chosen:
                 scope[node.name] = self._defined(node, scope)
+        self._add_constants(scope, constants)
         return scope
 
     def _of_triton(self) -> Iterator[tuple[str, Any]]:

@@ -25,8 +25,8 @@ SAYS_ITSELF = {
     "wrong-operand", "wrong-operation", "input-passed-through", "low-precision", "traffic", "race", "rounded-operands",
     "exp2", "logarithm", "constant", "unchanged", "wrong-values",
     "does-not-compile", "does-not-fit", "not-allowed", "foreign-kernel", "other-launches", "spills", "scalar-access",
-    "not-pipelined", "no-tensor-cores", "scattered", "foreign-memory", "wrong-on-gpu", "gpu-fault", "gpu-hangs", "differs-compiled",
-    "wrong-while-timed", "too-slow",
+    "not-pipelined", "no-tensor-cores", "scattered", "foreign-memory", "wrong-on-gpu", "gpu-fault", "gpu-hangs",
+    "differs-compiled", "wrong-while-timed", "too-slow",
 }  # fmt: skip
 
 
