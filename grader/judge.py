@@ -208,11 +208,13 @@ class Judge:
             return refused
         return compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
 
-    def _recording(self, trial: Trial, texts: tuple[str, ...] = ()) -> tuple[Recording | None, Verdict | None]:
+    def _recording(
+        self, trial: Trial, texts: tuple[str, ...] = (), inputs: list[torch.Tensor] | None = None
+    ) -> tuple[Recording | None, Verdict | None]:
         """The launch plan of a trial, ready to be replayed, or why there is none."""
         run, exercise = self.run, self.exercise
         try:
-            recording = run.recording(exercise, trial, texts)
+            recording = run.recording(exercise, trial, texts, inputs)
             plan = recording.plan
         except BadPlan as refused:
             failure = Failure("not-recordable", message=str(refused))
@@ -313,7 +315,7 @@ class Judge:
 
     def _replayed(self, trial: Trial, inputs: list[torch.Tensor], launches: list[Launch]) -> Verdict | None:
         """The same call on the GPU, in all its configurations: None if it is right there too."""
-        recording, refused = self._recording(trial)
+        recording, refused = self._recording(trial, inputs=inputs)
         if refused is not None:
             return refused
         atomics = any(launch.atomics for launch in launches)

@@ -206,14 +206,23 @@ class Run:
         ran = self.interpreter.ask(request, blob, exercise.time_limit)
         return recorded.reply(writable, ran)
 
-    def recording(self, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
-        """One call of the entry, compiled and not run. Raises BadPlan too. `texts`: what to keep of each kernel."""
+    def recording(
+        self,
+        exercise: Exercise,
+        trial: Trial,
+        texts: tuple[str, ...] = (),
+        inputs: list[torch.Tensor] | None = None,
+    ) -> Recording:
+        """One call of the entry, compiled and not run. Raises BadPlan too.
+
+        `texts`: what to keep of each kernel. `inputs`: what the plan will be replayed on, if they are there already.
+        """
         before = self.recorder.load_ended
         out_of_time = before is not None and before.how == "time"
         if out_of_time:
             self.compilers.hurry()
         try:
-            return self.compilers.recording(_record_request(exercise, trial, texts))
+            return self.compilers.recording(_record_request(exercise, trial, texts, inputs))
         except ChildEnded as ended:
             if out_of_time and ended.how == "time" and self.compilers.ended_at_import(ended):
                 raise before from None  # the same again, told once
@@ -245,8 +254,10 @@ class Run:
         self.compilers.end()
 
 
-def _record_request(exercise: Exercise, trial: Trial, texts: tuple[str, ...]) -> RecordRequest:
-    tensors = [data.shape_on("meta", trial.dtype) for data in trial.data]
+def _record_request(
+    exercise: Exercise, trial: Trial, texts: tuple[str, ...], inputs: list[torch.Tensor] | None = None
+) -> RecordRequest:
+    tensors = inputs or [data.shape_on("meta", trial.dtype) for data in trial.data]
     specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, tensors, strict=True)]
     return RecordRequest(exercise.entry, specs, trial.constants, list(texts))
 
