@@ -128,17 +128,14 @@ def _printed(writer, grading: Grading) -> None:
     if not run.recorder.printed.strip():
         return
     lines = [
-        "".join(c if c.isprintable() else " " for c in line)[: WIDEST - 4]
-        for line in run.recorder.printed.splitlines()
+        "".join(c if c.isprintable() else " " for c in line)[: WIDEST - 4] for line in run.recorder.printed.splitlines()
     ]
     writer.write_line("")
     _paragraph(writer, "Your file printed:")
     for line in lines[:MOST_PRINTED_LINES]:
         writer.write_line(f"    {line}")
     if len(lines) > MOST_PRINTED_LINES or run.recorder.printed_bytes > len(run.recorder.printed):
-        _paragraph(
-            writer, f"... {run.recorder.printed_bytes:,} bytes in all; the rest is not shown.".replace(",", " ")
-        )
+        _paragraph(writer, f"... {run.recorder.printed_bytes:,} bytes in all; the rest is not shown.".replace(",", " "))
 
 
 def _next(grading: Grading) -> str:

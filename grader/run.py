@@ -159,9 +159,7 @@ class Run:
     def recorded(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], again: bool = False) -> Recorded:
         """What the entry does when it is called on such tensors without values: the first time, or once more."""
         specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, inputs, strict=True)]
-        request = RecordRequest(
-            exercise.entry, specs, trial.constants, stage="source", small_dots=trial.small_dots
-        )
+        request = RecordRequest(exercise.entry, specs, trial.constants, stage="source", small_dots=trial.small_dots)
         key = json.dumps(request.to_json(), sort_keys=True), again
         if key not in self._recorded:
             self._recorded[key] = self._record(request)

@@ -56,7 +56,9 @@ def proofs_of(folder) -> list[Proof]:
     for kind in ("mutants", "cheats"):
         for path in sorted((tests / kind / folder.id).glob("*.py")):
             harmless = kind == "cheats" and says_that_it_passes(path)
-            proof = Proof(folder.path, path, PASS) if harmless else Proof(folder.path, path, FAIL, stated_sentence(path))
+            proof = (
+                Proof(folder.path, path, PASS) if harmless else Proof(folder.path, path, FAIL, stated_sentence(path))
+            )
             proofs.append(proof)
     return proofs
 

@@ -27,7 +27,6 @@ ANY_SIZE = 1 << 62  # arguments have no bytes in the frame
 
 class CompilingHost(Host):
     request, answer = "record", "recorded"
-    has_values = False
 
     def __init__(self, stand_in: StandIn):
         super().__init__()
