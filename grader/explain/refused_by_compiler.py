@@ -74,7 +74,8 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
     if failure.kind == "resources":
         return _does_not_fit(failure, submission, exercise, model)
     if failure.kind == "compile" and not is_known(failure):
-        if (mistake := kernel_mistake(failure, submission, exercise)) is not None:
+        mistake = kernel_mistake(failure, submission, exercise)
+        if mistake is not None:
             return mistake
     where = f" line {failure.line}" if failure.line else f" {exercise.entry}"
     meaning = _meaning(failure, submission)
