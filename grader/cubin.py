@@ -20,6 +20,7 @@ SIZED = 4  # format of an attribute with a length; the other formats hold two by
 PARAMETER, FRAME_SIZE, REGISTERS = 0x17, 0x11, 0x2F
 MOST_SECTIONS = 4096
 RUNTIME_FUNCTIONS = {"vprintf", "__assertfail"}  # what tl.device_print and tl.device_assert call
+COPIES = "__cuda_syscall_cp_async_bulk_tensor_"  # of the driver: the assembler of Triton 3.6 copies tiles so on sm_120
 RESERVED_SHARED = ".nv.reservedSmem."  # places in the shared memory that the driver keeps for itself
 
 # Constants of Triton's own that lie in writable memory, for want of another place: all that it ever puts there.
@@ -98,7 +99,7 @@ def _note(cubin: Cubin, section: _Section) -> None:
 
 
 def _is_of_the_runtime(name: str) -> bool:
-    return not name or name in RUNTIME_FUNCTIONS or name.startswith(RESERVED_SHARED)
+    return not name or name in RUNTIME_FUNCTIONS or name.startswith((COPIES, RESERVED_SHARED))
 
 
 def _state(sections: list[_Section], symbols: list[_Symbol]) -> int:
