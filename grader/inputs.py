@@ -105,10 +105,7 @@ class Data:
         self, dtype: torch.dtype, generator: torch.Generator, precision: torch.dtype = torch.float64
     ) -> torch.Tensor:
         """The argument: a view, in the asked layout, of a storage whose other elements are poison."""
-        if self.leaves_no_hole:
-            view = torch.empty(self.shape, dtype=dtype, device=generator.device)
-        else:
-            view = _empty_view(self.shape, self.layout, dtype, generator.device)
+        view = self.shape_on(generator.device, dtype)
         self.fill(view, generator, precision)
         return view
 
@@ -131,8 +128,10 @@ class Data:
         steps = [("times", step[1] * scales[step[0]]) if step[0] in scales else step for step in self.steps]
         return replace(self, steps=tuple(steps))
 
-    def shape_on(self, device: str, dtype: torch.dtype) -> torch.Tensor:
+    def shape_on(self, device: str | torch.device, dtype: torch.dtype) -> torch.Tensor:
         """The argument without its values, as for the device "meta", which has no memory."""
+        if self.leaves_no_hole:
+            return torch.empty(self.shape, dtype=dtype, device=device)
         return _empty_view(self.shape, self.layout, dtype, device)
 
     def to_json(self) -> dict:
