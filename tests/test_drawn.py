@@ -263,7 +263,9 @@ def test_a_simpler_call_is_one_that_is_promised(seed):
 # ---- in the judge ----------------------------------------------------------------------------------------------------
 
 LANES = """
-import torch, triton, triton.language as tl
+import torch
+import triton
+import triton.language as tl
 BLOCK_N = 1024
 
 @triton.jit

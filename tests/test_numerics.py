@@ -11,7 +11,7 @@ from grader import comparison
 from grader.bounds import inputs_of, tolerance
 from grader.comparison import compare, is_right, quick_error, row_slices, rows_at_once
 from grader.inputs import cancelling, generator_for, integers, is_poison, normal, one_hot, output, with_some
-from grader.interpreted import Interpreted
+from grader.interpreted import Interpreted, _same_bits
 
 SOFTMAX_IN = torch.randn(8, 100, generator=torch.Generator().manual_seed(1), dtype=torch.float64).float().double()
 
@@ -150,6 +150,13 @@ def test_a_race_is_told_by_elements_and_not_by_their_bytes():
     judge = Interpreted(SimpleNamespace(returns="z"), None)
     verdict = judge._order_matters(SimpleNamespace(output=one), SimpleNamespace(output=other))
     assert verdict.lines[0].startswith("2 elements of z change")
+
+
+def test_one_nan_is_as_good_as_another_when_two_calls_are_compared():
+    one = torch.tensor([0x7FC00000, 0x3F800000], dtype=torch.int32).view(torch.float32)
+    other = torch.tensor([-0x400000, 0x3F800000], dtype=torch.int32).view(torch.float32)
+    assert bool(other.isnan()[0]) and _same_bits(one, other) and not _same_bits(one, -one)
+    assert not _same_bits(torch.tensor([0.0]), torch.tensor([-0.0]))
 
 
 def test_an_empty_result_is_right():
