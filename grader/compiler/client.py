@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -48,6 +49,7 @@ class Compiler:
         self._one_at_a_time = threading.Lock()
         self._kept: dict[tuple, Compiled | Failed] = {}
         self._process: _Process | None = self._new_process()
+        atexit.register(self.end)
 
     def compile(
         self, source: str, options: dict, model: GpuModel, parts: Iterable[str] = (), limit: float = COMPILE_LIMIT
@@ -81,6 +83,8 @@ class Compiler:
             return self._there().pid
 
     def end(self) -> None:
+        """May be called again."""
+        atexit.unregister(self.end)
         with self._one_at_a_time:
             if self._process is not None:
                 self._process.end()

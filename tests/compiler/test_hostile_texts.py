@@ -7,6 +7,8 @@ import os
 import random
 import re
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from grader.gpu.models import MODELS
 from grader.gpu.plan import BadPlan, Plan, accept
 from grader.protocol import ProtocolError
 from tests.compiler.conftest import OPTIONS
+from tests.conftest import ROOT
 
 MODEL = MODELS["sm_90"]
 LIMIT = 60.0  # seconds; the machine may be busy
@@ -196,6 +199,13 @@ def test_nothing_is_left_of_it(text):
     compiler.end()
     compiler.end()
     assert not folder.exists() and pid not in own_children()
+
+
+def test_nothing_is_left_where_nobody_ended_it(tmp_path):
+    program = "from grader.compiler.client import Compiler; print(Compiler().versions)"
+    given = {**os.environ, "TMPDIR": str(tmp_path)}
+    said = subprocess.run([sys.executable, "-c", program], env=given, cwd=ROOT, capture_output=True, timeout=LIMIT)
+    assert b"triton" in said.stdout and not list(tmp_path.iterdir())
 
 
 def test_an_answer_is_kept(compiler, text):
