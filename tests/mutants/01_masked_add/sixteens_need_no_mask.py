@@ -1,6 +1,6 @@
 """Wrong: sizes that 16 divides are taken for full blocks, as if 16 were BLOCK_N. Only a drawn call shows it.
 
-Rejected with: The mask of the load in line ... lets lanes outside of
+Rejected with: lets lanes outside of
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Wrong: a matrix of one row is read as if it lay in one piece. Only a drawn call shows it.
 
-Rejected with: The strides of x are not used
+Rejected with: stride
 """
 
 import triton
