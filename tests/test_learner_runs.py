@@ -186,7 +186,7 @@ def test_a_long_sentence_that_begins_with_a_line_is_wrapped_and_not_cut(course):
     write(course, "01_masked_add", text.replace("x + y, mask", "x + tl.nonsense(y), mask"))
     done = run("exercises/01_masked_add", cwd=course)
     said = " ".join(done.out.split())
-    assert "Line 18: triton.language.nonsense is not allowed in a submission" in said and " ... " not in said
+    assert "Line 18: triton.language.nonsense is not allowed in a kernel" in said and " ... " not in said
 
 
 def test_a_fault_of_the_grader_is_not_a_failure_of_the_learner(course):
