@@ -36,19 +36,27 @@ def main(control_fd: int, model: dict | None, sandboxed: bool) -> None:
     """
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
+    folders = [os.getcwd()]
+    try:
+        _fork_on_request(control, model, sandboxed, folders)
+    finally:  # the parent is done, or was killed before it could clear up, which it may be before we are ready
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)
+
+
+def _fork_on_request(control: socket.socket, model: dict | None, sandboxed: bool, folders: list[str]) -> None:
+    """Until the parent is gone; what it named as its children's folders is added to `folders`."""
     ready, new_host = _prepared(model)
     gc.freeze()  # what is imported stays, and stays shared between the children
     gc.enable()
     control.send(json.dumps({**ready, "pid": os.getpid()}).encode())
     if sandboxed:
         Warden(control, new_host).serve()
-    folders = [os.getcwd()]
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 3)
-        if not message:  # the parent is done, or was killed before it could clear up
-            for folder in folders:
-                shutil.rmtree(folder, ignore_errors=True)
-            os._exit(0)
+        if not message:
+            return
         folders.append(json.loads(message)["folder"])
         pid = _fork(new_host, control, folders[-1], *descriptors)
         for descriptor in descriptors:

@@ -57,7 +57,7 @@ class Screen:
     def assert_nothing_left(self) -> None:
         deadline = time.monotonic() + 10
         while self.processes() or list(self.temporary.iterdir()):
-            assert time.monotonic() < deadline, (self.processes(), list(self.temporary.iterdir()))
+            assert time.monotonic() < deadline, (self.processes(), list(self.temporary.rglob("*")))
             time.sleep(0.05)
 
 
