@@ -22,7 +22,7 @@ arguments = [{ input = "normal", shape = [37, 3], layout = "transposed", times =
 
 [[case]]
 name = "nothing but one column"
-arguments = [{ input = "uniform", shape = [29, 1] }]
+arguments = [{ input = "uniform", shape = [43, 1] }]
 """
 
 
@@ -55,13 +55,13 @@ def test_a_failure_is_named_and_its_data_are_not_shown(tmp_path):
 
 def test_where_only_a_hidden_case_fails_the_diagnosis_is_its_name(tmp_path):
     text = FOLDER.solution_file.read_text().replace(
-        "    return z", "    return z if M != 29 else torch.ones_like(z) / 3"
+        "    return z", "    return z if M != 43 else torch.ones_like(z) / 3"
     )
     (tmp_path / "softmax.py").write_text(text)
     done, result = judged(tmp_path, tmp_path / "softmax.py")
     assert "A hidden case fails: nothing but one column. Its data are not shown." in done.stdout
-    assert "29 x 1" not in done.stdout
-    assert result["tiles"]["shape"] != [29, 1]
+    assert "43 x 1" not in done.stdout
+    assert result["tiles"]["shape"] != [43, 1]
     assert result["outcome"] == "fail"
 
 
