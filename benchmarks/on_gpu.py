@@ -24,7 +24,7 @@ from grader.gpu.buffers import Buffers
 from grader.gpu.device import Clocks, Device, device_here
 from grader.gpu.launcher import Functions
 from grader.gpu.measuring import Speed, anchor_chain, fastest, least_bytes, plan_chain, slots_for, torch_chain
-from grader.gpu.replayer import Recording
+from grader.gpu.plan import Recording
 from grader.gpu.timing import Chain, Flush, measure
 from grader.inputs import Data, normal, output
 from grader.judge import Judge

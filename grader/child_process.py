@@ -13,8 +13,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader import protocol
-from grader.nursery import START_LIMIT, MachineFault, shared_nurseries, shared_nursery
+from grader import protocol, scratch
+from grader.nursery import START_LIMIT, MachineFault, shared_nursery
 from grader.protocol import GpuModel
 
 MOST_TEXT = 4000  # characters kept of what the learner's file prints
@@ -33,13 +33,16 @@ OUT_OF_TIME = ChildEnded("signal", str(int(signal.SIGXCPU)))
 
 
 class ChildProcess:
-    """One child: load a file, call its entry any number of times. It interprets, or compiles for `model`."""
+    """One child: load a file, record calls of its entry for `model`; or, without a model, interpret recorded calls.
 
-    def __init__(self, model: GpuModel | None = None, sandboxed: bool = False) -> None:
+    `sandbox`: which of this process's sandboxes it is shut in, for each has room for one; None for none.
+    """
+
+    def __init__(self, model: GpuModel | None = None, sandbox: int | None = None) -> None:
         self.printed = ""
         self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
-        self._nursery = shared_nursery(model, sandboxed)
+        self._nursery = shared_nursery(model, sandbox)
         # What clears up after the nursery takes the child's folder along.
         self.folder = Path(tempfile.mkdtemp(dir=self._nursery.folder))
         self._status: int | None = None
@@ -184,8 +187,7 @@ def abandon_children() -> None:
     for pid in own_children():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
-    for nursery in shared_nurseries():
-        shutil.rmtree(nursery.folder, ignore_errors=True)
+    scratch.remove_all()
 
 
 def _kill_orphans_of(folder: Path) -> None:

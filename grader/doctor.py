@@ -74,12 +74,12 @@ def _gpu(say: Callable[[str], None]) -> Found:
 
 
 def _judged_here(gpu: Found) -> list[str]:
-    judged = "Judged here: values (fp32, fp16), memory safety, races, traffic, machine code."
+    judged = "Judged here: values, memory safety, races, traffic, machine code."
     begin = "Next: pytest exercises/01_masked_add"
     if not gpu.here:
-        return [f"{judged} Not here: speed, bf16.", begin]
+        return [f"{judged} Not here: speed.", begin]
     if not gpu.usable:
-        return [judged, "Not here: large sizes, bf16 and speed, since the GPU cannot be used.", f"{begin} --device cpu"]
+        return [judged, "Not here: large sizes and speed, since the GPU cannot be used.", f"{begin} --device cpu"]
     speed = "speed" if gpu.trusted else "speed, which may come out as inconclusive"
     return [judged, f"On the GPU: large sizes, bf16 and {speed}.", begin]
 
@@ -149,7 +149,7 @@ def _interpreted() -> tuple[bool, str]:
     runner = Runner(Submission(Path("probe.py"), PROBE.encode()), "probe.py", DEFAULT_MODEL)
     interpreter = Interpreter()
     try:
-        request = RecordRequest("probe", [spec_and_bytes("x", x, 0)[0]], stage="source")
+        request = RecordRequest("probe", [spec_and_bytes("x", x, 0)[0]])
         recorded, texts = runner.ask(request.to_json(), b"", 60, lambda *answer: answer)
         if recorded["error"] is not None:
             return False, str(recorded["error"])
@@ -166,18 +166,21 @@ def _interpreted() -> tuple[bool, str]:
 def _compiled() -> tuple[bool, str]:
     import torch
 
-    from grader.gpu.models import DEFAULT_TARGET, MODELS
-    from grader.gpu.plan import BadPlan, read_plan
+    from grader.gpu.models import DEFAULT_MODEL
+    from grader.machine_code import MachineCode
     from grader.protocol import RecordRequest
+    from grader.recording.call import read_recorded
+    from grader.recording.parts import BadPlan
     from grader.reply import spec_of
     from grader.runner import Runner
     from grader.submission import Submission
 
-    spec, model = spec_of("x", torch.empty(200, device="meta")), MODELS[DEFAULT_TARGET]
+    specs, model = [spec_of("x", torch.empty(200, device="meta"))], DEFAULT_MODEL
     runner = Runner(Submission(Path("probe.py"), PROBE.encode()), "probe.py", model)
-    request = RecordRequest("probe", [spec]).to_json()
+    request = RecordRequest("probe", specs).to_json()
     try:
-        plan = runner.ask(request, b"", 60, lambda header, blob: read_plan(header, blob, [spec], model))
+        call = runner.ask(request, b"", 60, lambda header, blob: read_recorded(header, blob, specs))
+        plan = MachineCode(model).plan(call, specs)
     except BadPlan as error:
         return False, str(error)
     finally:

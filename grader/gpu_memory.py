@@ -11,7 +11,7 @@ from grader.bounds import EXACT
 from grader.comparison import BYTES_PER_ELEMENT, rows_at_once
 from grader.exercise import Exercise
 from grader.explain import on_gpu
-from grader.gpu.replayer import Recording
+from grader.gpu.plan import Recording
 from grader.inputs import Data, drawing_precision
 from grader.protocol import DTYPE_BYTES
 from grader.run import Trial

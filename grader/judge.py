@@ -12,15 +12,14 @@ import torch
 from grader import replayed
 from grader.asked import Asked
 from grader.child_process import ChildEnded
-from grader.compilers import children_ahead
+from grader.compiler.pool import processes_here
 from grader.drawn import Call, Promise, stated
 from grader.exercise import Exercise
 from grader.explain import cost, failures
 from grader.explain.compiled import Expectations, compiled_verdict
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.gpu.lock import GpuBusy
-from grader.gpu.plan import BadPlan
-from grader.gpu.replayer import Recording
+from grader.gpu.plan import BadPlan, Recording
 from grader.inputs import Data
 from grader.interpreted import Interpreted
 from grader.kernel_names import Refused, first_refused
@@ -35,7 +34,6 @@ from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, Verdict, failed
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
 MOST_SIMPLER = 12  # calls that look for a simpler one that fails too
 NOT_SIMPLER = ("file", "region", "ended")  # kinds of failures that a simpler call would not explain better
-FACTS = ("ptx", "ttgir")  # the texts that tell what the compiler made of a kernel
 
 
 @dataclass
@@ -53,8 +51,8 @@ class Judge:
         self.interpreted = Interpreted(self.exercise, self.run)
 
     def compile_ahead(self, uses: list[Asked]) -> None:
-        """On a GPU each of these is compiled sooner or later: better now, on cores that have nothing to do."""
-        if self.run.replays is None or self.before_any_call() is not None:
+        """Each of these is compiled sooner or later: better now, on cores that have nothing to do."""
+        if self.before_any_call() is not None:
             return
         foreseen = []
         for use in uses:
@@ -64,9 +62,8 @@ class Judge:
             in_one_dtype = use.fixture in ("traffic", "throughput")
             dtypes = use.options.get("dtypes") or self.exercise.dtypes[: 1 if in_one_dtype else None]
             for trial in self._trials(use.test, use.data, None, dtypes, use.constants):
-                texts = FACTS if use.fixture in ("compiled", "throughput") else ()
-                foreseen.append(Foreseen(trial, texts, if_right=use.fixture != "check"))
-        self.run.record_ahead(self.exercise, _in_turns(foreseen) if children_ahead() > 1 else foreseen)
+                foreseen.append(Foreseen(trial, if_right=use.fixture != "check"))
+        self.run.compile_ahead(self.exercise, _in_turns(foreseen) if processes_here() > 1 else foreseen)
 
     def check(
         self,
@@ -80,7 +77,7 @@ class Judge:
         trials = self._trials(name, data, bound, dtypes, constants)
         verdict = max(self._up_to_a_failure(trials, lambda trial: self._values(trial)[0]), key=_seriousness)
         if verdict.outcome == FAIL and verdict.kind != "file":  # after that everything is asked all the same
-            self.run.compilers.values_are_wrong()
+            self.run.machine_code.values_are_wrong()
         return verdict
 
     def promise(self, options: dict) -> Promise:
@@ -103,7 +100,7 @@ class Judge:
         if verdict.outcome == FAIL and verdict.kind not in NOT_SIMPLER:
             verdict = self._simplest(name, promise, call, verdict)
         if verdict.outcome == FAIL and verdict.kind != "file":
-            self.run.compilers.values_are_wrong()
+            self.run.machine_code.values_are_wrong()
         return verdict
 
     def _simplest(self, name: str, promise: Promise, call: Call, verdict: Verdict) -> Verdict:
@@ -176,7 +173,7 @@ class Judge:
         """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
 
         def timed(trial: Trial) -> Verdict:
-            recording, refused = self._recording(trial, FACTS)
+            recording, refused = self._recording(trial)
             return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate)
 
         return self._judged(self.trial(name, data, self.exercise.dtypes[0], None, {}), timed)
@@ -203,30 +200,30 @@ class Judge:
 
     def _machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
         run = self.run
-        recording, refused = self._recording(trial, FACTS)
+        recording, refused = self._recording(trial)
         if refused is not None:
             return refused
         return compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
 
     def _recording(
-        self, trial: Trial, texts: tuple[str, ...] = (), inputs: list[torch.Tensor] | None = None
+        self, trial: Trial, inputs: list[torch.Tensor] | None = None
     ) -> tuple[Recording | None, Verdict | None]:
         """The launch plan of a trial, ready to be replayed, or why there is none."""
         run, exercise = self.run, self.exercise
         try:
-            recording = run.recording(exercise, trial, texts, inputs)
+            recording = run.recording(exercise, trial, inputs=inputs)
             plan = recording.plan
         except BadPlan as refused:
             failure = Failure("not-recordable", message=str(refused))
             return None, compiler_refusal(failure, run.submission, exercise, run.model)
-        failure = run.recorder.load_failure or run.compilers.load_failure  # the first says more, if there are both
-        if failure is not None:
-            return None, failures.file_failure(failure, run.submission, exercise)
+        if run.recorder.load_failure is not None:
+            return None, failures.file_failure(run.recorder.load_failure, run.submission, exercise)
         if plan.refusals:
             return None, failures.refusal(plan.refusals, run.submission, exercise)
         if plan.error is not None:
             return None, compiler_refusal(plan.error, run.submission, exercise, run.model)
-        return recording, None
+        foreign = run.foreign_kernel()
+        return (None, foreign) if foreign else (recording, None)
 
     def trial(
         self,
@@ -262,7 +259,7 @@ class Judge:
         try:
             verdict = judge(trial)
         except ChildEnded as how:
-            at_import = how is self.run.recorder.load_ended or self.run.compilers.ended_at_import(how)
+            at_import = how is self.run.recorder.load_ended
             verdict = failures.ended(how, self.run.submission.path.name if at_import else "", self.exercise)
         except GpuBusy as busy:
             raise MachineFault(str(busy)) from None

@@ -38,7 +38,7 @@ def machine_for(option, folders: list[Folder]) -> Machine:
     may_run = not option.collectonly and any(_may_run(folder, option.submission) for folder in folders)
     sandboxed = sandbox.wanted(option.isolation)
     if may_run:
-        _start(None, sandboxed)  # needed first, and asking the driver for a GPU takes 0.2 s
+        _start(None)  # needed first, and asking the driver for a GPU takes 0.2 s
     device: Device | str = "--device cpu" if option.device == "cpu" else driver_device()
     if isinstance(device, Device) and option.target and device.model.target != option.target:
         device = f"kernels are compiled for {option.target}, and the GPU here is {device.model.target}"
@@ -46,15 +46,16 @@ def machine_for(option, folders: list[Folder]) -> Machine:
         raise pytest.UsageError(f"--device cuda: {device}. Next: course doctor")
     model = MODELS[option.target] if option.target else model_here(device)
     if may_run:
-        _start(model, sandboxed)
+        for number in (sandbox.RECORDER, sandbox.ORIGINS) if sandboxed else (None,):
+            _start(model, number)
         if isinstance(device, Device):
             shared_replays(device).start(SAMPLES_AT_FIRST, checkers=1)
     return Machine(device, model, sandboxed)
 
 
-def _start(model: GpuModel | None, sandboxed: bool) -> None:
+def _start(model: GpuModel | None, number: int | None = None) -> None:
     with contextlib.suppress(MachineFault):  # the first call tells
-        shared_nursery(model, sandboxed)
+        shared_nursery(model, number)
 
 
 def _may_run(folder: Folder, submission: str | None) -> bool:

@@ -6,17 +6,15 @@ import atexit
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from dataclasses import asdict
 from pathlib import Path
 
-from grader import sandbox
+from grader import sandbox, scratch
 from grader.import_path import trusted_path
 from grader.protocol import GpuModel, is_hung_up
 from grader.zygote import adopt_orphans, clean_environment, shared_zygote
@@ -36,14 +34,14 @@ class MachineFault(Exception):
 class Nursery:
     """A warm process that forks children. Starting it returns at once; the first child waits for its imports.
 
-    Its children interpret; those of one with a `model` compile for that GPU. It is forked from this process's zygote,
+    Its children interpret; those of one with a `model` record for that GPU. It is forked from this process's zygote,
     which has imported torch. A sandboxed one is on its own; it has one child at a time, and what a child leaves behind,
     processes and files, ends with it.
     """
 
     def __init__(self, model: GpuModel | None = None, sandboxed: bool = False) -> None:
         self.sandboxed = sandboxed
-        self.folder = tempfile.mkdtemp(prefix="course-")
+        self.folder = str(scratch.new_folder())
         self.versions: dict[str, str] | None = None
         self.missing: list[str] = []  # private names of Triton that this release lacks
         self._one_at_a_time = threading.Lock()  # a question and its answer
@@ -134,26 +132,24 @@ class Nursery:
             self._process.kill()
             self._process.wait()
         os.close(self._errors)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        scratch.remove(Path(self.folder))
 
 
 _starting = threading.Lock()
-_shared: dict[tuple[GpuModel | None, bool], Nursery] = {}
+_shared: dict[tuple[GpuModel | None, int | None], Nursery] = {}
 
 
-def shared_nursery(model: GpuModel | None = None, sandboxed: bool = False) -> Nursery:
-    """This process's nursery for interpreting, or for compiling for `model`, started if there is none."""
-    kind = model, sandboxed
+def shared_nursery(model: GpuModel | None = None, sandbox: int | None = None) -> Nursery:
+    """This process's nursery for interpreting, or for recording for `model`, started if there is none.
+
+    `sandbox`: a number, where it is to be shut in: a sandbox has room for one child.
+    """
+    kind = model, sandbox
     with _starting:
         if kind not in _shared or not _shared[kind].alive:
-            _shared[kind] = Nursery(model, sandboxed)
+            _shared[kind] = Nursery(model, sandboxed=sandbox is not None)
             atexit.register(_shared[kind].end)
         return _shared[kind]
-
-
-def shared_nurseries() -> list[Nursery]:
-    """Those that were started in this process."""
-    return list(_shared.values())
 
 
 def _in_sandbox(

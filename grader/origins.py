@@ -13,8 +13,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, replace
 
 from grader.child_process import ChildEnded, ChildProcess
+from grader.fields import checked, items
 from grader.nursery import MachineFault
-from grader.protocol import GpuModel
+from grader.protocol import GpuModel, ProtocolError
 from grader.recording.call import Kernel
 from grader.submission import Submission
 from grader.verdict import Verdict, failed
@@ -27,8 +28,8 @@ PLAIN = "A kernel may use tl, the kernels of its file, and constants that are pl
 class Origins:
     """Told of the kernels of one submission by `expect`, which begins; `complaint` waits for what it has to know."""
 
-    def __init__(self, submission: Submission, filename: str, model: GpuModel | None) -> None:
-        self._submission, self._filename, self._model = submission, filename, model
+    def __init__(self, submission: Submission, filename: str, model: GpuModel, sandbox: int | None = None) -> None:
+        self._submission, self._filename, self._model, self._sandbox = submission, filename, model, sandbox
         self._seen: set[tuple[str, str]] = set()  # text and recipe
         self._open: list[Future[Verdict | None]] = []  # whose answer nobody has looked at
         self._found: Verdict | None = None
@@ -52,9 +53,9 @@ class Origins:
     def _compare(self, kernel: Kernel) -> Verdict | None:
         try:
             texts, error = self._own_texts(kernel)
-        except ChildEnded as ended:
+        except (ChildEnded, ProtocolError) as ended:
             self._end_child()
-            texts, error = [], f"its process ended ({ended.how})"
+            texts, error = [], f"its process ended ({getattr(ended, 'how', 'garbled')})"
         recorded = self._without_folder(kernel.source)
         if any(self._without_folder(text) == recorded for text in texts):
             return None
@@ -68,16 +69,16 @@ class Origins:
         return _foreign(f"The kernel {name} that is launched does not stand in your file.", OWN)
 
     def _own_texts(self, kernel: Kernel) -> tuple[list[str], str]:
-        self._child = self._child or ChildProcess(self._model)
+        self._child = self._child or ChildProcess(self._model, self._sandbox)
         request = {"kind": "own", "filename": self._filename, "recipe": asdict(kernel.recipe)}
         answer, blob = self._child.ask(request, self._submission.source, LIMIT)
         if answer["kind"] == "fault":
             last = str(answer.get("message", "")).strip().splitlines()[-1:]
             raise MachineFault(f"the process that compiles kernels again failed: {''.join(last)[:200]}")
         texts, start = [], 0
-        for size in answer["sizes"]:
-            texts.append(blob[start : start + size].decode("utf-8", "replace"))
-            start += size
+        for size in items(answer, "sizes", lambda size: checked(size, "int", "size")):
+            texts.append(blob[start : start + max(size, 0)].decode("utf-8", "replace"))
+            start += max(size, 0)
         return texts, str(answer.get("message", ""))
 
     def _without_folder(self, text: str) -> str:

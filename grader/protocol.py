@@ -145,8 +145,6 @@ class RecordRequest:
     entry: str
     arguments: list[TensorSpec]
     constants: dict[str, int] = field(default_factory=dict)  # module constants to replace, where the file has them
-    texts: list[str] = field(default_factory=list)  # what to send of each kernel: ttir, ttgir, llir, ptx
-    stage: str = "cubin"  # "source": the front end's text of each kernel in place of machine code
     small_dots: bool = False  # tl.dot takes tiles that no GPU's units take: examples are to be read, and run nowhere
 
     def to_json(self) -> dict:

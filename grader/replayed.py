@@ -8,7 +8,8 @@ from grader.comparison import compare
 from grader.exercise import Exercise
 from grader.explain import on_gpu
 from grader.gpu.answers import Replayed, Summary
-from grader.gpu.replayer import Recording, ReplayEnded
+from grader.gpu.plan import Recording
+from grader.gpu.replayer import ReplayEnded
 from grader.gpu_memory import SHARE_BESIDE_OTHERS, SHARE_OF_MEMORY, blame, bytes_needed
 from grader.inputs import seed_for
 from grader.nursery import MachineFault
@@ -16,8 +17,6 @@ from grader.protocol import TensorSpec
 from grader.reply import spec_and_bytes, tensor_of
 from grader.run import Run, Trial, short_dtype
 from grader.verdict import NOT_RUN, PASS, SKIPPED, Verdict
-
-MOST_CONFIGURATIONS = 16  # of an autotuned kernel that are interpreted, and replayed
 
 
 def complaint(
@@ -35,7 +34,7 @@ def complaint(
         return other
     if tuple(recording.plan.result.shape) != tuple(expected.shape):
         return on_gpu.another_result(exercise.entry)
-    for config in recording.plan.usable_configs[:MOST_CONFIGURATIONS]:
+    for config in recording.plan.usable_configs:
         try:
             reply, data = run.replays.check(recording, config, specs, storages, exercise.returns)
         except ReplayEnded as ended:
@@ -60,7 +59,7 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
     seeds = seeds_of(run, trial)
     data = [recipe.to_json() for recipe in trial.data]
     worst = 0.0
-    for config in recording.plan.usable_configs[:MOST_CONFIGURATIONS]:
+    for config in recording.plan.usable_configs:
         try:
             alone = needed > SHARE_BESIDE_OTHERS * memory
             reply = run.replays.draw(recording, config, run.folder, data, seeds, trial.bound, alone)

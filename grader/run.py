@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import torch
 
 from grader.child_process import ChildEnded
-from grader.compilers import Compilers
 from grader.exercise import Exercise, Folder, empty_regions
 from grader.gpu.models import DEFAULT_MODEL
-from grader.gpu.replayer import Recording
+from grader.gpu.plan import Recording
 from grader.gpu.replays import Replays
 from grader.inputs import Data, generator_for
 from grader.interpreting import Interpreter
+from grader.machine_code import MachineCode
 from grader.origins import Origins
 from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest
 from grader.recording import parts
@@ -24,6 +24,7 @@ from grader.recording.call import RecordedCall, Returned, read_recorded
 from grader.recording.parts import BadPlan
 from grader.reply import Reply, Result, spec_and_bytes, spec_of
 from grader.runner import Runner
+from grader.sandbox import ORIGINS, RECORDER
 from grader.submission import Submission, read_submission
 from grader.verdict import Verdict
 
@@ -90,10 +91,9 @@ class Trial:
 
 @dataclass
 class Foreseen:
-    """A recording that a test will ask for, with these texts of each kernel."""
+    """A recording that a test will ask for."""
 
     trial: Trial
-    texts: tuple[str, ...] = ()
     if_right: bool = False  # asked for only if all values are right
 
 
@@ -124,13 +124,11 @@ class Run:
         self.regions = 0
         self._look_for_empty_regions()
         self.filename = f"{folder.name}.py"  # the submission's name in its child
-        self.recorder = Runner(self.submission, self.filename, model, sandboxed)
+        self.recorder = Runner(self.submission, self.filename, model, RECORDER if sandboxed else None)
         self.interpreter = Interpreter()
-        self.origins = Origins(self.submission, self.filename, model)
+        self.origins = Origins(self.submission, self.filename, model, ORIGINS if sandboxed else None)
+        self.machine_code = MachineCode(model)
         self._recorded: dict[tuple[str, bool], Recorded] = {}
-        self.compilers = Compilers(
-            lambda: Runner(self.submission, self.filename, self.model, sandboxed), self.model
-        )  # fmt: skip
         self._beside = _files_of(folder)
 
     def _look_for_empty_regions(self) -> None:
@@ -159,7 +157,7 @@ class Run:
     def recorded(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], again: bool = False) -> Recorded:
         """What the entry does when it is called on such tensors without values: the first time, or once more."""
         specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, inputs, strict=True)]
-        request = RecordRequest(exercise.entry, specs, trial.constants, stage="source", small_dots=trial.small_dots)
+        request = RecordRequest(exercise.entry, specs, trial.constants, small_dots=trial.small_dots)
         key = json.dumps(request.to_json(), sort_keys=True), again
         if key not in self._recorded:
             self._recorded[key] = self._record(request)
@@ -211,27 +209,25 @@ class Run:
         texts: tuple[str, ...] = (),
         inputs: list[torch.Tensor] | None = None,
     ) -> Recording:
-        """One call of the entry, compiled and not run. Raises BadPlan too.
+        """One call of the entry with its kernels' machine code, ready for a GPU. Raises ChildEnded, BadPlan.
 
-        `texts`: what to keep of each kernel. `inputs`: what the plan will be replayed on, if they are there already.
+        `texts`: what to keep of each kernel beside FACTS. `inputs`: what it will be replayed on, if they are there.
         """
-        before = self.recorder.load_ended
-        out_of_time = before is not None and before.how == "time"
-        if out_of_time:
-            self.compilers.hurry()
-        try:
-            return self.compilers.recording(_record_request(exercise, trial, texts, inputs))
-        except ChildEnded as ended:
-            if out_of_time and ended.how == "time" and self.compilers.ended_at_import(ended):
-                raise before from None  # the same again, told once
-            raise
+        tensors = inputs or _without_values(trial)
+        specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, tensors, strict=True)]
+        call = self.recorded(exercise, trial, tensors).call
+        return Recording.of(self.machine_code.plan(call, specs, texts), specs)
 
-    def record_ahead(self, exercise: Exercise, foreseen: list[Foreseen]) -> None:
-        """Begins with recordings that will be asked for. A sandbox has room for one child."""
-        if not self.sandboxed:
-            self.compilers.work_ahead(
-                [(_record_request(exercise, one.trial, one.texts), one.if_right) for one in foreseen]
-            )
+    def compile_ahead(self, exercise: Exercise, foreseen: list[Foreseen]) -> None:
+        """Begins with the machine code of calls that will be asked for, up to the first that cannot be recorded."""
+        for one in foreseen:
+            try:
+                call = self.recorded(exercise, one.trial, _without_values(one.trial)).call
+            except ChildEnded:  # whoever asks for it is told
+                return
+            if call.error is not None or call.refusals:
+                return
+            self.machine_code.begin(call, if_right=one.if_right)
 
     def files_changed_beside(self) -> list[str]:
         """Names of the exercise's files that were rewritten or deleted since the run began; deleted ones are put back.
@@ -249,15 +245,11 @@ class Run:
         self.recorder.end()
         self.interpreter.end()
         self.origins.end()
-        self.compilers.end()
+        self.machine_code.end()
 
 
-def _record_request(
-    exercise: Exercise, trial: Trial, texts: tuple[str, ...], inputs: list[torch.Tensor] | None = None
-) -> RecordRequest:
-    tensors = inputs or [data.shape_on("meta", trial.dtype) for data in trial.data]
-    specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, tensors, strict=True)]
-    return RecordRequest(exercise.entry, specs, trial.constants, list(texts))
+def _without_values(trial: Trial) -> list[torch.Tensor]:
+    return [data.shape_on("meta", trial.dtype) for data in trial.data]
 
 
 def _files_of(folder: Folder) -> dict:

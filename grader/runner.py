@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from typing import TypeVar
 
 from grader.child_process import ChildEnded, ChildProcess
-from grader.fields import checked, items
 from grader.nursery import MachineFault
 from grader.protocol import Failure, GpuModel, ProtocolError
 from grader.reply import failure_of
@@ -20,23 +18,21 @@ T = TypeVar("T")
 
 
 class Runner:
-    """The children of one submission, one at a time; they interpret it, or compile it for `model`."""
+    """The children of one submission, one at a time, that record its calls for `model`.
 
-    def __init__(
-        self, submission: Submission, filename: str, model: GpuModel | None = None, sandboxed: bool = False
-    ) -> None:
-        self.submission, self.filename, self.model, self.sandboxed = submission, filename, model, sandboxed
-        self.load_limit = LOAD_LIMIT
+    `sandbox`: as in ChildProcess.
+    """
+
+    def __init__(self, submission: Submission, filename: str, model: GpuModel, sandbox: int | None = None) -> None:
+        self.submission, self.filename, self.model, self.sandbox = submission, filename, model, sandbox
         self.load_failure: Failure | None = None
         self.load_ended: ChildEnded | None = None  # the child died or hung while it imported the submission
         self.constants: dict[str, int] = {}  # the module's own block sizes
-        self.constexprs: list[str] = []  # the module's constants that its kernels see
         self.printed = ""
         self.printed_bytes = 0
         self.versions: dict[str, str] = {}
         self._child: ChildProcess | None = None
         self._timed_out = False
-        self._killed = False
 
     def ask(self, request: dict, blob: bytes, limit: float, read: Callable[[dict, bytes], T]) -> T:
         """The answer to a request, as `read` understands it. Raises ChildEnded."""
@@ -57,20 +53,16 @@ class Runner:
             raise self.load_ended
         if self._child is not None and self._child.loaded:
             return
-        if not self._killed:
-            self._child = self._child or ChildProcess(self.model, self.sandboxed)
-        if self._killed:
-            raise ChildEnded("signal", str(int(signal.SIGKILL)))
+        self._child = self._child or ChildProcess(self.model, self.sandbox)
         try:
             request = {"kind": "load", "filename": self.filename}
-            answer, _ = self._answer(request, self.submission.source, self.load_limit)
+            answer, _ = self._answer(request, self.submission.source, LOAD_LIMIT)
         except ChildEnded as ended:
             self.load_ended = ended
             raise
         self._child.loaded = True
         self.versions = self._child.versions
         self.load_failure = failure_of(answer.get("error"))
-        self.constexprs = items(answer, "constexprs", lambda data: checked(data, "str", "constexprs"))
         constants = answer.get("constants")
         if isinstance(constants, dict):
             self.constants = {str(k): v for k, v in constants.items() if type(v) is int}
@@ -87,16 +79,6 @@ class Runner:
     def fenced(self) -> bool:
         """Whether the kernel keeps the child from writing outside of its folder."""
         return self._child is None or self._child.fenced
-
-    def hurry(self) -> None:
-        """The submission's import has run out of time elsewhere, and is not to take as long here."""
-        self.load_limit = LIMIT_AFTER_TIMEOUT
-
-    def kill(self) -> None:
-        """Ends a call that another thread waits for, or will make; that thread then clears up."""
-        self._killed = True
-        if (child := self._child) is not None:
-            child.kill()
 
     def end(self) -> None:
         if self._child is not None:

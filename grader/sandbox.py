@@ -15,6 +15,7 @@ from pathlib import Path
 
 LIMITS, AUTO, STRICT = "limits", "auto", "strict"
 LEVELS = (LIMITS, AUTO, STRICT)
+RECORDER, ORIGINS = 0, 1  # the sandboxes of a process: each has room for one child
 SCRATCH_BYTES = 256 << 20
 SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cache")
 

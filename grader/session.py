@@ -38,14 +38,7 @@ from grader.verdict import (
 ITEMS = {
     "check": "right", "drawn": "right", "traffic": "cost", "compiled": "cost", "on_gpu": "speed", "throughput": "speed",
 }  # fmt: skip
-COMPILED = (
-    "check",
-    "drawn",
-    "traffic",
-    "compiled",
-    "on_gpu",
-    "throughput",
-)  # on a GPU all calls of these are
+COMPILED, ON_A_GPU = ("compiled",), tuple(ITEMS)  # the fixtures whose calls are
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
 
@@ -149,10 +142,9 @@ class Session:
         grading = self.gradings[Folder.containing(item.path).id]
         if grading.judge is None:
             grading.judge = Judge(item.module.exercise, grading.run)
-            if self.replays is not None:
-                chosen = {other.name for other in item.session.items if other.path == item.path}
-                uses = asked(item.module, *COMPILED)
-                grading.judge.compile_ahead([use for use in uses if use.test in chosen])
+            chosen = {other.name for other in item.session.items if other.path == item.path}
+            uses = asked(item.module, *(COMPILED if self.replays is None else ON_A_GPU))
+            grading.judge.compile_ahead([use for use in uses if use.test in chosen])
         return grading
 
     def settle(self, item: pytest.Item, ask: Callable[[Judge, str], Verdict]) -> None:

@@ -10,7 +10,8 @@ from grader.exercise import Exercise
 from grader.explain import speed
 from grader.explain.speed import Speed
 from grader.gpu.answers import ANCHOR, COPY, KERNEL, TORCH, Measurement
-from grader.gpu.replayer import Recording, ReplayEnded
+from grader.gpu.plan import Recording
+from grader.gpu.replayer import ReplayEnded
 from grader.gpu.verdict import FAST, MORE, SLOW, STAGES, Decision, decide_again, distance_of
 from grader.gpu_memory import blame
 from grader.inputs import seed_for
@@ -84,7 +85,7 @@ def _decision(earlier: list[float], shares: list[float], gate: float) -> Decisio
 
 def _what_is_measured(run: Run, trial: Trial, anchor: str, gate: float) -> str:
     """And on what: samples of something else are no samples of this."""
-    versions = sorted(run.compilers.versions.items())
+    versions = sorted(run.recorder.versions.items())
     return f"{trial.name}, {trial.label}: {gate} of {anchor} on {run.model.name} with {versions}"
 
 

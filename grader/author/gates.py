@@ -73,7 +73,7 @@ def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str
             run = Run(folder, str(path), model=device.model, replays=replays)
             try:
                 shares[kind] = sorted(round(sample.share, 4) for sample in _samples(run, folder, call))
-                versions = run.compilers.versions
+                versions = run.recorder.versions
             finally:
                 run.end()
         digest = digest_of(folder.solution_file)

@@ -1,4 +1,4 @@
-"""A child that records: each launch of a call becomes text or machine code and a step of a plan, and nothing runs."""
+"""A child that records: each launch of a call becomes text and a step of a plan, and nothing runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.child.front_end import dots_of_any_size
 from grader.child.host import Host
 from grader.child.own_kernels import OwnKernels
 from grader.child.recorder import Recorder
-from grader.child.refusals import NotRecordable, Refusals
+from grader.child.refusals import Refusals
 from grader.child.returned import Description
 from grader.child.serving import ready
 from grader.child.stand_in import Launch, StandIn, stand_in_for
@@ -37,7 +37,7 @@ class CompilingHost(Host):
     @contextlib.contextmanager
     def watched_import(self) -> Iterator[None]:
         """The file may allocate on the GPU that it believes in, and try its kernels out; nothing is recorded."""
-        self.stand_in.on_launch, self.stand_in.stage = self._tried_out, "source"
+        self.stand_in.on_launch = self._tried_out
         self.stand_in.pretence.forget()
         yield
 
@@ -52,7 +52,7 @@ class CompilingHost(Host):
 
     def _record(self, request: RecordRequest) -> tuple[dict, bytes]:
         refusals = Refusals(self.file.path)
-        recorder = Recorder(self.stand_in, refusals, request.stage, request.texts)
+        recorder = Recorder(self.stand_in, refusals)
         arguments = {spec.name: recorder.argument(spec) for spec in request.arguments}
         error, returned = None, None
         try:
@@ -66,21 +66,16 @@ class CompilingHost(Host):
                 returned = entry(*arguments.values())
         except BaseException as raised:  # SystemExit and KeyboardInterrupt are the learner's too
             error = self.file.failure(raised, "host")
-        answer = {"kind": self.answer, "refusals": refusals.records, **self._result(request, recorder, returned)}
+        answer = {"kind": self.answer, "refusals": refusals.records, **self._result(recorder, returned)}
         self.earlier.append(returned)
         error = recorder.refusal or error
         kernels, blob = _with_bytes(recorder.kernels)
         answer |= {"buffers": recorder.buffers, "kernels": kernels, "steps": recorder.steps}
         return answer | {"error": None if error is None else asdict(error)}, blob
 
-    def _result(self, request: RecordRequest, recorder: Recorder, returned: object) -> dict:
-        """As a view alone where machine code is replayed, which the interpreter has described already."""
+    def _result(self, recorder: Recorder, returned: object) -> dict:
         with torch._C.DisableTorchFunction():
-            if request.stage == "source":
-                return {"returned": Description(recorder.view_of, recorder.arguments, self.earlier).of(returned)}
-            with contextlib.suppress(NotRecordable):  # the recorder remembers
-                return {"result": recorder.result(returned)}
-            return {"result": None}
+            return {"returned": Description(recorder.view_of, recorder.arguments, self.earlier).of(returned)}
 
 
 def _with_bytes(kernels: list[dict]) -> tuple[list[dict], bytes]:

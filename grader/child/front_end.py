@@ -2,7 +2,7 @@
 
 Triton compiles a kernel to machine code before its first launch, for a tenth to a third of a second. What is judged is
 the text that the front end makes, in ten milliseconds. So a kernel here is its text; registers, shared memory, machine
-code and whatever else a compiled kernel has are there when a host function, or a launch for machine code, asks.
+code and whatever else a compiled kernel has are there when a host function asks.
 """
 
 from __future__ import annotations
@@ -185,15 +185,15 @@ def whole(grid: Any) -> tuple[int, ...]:
     return tuple(int(size) for size in grid)
 
 
-def install(on_launch: Callable[..., None], at_once: Callable[[Kernel], None]) -> None:
-    """From now on JIT functions become Kernels; `at_once` makes of a new one what its first launch will need."""
+def install(on_launch: Callable[..., None]) -> None:
+    """From now on JIT functions become Kernels."""
 
     def compile_lazily(src: Any, target: GPUTarget | None = None, options: dict | None = None, **rest: Any) -> Any:
         if not isinstance(src, ASTSource):  # a text in a file
             return _compile_in_full(src, target=target, options=options, **rest)
         target = target or triton.runtime.driver.active.get_current_target()
         kernel = Kernel(src, target, options or {}, on_launch)
-        at_once(kernel)
+        _ = kernel.text  # so that it fails here, where Triton's would
         return kernel
 
     run = JITFunction.run

@@ -45,7 +45,7 @@ class Host(ABC):
         with self.watched_import():
             error = self.file.load()
         reply = {"kind": "loaded", "error": None if error is None else asdict(error)}
-        return reply | {"constants": self.file.constants(), "constexprs": self.file.constexprs()}, b""
+        return reply | {"constants": self.file.constants()}, b""
 
     @abstractmethod
     def watched_import(self) -> contextlib.AbstractContextManager: ...

@@ -18,7 +18,6 @@ from functools import cached_property
 from types import ModuleType
 
 from triton.compiler.errors import CompilationError
-from triton.language import constexpr
 from triton.runtime.errors import OutOfResources
 
 from grader.child.refusals import NotRecordable
@@ -77,13 +76,6 @@ class LearnerFile:
         names = vars(self.module).items() if self.module else ()
         found = {name: value for name, value in names if name.isupper() and type(value) is int}
         return {name: value for name, value in list(found.items())[:MOST_NAMES] if abs(value) < 1 << 48}
-
-    def constexprs(self) -> list[str]:
-        """Module-level constants that kernels see, such as "LOG2E = 1.44": plain values only."""
-        names = vars(self.module).items() if self.module else ()
-        plain = {n: v.value for n, v in list(names) if isinstance(v, constexpr)}
-        found = [f"{n} = {v!r}"[:100] for n, v in plain.items() if isinstance(v, (bool, int, float, str))]
-        return sorted(found)[:MOST_NAMES]
 
     def entry(self, name: str, arguments: int):
         """The entry function, if it takes that many arguments."""

@@ -35,11 +35,11 @@ class OwnKernels:
 
     def __init__(self) -> None:
         self._read: tuple[str, bytes] = "", b""
-        self._file: _File | None = None
+        self._file: File | None = None
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         if self._read != (header["filename"], blob):
-            self._file, self._read = _File(header["filename"], blob), (header["filename"], blob)
+            self._file, self._read = File(header["filename"], blob), (header["filename"], blob)
         texts, error = [], ""
         for function in self._file.functions(header["recipe"]["function"]):
             try:
@@ -51,7 +51,7 @@ class OwnKernels:
         return {"kind": "own", "sizes": sizes, "message": error}, b"".join(texts)
 
 
-class _File:
+class File:
     def __init__(self, filename: str, source: bytes):
         self.path = os.path.join(os.getcwd(), os.path.basename(filename))
         with open(self.path, "wb") as file:
@@ -70,6 +70,11 @@ class _File:
 
     def text(self, function: ast.FunctionDef, recipe: dict) -> bytes:
         """The front end's text of this function, with the recipe's types and constants. Raises what it raises."""
+        target = triton.runtime.driver.active.get_current_target()
+        options = {name: value for name, value in recipe["options"].items() if value is not None}
+        return Kernel(self.source(function, recipe), target, options, lambda *_: None).text
+
+    def source(self, function: ast.FunctionDef, recipe: dict) -> ASTSource:
         key = function, json.dumps(recipe["globals"])
         if self._scope_of[0] != key:
             self._scope_of = key, self._scope(function, recipe["globals"])
@@ -77,10 +82,7 @@ class _File:
         constants = {tuple(path): _value(said, scope) for path, said in recipe["constants"]}
         attributes = {tuple(path): value for path, value in recipe["attrs"]}
         signature = {name: _as_tuples(kind) for name, kind in recipe["signature"].items()}
-        source = ASTSource(scope[function.name], signature, constants, attributes)
-        target = triton.runtime.driver.active.get_current_target()
-        options = {name: value for name, value in recipe["options"].items() if value is not None}
-        return Kernel(source, target, options, lambda *_: None).text
+        return ASTSource(scope[function.name], signature, constants, attributes)
 
     def _scope(self, chosen: ast.FunctionDef, constants: list) -> dict[str, Any]:
         """A module's names: of functions that share one, `chosen`, or else the last."""

@@ -1,8 +1,7 @@
-"""What a host function would do on a GPU, as a launch plan: buffers, fills, and launches of compiled kernels.
+"""What a host function would do on a GPU, as a launch plan: buffers, fills, and launches of kernels.
 
     buffers   arguments and what the function allocates: a role, a size in bytes, never an address
-    kernels   machine code and what a launch of it needs, warps, clusters, shared memory; or, at the stage "source",
-              the front end's text and the recipe that it was made from
+    kernels   the front end's text of each, and the recipe that it was made from
     steps     fills and launches in their order; an autotuned launch is a choice between lists of steps
 
 A launch binds each of the kernel's parameters to a number, or to a buffer and an offset in bytes. The plan knows no
@@ -22,7 +21,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.errors import OutOfResources, PTXASError
 
 from grader.child.refusals import NotRecordable, Refusals
-from grader.child.stand_in import CompiledLaunch, Launch, StandIn
+from grader.child.stand_in import Launch, StandIn
 from grader.child.tensors import dtype_name, has_no_memory
 from grader.protocol import VIEW_BYTES, Failure, TensorSpec
 
@@ -31,17 +30,13 @@ ALIGNMENT = 512  # bytes; what CUDA's allocator promises
 MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS, MOST_CONSTANTS = 64, 64, 64, 64
 DESCRIBED = re.compile(r"tensordesc[\w]*<(\w+)")  # tensordesc<fp16[64, 64]>
 NUMBER = re.compile(r"[iu]\d+|fp\d+|f32|bf16")
-# TMA data types as kernels number them -> as the CUDA driver numbers them.
-TMA_DATA_TYPES = {**{i: i for i in range(16)}, 8: 10, 9: 8, 10: 9}
-TMA_TF32 = 11
 
 
 class Recorder:
-    """`with recorder.on(): entry(...)` fills `buffers`, `binaries` and `steps`."""
+    """`with recorder.on(): entry(...)` fills `buffers`, `kernels` and `steps`."""
 
-    def __init__(self, stand_in: StandIn, refusals: Refusals, stage: str, texts: list[str]):
+    def __init__(self, stand_in: StandIn, refusals: Refusals):
         self.stand_in, self.refusals = stand_in, refusals
-        self.stage, self.texts = stage, texts
         refusals.allocated, refusals.filled = self._allocated, self._filled
         self.arguments: dict[str, torch.Tensor] = {}
         self.buffers: list[dict] = []
@@ -51,14 +46,14 @@ class Recorder:
         self._addresses: dict[int, tuple[int, int]] = {}  # storage -> (address, number of its buffer)
         self._alive: list[torch.Tensor] = []  # so that no storage gets another's number
         self._next_address = FIRST_ADDRESS
-        self._numbers: dict[object, int] = {}  # a cubin, or a text with its options -> number of its kernel
+        self._numbers: dict[tuple[bytes, str], int] = {}  # a text with its options -> number of its kernel
         self._launches = 0
 
     @contextmanager
     def on(self) -> Iterator[None]:
         """With torch's operations watched, and allocations and launches recorded."""
         stand_in, pretence = self.stand_in, self.stand_in.pretence
-        stand_in.on_launch, stand_in.stage = self._launched, self.stage
+        stand_in.on_launch = self._launched
         pretence.address_of, pretence.copied, pretence.refuse = self.address_of, self._copied, self._refuse
         original = Autotuner.run
         Autotuner.run = lambda autotuner, *args, **kwargs: self._autotuned(autotuner, args, kwargs)
@@ -119,8 +114,6 @@ class Recorder:
 
     def _copied(self, tensor: torch.Tensor, data: bytes) -> None:
         """A few numbers made in Python, as elements of a new tensor."""
-        if self.stage == "cubin":
-            self._refuse("a tensor on the GPU is made of numbers of Python's")
         if data:
             step = {"op": "data", "view": self.view(tensor), "bytes": data.hex(), "line": self.refusals.line()}
             self.steps.append(step)
@@ -146,7 +139,7 @@ class Recorder:
         self._refuse(name.removesuffix("_ptr"), kind="foreign-memory")
 
     def view(self, tensor: torch.Tensor, name: str = "") -> dict:
-        if self.stage == "source" and dtype_name(tensor) not in VIEW_BYTES:
+        if dtype_name(tensor) not in VIEW_BYTES:
             self._refuse(f"a tensor has the dtype {tensor.dtype}, which is not known here")
         return {
             **self._place(tensor, name),
@@ -160,14 +153,9 @@ class Recorder:
         is_here = has_no_memory(tensor) and tensor.untyped_storage()._cdata in self._addresses
         return self.view(tensor) if is_here and dtype_name(tensor) in VIEW_BYTES else None
 
-    def result(self, returned: object) -> dict | None:
-        return self.view(returned) if isinstance(returned, torch.Tensor) else None
-
     # ---- launches ---------------------------------------------------------------------------------------
 
     def _launched(self, launch: Launch) -> None:
-        if min(launch.grid) == 0 and self.stage == "cubin":
-            return  # Triton launches nothing either
         if launch.grid[0] >= 1 << 31 or max(launch.grid[1:]) >= 1 << 16 or min(launch.grid) < 0:
             self._refuse(f"the grid {launch.grid} is not possible: at most 2147483647 x 65535 x 65535 programs")
         function = launch.source.fn
@@ -179,62 +167,30 @@ class Recorder:
             self._refuse(f"more than {MOST_LAUNCHES} launches in one call")
         step = {"op": "launch", "grid": list(launch.grid), "dimensions": launch.dimensions}
         step |= {"constants": _constants(launch), "line": self.refusals.line()}
-        self.steps.append(step | (self._of_text(launch) if self.stage == "source" else self._of_machine_code(launch)))
+        self.steps.append(step | self._bound(launch))
 
-    def _of_text(self, launch: Launch) -> dict:
+    def _bound(self, launch: Launch) -> dict:
         """The kernel's number, and a parameter for each argument of the function in its text."""
         kernel, parameters = launch.kernel, []
-        if kernel is None:
-            self._refuse("a kernel is launched that Triton did not make of the file's own function")
         if kernel.key not in self._numbers:
             self._numbers[kernel.key] = len(self.kernels)
             self.kernels.append({"name": kernel.name, "recipe": kernel.recipe, "parts": {"source": kernel.text}})
-        self._bind_all(parameters, launch, iter(()))
+        for (name, kind), value in zip(launch.source.signature.items(), launch.arguments):
+            self._bind(parameters, name, kind, value)
         return {"kernel": self._numbers[kernel.key], "parameters": parameters}
 
-    def _of_machine_code(self, launch: CompiledLaunch) -> dict:
-        parameters: list[dict] = []
-        descriptors = iter(getattr(launch.metadata, "tensordesc_meta", None) or [])
-        self._bind_all(parameters, launch, descriptors)
-        self._bind(parameters, "global scratch", "*i8", launch.global_scratch, descriptors)
-        self._bind(parameters, "profile scratch", "*i8", None, descriptors)
-        return {"kernel": self._number_of(launch), "parameters": parameters}
-
-    def _number_of(self, launch: CompiledLaunch) -> int:
-        cubin, metadata = launch.binary.cubin, launch.metadata
-        if cubin not in self._numbers:
-            self._numbers[cubin] = len(self.kernels)
-            texts = {name: launch.binary.texts[name] for name in self.texts if name in launch.binary.texts}
-            self.kernels.append({
-                "name": metadata.name,
-                "shared": metadata.shared,
-                "warps": metadata.num_warps,
-                "stages": metadata.num_stages,
-                "ctas": metadata.num_ctas,
-                "cooperative": bool(metadata.launch_cooperative_grid),
-                "dependent": bool(metadata.launch_pdl),
-                "parts": {"cubin": cubin, **{name: text.encode() for name, text in texts.items()}},
-            })  # fmt: skip
-        return self._numbers[cubin]
-
-    def _bind_all(self, parameters: list[dict], launch: Launch, descriptors: Iterator) -> None:
-        for (name, kind), value in zip(launch.source.signature.items(), launch.arguments):
-            self._bind(parameters, name, kind, value, descriptors)
-
-    def _bind(self, parameters: list[dict], name: str, kind: object, value: object, descriptors: Iterator) -> None:
+    def _bind(self, parameters: list[dict], name: str, kind: object, value: object) -> None:
         """Appends what one Python argument becomes in the kernel's parameter list: nothing, one, or several."""
         if kind == "constexpr":
             return
         if isinstance(kind, tuple):
             for number, (inner, part) in enumerate(zip(kind, value)):
-                self._bind(parameters, f"{name}.{number}", inner, part, descriptors)
+                self._bind(parameters, f"{name}.{number}", inner, part)
         elif kind.startswith("*"):
             place = {"buffer": -1, "offset": 0} if value is None else self._pointer(value, name)
             parameters.append({"name": name, "type": "pointer", **place})
-        elif kind.startswith("tensordesc") and self.stage == "source":
-            self._describe(parameters, name, kind, value)
         elif kind.startswith("tensordesc"):
-            self._bind_descriptor(parameters, name, value, next(descriptors, None))
+            self._describe(parameters, name, kind, value)
         elif NUMBER.fullmatch(kind):
             is_address = isinstance(value, int) and FIRST_ADDRESS <= value < self._next_address
             if is_address:
@@ -249,7 +205,7 @@ class Recorder:
         if not isinstance(value, torch.Tensor):
             self._refuse(f"the argument {name} is an address, passed as a {type(value).__name__}: pass the tensor")
         place = self._place(value, name)
-        if self.stage == "cubin" or place["buffer"] == -1:
+        if place["buffer"] == -1:
             return place
         return place | {"view": self.view(value, name)}
 
@@ -265,36 +221,6 @@ class Recorder:
         parameters.append({"name": name, "type": "descriptor", **place, "descriptor": described})
         parameters.extend({"name": f"{name}.shape", "type": "i32", "value": repr(size)} for size in shape)
         parameters.extend({"name": f"{name}.strides", "type": "i64", "value": repr(stride)} for stride in strides)
-
-    def _bind_descriptor(self, parameters: list[dict], name: str, descriptor, meta: dict | None) -> None:
-        """A tensor descriptor made by the host becomes a tensor map of 128 bytes, its shape and its strides.
-
-        `meta` is None for a GPU without tensor maps. Then it becomes an address, shape and strides, how to fill what
-        lies outside, and shape and strides once more.
-        """
-        if meta is not None and meta.get("is_im2col"):
-            self._refuse(f"the argument {name} is a descriptor without a tiled tensor map")
-        shape, strides = [int(n) for n in descriptor.shape], [int(n) for n in descriptor.strides]
-        place, nan_padding = self._place(descriptor.base, name), descriptor.padding == "nan"
-        tf32 = getattr(descriptor, "round_f32_to_tf32", None)  # None: this release of Triton knows no such thing
-
-        def add(part: str, kind: str, values: list[int]) -> None:
-            parameters.extend({"name": f"{name}.{part}", "type": kind, "value": repr(value)} for value in values)
-
-        if meta is None:
-            parameters.append({"name": name, "type": "pointer", **place})
-            add("shape", "i64", shape)
-            add("strides", "i64", strides)
-            add("flags", "i1", [int(flag) for flag in (nan_padding, tf32) if flag is not None])
-        else:
-            parameters.append({
-                "name": name, "type": "tensormap", **place, "nan_padding": nan_padding,
-                "data_type": TMA_TF32 if tf32 else TMA_DATA_TYPES[meta["elem_type"]],
-                "element_bytes": meta["elem_size"], "swizzle": meta["swizzle"], "box": list(meta["block_size"]),
-                "shape": shape[:-1] + [shape[-1] * (2 if meta["fp4_padded"] else 1)], "strides": strides,
-            })  # fmt: skip
-        add("shape", "i32", shape)
-        add("strides", "i64", strides)
 
     # ---- autotuning -------------------------------------------------------------------------------------
 

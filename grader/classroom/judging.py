@@ -51,9 +51,11 @@ def prepare(level: str, scratch: str) -> None:
     `scratch`, which is removed however it ends.
     """
     tempfile.tempdir = scratch
-    for model in (None, model_here(driver_device())):
-        with contextlib.suppress(MachineFault):  # the first text tells
-            shared_nursery(model, sandbox.wanted(level))
+    model, sandboxes = model_here(driver_device()), (sandbox.RECORDER, sandbox.ORIGINS)
+    with contextlib.suppress(MachineFault):  # the first text tells
+        shared_nursery()
+        for number in sandboxes if sandbox.wanted(level) else (None,):
+            shared_nursery(model, number)
     import grader.session  # noqa: F401
 
     gc.freeze()

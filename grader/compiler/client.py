@@ -7,16 +7,14 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterable
-from pathlib import Path
 
+from grader import scratch
 from grader.compiler.result import Compiled, Failed, read_answer
 from grader.import_path import trusted_path
 from grader.nursery import START_LIMIT, MachineFault
@@ -25,7 +23,6 @@ from grader.zygote import clean_environment
 
 COMPILE_LIMIT = 60.0  # seconds of a core for one kernel
 BUSY_MACHINE, MOST_BUSY = 4, 60.0  # times its limit that it may take where others want the cores; seconds more
-MOST_KEPT = 256  # answers
 MOST_SAID = 2000  # characters of what a compiler wrote on its way down
 BOOT = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
@@ -47,7 +44,7 @@ class Compiler:
     def __init__(self) -> None:
         self.started = 0  # processes, the first one included
         self._one_at_a_time = threading.Lock()
-        self._kept: dict[tuple, Compiled | Failed] = {}
+        self._ended = False
         self._process: _Process | None = self._new_process()
         atexit.register(self.end)
 
@@ -83,8 +80,11 @@ class Compiler:
             return self._there().pid
 
     def end(self) -> None:
-        """May be called again."""
+        """At once, even where another thread waits for an answer. May be called again."""
         atexit.unregister(self.end)
+        self._ended = True
+        if (process := self._process) is not None:
+            process.kill()
         with self._one_at_a_time:
             if self._process is not None:
                 self._process.end()
@@ -93,37 +93,24 @@ class Compiler:
     def _answer(
         self, source: str, options: dict, model: GpuModel, parts: tuple[str, ...], until: str, limit: float
     ) -> Compiled | Failed:
-        key = source, json.dumps(options, sort_keys=True), model, parts
-        with self._one_at_a_time:
-            if key not in self._kept:
-                answer = self._asked(source, options, model, parts, until, limit)
-                if isinstance(answer, Failed) and answer.what in ("time", "died"):
-                    return answer  # another time there may be more room
-                if len(self._kept) == MOST_KEPT:
-                    del self._kept[next(iter(self._kept))]
-                self._kept[key] = answer
-            return self._kept[key]
-
-    def _asked(
-        self, source: str, options: dict, model: GpuModel, parts: tuple[str, ...], until: str, limit: float
-    ) -> Compiled | Failed:
         request = {"kind": "compile", "arch": model.arch, "options": options, "until": until, "parts": parts}
-        process = self._there()
-        try:
-            return read_answer(*process.ask({**request, "seconds": limit}, source.encode(), limit), model)
-        except Ended as ended:
-            detail = f"it takes more than {limit:g} s" if ended.how == "time" else ended.detail
-            answer = Failed(ended.how, detail)
-        except ProtocolError as error:
-            answer = Failed("died", f"its answer was garbled: {error}")
-        finally:
-            if not process.is_sound:  # also where something interrupted the wait: its answer is not the next one's
-                process.end()
-                self._process = self._new_process()
-        return answer
+        with self._one_at_a_time:
+            process = self._there()
+            try:
+                return read_answer(*process.ask({**request, "seconds": limit}, source.encode(), limit), model)
+            except Ended as ended:
+                return Failed(ended.how, f"it takes more than {limit:g} s" if ended.how == "time" else ended.detail)
+            except ProtocolError as error:
+                return Failed("died", f"its answer was garbled: {error}")
+            finally:
+                if not process.is_sound:  # also where something interrupted the wait: its answer is not the next one's
+                    process.end()
+                    self._process = None if self._ended else self._new_process()
 
     def _there(self) -> _Process:
         """The process, ready to be asked."""
+        if self._ended:
+            raise MachineFault("the compiler's process was ended")
         if self._process is None:
             self._process = self._new_process()
         try:
@@ -144,7 +131,7 @@ class _Process:
         self.versions: dict[str, str] = {}
         self.fenced = False
         self.is_sound = True  # whether it waits for a question
-        self._folder = Path(tempfile.mkdtemp(prefix="course-compiler-"))
+        self._folder = scratch.new_folder()
         theirs_in, self._request = os.pipe()
         self._reply, theirs_out = os.pipe()
         os.set_blocking(self._request, False)
@@ -181,14 +168,19 @@ class _Process:
         self.is_sound = True
         return answer
 
+    def kill(self) -> None:
+        """With the assembler that it may have started. Whoever waits for its answer then clears up."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
     def end(self) -> None:
-        """With the assembler that it may have started, and its folder."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """And its folder."""
+        self.kill()
         self._process.wait()
         for descriptor in (self._request, self._reply):
             os.close(descriptor)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        scratch.remove(self._folder)
 
     def _send(self, data: memoryview, deadline: float) -> None:
         while data:

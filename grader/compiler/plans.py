@@ -66,18 +66,25 @@ class _Planner:
 
     def _step(self, step: Step) -> Step | None:
         if isinstance(step, Choice):
-            return Choice([self._alternative(one) for one in step.alternatives], step.line)
+            return Choice(self._alternatives(step), step.line)
         if isinstance(step, PlannedLaunch):
             return self._launch(step) if min(step.grid) > 0 else None  # Triton launches nothing either
         return step
 
-    def _alternative(self, one: Alternative) -> Alternative:
-        try:
-            return replace(one, steps=self._steps(one.steps))
-        except NotCompiled as error:
-            if error.failed.what not in SKIPPED:
-                raise
-            return replace(one, error=error.failed.message, steps=[])
+    def _alternatives(self, choice: Choice) -> list[Alternative]:
+        """Raises NotCompiled where none can run, as Triton then fails in the first."""
+        made, refused = [], []
+        for one in choice.alternatives:
+            try:
+                made.append(replace(one, steps=self._steps(one.steps)))
+            except NotCompiled as error:
+                if error.failed.what not in SKIPPED:
+                    raise
+                refused.append(error)
+                made.append(replace(one, error=error.failed.message, steps=[]))
+        if refused and all(one.error for one in made):
+            raise refused[0]
+        return made
 
     def _launch(self, launch: PlannedLaunch) -> PlannedLaunch:
         kernel = self.call.kernels[launch.kernel]

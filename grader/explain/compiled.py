@@ -59,11 +59,11 @@ def _judged(facts: list[Facts], expected: Expectations, submission: Submission, 
 
 
 def _spilled(kernel: Facts) -> Verdict | None:
-    if not kernel.stack_bytes:
+    if not kernel.spilled_bytes:
         return None
     return failed(
         "spills",
-        f"{kernel.kernel} needs more than the 255 registers that a thread can have: {kernel.stack_bytes} bytes per "
+        f"{kernel.kernel} needs more than the 255 registers that a thread can have: {kernel.spilled_bytes} bytes per "
         "thread are spilled to memory.",
         f"It runs with {count_text(kernel.warps, 'warp')}. A smaller tile, or more warps (num_warps=) to share it, "
         "leaves each thread less to hold.",

@@ -22,6 +22,7 @@ TILE = re.compile(
 )
 LOCATION = re.compile(r'^(#loc\w*) = loc\("([^"]*)":(\d+):\d+\)', re.MULTILINE)
 ALIAS = re.compile(r"^(#loc\w*) = loc\((?:\"[^\"]*\"\(|callsite\()(#loc\w*)(?: at (#loc\w*))?\)\)", re.MULTILINE)
+ARRAY = re.compile(r"\.local\s+\.align\s+\d+\s+\.b8\s+\w+\[(\d+)\]")  # what printf's arguments, or sin, are given
 TENSOR_CORES = {"wgmma": "wgmma.mma_async", "tcgen05": "tcgen05.mma", "mma": "mma.sync"}
 
 
@@ -41,7 +42,7 @@ class Facts:
     warps: int
     stages: int
     registers: int  # per thread
-    stack_bytes: int  # per thread; more than 0: registers were spilled
+    spilled_bytes: int  # per thread, from registers to memory
     shared: int  # bytes per block
     accesses: list[Access] = field(default_factory=list)
     async_copies: int = 0  # of them, straight into shared memory
@@ -75,7 +76,9 @@ def facts_of(kernel: Kernel, filename: str) -> Facts:
     tiles = _tile_bytes_by_line(ttgir, filename)
     accesses = [replace(access, tile_bytes=tiles.get(access.line, 0)) for access in _accesses(ptx, filename)]
     cubin = kernel.cubin
-    facts = Facts(kernel.name, kernel.warps, kernel.stages, cubin.registers, cubin.stack_bytes, kernel.shared, accesses)
+    arrays = max((int(size) for size in ARRAY.findall(ptx)), default=0)
+    spilled = max(0, cubin.stack_bytes - arrays)
+    facts = Facts(kernel.name, kernel.warps, kernel.stages, cubin.registers, spilled, kernel.shared, accesses)
     facts.async_copies = len(ASYNC_COPY.findall(ptx))
     facts.tma_copies = ptx.count("cp.async.bulk.tensor")
     facts.tensor_cores = next((name for name, opcode in TENSOR_CORES.items() if opcode in ptx), "")

@@ -1,4 +1,4 @@
-"""A launch plan: what a submission would do on a GPU, read from an untrusted child and accepted or refused.
+"""A launch plan: what a submission would do on a GPU; accepted or refused, sent to a process that replays it, read.
 
 The rules of a plan are few, and what breaks one is refused with a sentence: pointers are a buffer and an offset inside
 it, never an address; numbers are numbers; a kernel's machine code is for the right GPU, takes the parameters that the
@@ -7,17 +7,18 @@ plan binds, fits the GPU's limits and keeps no memory of its own between launche
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from grader.cubin import BadCubin, Cubin, read_cubin
 from grader.fields import build, items
-from grader.protocol import DTYPE_BYTES, Failure, GpuModel, ProtocolError, TensorSpec
+from grader.protocol import Failure, GpuModel, ProtocolError, TensorSpec
 from grader.recording.parts import (
     NUMBER_BYTES,
     Alternative,
     BadPlan,
     Buffer,
     Choice,
+    Data,
     Fill,
     PlannedLaunch,
     Sequence,
@@ -36,11 +37,11 @@ from grader.recording.parts import (
     read_view,
     steps_with,
 )
-from grader.reply import Refusal, failure_of
+from grader.reply import Refusal
 
 __all__ = [
-    "Alternative", "BadPlan", "Buffer", "Choice", "Fill", "Kernel", "Parameter", "Plan", "PlannedLaunch", "Step",
-    "TensorMap", "View", "read_plan", "steps_with",
+    "Alternative", "BadPlan", "Buffer", "Choice", "Data", "Fill", "Kernel", "Parameter", "Plan", "PlannedLaunch",
+    "Recording", "Step", "TensorMap", "View", "read_plan", "sent", "steps_with",
 ]  # fmt: skip
 
 MOST_THREADS = 1024
@@ -48,6 +49,7 @@ TENSOR_MAP_BYTES = 128
 TMA_TYPES, TMA_FP4, SWIZZLES = range(16), range(13, 16), range(4)  # as the CUDA driver numbers them
 MOST_TMA_DIMENSIONS, MOST_TMA_BOX, MOST_TMA_SIZE, MOST_TMA_STRIDE = 5, 256, 1 << 32, 1 << 40
 TEXTS = ("ttir", "ttgir", "llir", "ptx")
+SENT = ("name", "shared", "warps", "stages", "ctas", "cooperative", "dependent")  # of a kernel, beside its code
 
 
 @dataclass
@@ -97,7 +99,7 @@ class Kernel:
 
 @dataclass
 class Plan(Sequence):
-    """`error` and `refusals` say what kept the child from a whole plan."""
+    """`error` and `refusals` say why there is no whole plan; then the other fields are empty."""
 
     buffers: list[Buffer] = field(default_factory=list)
     kernels: list[Kernel] = field(default_factory=list)
@@ -107,20 +109,57 @@ class Plan(Sequence):
     refusals: list[Refusal] = field(default_factory=list)
 
 
-# ---- reading ------------------------------------------------------------------------------------------------------
+@dataclass
+class Recording:
+    """A launch plan, and as it is sent to a replay process; `arguments` are those it is for."""
+
+    plan: Plan
+    header: dict
+    blob: bytes
+    arguments: list[TensorSpec]
+
+    @staticmethod
+    def of(plan: Plan, arguments: list[TensorSpec]) -> Recording:
+        return Recording(plan, *sent(plan), arguments)
+
+
+# ---- sending and reading ------------------------------------------------------------------------------------------
+
+
+def sent(plan: Plan) -> tuple[dict, bytes]:
+    """The header and the blob of a frame that read_plan reads; without the texts."""
+    kernels, blob = [], b""
+    for kernel in plan.kernels:
+        fields = {name: getattr(kernel, name) for name in SENT}
+        kernels.append(fields | {"code": [len(blob), len(kernel.code)]})
+        blob += kernel.code
+    header = {"buffers": [asdict(buffer) for buffer in plan.buffers], "kernels": kernels}
+    header |= {"steps": [_sent(step) for step in plan.steps], "result": plan.result and asdict(plan.result)}
+    return header, blob
+
+
+def _sent(step: Step) -> dict:
+    if isinstance(step, Choice):
+        alternatives = [{**vars(one), "steps": [_sent(inner) for inner in one.steps]} for one in step.alternatives]
+        return {"op": "choose", "alternatives": alternatives, "line": step.line}
+    if isinstance(step, PlannedLaunch):
+        parameters = [_sent_parameter(parameter) for parameter in step.parameters]
+        return {"op": "launch", **vars(step), "parameters": parameters, "constants": list(step.constants.items())}
+    if isinstance(step, Data):
+        return {"op": "data", "view": asdict(step.view), "bytes": step.bytes.hex(), "line": step.line}
+    return {"op": "fill", "view": asdict(step.view), "value": repr(step.value), "line": step.line}
+
+
+def _sent_parameter(parameter: Parameter) -> dict:
+    return {**vars(parameter), **(asdict(parameter.map) if parameter.map else {}), "map": None}
 
 
 def read_plan(header: dict, blob: bytes, arguments: list[TensorSpec], model: GpuModel) -> Plan:
-    """Raises ProtocolError for what a sound child would not have sent, BadPlan for what a submission must not do."""
-    if header.get("kind") != "recorded":
-        raise ProtocolError("an answer of the wrong kind")
-    plan = Plan(error=failure_of(header.get("error")))
-    plan.refusals = items(header, "refusals", lambda data: build(Refusal, data))
-    if plan.error is not None or plan.refusals:
-        return plan
+    """Raises ProtocolError for what `sent` would not have made, BadPlan for what a submission must not do."""
+    plan = Plan()
     plan.buffers = items(header, "buffers", lambda data: build(Buffer, data))
     plan.kernels = items(header, "kernels", lambda data: _kernel(data, blob))
-    plan.steps = StepReader(_parameter, DTYPE_BYTES).steps(header)
+    plan.steps = StepReader(_parameter).steps(header)
     if header.get("result") is not None:
         plan.result = read_view(header["result"])
     accept(plan, arguments, model)
@@ -128,18 +167,16 @@ def read_plan(header: dict, blob: bytes, arguments: list[TensorSpec], model: Gpu
 
 
 def _kernel(data: object, blob: bytes) -> Kernel:
-    kernel = build(Kernel, data)
-    parts = data.get("parts")
-    if not isinstance(parts, dict):
-        raise ProtocolError("a kernel without its parts")
-    kernel.code = read_part(parts.get("cubin"), blob)
-    names = [name for name in TEXTS if name in parts]
-    kernel.texts = {name: read_part(parts[name], blob).decode("utf-8", "replace") for name in names}
+    if not isinstance(data, dict):
+        raise ProtocolError("a kernel is not an object")
+    kernel = build(Kernel, {name: data[name] for name in SENT if name in data})
+    kernel.code = read_part(data.get("code"), blob)
     return kernel
 
 
 def _parameter(data: object) -> Parameter:
-    parameter = build(Parameter, data)
+    fields = {name: value for name, value in data.items() if name != "map"} if isinstance(data, dict) else data
+    parameter = build(Parameter, fields)
     if parameter.type == "tensormap":
         parameter.map = build(TensorMap, data)
     elif parameter.type in NUMBER_BYTES:

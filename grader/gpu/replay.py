@@ -8,7 +8,7 @@ import torch
 
 from grader.gpu.buffers import Buffers
 from grader.gpu.launcher import BoundLaunch, Functions
-from grader.gpu.plan import Fill, Plan, PlannedLaunch, steps_with
+from grader.gpu.plan import Data, Fill, Plan, PlannedLaunch, steps_with
 
 
 class Replay:
@@ -21,6 +21,8 @@ class Replay:
         for step in steps_with(plan.steps, config):
             if isinstance(step, Fill):
                 self.steps.append(self._fill(step))
+            elif isinstance(step, Data):
+                self.steps.append(self._copy(step))
             else:
                 self.steps.append(self._launch(step, plan, functions, addresses, first))
                 first = False
@@ -28,6 +30,12 @@ class Replay:
     def _fill(self, step: Fill) -> Callable[[int], None]:
         view = self.buffers.view(step.view)
         return lambda stream: view.fill_(step.value)
+
+    def _copy(self, step: Data) -> Callable[[int], None]:
+        """From memory of the GPU, so that nothing waits for the host, and a graph can hold it."""
+        view = self.buffers.view(step.view)
+        values = torch.frombuffer(bytearray(step.bytes), dtype=view.dtype).to(view.device).view(view.shape)
+        return lambda stream: view.copy_(values)
 
     def _launch(
         self, step: PlannedLaunch, plan: Plan, functions: Functions, addresses: list[int], first: bool

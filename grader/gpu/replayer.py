@@ -9,15 +9,10 @@ import select
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from grader.import_path import trusted_path
 from grader.one_thread import ONE_THREAD
-from grader.protocol import LENGTHS, ProtocolError, TensorSpec, pack, unpack_header, unpack_lengths
-
-if TYPE_CHECKING:
-    from grader.gpu.plan import Plan
+from grader.protocol import LENGTHS, ProtocolError, pack, unpack_header, unpack_lengths
 
 START_LIMIT = 120.0  # seconds to import torch and make a context
 BOOT = (
@@ -32,16 +27,6 @@ class ReplayEnded(Exception):
     def __init__(self, how: str, detail: str):
         super().__init__(detail)
         self.how, self.detail = how, detail
-
-
-@dataclass
-class Recording:
-    """A launch plan, read, and as the child sent it; `arguments` are those it was asked for."""
-
-    plan: Plan
-    header: dict
-    blob: bytes
-    arguments: list[TensorSpec]
 
 
 class Replayer:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import atexit
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from grader.exercise import Folder
 from grader.gpu.device import Device
 from grader.gpu.pool import Pool
-from grader.gpu.replayer import Recording
 from grader.protocol import TensorSpec
+
+if TYPE_CHECKING:
+    from grader.gpu.plan import Recording
 
 CHECK_LIMIT, DRAW_LIMIT = 10.0, 30.0  # seconds, where right kernels take 0.1 and 0.5
 

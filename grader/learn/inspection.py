@@ -103,7 +103,7 @@ def _show_resources(out, run: Run, kernel: Kernel) -> None:
     widths = {}
     for access in facts.accesses:
         widths.setdefault((access.kind, access.bytes, access.line), []).append(access)
-    spilled = f"; {facts.stack_bytes} bytes spilled to memory" if facts.stack_bytes else ", none spilled"
+    spilled = f"; {facts.spilled_bytes} bytes spilled to memory" if facts.spilled_bytes else ", none spilled"
     blocks = facts.blocks_per_multiprocessor(run.model.shared_per_multiprocessor)
     rows = [
         ("warps", f"{facts.warps}: {32 * facts.warps} threads work on a program"),

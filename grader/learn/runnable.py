@@ -8,7 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from grader.exercise import Exercise
-    from grader.gpu.replayer import Recording
+    from grader.gpu.plan import Recording
     from grader.run import Run, Trial
 
 
@@ -47,7 +47,7 @@ def recorded(run: Run, exercise: Exercise, trial: Trial, texts: tuple[str, ...] 
         raise click.ClickException(f"{said.rstrip('.')}. Next: {judge_it(run)}") from None
     except MachineFault as fault:
         raise click.ClickException(f"{fault}. Next: course doctor") from None
-    failure = run.compilers.load_failure or recording.plan.error
+    failure = run.recorder.load_failure or recording.plan.error
     if failure is not None or recording.plan.refusals:
         said = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
         where = f" in line {failure.line}" if failure and failure.line else ""

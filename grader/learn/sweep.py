@@ -19,7 +19,8 @@ from grader.explain import on_gpu
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement
 from grader.gpu.answers import TORCH as TORCH_CHAIN
 from grader.gpu.lock import GpuBusy
-from grader.gpu.replayer import Recording, ReplayEnded
+from grader.gpu.plan import Recording
+from grader.gpu.replayer import ReplayEnded
 from grader.gpu.replays import Replays
 from grader.learn.curves import CEILINGS, TORCH, UNITS, Curves, number_text, resized, shape_text, sizes_below
 from grader.learn.runnable import judge_it, recorded

@@ -1,6 +1,6 @@
 """A recorded call: the compiler's text of each kernel, and what a host function does with memory and launches.
 
-child -> RecordRequest(stage="source") answered by "recorded" -> read_recorded -> RecordedCall
+child -> RecordRequest answered by "recorded" -> read_recorded -> RecordedCall
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.fields import build, checked, items
-from grader.protocol import VIEW_BYTES, Failure, ProtocolError, TensorSpec
+from grader.protocol import Failure, ProtocolError, TensorSpec
 from grader.recording.parts import (
     NUMBER_BYTES,
     BadPlan,
@@ -135,7 +135,7 @@ class RecordedCall(Sequence):
 
 
 def read_recorded(header: dict, blob: bytes, arguments: list[TensorSpec]) -> RecordedCall:
-    """What a child answered to a RecordRequest with stage "source", checked field by field.
+    """What a child answered to a RecordRequest, checked field by field.
 
     Every buffer, view, pointer and fill lies inside; a launch's kernel exists and its grid is one that a GPU takes;
     numbers fit their types. Whether the parameters are those of the text is for whoever parses the text to check, and
@@ -153,7 +153,7 @@ def read_recorded(header: dict, blob: bytes, arguments: list[TensorSpec]) -> Rec
         return call
     call.buffers = items(header, "buffers", lambda data: build(Buffer, data))
     call.kernels = items(header, "kernels", lambda data: _kernel(data, blob))
-    call.steps = StepReader(_parameter, VIEW_BYTES, with_data=True).steps(header)
+    call.steps = StepReader(_parameter).steps(header)
     call.returned = _returned(header.get("returned"))
     _accept(call, arguments)
     return call
@@ -233,7 +233,7 @@ def _parameter(data: object) -> Parameter:
     view, described = data.pop("view", None), data.pop("descriptor", None)
     parameter = build(Parameter, data)
     if parameter.type in ("pointer", "descriptor"):
-        parameter.view = None if view is None else read_view(view, VIEW_BYTES)
+        parameter.view = None if view is None else read_view(view)
         if parameter.type == "descriptor":
             parameter.descriptor = build(Descriptor, described)
     elif parameter.type in NUMBER_BYTES:
@@ -247,7 +247,7 @@ def _returned(data: object, depth: int = 0) -> Returned:
     data = dict(_object(data, "the result"))
     view, parts = data.pop("view", None), data.pop("items", None)
     returned = build(Returned, data)
-    returned.view = None if view is None else read_view(view, VIEW_BYTES)
+    returned.view = None if view is None else read_view(view)
     if parts is not None:
         if depth == MOST_DEPTH or not isinstance(parts, list) or len(parts) > MOST_RESULTS:
             raise ProtocolError("the result is not a short list")
@@ -261,13 +261,13 @@ def _returned(data: object, depth: int = 0) -> Returned:
 def _accept(call: RecordedCall, arguments: list[TensorSpec]) -> None:
     accept_buffers(call.buffers, arguments)
     accept_kernels(call.kernels)
-    accept_steps(call.steps, call.buffers, lambda launch: _accept_launch(call, launch), VIEW_BYTES)
+    accept_steps(call.steps, call.buffers, lambda launch: _accept_launch(call, launch))
     _accept_returned(call, call.returned)
 
 
 def _accept_returned(call: RecordedCall, returned: Returned) -> None:
     if returned.view is not None:
-        accept_view(call.buffers, returned.view, VIEW_BYTES)
+        accept_view(call.buffers, returned.view)
     for item in returned.items:
         _accept_returned(call, item)
 
@@ -288,7 +288,7 @@ def _accept_tensor(call: RecordedCall, parameter: Parameter) -> None:
     view = parameter.view
     if view is None or (view.buffer, view.offset) != (parameter.buffer, parameter.offset):
         raise ProtocolError("a pointer without the view of its tensor")
-    accept_view(call.buffers, view, VIEW_BYTES)
+    accept_view(call.buffers, view)
     if parameter.descriptor is not None:
         _accept_descriptor(parameter.descriptor)
 

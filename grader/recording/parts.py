@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.fields import build, checked, items
-from grader.protocol import DTYPE_BYTES, ProtocolError, TensorSpec
+from grader.protocol import VIEW_BYTES, ProtocolError, TensorSpec
 
 MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS, MOST_KERNELS = 64, 64, 64, 256
 MOST_STEPS = 4096  # all alternatives together
@@ -131,10 +131,10 @@ def steps_with(steps: list[Step], config: int) -> Iterator[PlannedLaunch | Fill 
 
 
 class StepReader:
-    """Reads a call's steps. `parameter` reads what a launch binds; views are of `dtypes`, with their bytes."""
+    """Reads a call's steps. `parameter` reads what a launch binds."""
 
-    def __init__(self, parameter: Callable[[object], Any], dtypes: dict[str, int], with_data: bool = False) -> None:
-        self.parameter, self.dtypes, self.with_data = parameter, dtypes, with_data
+    def __init__(self, parameter: Callable[[object], Any]) -> None:
+        self.parameter = parameter
         self._left = iter(range(MOST_STEPS))  # reading a flood would take minutes
 
     def steps(self, data: dict, key: str = "steps", depth: int = 0) -> list[Step]:
@@ -151,9 +151,9 @@ class StepReader:
         if data.get("op") == "launch":
             return self._launch(data, line)
         if data.get("op") == "fill":
-            return Fill(read_view(data.get("view"), self.dtypes), read_number(data.get("value")), line)
-        if data.get("op") == "data" and self.with_data:
-            return Data(read_view(data.get("view"), self.dtypes), _bytes(data.get("bytes")), line)
+            return Fill(read_view(data.get("view")), read_number(data.get("value")), line)
+        if data.get("op") == "data":
+            return Data(read_view(data.get("view")), _bytes(data.get("bytes")), line)
         if data.get("op") == "choose":
             return Choice(items(data, "alternatives", lambda item: self._alternative(item, depth)), line)
         raise ProtocolError("a step of an unknown kind")
@@ -180,9 +180,9 @@ def read_part(place: object, blob: bytes) -> bytes:
     return blob[start : start + size]
 
 
-def read_view(data: object, dtypes: dict[str, int] = DTYPE_BYTES) -> View:
+def read_view(data: object) -> View:
     view = build(View, data)
-    if view.dtype not in dtypes or len(view.shape) != len(view.strides) or min(view.shape, default=0) < 0:
+    if view.dtype not in VIEW_BYTES or len(view.shape) != len(view.strides) or min(view.shape, default=0) < 0:
         raise ProtocolError("a view of an unknown dtype, or with a wrong shape")
     return view
 
@@ -246,33 +246,28 @@ def accept_kernels(kernels: list) -> None:
         raise BadPlan(f"more than {MOST_KERNELS} kernels are compiled for one call")
 
 
-def accept_steps(
-    steps: list[Step],
-    buffers: list[Buffer],
-    accept_launch: Callable[[PlannedLaunch], None],
-    dtypes: dict[str, int] = DTYPE_BYTES,
-) -> None:
+def accept_steps(steps: list[Step], buffers: list[Buffer], accept_launch: Callable[[PlannedLaunch], None]) -> None:
     if len(steps) > MOST_LAUNCHES:
         raise BadPlan(f"more than {MOST_LAUNCHES} launches and fills in one call")
     for step in steps:
         if isinstance(step, (Fill, Data)):
-            accept_view(buffers, step.view, dtypes)
+            accept_view(buffers, step.view)
         elif isinstance(step, PlannedLaunch):
             accept_launch(step)
         else:
             if not 1 <= len(step.alternatives) <= MOST_CONFIGS:
                 raise BadPlan(f"an autotuned kernel has 1 to {MOST_CONFIGS} configurations")
             for alternative in step.alternatives:
-                accept_steps(alternative.steps, buffers, accept_launch, dtypes)
-        if isinstance(step, Data) and len(step.bytes) != math.prod(step.view.shape) * dtypes[step.view.dtype]:
+                accept_steps(alternative.steps, buffers, accept_launch)
+        if isinstance(step, Data) and len(step.bytes) != math.prod(step.view.shape) * VIEW_BYTES[step.view.dtype]:
             raise ProtocolError("numbers made in Python that do not fit their view")
 
 
-def accept_view(buffers: list[Buffer], view: View, dtypes: dict[str, int] = DTYPE_BYTES) -> None:
+def accept_view(buffers: list[Buffer], view: View) -> None:
     if not 0 <= view.buffer < len(buffers) or view.offset < 0 or min(view.strides, default=0) < 0:
         raise ProtocolError("a view of no buffer")
     last = sum((size - 1) * stride for size, stride in zip(view.shape, view.strides))
-    end = view.offset + (last + 1) * dtypes[view.dtype] if math.prod(view.shape) else view.offset
+    end = view.offset + (last + 1) * VIEW_BYTES[view.dtype] if math.prod(view.shape) else view.offset
     if end > max(buffers[view.buffer].bytes, 1):
         raise ProtocolError("a view reaches past its buffer")
 

@@ -59,7 +59,7 @@ class Child:
     def run(self, entry: str, _options: dict | None = None, **arguments: torch.Tensor) -> Reply:
         options = dict(_options or {})
         specs = [spec_of(name, tensor) for name, tensor in arguments.items()]
-        request = RecordRequest(entry, specs, options.pop("constants", {}), stage="source")
+        request = RecordRequest(entry, specs, options.pop("constants", {}))
         header, blob = self.process.ask(request.to_json(), b"", LIMIT)
         try:
             call = read_recorded(header, blob, specs)

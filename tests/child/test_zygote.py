@@ -18,7 +18,7 @@ import os, sys
 from pathlib import Path
 from grader.child_process import ChildProcess
 from grader.gpu.models import MODELS
-from grader.nursery import MachineFault, shared_nursery, shared_nurseries
+from grader.nursery import MachineFault, _shared, shared_nursery
 from grader.zygote import shared_zygote
 
 def parent(pid):
@@ -66,7 +66,7 @@ gone = shared_zygote()
 gone._process.kill()
 gone._process.wait()
 again, other = ChildProcess(), ChildProcess(MODELS["sm_90"])
-print(len(shared_nurseries()), shared_nursery() is again._nursery is first._nursery, shared_zygote() is not gone)
+print(len(_shared), shared_nursery() is again._nursery is first._nursery, shared_zygote() is not gone)
 """)
     assert said == ["2 True True"]
 

@@ -11,6 +11,14 @@ import pytest
 
 from grader import sandbox
 from grader.child_process import ChildEnded, ChildProcess
+from grader.exercise import Folder, load_test_file
+from grader.explain.compiled import Expectations
+from grader.gpu.models import DEFAULT_MODEL
+from grader.inputs import normal
+from grader.judge import Judge
+from grader.nursery import Nursery
+from grader.run import Run
+from grader.verdict import PASS
 from tests.classroom.instructor import ROOT, environment
 
 needs_bubblewrap = pytest.mark.skipif(bool(sandbox.missing()), reason=sandbox.missing() or "-")
@@ -18,7 +26,7 @@ needs_bubblewrap = pytest.mark.skipif(bool(sandbox.missing()), reason=sandbox.mi
 
 def inside(text: str) -> str:
     """What a submission that consists of `text` prints in a sandbox; its failure, if it has one."""
-    child = ChildProcess(sandboxed=True)
+    child = ChildProcess(DEFAULT_MODEL, sandbox.RECORDER)
     try:
         answer, _ = child.ask({"kind": "load", "filename": "kernel.py"}, text.encode(), 20)
         failure = answer["error"] or {}
@@ -79,7 +87,7 @@ def test_a_nursery_that_was_lost_is_replaced():
     from grader.nursery import shared_nursery
 
     assert inside("print(1)") == "1"
-    lost = shared_nursery(None, True)
+    lost = shared_nursery(DEFAULT_MODEL, sandbox.RECORDER)
     lost._process.kill()
     lost._process.wait()
     assert inside("print(2)") == "2"
@@ -87,7 +95,7 @@ def test_a_nursery_that_was_lost_is_replaced():
 
 @needs_bubblewrap
 def test_a_hanging_submission_ends_at_its_time_limit():
-    child, started = ChildProcess(sandboxed=True), time.monotonic()
+    child, started = ChildProcess(DEFAULT_MODEL, sandbox.RECORDER), time.monotonic()
     with pytest.raises(ChildEnded) as ended:
         child.ask({"kind": "load", "filename": "kernel.py"}, b"while True: pass", 1)
     assert ended.value.how == "time"
@@ -101,3 +109,20 @@ def test_strict_refuses_without_bubblewrap(tmp_path):
     assert done.returncode == 4
     assert "--isolation strict: bubblewrap is not installed" in done.stdout + done.stderr
     assert "Nothing was graded." in done.stdout + done.stderr
+
+
+@needs_bubblewrap
+def test_a_kernel_is_compiled_again_in_a_sandbox_of_its_own(monkeypatch):
+    """One has room for one child: the second compilation must not end the recording, nor run outside."""
+    made: list[tuple] = []
+    start = Nursery.child
+    monkeypatch.setattr(Nursery, "child", lambda *given: made.append((given[0], given[0].sandboxed)) or start(*given))
+    folder = Folder(ROOT / "exercises/03_softmax")
+    judge = Judge(load_test_file(folder).exercise, Run(folder, "solutions", seed=1, sandboxed=True))
+    try:
+        assert judge.check("test", (normal(9, 70),), dtypes=("float32",)).outcome == PASS
+        assert judge.compiled("test", (normal(64, 1024),), Expectations()).outcome == PASS
+    finally:
+        judge.run.end()
+    recorder, *others = [nursery for nursery, sandboxed in made if sandboxed]
+    assert len(others) == 1 and others[0] is not recorder

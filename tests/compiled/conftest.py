@@ -1,4 +1,4 @@
-"""Launch plans from a real child that compiles."""
+"""Launch plans of calls that a real child recorded, with the machine code of real compiler processes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import pytest
 import torch
 
 from grader.gpu.models import MODELS
-from grader.gpu.plan import Plan, read_plan
+from grader.gpu.plan import Plan, sent
+from grader.machine_code import MachineCode
 from grader.protocol import RecordRequest
-from grader.reply import failure_of, spec_of
+from grader.recording.call import read_recorded
+from grader.reply import spec_of
 from grader.runner import Runner
 from grader.submission import Submission
 
@@ -31,26 +33,21 @@ class Recording:
         self.filename = source.name if isinstance(source, Path) else "submission.py"
         self.model = MODELS[target]
         self.runner = Runner(Submission(Path(self.filename), self.text.encode()), self.filename, self.model)
-        self.header: dict = {}
+        self.code = MachineCode(self.model)
+        self.header: dict = {}  # as the last plan is sent to a replay process
         self.blob = b""
 
     def plan(self, entry: str, *texts: str, constants: dict | None = None, **arguments: torch.Tensor) -> Plan:
-        specs = [spec_of(name, tensor) for name, tensor in arguments.items()]
-
-        def read(header: dict, blob: bytes) -> Plan:
-            self.header, self.blob, self.specs = header, blob, specs
-            return read_plan(header, blob, specs, self.model)
-
-        request = RecordRequest(entry, specs, constants or {}, list(texts))
-        return self.runner.ask(request.to_json(), b"", LIMIT, read)
+        self.specs = specs = [spec_of(name, tensor) for name, tensor in arguments.items()]
+        request = RecordRequest(entry, specs, constants or {}).to_json()
+        call = self.runner.ask(request, b"", LIMIT, lambda header, blob: read_recorded(header, blob, specs))
+        plan = self.code.plan(call, specs, texts)
+        self.header, self.blob = sent(plan)
+        return plan
 
     def line(self, text: str) -> int:
         (number,) = [i for i, line in enumerate(self.text.splitlines(), 1) if text in line]
         return number
-
-    @property
-    def failure(self):
-        return failure_of(self.header.get("error"))
 
 
 @pytest.fixture

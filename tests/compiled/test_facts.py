@@ -42,7 +42,7 @@ def widths(facts: Facts) -> dict[tuple[str, int], int]:
 def test_aligned_rows_are_moved_in_pieces_of_16_bytes(facts):
     found = facts("03_softmax", "softmax", x=meta(64, 4096))
     assert widths(found) == {("load", found.line("tl.load(")): 16, ("store", found.line("tl.store(")): 16}
-    assert found.tile_bytes == 4096 * 4 and found.stack_bytes == 0 and 0 < found.registers < 64
+    assert found.tile_bytes == 4096 * 4 and found.spilled_bytes == 0 and 0 < found.registers < 64
 
 
 def test_rows_that_are_no_multiple_of_16_elements_are_moved_one_by_one(facts):
@@ -83,9 +83,31 @@ def test_a_cubin_says_what_cuobjdump_says(recording, tmp_path):
     tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
     said = subprocess.run([tool, "-res-usage", path], capture_output=True, text=True).stdout
     cubin = read_cubin(kernel.code)
-    assert f"REG:{cubin.registers} STACK:{cubin.stack_bytes} " in said and cubin.stack_bytes > 0
+    assert f"REG:{cubin.registers} STACK:{cubin.stack_bytes} " in said
+    assert facts_of(kernel, recorded.filename).spilled_bytes == cubin.stack_bytes > 0
 
 
 def test_machine_code_that_cannot_be_read_is_not_the_learners_fault():
     """The child passes it on; the parent reads it too, and refuses the plan."""
     assert Utils(MODELS["sm_90"]).load_binary("kernel", b"\x7fELF of a later release", 0, 0)[2:] == (0, 0, 1024)
+
+
+PRINTING = """
+    @triton.jit
+    def kernel(x_ptr, z_ptr, N: tl.constexpr):
+        i = tl.arange(0, N)
+        x = tl.load(x_ptr + i)
+        tl.device_print("x", x)
+        tl.store(z_ptr + i, tl.sin(x))
+
+    def entry(x):
+        z = torch.empty_like(x)
+        kernel[(1,)](x, z, N=128)
+        return z
+"""
+
+
+def test_what_is_spilled_is_told_from_the_arrays_of_printf_and_sin(recording):
+    recorded = recording(PRINTING)
+    (kernel,) = recorded.plan("entry", x=meta(128)).kernels
+    assert kernel.cubin.stack_bytes > 0 == facts_of(kernel, recorded.filename).spilled_bytes

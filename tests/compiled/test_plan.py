@@ -1,4 +1,4 @@
-"""A launch plan is data from an untrusted process: whatever it holds, it is read, or refused by name."""
+"""A launch plan crosses into the process that owns the GPU: whatever it holds, it is read, or refused by name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SOURCE = """
 
 @dataclass
 class Recorded:
-    """What a child answered."""
+    """A plan as it is sent."""
 
     header: dict
     blob: bytes
@@ -56,7 +56,7 @@ class Recorded:
 
     @property
     def cubin(self) -> bytes:
-        start, size = self.header["kernels"][0]["parts"]["cubin"]
+        start, size = self.header["kernels"][0]["code"]
         return self.blob[start : start + size]
 
     def refuses(self, header: dict | None = None, blob: bytes | None = None) -> str:
@@ -73,7 +73,7 @@ def recorded() -> Recorded:
     from tests.compiled.conftest import Recording
 
     recording = Recording(SOURCE)
-    recording.plan("entry", "ptx", x=torch.empty(128, 64, device="meta"))
+    recording.plan("entry", x=torch.empty(128, 64, device="meta"))
     recording.runner.end()
     return Recorded(json.loads(json.dumps(recording.header)), recording.blob, recording.specs)
 
@@ -97,8 +97,6 @@ def test_the_plan_itself_is_accepted(recorded):
 
 # step 0 fills z, step 1 launches copy_kernel(x: tensor map, shape, strides, z_ptr, scale, N), step 2 is a choice
 REFUSED = {
-    "another kind": ("kind", "ran", "an answer of the wrong kind"),
-    "no kind": ("kind", None, "an answer of the wrong kind"),
     "steps are a text": ("steps", "launch", "steps is not a short list"),
     "steps are an object": ("steps", {"op": "launch"}, "steps is not a short list"),
     "too many steps": ("steps", [{"op": "launch"}] * 300, "steps is not a short list"),
@@ -169,14 +167,15 @@ REFUSED = {
     "a negative buffer": ("buffers.1.bytes", -1, "tensors are allocated"),
     "a huge buffer": ("buffers.1.bytes", 1 << 61, "256 GiB are allocated in one call"),
     "buffers are an object": ("buffers", {"0": 1}, "buffers is not a short list"),
-    "a kernel without parts": ("kernels.0.parts", None, "a kernel without its parts"),
-    "a part outside": ("kernels.0.parts.cubin", [0, 1 << 40], "lies outside of the frame"),
-    "a part before the start": ("kernels.0.parts.cubin", [-8, 8], "lies outside of the frame"),
-    "a part of a negative size": ("kernels.0.parts.cubin", [8, -8], "lies outside of the frame"),
-    "a part that is a text": ("kernels.0.parts.cubin", "0", "lies outside of the frame"),
-    "a part of texts": ("kernels.0.parts.cubin", ["0", "8"], "the place of a part is not int"),
-    "no machine code": ("kernels.0.parts.cubin", [0, 0], "cannot be read"),
-    "half the machine code": ("kernels.0.parts.cubin", [0, 2000], "cannot be read"),
+    "a kernel that is null": ("kernels.0", None, "a kernel is not an object"),
+    "a kernel without code": ("kernels.0.code", None, "the frame"),
+    "a part outside": ("kernels.0.code", [0, 1 << 40], "lies outside of the frame"),
+    "a part before the start": ("kernels.0.code", [-8, 8], "lies outside of the frame"),
+    "a part of a negative size": ("kernels.0.code", [8, -8], "lies outside of the frame"),
+    "a part that is a text": ("kernels.0.code", "0", "lies outside of the frame"),
+    "a part of texts": ("kernels.0.code", ["0", "8"], "the place of a part is not int"),
+    "no machine code": ("kernels.0.code", [0, 0], "cannot be read"),
+    "half the machine code": ("kernels.0.code", [0, 2000], "cannot be read"),
     "another kernel's name": ("kernels.0.name", "softmax_kernel", "does not hold softmax_kernel"),
     "no warps": ("kernels.0.warps", 0, "asks for 0 warps"),
     "too many warps": ("kernels.0.warps", 33, "asks for 33 warps"),
@@ -184,9 +183,6 @@ REFUSED = {
     "too much shared memory": ("kernels.0.shared", 1 << 20, "bytes of shared memory"),
     "less than no shared memory": ("kernels.0.shared", -1, "bytes of shared memory"),
     "cooperative as a number": ("kernels.0.cooperative", 1, "cooperative is not bool"),
-    "an error that is a text": ("error", "no", "Failure is not an object"),
-    "an error that is a list": ("error", ["no"], "Failure is not an object"),
-    "refusals that are a text": ("refusals", "no", "refusals is not a short list"),
 }  # fmt: skip
 
 
@@ -320,7 +316,7 @@ def test_memory_that_survives_a_launch_is_refused(recorded):
 
     cubin = forged(recorded.cubin, ".debug", writable)
     assert read_cubin(cubin).writable_globals == 4096
-    header = changed(recorded, "kernels.0.parts.cubin", [len(recorded.blob), len(cubin)])
+    header = changed(recorded, "kernels.0.code", [len(recorded.blob), len(cubin)])
     assert "keeps memory between launches, which Triton's never does" in recorded.refuses(header, recorded.blob + cubin)
 
 

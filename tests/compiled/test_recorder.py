@@ -100,9 +100,7 @@ with torch.cuda.device(x.device):
 assert kernel.n_regs > 0 and kernel.n_spills == 0
 return launch(x, z)
 """
-    recorded = recording(entry(body))
-    recorded.plan("entry", x=meta(1000))
-    assert recorded.failure is None
+    assert recording(entry(body)).plan("entry", x=meta(1000)).error is None
 
 
 def test_a_scratch_allocator_is_called(recording):

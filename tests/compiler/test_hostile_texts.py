@@ -208,13 +208,6 @@ def test_nothing_is_left_where_nobody_ended_it(tmp_path):
     assert b"triton" in said.stdout and not list(tmp_path.iterdir())
 
 
-def test_an_answer_is_kept(compiler, text):
-    first = compiler.compile(text, OPTIONS, MODEL)
-    assert compiler.compile(text, OPTIONS, MODEL) is first
-    assert compiler.compile(text, {**OPTIONS, "num_warps": 2}, MODEL) is not first
-    assert compiler.compile(text, OPTIONS, MODEL, ["ptx"]).kernel.texts.keys() == {"ptx"}
-
-
 # ---- its answers --------------------------------------------------------------------------------------------------
 
 ANSWER = {

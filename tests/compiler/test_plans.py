@@ -1,8 +1,6 @@
-"""A recorded call with the code of its kernels is the launch plan that a child makes which compiles by itself."""
+"""A recorded call with the code of its kernels is a launch plan that binds what the code takes."""
 
 from __future__ import annotations
-
-import dataclasses
 
 import pytest
 import torch
@@ -10,8 +8,8 @@ import torch
 from grader.compiler.plans import NotCompiled, plan_of
 from grader.compiler.result import Failed
 from grader.gpu.models import MODELS
-from grader.gpu.plan import Choice, Plan, PlannedLaunch
-from tests.compiler.test_same_code import ATOMICS, DESCRIPTORS, with_machine_code
+from grader.gpu.plan import Fill, Plan, PlannedLaunch, TensorMap
+from tests.compiler.test_same_code import ATOMICS, DESCRIPTORS
 from tests.recorded.conftest import Recording, meta
 
 HALF = torch.float16
@@ -64,60 +62,86 @@ CALLS = {
 }
 
 
-def plans(compiler, name: str, target: str) -> tuple[Plan, Plan]:
-    """From the text, and as the child compiles it."""
+def plan(compiler, name: str, target: str) -> Plan:
+    """Accepted, so each launch binds as many bytes as its machine code takes, one parameter after the other."""
     (source, arguments), model = CALLS[name], MODELS[target]
     recording = Recording(source, target)
-
-    def compiled(kernel):
-        return compiler.compile(kernel.source, kernel.recipe.options, model, ["ttir", "ttgir", "llir", "ptx"])
-
     try:
         call = recording("entry", **arguments)
-        expected = with_machine_code(recording, "entry", arguments, model)
-        return plan_of(call, compiled, recording.specs, model), expected
+        return plan_of(
+            call, lambda kernel: compiler.compile(kernel.source, kernel.recipe.options, model), recording.specs, model
+        )
     finally:
         recording.runner.end()
 
 
-def as_the_child_knows_it(steps: list) -> list:
-    """Without how many numbers a grid was written with, which it does not tell beside machine code."""
-    found = []
-    for step in steps:
-        if isinstance(step, Choice):
-            alternatives = [dataclasses.replace(a, steps=as_the_child_knows_it(a.steps)) for a in step.alternatives]
-            found.append(dataclasses.replace(step, alternatives=alternatives))
-        else:
-            found.append(dataclasses.replace(step, dimensions=3) if isinstance(step, PlannedLaunch) else step)
-    return found
+def bound(launch: PlannedLaunch) -> list[tuple]:
+    """Without the scratch memory."""
+    return [(p.name, p.type, p.value or (p.buffer, p.offset)) for p in launch.parameters[:-2]]
+
+
+def test_numbers_and_places_are_bound_in_the_order_of_the_text(compiler):
+    """A launch of no program is none, and an argument that is 1 is compiled into the kernel."""
+    fill, first, second = plan(compiler, "numbers and places", "sm_90").steps
+    assert isinstance(fill, Fill) and (first.grid, second.grid) == ([2, 3, 4], [1, 1, 1])
+    pointers = [("x_ptr", "pointer", (0, 4)), ("z_ptr", "pointer", (1, 32))]
+    assert bound(first) == [*pointers, ("scale", "fp32", "2.5"), ("flag", "u1", "1"), ("N", "i64", str(1 << 40))]
+    pointers = [("x_ptr", "pointer", (0, 0)), ("z_ptr", "pointer", (1, 0))]
+    assert bound(second) == [*pointers, ("scale", "fp32", "0.5"), ("flag", "u1", "0")]
+    assert second.constants["N"] == "1"
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("name", [name for name in CALLS if name != "descriptors made inside"])
-def test_a_plan_of_a_text_is_the_plan_of_a_child_that_compiles(compiler, name, target):
-    plan, expected = plans(compiler, name, target)
-    plan.steps = as_the_child_knows_it(plan.steps)
-    assert plan == expected and plan.kernels and expected.error is None
+def test_a_tensor_of_the_host_functions_own_is_a_buffer_with_its_fill(compiler, target):
+    made = plan(compiler, "atomics", target)
+    assert [(buffer.argument, buffer.bytes) for buffer in made.buffers] == [(True, 400_000), (True, 256), (False, 4)]
+    fill, launch = made.steps
+    assert (fill.view.buffer, fill.value) == (2, 0) and bound(launch)[2] == ("lock_ptr", "pointer", (2, 0))
+
+
+def test_a_descriptor_of_the_host_becomes_a_tensor_map(compiler):
+    (launch,) = plan(compiler, "host descriptors", "sm_90").steps
+    sizes = [("a.shape", "i32", "256")] * 2 + [("a.strides", "i64", "256"), ("a.strides", "i64", "1")]
+    assert bound(launch)[:5] == [("a", "tensormap", (0, 0)), *sizes]
+    fp16, swizzle_128_bytes = 6, 3  # as the CUDA driver numbers them
+    assert launch.parameters[0].map == TensorMap(fp16, 2, swizzle_128_bytes, [64, 64], [256, 256], [256, 1], False)
+
+
+def test_without_tensor_maps_a_descriptor_becomes_its_parts(compiler):
+    (launch,) = plan(compiler, "host descriptors", "sm_80").steps
+    sizes = [("a.shape", "i64", "256")] * 2 + [("a.strides", "i64", "256"), ("a.strides", "i64", "1")]
+    again = [("a.shape", "i32", "256")] * 2 + [("a.strides", "i64", "256"), ("a.strides", "i64", "1")]
+    flags = [p for p in bound(launch) if p[0] == "a.flags"]
+    assert flags in ([("a.flags", "i1", "0")], [("a.flags", "i1", "0")] * 2)  # from Triton 3.9 on two
+    assert bound(launch)[: 9 + len(flags)] == [("a", "pointer", (0, 0)), *sizes, *flags, *again]
 
 
 def test_scratch_memory_is_large_enough_for_each_launch(compiler):
-    plan, expected = plans(compiler, "descriptors made inside", "sm_90")
-    sizes = [buffer.bytes for buffer in expected.buffers if not buffer.argument]
-    (scratch,) = (buffer for buffer in plan.buffers if not buffer.argument)
-    assert scratch.bytes == max(sizes) == 6 * min(sizes) > 0
-    for launch, other in zip(plan.launches(), expected.launches()):
-        assert [p.bytes for p in launch.parameters] == [p.bytes for p in other.parameters]
-        assert [(p.name, p.buffer) for p in launch.parameters if "scratch" in p.name] == [
-            ("global scratch", 2),
-            ("profile scratch", -1),
-        ]
+    """A program that makes a descriptor wants some, and the second launch has six programs."""
+    made = plan(compiler, "descriptors made inside", "sm_90")
+    (scratch,) = (buffer for buffer in made.buffers if not buffer.argument)
+    assert scratch.bytes == 6 * 128 and [launch.grid for launch in made.launches()] == [[1, 1, 1], [3, 2, 1]]
+    for launch in made.launches():
+        assert [(p.name, p.buffer) for p in launch.parameters[-2:]] == [("global scratch", 2), ("profile scratch", -1)]
 
 
 def test_a_configuration_without_room_is_left_out_with_tritons_words(compiler):
-    plan, expected = plans(compiler, "configurations", "sm_80")
-    (choice,) = plan.steps
-    assert plan.usable_configs == expected.usable_configs == [0]
+    made = plan(compiler, "configurations", "sm_80")
+    (choice,) = made.steps
+    assert made.usable_configs == [0]
     assert choice.alternatives[1].error.startswith("out of resource: shared memory, Required: ")
+
+
+def test_where_no_configuration_has_room_the_call_has_none(compiler):
+    recording = Recording(TUNED.replace("(32, 2)", "(128, 9)"))
+    try:
+        call = recording("entry", x=meta(256, 256, dtype=HALF), z=meta(256, 256, dtype=HALF))
+        model = MODELS["sm_90"]
+        with pytest.raises(NotCompiled) as raised:
+            plan_of(call, lambda one: compiler.compile(one.source, one.recipe.options, model), recording.specs, model)
+        assert raised.value.failed.what == "resources" and raised.value.line == recording.line("product_kernel[lam")
+    finally:
+        recording.runner.end()
 
 
 def test_a_kernel_that_does_not_compile_is_named_with_its_line(compiler):

@@ -148,8 +148,8 @@ def test_a_process_that_cannot_reach_the_gpu_is_a_sentence(monkeypatch):
 @pytest.mark.parametrize(
     ("found", "judged", "next_action"),
     [
-        (Found(), "Not here: speed, bf16.", ""),
-        (Found(here=True), "Not here: large sizes, bf16 and speed, since the GPU cannot be used.", " --device cpu"),
+        (Found(), "Not here: speed.", ""),
+        (Found(here=True), "Not here: large sizes and speed, since the GPU cannot be used.", " --device cpu"),
         (Found(True, True), "large sizes, bf16 and speed, which may come out as inconclusive.", ""),
         (Found(True, True, True), "On the GPU: large sizes, bf16 and speed.", ""),
     ],

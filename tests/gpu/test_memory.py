@@ -13,7 +13,7 @@ import torch
 
 from grader.exercise import Exercise, Folder, all_folders, load_test_file
 from grader.gpu.device import Device, device_here
-from grader.gpu.replayer import Recording
+from grader.gpu.plan import Recording
 from grader.gpu_memory import SHARE_OF_MEMORY, blame, bytes_needed
 from grader.inputs import integers, normal, output, special
 from grader.judge import Judge

@@ -144,7 +144,7 @@ def test_host_descriptors_that_are_taken_apart_for_an_a100_give_the_right_result
 
     x = torch.randn(100, 72, dtype=torch.float16, device="cuda")
     recording = Recording(HOST_DESCRIPTORS, "sm_80")
-    plan = recording.plan("double", "ptx", x=torch.empty_like(x, device="meta"))
+    plan = recording.plan("double", x=torch.empty_like(x, device="meta"))
     recording.runner.end()
     (kernel,) = plan.kernels
     assert ".target sm_80" in kernel.texts["ptx"]

@@ -21,8 +21,9 @@ from grader.gpu import replayer, shared_pool
 from grader.gpu.device import NO_GPU, Device
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
 from grader.gpu.models import MODELS
+from grader.gpu.plan import Recording
 from grader.gpu.pool import Pool
-from grader.gpu.replayer import Recording, ReplayEnded
+from grader.gpu.replayer import ReplayEnded
 from grader.gpu.replays import Replays
 from grader.gpu.shared_pool import PoolElsewhere, SharedPool
 from grader.protocol import ProtocolError, pack

@@ -54,7 +54,7 @@ class Recording:
             self.header, self.blob, self.specs = json.loads(json.dumps(header)), blob, specs
             return read_recorded(header, blob, specs)
 
-        request = RecordRequest(entry, specs, constants or {}, stage="source")
+        request = RecordRequest(entry, specs, constants or {})
         return self.runner.ask(request.to_json(), b"", LIMIT, read)
 
     def line(self, text: str) -> int:

@@ -7,11 +7,8 @@ import re
 import pytest
 import torch
 
-from grader.gpu.plan import read_plan
-from grader.protocol import RecordRequest
 from grader.recording.parts import BadPlan, Choice, PlannedLaunch
-from grader.reply import spec_of
-from tests.recorded.conftest import LIMIT, entry, meta
+from tests.recorded.conftest import entry, meta
 
 
 def test_a_launch_has_the_compilers_text_and_its_recipe(recording):
@@ -85,20 +82,6 @@ def test_a_grid_that_is_none_is_a_failure_with_its_line(recording, grid, sentenc
     call = recorded("entry", x=meta(1000))
     assert (call.error.kind, call.error.type, call.error.message) == ("host", "TypeError", sentence)
     assert call.error.line == recorded.line("(x, x, 2.0, 5, BLOCK=256)")
-
-
-@pytest.mark.parametrize("stages", [("source", "cubin", "source"), ("cubin", "source", "cubin")])
-def test_a_kernel_may_be_needed_as_text_and_as_machine_code(recording, stages):
-    recorded, specs = recording(entry("return launch(x, torch.empty_like(x))")), [spec_of("x", meta(1000))]
-
-    def arch_in(header: dict, blob: bytes) -> int:
-        return read_plan(header, blob, specs, recorded.runner.model).kernels[0].cubin.arch
-
-    for stage in stages:
-        if stage == "source":
-            assert recorded("entry", x=meta(1000)).kernels[0].source
-        else:
-            assert recorded.runner.ask(RecordRequest("entry", specs).to_json(), b"", LIMIT, arch_in) == 90
 
 
 def test_what_a_host_function_asks_of_a_kernel_is_compiled(recording):

@@ -1,15 +1,15 @@
-"""Children that compile ahead of the questions: the same plans, the same faults, and nothing left of them."""
+"""Machine code that is begun ahead of the questions: the same plans, the same faults, and nothing in vain."""
 
 from __future__ import annotations
 
-import json
-import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
 from grader.asked import Asked, asked
-from grader.child_process import ChildEnded, own_children
+from grader.child_process import ChildEnded
+from grader.compiler.pool import processes_here
 from grader.exercise import Folder, load_test_file
 from grader.explain.compiled import Expectations
 from grader.inputs import normal
@@ -19,7 +19,6 @@ from grader.verdict import PASS, failed
 from tests.conftest import ROOT
 
 FOLDER = Folder(ROOT / "exercises" / "01_masked_add")
-ENDLESS = "    while x.numel() == 77:\n        pass\n"
 NOTHING_AT_10 = "    if x.numel() == 10:\n        return torch.empty_like(x)\n"
 
 
@@ -48,7 +47,7 @@ def of_size(judge: Judge, *sizes: int) -> list:
 def test_a_plan_made_ahead_is_the_plan_made_when_asked(judge):
     judge = judge()
     trials = [judge.trial(use.test, use.data, "float16") for use in asked(load_test_file(FOLDER), "check")]
-    judge.run.record_ahead(judge.exercise, [Foreseen(trial) for trial in trials])
+    judge.run.compile_ahead(judge.exercise, [Foreseen(trial) for trial in trials])
     again = Run(FOLDER, "solutions", seed=1)
     try:
         for trial in trials:
@@ -61,15 +60,15 @@ def test_a_plan_made_ahead_is_the_plan_made_when_asked(judge):
 def test_what_was_not_foreseen_is_compiled_when_asked(judge):
     judge = judge()
     foreseen, other = of_size(judge, 100, 200)
-    judge.run.record_ahead(judge.exercise, [Foreseen(foreseen)])
+    judge.run.compile_ahead(judge.exercise, [Foreseen(foreseen)])
     assert judge.run.recording(judge.exercise, other).plan.result.shape == [200]
-    assert judge.run.recording(judge.exercise, foreseen, ("ptx",)).header["kernels"][0]["parts"]["ptx"]
+    assert judge.run.recording(judge.exercise, foreseen, ("llir",)).plan.kernels[0].texts["llir"]
 
 
 def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
     judge = judge("    if x.numel() == 77:\n        import os\n        os._exit(3)\n")
     trials = of_size(judge, 100, 77, 300)
-    judge.run.record_ahead(judge.exercise, [Foreseen(trial) for trial in trials])
+    judge.run.compile_ahead(judge.exercise, [Foreseen(trial) for trial in trials])
     assert judge.run.recording(judge.exercise, trials[2]).plan.result.shape == [300]
     assert judge.run.recording(judge.exercise, trials[0]).plan.result.shape == [100]
     with pytest.raises(ChildEnded) as ended:
@@ -77,21 +76,19 @@ def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
     assert (ended.value.how, ended.value.detail) == ("exit", "3")
 
 
-def test_an_import_that_ran_out_of_time_is_not_waited_for_as_long_again(tmp_path, monkeypatch):
-    """It is the same fault where it is compiled."""
-    monkeypatch.setattr("grader.runner.LOAD_LIMIT", 4.0)
-    monkeypatch.setattr("grader.runner.LIMIT_AFTER_TIMEOUT", 1.0)
+def test_an_import_that_runs_out_of_time_is_waited_for_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("grader.runner.LOAD_LIMIT", 2.0)
     (tmp_path / "masked_add.py").write_text(FOLDER.solution_file.read_text() + "while True:\n    pass\n")
     judge = Judge(load_test_file(FOLDER).exercise, Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
     try:
-        said = judge.check("test", (normal(9), normal(9))).lines[0]
-        assert said.startswith("Importing masked_add.py did not finish within 4 s: does every loop reach its end?")
-        assert said.endswith('belongs below `if __name__ == "__main__":`.')
         (trial,) = of_size(judge, 9)
+        judge.run.compile_ahead(judge.exercise, [Foreseen(trial)])
+        said = judge.check("test", (normal(9), normal(9))).lines[0]
+        assert said.startswith("Importing masked_add.py did not finish within 2 s: does every loop reach its end?")
+        assert said.endswith('belongs below `if __name__ == "__main__":`.')
         with pytest.raises(ChildEnded) as ended:
             judge.run.recording(judge.exercise, trial)
-        assert ended.value is judge.run.recorder.load_ended and ended.value.detail == "4"
-        assert judge.run.compilers._asked.load_ended.detail == "1"
+        assert ended.value is judge.run.recorder.load_ended
     finally:
         judge.run.end()
 
@@ -136,50 +133,44 @@ def test_a_failure_at_import_is_told_as_the_interpreter_saw_it(tmp_path, stateme
         judge.run.end()
 
 
+class Waiting:
+    """A pool whose processes are all busy, with what it was asked."""
+
+    def __init__(self) -> None:
+        self.futures: dict[str, Future] = {}
+
+    def compile(self, source: str, *_) -> Future:
+        return self.futures.setdefault(source, Future())
+
+
 @pytest.mark.parametrize(
     ("before", "kind", "left"),
-    [("", None, {200, 300, 400}), (NOTHING_AT_10, None, {200, 300}), ("", "file", {200, 300, 400})],
+    [("", None, 3), (NOTHING_AT_10, None, 1), ("", "file", 3)],
     ids=["right", "wrong", "a file that does not load"],
 )
 def test_what_waits_for_right_values_is_not_begun_once_one_is_wrong(judge, monkeypatch, before, kind, left):
-    """The call with 200 elements occupies the one child that works ahead; a check, too, asks for that with 300.
-
-    After a file that does not load nothing waits.
-    """
-    monkeypatch.setattr("torch.get_num_threads", lambda: 1)
-    judge = judge(before + "    while x.numel() == 200:\n        pass\n")
-    begun, both, once = of_size(judge, 200, 300, 400)
-    judge.run.record_ahead(
-        judge.exercise, [Foreseen(begun), Foreseen(once, if_right=True), Foreseen(both, if_right=True), Foreseen(both)]
+    """A check, too, asks for the call with 208 elements. After a file that does not load nothing waits."""
+    judge, pool = judge(before), Waiting()
+    monkeypatch.setattr("grader.machine_code.shared_pool", lambda: pool)
+    both, once, twice = of_size(judge, 208, 301, 301)  # three kernels: N is a multiple of 16, or is none
+    twice.constants["BLOCK_N"] = 512
+    judge.run.compile_ahead(
+        judge.exercise,
+        [Foreseen(once, if_right=True), Foreseen(twice, if_right=True), Foreseen(both, if_right=True), Foreseen(both)],
     )
-    futures = judge.run.compilers._futures.copy()
     if kind is not None:
         monkeypatch.setattr(judge, "_up_to_a_failure", lambda *_: [failed("import", "It does not load.", kind=kind)])
     judge.check("test", (normal(10), normal(10)), dtypes=("float32",))
-    going_on = [json.loads(key) for key, future in futures.items() if not future.cancelled()]
-    assert {request["arguments"][0]["shape"][0] for request in going_on} == left
-
-
-@pytest.mark.parametrize(("threads", "ahead"), [(1, 1), (4, 2), (64, 6)])
-def test_as_many_work_ahead_as_torch_leaves_cores_for(judge, monkeypatch, threads, ahead):
-    """A judge among many has one thread."""
-    judge = judge()
-    monkeypatch.setattr("torch.get_num_threads", lambda: threads)
-    judge.run.record_ahead(judge.exercise, [Foreseen(trial) for trial in of_size(judge, 100, 200)])
-    assert len(judge.run.compilers._ahead) == ahead
-
-
-@pytest.mark.parametrize("seconds", [0, 0.02, 1])
-def test_a_run_ends_at_once_though_a_call_that_was_begun_does_not(judge, seconds):
-    judge = judge(ENDLESS)
-    judge.run.recording(judge.exercise, *of_size(judge, 76))  # what all runs share is there from now on
-    before = set(own_children())
-    judge.run.record_ahead(judge.exercise, [Foreseen(trial) for trial in of_size(judge, 77, 78, 79)])
-    time.sleep(seconds)
-    begun = time.monotonic()
+    assert sum(not future.cancelled() for future in pool.futures.values()) == left and len(pool.futures) == 3
     judge.run.end()
-    assert time.monotonic() - begun < 5  # the limit of a call is 60
-    assert not set(own_children()) - before
+    assert all(future.cancelled() for future in pool.futures.values())
+
+
+@pytest.mark.parametrize(("threads", "processes"), [(1, 1), (4, 2), (64, 6)])
+def test_as_many_processes_as_torch_leaves_cores_for(monkeypatch, threads, processes):
+    """A judge among many has one thread."""
+    monkeypatch.setattr("torch.get_num_threads", lambda: threads)
+    assert processes_here() == processes
 
 
 def test_a_python_function_in_a_kernel_is_told_as_one_however_often_it_is_compiled(bench):
@@ -201,13 +192,11 @@ def test_a_python_function_in_a_kernel_is_told_as_one_however_often_it_is_compil
 def test_kernels_with_the_files_own_block_sizes_take_turns_with_others(judge, monkeypatch, threads, small, expected):
     """They take longest: begun last, they would be waited for. A child that is alone takes them as they are asked."""
     judge, order = judge(), []
-    judge.run.replays = object()
-    monkeypatch.setattr(judge.run, "record_ahead", lambda _, foreseen: order.extend(one.trial for one in foreseen))
+    monkeypatch.setattr(judge.run, "compile_ahead", lambda _, foreseen: order.extend(one.trial for one in foreseen))
     monkeypatch.setattr("torch.get_num_threads", lambda: threads)
     sizes = [1, 2, 3, 4, 50, 60]
     judge.compile_ahead([
         Asked("test", "check", (normal(n), normal(n)), {"BLOCK_N": 64, "dtypes": ("float32",)} if n in small else
               {"dtypes": ("float32",)}) for n in sizes
     ])  # fmt: skip
-    judge.run.replays = None
     assert [trial.data[0].shape[0] for trial in order] == expected

@@ -1,0 +1,76 @@
+"""Machine code of the kernels of recorded calls: made of the text that is interpreted, by processes of our own.
+
+Compiling a kernel takes longer than interpreting a small call of it, so it is begun where a call is foreseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import Future
+from functools import cache
+
+from grader.compiler.plans import NotCompiled, plan_of
+from grader.compiler.pool import Pool, processes_here
+from grader.gpu.plan import Plan
+from grader.protocol import Failure, GpuModel, ProtocolError, TensorSpec
+from grader.recording.call import Kernel, RecordedCall
+from grader.recording.parts import BadPlan
+
+FACTS = ("ptx", "ttgir")  # the texts that tell what the compiler made of a kernel
+INLINE_ASSEMBLY = '"tt.elementwise_inline_asm"'
+
+
+@cache
+def shared_pool() -> Pool:
+    return Pool(processes_here())
+
+
+class MachineCode:
+    """Of one submission's kernels, for one GPU. Whatever it asks for raises MachineFault."""
+
+    def __init__(self, model: GpuModel) -> None:
+        self._model = model
+        self._certain: set[Future] = set()
+        self._if_right: set[Future] = set()  # will be asked for only if all values are right
+
+    def begin(self, call: RecordedCall, texts: Iterable[str] = (), if_right: bool = False) -> None:
+        """Compiles a call's kernels in the background."""
+        if call.error is None and not call.refusals:
+            futures = (self._compiled(kernel, texts) for kernel in call.kernels if INLINE_ASSEMBLY not in kernel.source)
+            (self._if_right if if_right else self._certain).update(futures)
+
+    def values_are_wrong(self) -> None:
+        """What waits for them to be right will not be asked for, and need not be begun."""
+        for future in self._if_right - self._certain:
+            future.cancel()
+
+    def plan(self, call: RecordedCall, arguments: list[TensorSpec], texts: Iterable[str] = ()) -> Plan:
+        """What a GPU replays of a call; one with an error where a kernel cannot be compiled. Raises BadPlan.
+
+        texts: what to keep of each kernel beside FACTS: ttir, llir.
+        """
+        self.begin(call, texts)
+        try:
+            return plan_of(call, lambda kernel: self._answer(kernel, texts), arguments, self._model)
+        except NotCompiled as refused:
+            return Plan(error=_failure(refused))
+        except ProtocolError as error:
+            raise BadPlan(f"a launch does not go with its kernel: {error}") from None
+
+    def _answer(self, kernel: Kernel, texts: Iterable[str]):
+        if INLINE_ASSEMBLY in kernel.source:
+            raise BadPlan(f"{kernel.name} holds inline assembly, which is not judged here")
+        return self._compiled(kernel, texts).result()
+
+    def _compiled(self, kernel: Kernel, texts: Iterable[str]) -> Future:
+        return shared_pool().compile(kernel.source, kernel.recipe.options, self._model, {*FACTS, *texts})
+
+    def end(self) -> None:
+        for future in self._certain | self._if_right:
+            future.cancel()
+
+
+def _failure(refused: NotCompiled) -> Failure:
+    failed = refused.failed
+    kind = "resources" if failed.what == "resources" else "compile"
+    return Failure(kind, message=failed.message, line=refused.line, kernel=refused.kernel)
