@@ -1,4 +1,4 @@
-"""Operations on memory: loads, stores, atomics, descriptors, and what a program asks of itself and the grid."""
+"""Operations on memory by pointers: loads, stores, atomics; and what a program asks of itself and the grid."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grader.interpreter.dtypes import DTYPES, dtype_of, over, wide
-from grader.ttir.module import BadText, Operation, Type
+from grader.ttir.module import Operation, Type
 
 if TYPE_CHECKING:
     from grader.interpreter.program import Frame
@@ -21,23 +21,9 @@ ATOMICS: dict[int, Callable] = {
     8: np.maximum, 9: np.minimum, 10: lambda old, new: new,
 }  # fmt: skip
 UNSIGNED = (8, 9)
-# Kinds of tt.descriptor_reduce -> of tt.atomic_rmw (add, min, max, inc, dec, and, or, xor: there is no inc or dec)
-REDUCTIONS = {1: 4, 2: 7, 3: 6, 6: 1, 7: 2, 8: 3}
-NAN_PADDING = 2
 
 
-@dataclass(frozen=True)
-class Descriptor:
-    """A block-wise view of a tensor in memory. base, shape and strides: an array each, by program."""
-
-    base: np.ndarray
-    shape: tuple[np.ndarray, ...]
-    strides: tuple[np.ndarray, ...]
-    block: Type
-    nan: bool
-
-
-def _element(kind: Type) -> np.dtype:
+def element(kind: Type) -> np.dtype:
     """Descriptors say of integers whether they have a sign, si32 or ui32."""
     return DTYPES.get(kind.element) or DTYPES[kind.element[1:]]
 
@@ -73,7 +59,7 @@ class Lanes:
         return self.mask, self.shape
 
 
-def _lanes(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None, shape: tuple[int, ...]) -> Lanes:
+def lanes_of(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None, shape: tuple[int, ...]) -> Lanes:
     whole = (frame.count, *shape)
     pointers = np.broadcast_to(pointers, whole)
     if mask is not None:
@@ -103,11 +89,11 @@ def _poison(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         return np.where(odd, -np.inf, np.inf).astype(dtype)
 
 
-def _as_values(raw: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def as_values(raw: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return raw.view(np.uint8) != 0 if dtype.kind == "b" else raw.view(dtype)
 
 
-def _as_raw(values: np.ndarray) -> np.ndarray:
+def as_raw(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
 
 
@@ -120,17 +106,16 @@ def _parts(operation: Operation) -> tuple[bool, bool]:
     return count > 1, count > 2
 
 
-def _load(operation: Operation) -> Callable:
+def load(operation: Operation) -> Callable:
+    """(frame, pointers, mask, other) -> values, for a load through pointers or through what stands for them."""
     kind = operation.operand_types[0]
-    if kind.kind != "pointer":
-        raise BadText(f"a load through a {kind.kind}")
-    dtype, shape, place = _element(kind), kind.shape, operation.place
+    dtype, shape, place = element(kind), kind.shape, operation.place
 
     def run(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None = None, other: Any = None) -> np.ndarray:
-        lanes = _lanes(frame, pointers, mask, shape)
-        rest = None if other is None else _as_raw(lanes.of(other))
+        lanes = lanes_of(frame, pointers, mask, shape)
+        rest = None if other is None else as_raw(lanes.of(other))
         raw = frame.batch.memory.load(lanes.pointers, dtype.itemsize, place, lanes.programs, lanes.traced, rest)
-        values = _as_values(raw, dtype)
+        values = as_values(raw, dtype)
         if lanes.mask is None:
             return values.reshape(lanes.shape)
         if other is None:
@@ -148,19 +133,20 @@ def _note_masked_fill(frame: Frame, mask: np.ndarray, line: int) -> None:
         frame.batch.unmasked_fills.append(line)
 
 
-def _store(operation: Operation) -> Callable:
+def store(operation: Operation) -> Callable:
+    """(frame, pointers, values, mask), as `load`."""
     shape, place = operation.operand_types[0].shape, operation.place
 
     def run(frame: Frame, pointers: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> None:
-        lanes = _lanes(frame, pointers, mask, shape)
-        raw = _as_raw(lanes.of(values))
+        lanes = lanes_of(frame, pointers, mask, shape)
+        raw = as_raw(lanes.of(values))
         frame.batch.memory.store(lanes.pointers, raw, values.dtype.itemsize, place, lanes.programs, lanes.traced)
 
     return run
 
 
 def _addptr(operation: Operation) -> Callable:
-    size = _element(operation.operand_types[0]).itemsize
+    size = element(operation.operand_types[0]).itemsize
 
     def run(pointers: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         return pointers + offsets.astype(np.int64) * size
@@ -171,7 +157,7 @@ def _addptr(operation: Operation) -> Callable:
 # ---- atomics -------------------------------------------------------------------------------------------------------
 
 
-def _change(
+def change_atomically(
     frame: Frame,
     operation: Operation,
     lanes: Lanes,
@@ -184,19 +170,21 @@ def _change(
     raw = frame.batch.memory.atomic(
         lanes.pointers, dtype.itemsize, operation.place, lanes.programs, change, semantics, lanes.traced, together
     )
-    return lanes.spread(_as_values(raw, dtype), np.zeros((), dtype))
+    return lanes.spread(as_values(raw, dtype), np.zeros((), dtype))
 
 
 def _read_modify_write(operation: Operation) -> Callable:
     kind = int(operation.attributes["atomic_rmw_op"])
     dtype, shape = dtype_of(operation.operand_types[1]), operation.operand_types[0].shape
-    combine = _combine(kind, dtype)
+    combine = combination(kind, dtype)
 
     def run(frame: Frame, pointers: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
-        lanes = _lanes(frame, pointers, mask, shape)
-        given = _as_raw(lanes.of(values))
+        lanes = lanes_of(frame, pointers, mask, shape)
+        given = as_raw(lanes.of(values))
         together = None if frame.batch.waits else _at_once(kind, dtype, given)
-        return _change(frame, operation, lanes, dtype, lambda old, which: combine(old, given[which]), together)
+        return change_atomically(
+            frame, operation, lanes, dtype, lambda old, which: combine(old, given[which]), together
+        )
 
     return run
 
@@ -209,12 +197,12 @@ def _at_once(kind: int, dtype: np.dtype, given: np.ndarray) -> Callable | None:
     return lambda words, index, numbers: function.at(words.view(seen), index, given[numbers].view(seen))
 
 
-def _combine(kind: int, dtype: np.dtype) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def combination(kind: int, dtype: np.dtype) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """old and new as unsigned integers -> what memory then holds, the same way."""
     function, seen = ATOMICS[kind], np.dtype(f"u{dtype.itemsize}") if kind in UNSIGNED else dtype
 
     def combine(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-        return _as_raw(function(wide(old.view(seen)), wide(new.view(seen))).astype(seen))
+        return as_raw(function(wide(old.view(seen)), wide(new.view(seen))).astype(seen))
 
     return combine
 
@@ -223,13 +211,13 @@ def _compare_and_swap(operation: Operation) -> Callable:
     dtype, shape = dtype_of(operation.operand_types[1]), operation.operand_types[0].shape
 
     def run(frame: Frame, pointers: np.ndarray, expected: np.ndarray, values: np.ndarray) -> np.ndarray:
-        lanes = _lanes(frame, pointers, None, shape)
-        wanted, given = _as_raw(lanes.of(expected)), _as_raw(lanes.of(values))
+        lanes = lanes_of(frame, pointers, None, shape)
+        wanted, given = as_raw(lanes.of(expected)), as_raw(lanes.of(values))
 
         def change(old: np.ndarray, which: np.ndarray) -> np.ndarray:
             return np.where(old == wanted[which], given[which], old)
 
-        return _change(frame, operation, lanes, dtype, change)
+        return change_atomically(frame, operation, lanes, dtype, change)
 
     return run
 
@@ -238,7 +226,9 @@ def _atomic_load(operation: Operation) -> Callable:
     dtype, shape = dtype_of(operation.result_types[0]), operation.operand_types[0].shape
 
     def run(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
-        return _change(frame, operation, _lanes(frame, pointers, mask, shape), dtype, lambda old, which: old)
+        return change_atomically(
+            frame, operation, lanes_of(frame, pointers, mask, shape), dtype, lambda old, which: old
+        )
 
     return run
 
@@ -247,9 +237,9 @@ def _atomic_store(operation: Operation) -> Callable:
     dtype, shape = dtype_of(operation.operand_types[1]), operation.operand_types[0].shape
 
     def run(frame: Frame, pointers: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> None:
-        lanes = _lanes(frame, pointers, mask, shape)
-        given = _as_raw(lanes.of(values))
-        _change(frame, operation, lanes, dtype, lambda old, which: given[which])
+        lanes = lanes_of(frame, pointers, mask, shape)
+        given = as_raw(lanes.of(values))
+        change_atomically(frame, operation, lanes, dtype, lambda old, which: given[which])
 
     return run
 
@@ -259,118 +249,11 @@ def _atomic_poll(operation: Operation) -> Callable:
     dtype = dtype_of(operation.operand_types[1])
 
     def run(frame: Frame, pointers: np.ndarray, value: np.ndarray, *timeout: np.ndarray) -> np.ndarray:
-        lanes = _lanes(frame, pointers, None, ())
-        seen = _change(frame, operation, lanes, dtype, lambda old, which: old)
+        lanes = lanes_of(frame, pointers, None, ())
+        seen = change_atomically(frame, operation, lanes, dtype, lambda old, which: old)
         while not timeout and not np.array_equal(seen, np.broadcast_to(value, seen.shape)):
             frame.batch.spend(1 << 16, 1, operation.place)
         return seen == value
-
-    return run
-
-
-# ---- descriptors ---------------------------------------------------------------------------------------------------
-
-
-def _make_descriptor(operation: Operation) -> Callable:
-    (block,) = operation.result_types
-    nan, rank = operation.attributes.get("padding") == NAN_PADDING, len(block.shape)
-
-    def run(frame: Frame, base: np.ndarray, *sizes: np.ndarray) -> Descriptor:
-        return Descriptor(base, sizes[:rank], sizes[rank:], block, nan)
-
-    return run
-
-
-def _box(descriptor: Descriptor, corner: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Pointers of a block, and which of its elements lie inside of the tensor."""
-    block = descriptor.block.shape
-    indices = []
-    for axis, size in enumerate(block):
-        steps = np.arange(size).reshape([size if dim == axis else 1 for dim in range(len(block))])
-        indices.append(over(corner[axis].astype(np.int64), len(block)) + steps)
-    return _elements(descriptor, indices)
-
-
-def _elements(descriptor: Descriptor, indices: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    rank, size = len(indices), _element(descriptor.block).itemsize
-    pointers, inside = over(descriptor.base, rank), np.ones((1,) * (rank + 1), bool)
-    for index, length, stride in zip(indices, descriptor.shape, descriptor.strides):
-        pointers = pointers + index * over(stride.astype(np.int64), rank) * size
-        inside = inside & (index >= 0) & (index < over(length.astype(np.int64), rank))
-    return pointers, inside
-
-
-def _rows(descriptor: Descriptor, rows: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pointers of some rows of a two-dimensional tensor, from one column on."""
-    width = descriptor.block.shape[-1]
-    across = over(column.astype(np.int64), 2) + np.arange(width)
-    return _elements(descriptor, [rows.astype(np.int64)[:, :, None], across])
-
-
-def _read_box(frame: Frame, operation: Operation, descriptor: Descriptor, box: tuple) -> np.ndarray:
-    (kind,) = operation.result_types
-    dtype = dtype_of(kind)
-    pointers, inside = box
-    shape = np.broadcast_shapes(pointers.shape, inside.shape)[1:]
-    lanes = _lanes(frame, pointers, inside, shape)
-    raw = frame.batch.memory.load(lanes.pointers, dtype.itemsize, operation.place, lanes.programs, lanes.traced)
-    padding = np.full((), np.nan if descriptor.nan else 0).astype(dtype)
-    return lanes.spread(_as_values(raw, dtype), padding).reshape(frame.count, *kind.shape)
-
-
-def _write_box(frame: Frame, operation: Operation, box: tuple, values: np.ndarray) -> None:
-    pointers, inside = box
-    shape = np.broadcast_shapes(pointers.shape, inside.shape)[1:]
-    lanes = _lanes(frame, pointers, inside, shape)
-    raw = _as_raw(lanes.of(_blocked(values, shape)))
-    frame.batch.memory.store(lanes.pointers, raw, values.dtype.itemsize, operation.place, lanes.programs, lanes.traced)
-
-
-def _blocked(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """A block as the descriptor has it: its leading dimensions of 1 may be missing in the tensor."""
-    missing = len(shape) + 1 - values.ndim
-    return values.reshape(values.shape[0], *(1,) * missing, *values.shape[1:]) if missing > 0 else values
-
-
-def _descriptor_load(operation: Operation) -> Callable:
-    def run(frame: Frame, descriptor: Descriptor, *corner: np.ndarray) -> np.ndarray:
-        return _read_box(frame, operation, descriptor, _box(descriptor, corner))
-
-    return run
-
-
-def _descriptor_store(operation: Operation) -> Callable:
-    def run(frame: Frame, descriptor: Descriptor, values: np.ndarray, *corner: np.ndarray) -> None:
-        _write_box(frame, operation, _box(descriptor, corner), values)
-
-    return run
-
-
-def _descriptor_reduce(operation: Operation) -> Callable:
-    kind = REDUCTIONS.get(int(operation.attributes["kind"]))
-    if kind is None:
-        raise BadText("a descriptor's reduction of an unknown kind")
-
-    def run(frame: Frame, descriptor: Descriptor, values: np.ndarray, *corner: np.ndarray) -> None:
-        pointers, inside = _box(descriptor, corner)
-        shape = np.broadcast_shapes(pointers.shape, inside.shape)[1:]
-        lanes = _lanes(frame, pointers, inside, shape)
-        given, combine = _as_raw(lanes.of(_blocked(values, shape))), _combine(kind, values.dtype)
-        _change(frame, operation, lanes, values.dtype, lambda old, which: combine(old, given[which]))
-
-    return run
-
-
-def _descriptor_gather(operation: Operation) -> Callable:
-    def run(frame: Frame, descriptor: Descriptor, rows: np.ndarray, column: np.ndarray) -> np.ndarray:
-        return _read_box(frame, operation, descriptor, _rows(descriptor, rows, column))
-
-    return run
-
-
-def _descriptor_scatter(operation: Operation) -> Callable:
-    def run(frame: Frame, descriptor: Descriptor, rows: np.ndarray, column: np.ndarray, values: np.ndarray) -> None:
-        _write_box(frame, operation, _rows(descriptor, rows, column), values)
 
     return run
 
@@ -393,20 +276,12 @@ def _nothing(operation: Operation) -> Callable:
 
 
 HANDLERS: dict[str, Callable[[Operation], Callable]] = {
-    "tt.load": _load,
-    "tt.store": _store,
     "tt.addptr": _addptr,
     "tt.atomic_rmw": _read_modify_write,
     "tt.atomic_cas": _compare_and_swap,
     "tt.atomic_load": _atomic_load,
     "tt.atomic_store": _atomic_store,
     "tt.atomic_poll": _atomic_poll,
-    "tt.make_tensor_descriptor": _make_descriptor,
-    "tt.descriptor_load": _descriptor_load,
-    "tt.descriptor_store": _descriptor_store,
-    "tt.descriptor_reduce": _descriptor_reduce,
-    "tt.descriptor_gather": _descriptor_gather,
-    "tt.descriptor_scatter": _descriptor_scatter,
     "tt.get_program_id": _program_id,
     "tt.get_num_programs": _num_programs,
     "tt.grid_dependency_wait": _nothing,

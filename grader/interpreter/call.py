@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from grader.interpreter.accesses import Descriptor
 from grader.interpreter.batch import Batch, KernelFault, TooLong
+from grader.interpreter.blocks import Descriptor
 from grader.interpreter.buffers import Argument, Buffer, OutOfMemory, base_of
 from grader.interpreter.dtypes import DTYPES, Unsupported, dtype_of
 from grader.interpreter.launch import run_launch

@@ -59,8 +59,10 @@ def _both_ways(blocks: Region, frame: Frame, last: Operation, sides: tuple[np.nd
 
 def merged(mask: np.ndarray, new: Any, old: Any) -> Any:
     """`new` for the programs of the mask, `old` for the others."""
-    if new is old or not isinstance(new, np.ndarray):
+    if new is old:
         return new
+    if not isinstance(new, np.ndarray):  # a descriptor or a block pointer
+        return new.merged(mask, old)
     return np.where(over(mask, new.ndim - 1), new, old)
 
 

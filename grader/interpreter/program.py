@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grader.interpreter import accesses, control, promises
+from grader.interpreter import accesses, blocks, control, promises
 from grader.interpreter.operations import prepare, prepare_fold
 from grader.ttir.module import Block, Function, Module, Operation, Place
 
@@ -127,7 +127,7 @@ class Kernel:
         if name in control.HANDLERS:
             regions = [self._region(blocks) for blocks in operation.regions]
             return control.HANDLERS[name](operation, regions, self.functions), True
-        for handlers in (accesses.HANDLERS, promises.HANDLERS):
+        for handlers in (accesses.HANDLERS, blocks.HANDLERS, promises.HANDLERS):
             if name in handlers:
                 return handlers[name](operation), True
         return prepare(operation), False

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from grader.interpreter import accesses, control, promises
+from grader.interpreter import accesses, blocks, control, promises
 from grader.interpreter.operations import APPROXIMATE, KNOWN
 from grader.ttir.operations import OPERATIONS, TERMINATORS
 
-WITH_STATE = {*accesses.HANDLERS, *control.HANDLERS, *promises.HANDLERS}
-BEFORE_THE_PASSES = {"tt.advance", "tt.make_tensor_ptr"}  # block pointers of 3.6 and 3.7
+WITH_STATE = {*accesses.HANDLERS, *blocks.HANDLERS, *control.HANDLERS, *promises.HANDLERS}
 FRAME = {"builtin.module", "tt.func"}
 
 
 def test_each_known_operation_has_one_place():
     assert not KNOWN & WITH_STATE
-    assert set(OPERATIONS) - set(TERMINATORS) - FRAME - BEFORE_THE_PASSES <= KNOWN | WITH_STATE
+    assert set(OPERATIONS) - set(TERMINATORS) - FRAME <= KNOWN | WITH_STATE
 
 
 def test_no_operation_is_prepared_that_the_parser_refuses():
