@@ -12,6 +12,7 @@ import numpy as np
 
 from grader.interpreter.dtypes import NARROW, Unsupported, dtype_of, narrowed, over, unsigned, wide
 from grader.interpreter.registry import Computed, prepares
+from grader.interpreter.rounding import fused
 from grader.ttir.module import Operation
 
 BOOL = np.dtype(bool)
@@ -43,16 +44,41 @@ def elementwise(function: Callable[..., np.ndarray], *names: str, operands: int 
         return rounding_each(function, dtype_of(op.result_types[0]))
 
 
+def remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """By way of the quotient, as a GPU has it: not exact where that is large, NaN or infinite where it is infinite."""
+    return np.where(np.isinf(y), x, fused(-np.trunc(x / y), y, x))
+
+
+def _with_ordered_zeros(function: np.ufunc, of_zeros: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """-0.0 counts as less than 0.0, where numpy takes either."""
+
+    def compute(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        zeros = (x == 0) & (y == 0)
+        return np.where(zeros, of_zeros(x, y), function(x, y)) if zeros.any() else function(x, y)
+
+    return compute
+
+
+def _largest_zero(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return x + y
+
+
+def _smallest_zero(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return -(-x - y)
+
+
+larger, maximum = (_with_ordered_zeros(function, _largest_zero) for function in (np.fmax, np.maximum))
+smaller, minimum = (_with_ordered_zeros(function, _smallest_zero) for function in (np.fmin, np.minimum))
 elementwise(np.add, "arith.addf")
 elementwise(np.subtract, "arith.subf")
 elementwise(np.multiply, "arith.mulf")
 elementwise(np.divide, "arith.divf", approximate=True)
-elementwise(np.fmod, "arith.remf", approximate=True)
+elementwise(remainder, "arith.remf", approximate=True)
 elementwise(np.negative, "arith.negf", operands=1)
-elementwise(np.fmax, "arith.maxnumf")
-elementwise(np.fmin, "arith.minnumf")
-elementwise(np.maximum, "arith.maximumf")
-elementwise(np.minimum, "arith.minimumf")
+elementwise(larger, "arith.maxnumf")
+elementwise(smaller, "arith.minnumf")
+elementwise(maximum, "arith.maximumf")
+elementwise(minimum, "arith.minimumf")
 
 
 # ---- integers ---------------------------------------------------------------------------------------------------

@@ -55,12 +55,28 @@ def _lost_fused(x: np.ndarray, y: np.ndarray, z: np.ndarray, near: np.ndarray) -
     return (total - near) + (more + rest)
 
 
+def _quotient_of_numbers(compute: Function) -> Function:
+    """A number by 0 is infinite in any direction."""
+    return lambda *xs: np.where(xs[-1] == 0, (xs[0] if len(xs) > 1 else 1) / xs[-1], compute(*xs))
+
+
 def _inverse(x: np.ndarray) -> np.ndarray:
     return np.divide(1, x, dtype=x.dtype)
 
 
 def _lost_inverse(x: np.ndarray, near: np.ndarray) -> np.ndarray:
     return _lost_quotient(np.ones_like(x), x, near)
+
+
+def _of_opposites(compute: Function, negated: int) -> Function:
+    """A sum rounded down: one that is 0 is -0.0, unless both of its terms are 0.0."""
+
+    def down(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        total, other = compute(x, y), -y if negated else y
+        both = (x == 0) & (other == 0) & ~np.signbit(x) & ~np.signbit(other)
+        return np.where((total == 0) & ~both, -np.abs(total), total)
+
+    return down
 
 
 _ARITHMETIC = {
@@ -108,7 +124,12 @@ def _functions() -> dict[str, tuple[int, Function]]:
     table: dict[str, tuple[int, Function]] = {}
     for direction in _TO_WHOLE:
         for (name, (operands, nearest, lost)), letter in product(_ARITHMETIC.items(), "fd"):
-            table[f"{letter}{name}_{direction}"] = operands, _in_direction(nearest, lost, direction)
+            compute = _in_direction(nearest, lost, direction)
+            if direction == "rd" and name in ("add", "sub"):
+                compute = _of_opposites(compute, negated=name == "sub")
+            if name in ("div", "rcp"):
+                compute = _quotient_of_numbers(compute)
+            table[f"{letter}{name}_{direction}"] = operands, compute
         for letter in ("", "f"):
             table[f"fma{letter}_{direction}"] = 3, _in_direction(fused, _lost_fused, direction)
         narrower = _in_direction(lambda x: x.astype(F32), lambda x, near: x - near, direction)

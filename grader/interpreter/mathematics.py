@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from grader.interpreter.arithmetic import BOOL, elementwise, rounding_each
+from grader.interpreter.arithmetic import BOOL, elementwise, larger, maximum, minimum, rounding_each, smaller
 from grader.interpreter.dtypes import Unsupported, dtype_of, unsigned
 from grader.interpreter.registry import Computed, prepares
-from grader.interpreter.rounding import fused
+from grader.interpreter.rounding import flushing, fused
 from grader.interpreter.special import erf
 from grader.ttir.module import Operation
 
@@ -20,7 +20,6 @@ def inverse_root(x: np.ndarray) -> np.ndarray:
 
 
 _EXACT = {
-    "absf": np.abs,
     "ceil": np.ceil,
     "floor": np.floor,
 }
@@ -36,9 +35,11 @@ _APPROXIMATE = {
     "sqrt": np.sqrt,
 }
 for _name, _function in _EXACT.items():
-    elementwise(_function, f"math.{_name}", operands=1)
+    elementwise(flushing(_function), f"math.{_name}", operands=1)
 for _name, _function in _APPROXIMATE.items():
-    elementwise(_function, f"math.{_name}", operands=1, approximate=True)
+    _on_a_gpu = _function if _name.startswith("log") else flushing(_function)
+    elementwise(_on_a_gpu, f"math.{_name}", operands=1, approximate=True)
+elementwise(np.abs, "math.absf", operands=1)
 elementwise(np.sqrt, "tt.precise_sqrt", operands=1)
 elementwise(np.divide, "tt.precise_divf")
 elementwise(np.divide, "tt.approx_divf", approximate=True)
@@ -63,7 +64,7 @@ def _clamp(op: Operation) -> Computed:
     kept = op.attributes.get("propagateNan", NO_NAN)
     if kept not in (NO_NAN, ALL_NAN):
         raise Unsupported(f"propagateNan {kept} of operation {op.name} is not known here yet")
-    largest, smallest = (np.maximum, np.minimum) if kept else (np.fmax, np.fmin)
+    largest, smallest = (maximum, minimum) if kept else (larger, smaller)
     return rounding_each(lambda x, low, high: smallest(largest(x, low), high), dtype_of(op.result_types[0]))
 
 

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from grader.interpreter.dtypes import BYTES, DTYPES, F32, F64, narrowed, wide
 
 BF16 = DTYPES["bf16"]
+SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
+
+
+def flushed(x: np.ndarray) -> np.ndarray:
+    """0, with its sign, for what lies below float32's normal numbers; floats of other types as they are.
+
+    Triton builds libdevice this way, and has the approximate instructions do it.
+    """
+    if x.dtype != F32:
+        return x
+    small = np.abs(x) < SMALLEST_NORMAL
+    return np.where(small, np.copysign(F32.type(0), x), x) if small.any() else x
+
+
+def flushing(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    return lambda *xs: flushed(function(*map(flushed, xs)))
 
 
 def to_odd(x: np.ndarray) -> np.ndarray:
@@ -84,7 +102,9 @@ def fused(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         return from_double(x * y + z, dtype)
     product, lost = two_product(x, y)
     total, also_lost = two_sum(product, z)
-    return np.where(np.isfinite(total), total + (lost + also_lost), total)
+    rest = lost + also_lost
+    total = np.where(np.isfinite(total) & (rest != 0), total + rest, total)  # of -0.0 nothing is lost
+    return np.where(np.isinf(z) & np.isfinite(x) & np.isfinite(y), z, total)  # whatever the product came to
 
 
 # ---- in a direction ---------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from functools import lru_cache
 from grader.ttir.module import BadText, Type
 
 MOST_ELEMENTS = 1 << 20  # of a tensor, Triton's own limit
-MOST_DIMENSIONS = 8
+MOST_DIMENSIONS = 20  # tl.sort takes a tile apart into dimensions of 2, and there are at most 2^20 elements
 
 NUMBERS = frozenset(
     [

@@ -119,10 +119,10 @@ CHANGES = [
         "more than 1048576",
     ),
     (
-        "nine dimensions",
+        "21 dimensions",
         "!tt.ptr<f32>, i32) -> !tt.ptr<f32>",
-        "!tt.ptr<f32>, i32) -> tensor<1x1x1x1x1x1x1x1x1xf32>",
-        "8 dimensions",
+        "!tt.ptr<f32>, i32) -> tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>",
+        "20 dimensions",
     ),
     ("an empty dimension", "!tt.ptr<f32>, i32) -> !tt.ptr<f32>", "!tt.ptr<f32>, i32) -> tensor<0xf32>", "is not known"),
     (
