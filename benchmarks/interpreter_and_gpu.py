@@ -210,9 +210,10 @@ EXACT = """
     floor ceil trunc rint round nearbyint sqrt_rn rcp_rn llrint llround isnan isinf finitef signbit float_as_int
 """
 NEAR = """
-    exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh sqrt rsqrt cbrt
-    rcbrt erf erfc erfinv erfcinv erfcx tgamma lgamma j0 j1 y0 y1 cyl_bessel_i0 cyl_bessel_i1 normcdf normcdfinv sinpi
-    cospi logb ilogb fast_expf fast_logf fast_sinf fast_cosf fast_tanf fast_log2f fast_log10f fast_exp10f
+    exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh sqrt rsqrt
+    cbrt rcbrt erf erfc erfinv erfcinv erfcx tgamma lgamma j0 j1 y0 y1 cyl_bessel_i0 cyl_bessel_i1 normcdf normcdfinv
+    sinpi cospi logb ilogb fast_expf fast_logf fast_sinf fast_cosf fast_tanf fast_log2f fast_log10f
+    fast_exp10f
 """
 OF_TWO = "add_rd add_ru add_rz mul_rd mul_ru mul_rz div_rd div_ru div_rz nextafter fdim copysign fmod remainder"
 
