@@ -62,7 +62,7 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> str:
         return f"The address lies before {name}: an offset is negative, or program numbers lead to the wrong tile."
     if finding.between or (evidence.right_when_contiguous and _is_strided(evidence, name)):
         return f"The strides of {name} are not used: the address fits a contiguous {name}, and this one is not."
-    if evidence.right_when_contiguous and any(not tensor.is_contiguous() for tensor in evidence.inputs):
+    if evidence.right_when_contiguous and any(not tensor.is_contiguous() for _, tensor in evidence.tensors):
         return f"The address in {name} is right only where all tensors are contiguous: each has strides of its own."
     by_one = _by_one(evidence, finding)
     if verb == "reads":
