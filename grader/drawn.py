@@ -8,6 +8,7 @@ them meet, and all numbers. A call is a recipe: nothing is drawn in memory here.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -102,12 +103,12 @@ def target(*shape: str, values: Sequence[Kind] = (output,), dtype: str = "") -> 
 
 @dataclass(frozen=True)
 class Into:
-    """Kind of values: indices into a dimension, by the name of its size, which is at least 1."""
+    """Kind of values: indices into dimensions of these sizes, taken together. No size is 0."""
 
-    size: str
+    sizes: tuple[str, ...]
 
     def within(self, sizes: dict[str, int]) -> Kind:
-        return partial(indices, below=sizes[self.size])
+        return partial(indices, below=math.prod(sizes[name] for name in self.sizes))
 
 
 @dataclass(frozen=True)
@@ -120,9 +121,12 @@ class Given:
         return lambda: sizes[self.number] if isinstance(self.number, str) else self.number
 
 
-def into(size: str) -> Into:
-    """values=(into("M"),): indices into a dimension of size M, in int32 unless the argument has a dtype of its own."""
-    return Into(size)
+def into(*sizes: str) -> Into:
+    """values=(into("M"),): indices into a dimension of size M, in int32 unless the argument has a dtype of its own.
+
+    into("B", "H"): into what B and H make together.
+    """
+    return Into(sizes)
 
 
 def one_of(*numbers: float | str) -> Promised:

@@ -14,7 +14,7 @@ import torch
 from grader.arguments import Argument, exact, tensors_of
 from grader.bounds import EXACT
 from grader.comparison import Comparison, bits_of, compare
-from grader.exercise import Exercise
+from grader.exercise import Exercise, in_words
 from grader.explain import failures, promises
 from grader.explain.evidence import Evidence, count_text
 from grader.explain.memory import memory_verdict
@@ -83,7 +83,7 @@ class Interpreted:
         if wrong is not None:
             return wrong
         if reply.changed:
-            names = " and ".join(reply.changed)
+            names = in_words(reply.changed)
             return failed("input-changed", f"{exercise.entry} changes {names}: inputs have to stay as they are.")
         if not reply.launches and any(output.numel() for output in reply.outputs.values()):
             return failed("no-launch", f"{exercise.entry} returned without launching a kernel.", kind="error")

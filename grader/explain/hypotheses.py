@@ -92,18 +92,28 @@ def _updated_twice(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypot
     if not evidence.wanted.is_updated:
         return
     names, after = evidence.exercise.arguments, list(inputs)
-    results = zip(evidence.exercise.results, in_order(evidence.exercise.reference(*inputs)))
-    for result, value in results:
+    for result, value in zip(evidence.exercise.results, in_order(evidence.exercise.reference(*inputs))):
         if result.name in evidence.exercise.updates:
-            after[names.index(result.name)] = value
+            rounded = value.to(evidence.argument(result.name).dtype)
+            after[names.index(result.name)] = rounded.to(value.dtype)
     sentence = f"{evidence.returns} is updated twice: it holds what a second call would make of it."
     yield from _supposed(evidence, "updated-twice", sentence, after)
+
+
+def _not_zeroed(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    """Sums by atomics that begin with what fresh memory holds: -1 where the numbers are whole, NaN where not."""
+    if evidence.wanted.is_argument or not any(launch.atomics for launch in evidence.reply.launches):
+        return
+    ref, name = evidence.comparison.ref, evidence.returns
+    sentence = f"Atomics add to {name}, which nobody has set to 0: torch.empty holds leftovers of the past."
+    begun = torch.full_like(ref, torch.nan) if evidence.wanted.dtype.is_floating_point else ref - 1
+    yield Hypothesis("not-zeroed", sentence, begun, may_be_constant=True)
 
 
 def _strides(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """An argument read as if it were contiguous, or with its two strides exchanged."""
     for name, tensor in evidence.tensors:
-        if tensor.dim() < 2 or name == evidence.returns:
+        if not tensor.dim() or name == evidence.returns:
             continue
         number = evidence.exercise.arguments.index(name)
         for id, strides, sentence in _readings(name, tensor):
@@ -120,8 +130,9 @@ def _strides(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
 def _readings(name: str, tensor: torch.Tensor) -> list[tuple[str, tuple[int, ...], str]]:
     """Strides that an argument may be read with by mistake, and what to call it."""
     tight = tuple(math.prod(tensor.shape[axis + 1 :]) for axis in range(tensor.dim()))
-    contiguous = ("stride-ignored", tight, f"The strides of {name} are not used: it is read as if contiguous.")
-    if tensor.dim() > 2:
+    strides = "The stride of {} is" if tensor.dim() == 1 else "The strides of {} are"
+    contiguous = ("stride-ignored", tight, f"{strides.format(name)} not used: it is read as if contiguous.")
+    if tensor.dim() != 2:
         return [contiguous]
     columns, (row, column) = tensor.shape[1], tensor.stride()
     return [
@@ -347,7 +358,7 @@ def _counts_past_2048(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool(running.max() > 2048)
 
 
-ANY_OPERATION = (_whole_inputs, _updated_twice, _strides, _target_strides, _operands, _first_blocks)
+ANY_OPERATION = (_not_zeroed, _whole_inputs, _updated_twice, _strides, _target_strides, _operands, _first_blocks)
 BY_BOUND: dict[str, Callable[[Evidence, list[torch.Tensor]], Iterator[Hypothesis]]] = {
     "softmax": _softmax,
     "gemm": _gemm,

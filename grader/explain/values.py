@@ -6,6 +6,7 @@ import torch
 
 from grader.arguments import exact
 from grader.bounds import EXACT, UNIT_ROUNDOFF, tolerance
+from grader.exercise import in_words
 from grader.explain.evidence import Evidence, count_text, index_text, number_text, program_text
 from grader.explain.hypotheses import matching_hypothesis
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
@@ -189,7 +190,7 @@ def _layout(evidence: Evidence) -> Verdict | None:
     strided = [name for name, tensor in evidence.tensors if not tensor.is_contiguous()]
     if not strided or not evidence.right_when_contiguous:
         return None
-    names = " and ".join(strided)
+    names = in_words(strided)
     return failed(
         "stride-ignored",
         f"Right for contiguous tensors, wrong for this layout of {names}: a stride is not used as it should be.",
