@@ -31,12 +31,12 @@ def wanted_of(exercise: Exercise, trial: Trial) -> list[Wanted]:
     returned = exercise.returned
     found = []
     for place, result in enumerate(exercise.results):
-        dtype = _dtype(exercise, trial, result)
-        bound = trial.bounds.get(result.name) or trial.bound
-        if not dtype.is_floating_point and bound not in EXACT:
-            bound = "exact"
+        dtype, bound = _dtype(exercise, trial, result), trial.bounds.get(result.name) or trial.bound
+        operation = result.bound or exercise.bound
+        if not dtype.is_floating_point:
+            bound, operation = (one if one in EXACT else "exact" for one in (bound, operation))
         found.append(Wanted(
-            result.name, dtype, bound, result.bound or exercise.bound, place if place < len(returned) else None,
+            result.name, dtype, bound, operation, place if place < len(returned) else None,
             result.name in exercise.arguments, result.name in exercise.updates, len(exercise.results) == 1,
         ))  # fmt: skip
     return found
