@@ -29,6 +29,14 @@ def tensors_of(names: Sequence[str], arguments: Sequence[Argument]) -> Iterator[
     return ((name, one) for name, one in zip(names, arguments, strict=True) if isinstance(one, torch.Tensor))
 
 
+def to_json(recipe: Recipe) -> dict | Number:
+    return recipe.to_json() if isinstance(recipe, Data) else recipe
+
+
+def from_json(data: dict | Number) -> Recipe:
+    return Data.from_json(data) if isinstance(data, dict) else data
+
+
 def numbers_of(arguments: Sequence[Argument]) -> list[list]:
     """[place among the arguments, value] of each that is a number of Python's."""
     return [[place, one] for place, one in enumerate(arguments) if not isinstance(one, torch.Tensor)]

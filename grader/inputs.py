@@ -29,6 +29,8 @@ POISON_BITS = {
     torch.int8: 0x5A,
     torch.uint8: 0x5A,
     torch.bool: 1,
+    torch.float8_e4m3fn: 0x7F,
+    torch.float8_e5m2: 0x7F,
 }
 BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # integer dtype by bytes
 

@@ -203,9 +203,7 @@ class Judge:
             return refused
         return compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
 
-    def _recording(
-        self, trial: Trial, inputs: list[Argument] | None = None
-    ) -> tuple[Recording | None, Verdict | None]:
+    def _recording(self, trial: Trial, inputs: list[Argument] | None = None) -> tuple[Recording | None, Verdict | None]:
         """The launch plan of a trial, ready to be replayed, or why there is none."""
         run, exercise = self.run, self.exercise
         try:

@@ -33,13 +33,14 @@ MOST_ELEMENTS = 1 << 27  # of one tensor; with strides of 0 they need no bytes
 DTYPE_BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
     "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1,
+    "float8_e4m3fn": 1, "float8_e5m2": 1,
 }  # fmt: skip
 
 
 # Dtypes of tensors that a host function may pass on, though no argument of an entry has some of them.
 VIEW_BYTES = DTYPE_BYTES | {
     "uint16": 2, "uint32": 4, "uint64": 8,
-    "float8_e4m3fn": 1, "float8_e4m3fnuz": 1, "float8_e5m2": 1, "float8_e5m2fnuz": 1,
+    "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
 }  # fmt: skip
 
 

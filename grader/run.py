@@ -115,6 +115,8 @@ def trial_of(
     """`bound`: of all results, or of some by name; where none is given, those of the exercise."""
     stated = {result.name: result.bound or exercise.bound for result in exercise.results}
     bounds = stated | (bound if isinstance(bound, dict) else dict.fromkeys(stated, bound) if bound else {})
+    if unknown := sorted(bounds.keys() - stated):
+        raise ValueError(f"{exercise.entry} has no result {unknown[0]}, for which a bound is given.")
     first = next(iter(bounds.values()))
     return Trial(name, data, DTYPES[dtype], first, constants or {}, arguments=exercise.arguments, bounds=bounds)
 

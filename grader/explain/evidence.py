@@ -9,6 +9,7 @@ import torch
 from grader.arguments import Argument, tensors_of
 from grader.comparison import Comparison
 from grader.exercise import Exercise
+from grader.protocol import Launch
 from grader.reply import Reply, Writers
 from grader.results import Wanted, in_order
 from grader.run import Trial
@@ -40,6 +41,14 @@ class Evidence:
     @property
     def writers(self) -> Writers | None:
         return self.reply.writers.get(self.wanted.name)
+
+    @property
+    def launch(self) -> Launch | None:
+        """The launch that wrote the result last, as far as its grid tells; the last one, where nobody wrote it."""
+        launches = self.reply.launches
+        grid = self.writers.grid if self.writers is not None else []
+        wrote = [one for one in launches if [max(1, size) for size in (*one.grid, 1, 1)[:3]] == grid]
+        return (wrote or launches or [None])[-1]
 
     @property
     def tensors(self) -> list[tuple[str, torch.Tensor]]:

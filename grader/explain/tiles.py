@@ -68,7 +68,7 @@ def tile_map(evidence: Evidence) -> TileMap | None:
 
 
 def _tile(evidence: Evidence, rows: tuple[int, int], columns: tuple[int, int]) -> Tile:
-    comparison, writers, launches = evidence.comparison, evidence.writers, evidence.reply.launches
+    comparison, writers, launch = evidence.comparison, evidence.writers, evidence.launch
     part = slice(*rows), slice(*columns)
     wrong, owner = as_matrix(comparison.wrong)[part], int(as_matrix(writers.programs)[rows[0], columns[0]])
     count = int(wrong.count_nonzero())
@@ -77,7 +77,7 @@ def _tile(evidence: Evidence, rows: tuple[int, int], columns: tuple[int, int]) -
     row, column = divmod(int(wrong.flatten().to(torch.uint8).argmax()), wrong.shape[1]) if count else (0, 0)
     row, column = rows[0] + row, columns[0] + column
     yours, expected = (number_text(as_matrix(t)[row, column]) for t in (comparison.out, comparison.expected))
-    axes = len(launches[-1].grid) if launches else 1
+    axes = len(launch.grid) if launch else 1
     return Tile(
         state=state,
         program=program_index(owner, writers.grid, axes) if owner >= 0 else None,

@@ -64,8 +64,8 @@ def _writer_text(evidence: Evidence, index: tuple[int, ...]) -> str:
 
 def _program_at(evidence: Evidence, number: int) -> str:
     """A linear program number in the dimensions that the launch gave."""
-    launches, grid = evidence.reply.launches, evidence.writers.grid
-    return program_text(program_index(number, grid, len(launches[-1].grid) if launches else 1))
+    axes = len(evidence.launch.grid) if evidence.launch else 1
+    return program_text(program_index(number, evidence.writers.grid, axes))
 
 
 def _unwritten(evidence: Evidence) -> Verdict | None:
@@ -89,7 +89,8 @@ def _unwritten(evidence: Evidence) -> Verdict | None:
 def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
     name, grid = evidence.returns, _grid_text(evidence)
     if bool(missing.all()):
-        return f"Nothing was written to {name}: no store of {grid} reaches it."
+        stores = grid if len(evidence.reply.launches) < 2 else f"{len(evidence.reply.launches)} launches"
+        return f"Nothing was written to {name}: no store of {stores} reaches it."
     rows, columns = as_matrix(missing).all(dim=1), as_matrix(missing).all(dim=0)
     silent, total = _silent_programs(evidence)
     if silent > 0 and evidence.missing_axis_text:
@@ -130,7 +131,7 @@ def _is_tail(flags: torch.Tensor) -> bool:
 
 
 def _grid_text(evidence: Evidence) -> str:
-    grid = evidence.reply.launches[-1].grid if evidence.reply.launches else [0]
+    grid = evidence.launch.grid if evidence.launch else [0]
     size = " x ".join(str(n) for n in _used_axes(grid))
     return f"a grid of {size} program{'' if size == '1' else 's'}"
 

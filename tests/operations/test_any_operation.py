@@ -92,7 +92,8 @@ MUTANTS = {
         ["state is updated twice: it holds what a second call would make of it."],
     ),
     "the argument is not updated": (
-        [(STATE_STORE, "")], "unwritten", ["Nothing was written to state", "100 of 100 elements of state were never"],
+        [(STATE_STORE, "")], "unwritten", 
+        ["Nothing was written to state: no store of 2 launches reaches it.", "100 of 100 elements of state were never"],
     ),
     "the argument is written as it was": (
         [("state + peaks", "state")], "unchanged", ["state still holds what it held before: it has to be updated"],

@@ -132,6 +132,8 @@ def test_a_case_may_ask_for_another_bound_of_one_result(judge):
     assert one.check("a test", (ones,), {"z": "exact"}).outcome == PASS
     verdict = one.check("a test", (normal(9, 50),), {"z": "exact"}, ("float32",))
     assert verdict.outcome == FAIL and "z[" in verdict.lines[-1]
+    with pytest.raises(ValueError, match="softmax has no result y, for which a bound is given"):
+        one.check("a test", (ones,), {"y": "exact"})
 
 
 def test_a_mistake_that_the_operation_is_known_for_is_named_beside_other_results(judge):
@@ -199,6 +201,19 @@ def test_a_wrong_number_is_told_without_an_index(judge):
     verdict = judge(COPY, ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x + 1, mask=mask)"))
     verdict = verdict.check("a test", (normal(),))
     assert verdict.outcome == FAIL and verdict.lines[-1].startswith("First wrong element: z of program (0,) is")
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_floats_of_eight_bits_may_be_given(judge, dtype):
+    exercise = Exercise(
+        entry="copy", reference=lambda x: x, returns=Result("z", "float32"), bound="exact", minutes=1, dtypes=HALVES
+    )
+    data = normal(30, 7).of(dtype).padded()
+    wide = ("z = torch.empty(x.shape, dtype=x.dtype,", "z = torch.empty(x.shape, dtype=torch.float32,")
+    assert judge(exercise, wide).check("a test", (data,)).outcome == PASS
+    more = ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x.to(tl.float32) * 1.01, mask=mask)")
+    verdict = judge(exercise, wide, more).check("a test", (data,))
+    assert verdict.outcome == FAIL and "z[0, 0]" in verdict.lines[-1]
 
 
 # ---- data sets -------------------------------------------------------------------------------------------------------
