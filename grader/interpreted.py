@@ -19,13 +19,13 @@ from grader.explain import failures, promises
 from grader.explain.evidence import Evidence, count_text
 from grader.explain.memory import memory_verdict
 from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
-from grader.explain.results import wrong_results
 from grader.explain.tiles import tile_map
 from grader.explain.values import first_wrong_text, value_verdict
+from grader.explain.wrong_results import wrong_results
 from grader.reply import Reply
-from grader.results import Wanted, in_order, wanted_of
 from grader.run import Run, Trial
 from grader.verdict import PASS, Verdict, failed
+from grader.wanted import Wanted, in_order, wanted_of
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
 STRIDE_MISTAKES = ("stride-ignored", "strides-swapped")  # a better explanation than the bad access they lead to

@@ -14,8 +14,8 @@ import torch
 from grader.arguments import Argument, Recipe, exact, tensors_of
 from grader.comparison import compare
 from grader.exercise import Exercise, Folder, load_test_file
-from grader.results import Wanted, in_order, wanted_of
 from grader.run import Bound, Trial, trial_of
+from grader.wanted import Wanted, in_order, wanted_of
 
 COMPARING = {"check", "traffic"}  # the fixtures that compare values here; others compile, or need a GPU and gigabytes
 

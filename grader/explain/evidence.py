@@ -11,9 +11,9 @@ from grader.comparison import Comparison
 from grader.exercise import Exercise
 from grader.protocol import Launch
 from grader.reply import Reply, Writers
-from grader.results import Wanted, in_order
 from grader.run import Trial
 from grader.submission import KernelText, Submission, access_at, has_mask, kernel_text
+from grader.wanted import Wanted, in_order
 
 
 @dataclass

@@ -15,7 +15,7 @@ import torch
 from grader.arguments import Argument, exact, tensors_of
 from grader.bounds import EXACT, tolerance
 from grader.explain.evidence import Evidence
-from grader.results import in_order
+from grader.wanted import in_order
 
 
 @dataclass

@@ -10,9 +10,9 @@ from grader.explain.evidence import count_text
 from grader.protocol import DTYPE_BYTES
 from grader.recording.parts import Returned, View
 from grader.reply import Reply
-from grader.results import Wanted
 from grader.run import short_dtype
 from grader.verdict import Verdict, failed
+from grader.wanted import Wanted
 
 Shape = tuple[int, ...]
 
