@@ -2,17 +2,21 @@
 
 from importlib import import_module
 
-_HOME = {"Exercise": "grader.exercise", "Example": "grader.exercise"} | dict.fromkeys(
+_HOME = dict.fromkeys(("Exercise", "Example", "Result"), "grader.exercise")
+_HOME |= dict.fromkeys(
     (
         "cancelling",
         "falling",
         "far_below_zero",
+        "indices",
         "integers",
         "leading",
         "large",
+        "lengths",
         "normal",
         "one_hot",
         "output",
+        "packed",
         "some_minus_infinity",
         "special",
         "subnormal",
@@ -22,7 +26,7 @@ _HOME = {"Exercise": "grader.exercise", "Example": "grader.exercise"} | dict.fro
     ),
     "grader.inputs",
 )
-_HOME |= dict.fromkeys(("any_strides", "contiguous", "target", "upto"), "grader.drawn")
+_HOME |= dict.fromkeys(("any_strides", "contiguous", "into", "one_of", "target", "upto"), "grader.drawn")
 __all__ = list(_HOME)
 
 

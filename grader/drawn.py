@@ -8,20 +8,23 @@ them meet, and all numbers. A call is a recipe: nothing is drawn in memory here.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import cycle, islice
 
 from grader import layouts
-from grader.inputs import Data, normal, output, seed_for, whole
+from grader.arguments import Recipe
+from grader.inputs import Data, indices, normal, output, seed_for, whole
 from grader.layouts import CONTIGUOUS, OVERLAPPING, Layout
 
 LEAST_MIXED = 10  # calls in which everything is mixed with everything
 MOST_ELEMENTS = 1 << 15  # of an argument of a call with a size that occurs once
 SMALL = 15  # "a few"
 
-Kind = Callable[..., Data]  # of values: a data set of a shape, as `normal` is
+Kind = Callable[..., Recipe]  # of values: a data set of a shape, as `normal` is
 Family = Callable[[random.Random, int], Layout]  # of layouts: (numbers, rank) -> one of them
 
 
@@ -74,6 +77,7 @@ class Promised:
     shape: tuple[str, ...]
     families: tuple[Family, ...]
     values: tuple[Kind, ...]  # the first is the ordinary one
+    dtype: str = ""  # of its own, whatever that of the call
 
     @property
     def spread(self) -> tuple[Family, ...]:
@@ -81,19 +85,53 @@ class Promised:
         return tuple(family for family in self.families if family not in SHARED)
 
 
-def contiguous(*shape: str, values: Sequence[Kind] = (normal,)) -> Promised:
+def contiguous(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
     """A contiguous tensor; it may begin later than its memory does, but at a multiple of 16 bytes, as x[16:] does."""
-    return Promised(shape, (_contiguous, _begins_at_sixteen), tuple(values))
+    return Promised(shape, (_contiguous, _begins_at_sixteen), tuple(values), dtype)
 
 
-def any_strides(*shape: str, values: Sequence[Kind] = (normal,)) -> Promised:
+def any_strides(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
     """A tensor with any strides, also such that see an element twice."""
-    return Promised(shape, (*_holes(len(shape)), *_sharing(len(shape))), tuple(values))
+    return Promised(shape, (*_holes(len(shape)), *_sharing(len(shape))), tuple(values), dtype)
 
 
-def target(*shape: str) -> Promised:
-    """An argument that is filled: any strides, but each element has a place of its own."""
-    return Promised(shape, _holes(len(shape)), (output,))
+def target(*shape: str, values: Sequence[Kind] = (output,), dtype: str = "") -> Promised:
+    """An argument that is filled: any strides, but each element has a place of its own. values: of one that is
+    updated."""
+    return Promised(shape, _holes(len(shape)), tuple(values), dtype)
+
+
+@dataclass(frozen=True)
+class Into:
+    """Kind of values: indices into dimensions of these sizes, taken together. No size is 0."""
+
+    sizes: tuple[str, ...]
+
+    def within(self, sizes: dict[str, int]) -> Kind:
+        return partial(indices, below=math.prod(sizes[name] for name in self.sizes))
+
+
+@dataclass(frozen=True)
+class Given:
+    """Kind of values: this number of Python's, or that of a size."""
+
+    number: float | str
+
+    def within(self, sizes: dict[str, int]) -> Kind:
+        return lambda: sizes[self.number] if isinstance(self.number, str) else self.number
+
+
+def into(*sizes: str) -> Into:
+    """values=(into("M"),): indices into a dimension of size M, in int32 unless the argument has a dtype of its own.
+
+    into("B", "H"): into what B and H make together.
+    """
+    return Into(sizes)
+
+
+def one_of(*numbers: float | str) -> Promised:
+    """An argument that is no tensor: one of these numbers, or bools; a text stands for the size of that name."""
+    return Promised((), (_contiguous,), tuple(map(Given, numbers)))
 
 
 @dataclass(frozen=True)
@@ -129,15 +167,21 @@ class Promise:
         numbers.shuffle(drafts)
         return [replace(call, number=number) for number, call in enumerate(drafts, 1)]
 
-    def data(self, call: Call) -> tuple[Data, ...]:
+    def data(self, call: Call) -> tuple[Recipe, ...]:
         """The data sets of a call's arguments, in order."""
         return tuple(self._data(call, name) for name in self.arguments)
 
-    def _data(self, call: Call, name: str) -> Data:
-        origin = call.same.get(name, name)
-        shape = [call.sizes[size] for size in self.arguments[name].shape]
-        kind, is_integer = call.values[origin], call.dtype.startswith(("int", "uint"))
-        data = whole(*shape) if is_integer and kind is not output else kind(*shape)
+    def _data(self, call: Call, name: str) -> Recipe:
+        origin, promised = call.same.get(name, name), self.arguments[name]
+        shape = [call.sizes[size] for size in promised.shape]
+        kind, dtype = call.values[origin], promised.dtype or call.dtype
+        if isinstance(kind, Into | Given):
+            data = kind.within(call.sizes)(*shape)
+        else:
+            data = whole(*shape) if dtype.startswith(("int", "uint")) and kind is not output else kind(*shape)
+        if not isinstance(data, Data):
+            return data
+        data = data.of(promised.dtype) if promised.dtype else data
         return replace(data, layout=call.layouts[origin], same_as=call.same.get(name, ""))
 
 
@@ -149,6 +193,8 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
     if list(options) != names:
         raise ValueError(f"drawn: the arguments {', '.join(names)} were expected, in this order.")
     used = {size for promised in options.values() for size in promised.shape}
+    numbers = [kind.number for promised in options.values() for kind in promised.values if isinstance(kind, Given)]
+    used |= {number for number in numbers if isinstance(number, str)}
     if used != set(sizes):
         raise ValueError(f"drawn: sizes {', '.join(sorted(used ^ set(sizes)))}: stated and not used, or the reverse.")
     return Promise(sizes, options, tuple(dtypes), tuple(blocks), tuple(same))

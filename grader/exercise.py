@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grader.inputs import Data
+    from grader.arguments import Recipe
 
 OWN_COURSE = Path(__file__).resolve().parent.parent
 FOLDER_NAME = re.compile(r"\d\d_[a-z0-9_]+")
@@ -24,8 +24,20 @@ STUB = ("# YOUR CODE HERE", "pass")  # `raise` does not compile inside a kernel;
 class Example:
     """A call small enough to be looked at element by element: data sets, and block sizes that cut them into tiles."""
 
-    def __init__(self, *data: Data, **constants: int) -> None:
+    def __init__(self, *data: Recipe, **constants: int) -> None:
         self.data, self.constants = data, constants
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result with a dtype or a bound of its own; "" is the dtype of the run, and the exercise's bound.
+
+    A result that is an argument has that argument's dtype. Whole numbers are compared exactly.
+    """
+
+    name: str
+    dtype: str = ""
+    bound: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,8 +45,11 @@ class Exercise:
     """What a test file states about its exercise.
 
     entry: the host function that is graded. reference: its meaning in torch, called with float64 tensors; for a quick
-    look at timed results with float32, for copies with the call's own dtype.
-    returns: the result's name; where an argument has that name, the entry fills and returns this very argument.
+    look at timed results with float32, for copies with the call's own dtype. Whole numbers come in int64, numbers of
+    Python's as they are. It gives the results in order, a tuple of them where there are several.
+    returns: the result's name, or those of several; where an argument has that name, the entry fills and returns this
+    very argument. updates: arguments that are changed in place, whether they are returned or not; as results they come
+    after those returned. No other argument may change.
     bound: how much rounding a right kernel may show, a key of `grader.bounds`.
     time_limit: seconds of a core for one call in the interpreter. example: what `course programs` shows.
     """
@@ -43,11 +58,16 @@ class Exercise:
     reference: Callable
     bound: str
     minutes: int
-    returns: str = "z"
+    returns: str | Result | tuple[str | Result, ...] = "z"
+    updates: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ("float32", "float16")
     presumes: tuple[str, ...] = ()
     time_limit: float = 10.0
     example: Example | None = None
+
+    def __post_init__(self) -> None:
+        if not set(self.updates) <= set(self.arguments):
+            raise ValueError(f"{self.entry}: updates={self.updates!r}: a tuple of names of arguments was expected.")
 
     @property
     def arguments(self) -> list[str]:
@@ -55,8 +75,36 @@ class Exercise:
         return list(inspect.signature(self.reference).parameters)
 
     @property
+    def returned(self) -> tuple[Result, ...]:
+        """What the entry returns, in order."""
+        several = self.returns if isinstance(self.returns, tuple) else (self.returns,)
+        return tuple(one if isinstance(one, Result) else Result(one) for one in several)
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """What a call is judged by: what it returns, then the arguments that it updates."""
+        names = [one.name for one in self.returned]
+        return (*self.returned, *(Result(name) for name in self.updates if name not in names))
+
+    @property
+    def written(self) -> list[str]:
+        """The arguments that a call may change."""
+        return [one.name for one in self.results if one.name in self.arguments]
+
+    @property
+    def result_text(self) -> str:
+        """ "z", or "z, mean and rstd": what the entry returns, for a sentence."""
+        return in_words([one.name for one in self.returned])
+
+    @property
     def fills_argument(self) -> bool:
+        """Whether the one result is an argument that is filled and returned."""
         return self.returns in self.arguments
+
+
+def in_words(names: list[str]) -> str:
+    """ "x, y and z" """
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,10 @@
     dtypes = ["float16"]                           # left out: those of the exercise
     arguments = [{ input = "normal", shape = [409, 3], layout = "transposed" }]
 
+An argument may also be `{ input = "indices", shape = [100], below = 37, dtype = "int64" }`, have its dimensions in
+another order in memory, `stored_as = [0, 2, 1, 3]`, or be a number: `{ number = 1e-5 }`. `bound` is one for all
+results, or a table of some by name.
+
 Each case becomes one more test, judged by the fixture `check` like any other.
 """
 
@@ -22,13 +26,17 @@ import pytest
 import torch
 
 from grader import inputs
+from grader.arguments import Argument, Recipe, exact
 from grader.bounds import ACCUMULATED, EXACT
 from grader.exercise import Exercise, Folder, all_folders
 from grader.inputs import Data
 from grader.reply import DTYPES
+from grader.run import Bound
 from grader.verdict import FAIL, Verdict
 
-DATA_SETS = {name: getattr(inputs, name) for name in ("falling", "integers", "normal", "one_hot", "output", "uniform")}
+OF_FLOATS = ("falling", "integers", "normal", "one_hot", "output", "uniform")
+BELOW = ("indices", "lengths")  # data sets that need to know what their numbers stay below
+DATA_SETS = {name: getattr(inputs, name) for name in (*OF_FLOATS, *BELOW, "packed")}
 LAYOUTS: dict[str, Callable[[Data], Data]] = {
     "contiguous": lambda data: data,
     "transposed": Data.transposed,
@@ -37,15 +45,16 @@ LAYOUTS: dict[str, Callable[[Data], Data]] = {
     "one row, expanded": Data.expanded,
 }
 BOUNDS = (*EXACT, *ACCUMULATED)
+MOST_DIMENSIONS = 5
 MOST_ELEMENTS = 1 << 22  # the interpreter has seconds, not hours
 
 
 @dataclass(frozen=True)
 class Case:
     name: str
-    data: tuple[Data, ...]
+    data: tuple[Recipe, ...]
     points: float = 1
-    bound: str | None = None
+    bound: Bound | None = None
     dtypes: tuple[str, ...] = ()
     constants: dict[str, int] = field(default_factory=dict)
 
@@ -85,20 +94,34 @@ def items(cases: list[Case], module: pytest.Module) -> list[pytest.Item]:
 
 
 def _refuse_unfit(case: Case, exercise: Exercise) -> None:
-    names = exercise.arguments
+    names, results = exercise.arguments, [result.name for result in exercise.results]
+    if isinstance(case.bound, dict) and (unknown := sorted(set(case.bound) - set(results))):
+        raise pytest.UsageError(
+            f"hidden case {case.name!r}: a bound is given for {unknown[0]}, and {exercise.entry} has the results "
+            f"{', '.join(results)}."
+        )
     if len(case.data) != len(names):
         raise pytest.UsageError(
             f"hidden case {case.name!r}: {len(case.data)} data sets are given, and "
             f"{exercise.entry} takes {len(names)} arguments: {', '.join(names)}."
         )
     try:
-        exercise.reference(*(torch.zeros(data.shape) for data in case.data))
+        exercise.reference(*exact([_zeros(data) for data in case.data]))
     except Exception as error:  # what torch says of shapes that do not go together
-        shapes = ", ".join(f"{name} {list(data.shape)}" for name, data in zip(names, case.data))
+        shapes = ", ".join(f"{name} {_shape_text(data)}" for name, data in zip(names, case.data))
         said = str(error).partition("\n")[0].rstrip(".")
         raise pytest.UsageError(
             f"hidden case {case.name!r}: {exercise.entry} has no result for {shapes}: {said}."
         ) from None
+
+
+def _zeros(data: Recipe) -> Argument:
+    """Fit for any use: 0 is an index as well."""
+    return torch.zeros(data.shape, dtype=data.dtype_in(torch.float32)) if isinstance(data, Data) else data
+
+
+def _shape_text(data: Recipe) -> str:
+    return str(list(data.shape)) if isinstance(data, Data) else f"= {data}"
 
 
 def shown(name: str, verdict: Verdict) -> Verdict:
@@ -124,8 +147,9 @@ def _case(table: object, where: str) -> Case:
         raise pytest.UsageError(f"{where}: name is missing: one line that says what kind of case it is.")
     if type(points) not in (int, float) or not 0 < points < 1000:
         raise pytest.UsageError(f"{where}: points must be a number above 0, not {points!r}.")
-    if bound is not None and bound not in BOUNDS:
-        raise pytest.UsageError(f"{where}: bound {bound!r} is unknown; there are {', '.join(BOUNDS)}.")
+    for one in bound.values() if isinstance(bound, dict) else [bound]:
+        if one is not None and one not in BOUNDS:
+            raise pytest.UsageError(f"{where}: bound {one!r} is unknown; there are {', '.join(BOUNDS)}.")
     dtypes, constants = table.get("dtypes", []), table.get("constants", {})
     if not isinstance(dtypes, list) or not all(dtype in DTYPES for dtype in dtypes):
         raise pytest.UsageError(f"{where}: dtypes must be a list of {', '.join(DTYPES)}.")
@@ -134,30 +158,66 @@ def _case(table: object, where: str) -> Case:
     arguments = table.get("arguments")
     if not isinstance(arguments, list) or not arguments:
         raise pytest.UsageError(f"{where}: arguments must list one data set for each argument of the entry function.")
-    data = tuple(_data(argument, f"{where}, argument {n}") for n, argument in enumerate(arguments, 1))
+    data = tuple(_argument(argument, f"{where}, argument {n}") for n, argument in enumerate(arguments, 1))
     return Case(name.strip(), data, points, bound, tuple(dtypes), constants)
 
 
+def _argument(table: object, where: str) -> Recipe:
+    if not isinstance(table, dict) or "number" not in table:
+        return _data(table, where)
+    _only(table, {"number"}, where)
+    number = table["number"]
+    if type(number) not in (bool, int, float) or not math.isfinite(number):
+        raise pytest.UsageError(f"{where}: number must be a finite number, true or false, not {number!r}.")
+    return number
+
+
 def _data(table: object, where: str) -> Data:
-    _only(table, {"input", "shape", "layout", "times", "plus"}, where)
-    kind, shape, layout = table.get("input"), table.get("shape"), table.get("layout", "contiguous")
+    _only(table, {"input", "shape", "layout", "stored_as", "dtype", "below", "times", "plus"}, where)
+    kind, shape, dtype = table.get("input"), table.get("shape"), table.get("dtype")
     if kind not in DATA_SETS:
         raise pytest.UsageError(f"{where}: input {kind!r} is unknown; there are {', '.join(DATA_SETS)}.")
-    if not isinstance(shape, list) or not shape or not all(type(size) is int and size > 0 for size in shape):
+    if not isinstance(shape, list) or not all(type(size) is int and size > 0 for size in shape):
         raise pytest.UsageError(f"{where}: shape must be a list of whole numbers above 0, for example [61, 781].")
-    data = DATA_SETS[kind](*shape)
-    if len(shape) > 4 or math.prod(shape) > MOST_ELEMENTS:
+    if len(shape) > MOST_DIMENSIONS or math.prod(shape) > MOST_ELEMENTS:
         raise pytest.UsageError(f"{where}: at most {MOST_ELEMENTS} elements can be judged in the interpreter.")
+    data = DATA_SETS[kind](*shape, **_below(kind, table, where))
+    if dtype is not None and dtype not in DTYPES:
+        raise pytest.UsageError(f"{where}: dtype {dtype!r} is unknown; there are {', '.join(DTYPES)}.")
+    data = data.of(dtype) if dtype else data
+    return _laid_out(_changed(data, table, where), table, where)
+
+
+def _below(kind: str, table: dict, where: str) -> dict[str, int]:
+    if kind not in BELOW:
+        _only(table, table.keys() - {"below"}, where)
+        return {}
+    if type(table.get("below")) is not int or table["below"] < 1:
+        raise pytest.UsageError(f"{where}: {kind} need a whole number that they stay below, for example below = 37.")
+    return {"below": table["below"]}
+
+
+def _laid_out(data: Data, table: dict, where: str) -> Data:
+    layout, order, rank = table.get("layout", "contiguous"), table.get("stored_as"), len(data.shape)
     if layout not in LAYOUTS:
         raise pytest.UsageError(f"{where}: layout {layout!r} is unknown; there are {', '.join(LAYOUTS)}.")
-    if layout != "contiguous" and len(shape) != 2:
-        raise pytest.UsageError(f"{where}: layout {layout!r} is for a matrix, and shape {shape} is none.")
+    if layout != "contiguous" and rank < 2:
+        raise pytest.UsageError(f"{where}: layout {layout!r} is for a matrix, and shape {list(data.shape)} is none.")
+    if order is None:
+        return LAYOUTS[layout](data)
+    if layout != "contiguous" or not isinstance(order, list) or sorted(order) != list(range(rank)):
+        raise pytest.UsageError(
+            f"{where}: stored_as must list the dimensions from the outermost in memory to the innermost, for example "
+            "[0, 2, 1, 3], and there is no layout beside it."
+        )
+    return data.stored_as(*order)
+
+
+def _changed(data: Data, table: dict, where: str) -> Data:
     times, plus = table.get("times", 1), table.get("plus", 0)
     if type(times) not in (int, float) or type(plus) not in (int, float):
         raise pytest.UsageError(f"{where}: times and plus must be numbers.")
-    if not data.is_output and (times != 1 or plus != 0):
-        data = data * times + plus
-    return LAYOUTS[layout](data)
+    return data * times + plus if not data.is_output and (times != 1 or plus != 0) else data
 
 
 def _only(table: object, known: set[str], where: str) -> None:

@@ -23,7 +23,14 @@ POISON_BITS = {
     torch.float32: 0x7FC0_0BAD,
     torch.float16: 0x7EAD,
     torch.bfloat16: 0x7FAD,
+    torch.int64: 0x7FC0_0BAD_7FC0_0BAD,
     torch.int32: 0x7FC0_0BAD,
+    torch.int16: 0x7EAD,
+    torch.int8: 0x5A,
+    torch.uint8: 0x5A,
+    torch.bool: 1,
+    torch.float8_e4m3fn: 0x7F,
+    torch.float8_e5m2: 0x7F,
 }
 BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # integer dtype by bytes
 
@@ -34,6 +41,7 @@ class Data:
 
     `steps`: a draw of DRAWS, then changes of CHANGES, each a name and its numbers. No step: an output, left as poison.
     `about`: what a learner reads of the values where they are unusual. `same_as`: the argument that this one is too.
+    `dtype`: the argument's own, whatever the dtype of the run; "" for that of the run.
     """
 
     shape: tuple[int, ...]
@@ -41,6 +49,7 @@ class Data:
     layout: Layout = CONTIGUOUS
     about: str = ""
     same_as: str = ""
+    dtype: str = ""
 
     def __add__(self, number: float) -> Data:
         return self.then("add", number)
@@ -58,17 +67,30 @@ class Data:
     def is_output(self) -> bool:
         return not self.steps
 
+    def of(self, dtype: str) -> Data:
+        """In this dtype in every run: a table in "float32" beside data in half precision, indices in "int64"."""
+        return replace(self, dtype=dtype)
+
+    def dtype_in(self, run: torch.dtype) -> torch.dtype:
+        """The argument's dtype in a run with this one."""
+        return getattr(torch, self.dtype) if self.dtype else run
+
     def transposed(self) -> Data:
-        """The same matrix, stored column by column: strides (1, M)."""
-        return replace(self, layout=layouts.TRANSPOSED)
+        """The same matrix, stored column by column: strides (1, M). Of more dimensions the last two."""
+        return replace(self, layout=layouts.transposed(len(self.shape)))
+
+    def stored_as(self, *order: int) -> Data:
+        """The same tensor, its dimensions in this order in memory, the outermost first: a [B, H, S, D] view of
+        [B, S, H, D] is `normal(B, H, S, D).stored_as(0, 2, 1, 3)`."""
+        return replace(self, layout=layouts.stored_as(*order))
 
     def every_second(self) -> Data:
         """Every second row and column of a larger matrix: holes between all elements."""
-        return replace(self, layout=layouts.EVERY_SECOND)
+        return replace(self, layout=layouts.every_second(len(self.shape)))
 
     def padded(self) -> Data:
         """The first N columns of a wider matrix: holes between the rows."""
-        return replace(self, layout=layouts.PADDED)
+        return replace(self, layout=layouts.padded(layouts.PADDING, len(self.shape), "padded rows"))
 
     def expanded(self) -> Data:
         """One row seen M times: row stride 0."""
@@ -80,8 +102,9 @@ class Data:
 
     @property
     def label(self) -> str:
-        size = " x ".join(map(str, self.shape))
-        said = f"{self.same_as} itself" if self.same_as else ", ".join(filter(None, (self.layout.name, self.about)))
+        size = " x ".join(map(str, self.shape)) or "one number"
+        parts = (short_name(self.dtype), self.layout.name, self.about)
+        said = f"{self.same_as} itself" if self.same_as else ", ".join(filter(None, parts))
         return f"{size} ({said})" if said else size
 
     @property
@@ -94,7 +117,7 @@ class Data:
         return math.prod(self.shape)
 
     def values(self, generator: torch.Generator, precision: torch.dtype = torch.float64) -> torch.Tensor:
-        """The values alone: [shape], in this precision, on the generator's device."""
+        """The values alone: [shape], in this precision, or in int64 where they are whole; on the generator's device."""
         (name, *numbers), *changes = self.steps
         values = DRAWS[name](self.shape, generator, precision, *numbers)
         for change, number in changes:
@@ -104,7 +127,7 @@ class Data:
     def tensor(
         self, dtype: torch.dtype, generator: torch.Generator, precision: torch.dtype = torch.float64
     ) -> torch.Tensor:
-        """The argument: a view, in the asked layout, of a storage whose other elements are poison."""
+        """The argument: a view, in the asked layout, of a storage whose other elements are poison. dtype: the run's."""
         view = self.shape_on(generator.device, dtype)
         self.fill(view, generator, precision)
         return view
@@ -129,19 +152,24 @@ class Data:
         return replace(self, steps=tuple(steps))
 
     def shape_on(self, device: str | torch.device, dtype: torch.dtype) -> torch.Tensor:
-        """The argument without its values, as for the device "meta", which has no memory."""
+        """The argument without its values, as for the device "meta", which has no memory. dtype: the run's."""
+        dtype = self.dtype_in(dtype)
         if self.leaves_no_hole:
             return torch.empty(self.shape, dtype=dtype, device=device)
         return _empty_view(self.shape, self.layout, dtype, device)
 
     def to_json(self) -> dict:
-        return {"shape": self.shape, "steps": self.steps, "layout": self.layout.to_json()}
+        return {"shape": self.shape, "steps": self.steps, "layout": self.layout.to_json(), "dtype": self.dtype}
 
     @staticmethod
     def from_json(data: dict) -> Data:
-        return Data(
-            tuple(data["shape"]), tuple(tuple(step) for step in data["steps"]), Layout.from_json(data["layout"])
-        )
+        steps = tuple(tuple(step) for step in data["steps"])
+        return Data(tuple(data["shape"]), steps, Layout.from_json(data["layout"]), dtype=data["dtype"])
+
+
+def short_name(dtype: str) -> str:
+    """ "fp16" of "float16"; integers keep their names."""
+    return dtype.replace("bfloat", "bf").replace("float", "fp")
 
 
 def drawing_precision(dtype: torch.dtype) -> torch.dtype:
@@ -257,6 +285,21 @@ def whole(*shape: int) -> Data:
     return Data(shape, (("whole",),))
 
 
+def indices(*shape: int, below: int) -> Data:
+    """Whole numbers from 0 to below - 1, in int32; the first and the last of them occur, at places of their own."""
+    return Data(shape, (("below", below),), about=f"below {below}", dtype="int32")
+
+
+def lengths(*shape: int, below: int) -> Data:
+    """How long each of several sequences is, in int32: from 0, which occurs, to below - 1, which occurs too."""
+    return indices(*shape, below=below)
+
+
+def packed(*shape: int) -> Data:
+    """Words of 32 random bits, in int32: half of them are negative, as a word is whose topmost field is large."""
+    return Data(shape, (("bits",),), about="packed words", dtype="int32")
+
+
 def far_below_zero(*shape: int) -> Data:
     """Each row falls from -75 to -105: in fp32 exp loses its digits between these."""
     return replace(falling(*shape) * 0.15 - 90, about="from -75 to -105")
@@ -318,7 +361,27 @@ def _cancelling_b(size: tuple[int, ...], generator: torch.Generator, precision: 
 
 
 def _whole(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
-    return torch.randint(-(2**31) + 1, 2**31, size, dtype=torch.int64, **_on(generator)).to(precision)
+    return torch.randint(-(2**31) + 1, 2**31, size, dtype=torch.int64, **_on(generator))
+
+
+def _bits(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.randint(-(2**63), 2**63 - 1, size, dtype=torch.int64, **_on(generator))
+
+
+def _below(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, below: int) -> torch.Tensor:
+    values = torch.randint(0, below, size, dtype=torch.int64, **_on(generator))
+    if (count := values.numel()) == 0:
+        return values
+    last = torch.randint(0, count, (1,), **_on(generator))
+    first = (last + 1 + torch.randint(0, max(1, count - 1), (1,), **_on(generator))) % count
+    values.view(-1)[first] = 0
+    values.view(-1)[last] = below - 1
+    return values
+
+
+def _fitting(values: torch.Tensor, number: float) -> float | int:
+    """Whole numbers stay whole when one is added: torch would make fp32 of them."""
+    return number if values.is_floating_point() else int(number)
 
 
 def _with_some(values: torch.Tensor, generator: torch.Generator, value: float) -> torch.Tensor:
@@ -339,11 +402,11 @@ def _leading(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Te
 
 DRAWS: dict[str, Callable[..., torch.Tensor]] = {
     "normal": _normal, "uniform": _uniform, "integers": _integers, "one hot": _one_hot, "falling": _falling,
-    "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "whole": _whole,
+    "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "whole": _whole, "bits": _bits, "below": _below,
 }  # fmt: skip
 CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor]] = {
-    "add": lambda values, _, number: values + number,
-    "times": lambda values, _, number: values * number,
+    "add": lambda values, _, number: values + _fitting(values, number),
+    "times": lambda values, _, number: values * _fitting(values, number),
     "with some": _with_some,
     "leading": _leading,
     "whole rows": _whole_rows,

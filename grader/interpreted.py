@@ -11,18 +11,21 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
+from grader.arguments import Argument, exact, tensors_of
 from grader.bounds import EXACT
 from grader.comparison import Comparison, bits_of, compare
-from grader.exercise import Exercise
+from grader.exercise import Exercise, in_words
 from grader.explain import failures, promises
 from grader.explain.evidence import Evidence, count_text
 from grader.explain.memory import memory_verdict
 from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
 from grader.explain.tiles import tile_map
 from grader.explain.values import first_wrong_text, value_verdict
+from grader.explain.wrong_results import wrong_results
 from grader.reply import Reply
 from grader.run import Run, Trial
 from grader.verdict import PASS, Verdict, failed
+from grader.wanted import Wanted, in_order, wanted_of
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
 STRIDE_MISTAKES = ("stride-ignored", "strides-swapped")  # a better explanation than the bad access they lead to
@@ -38,7 +41,7 @@ class Interpreted:
     wrong_when_contiguous: bool = False
     right_before: set[str] = field(default_factory=set)  # bounds
 
-    def verdict(self, trial: Trial, inputs: list[torch.Tensor], twice: bool, **options) -> tuple[Verdict, Reply]:
+    def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
         """Of all configurations of the call, and the reply to its first run, which has these `options`."""
         first = self.run.call(self.exercise, trial, inputs, **options)
         if self.run.recorder.load_failure is not None:
@@ -56,15 +59,15 @@ class Interpreted:
                 verdict = verdict if other.outcome == PASS else other
         return verdict, first
 
-    def remember(self, trial: Trial, inputs: list[torch.Tensor], right: bool) -> None:
-        contiguous = all(tensor.is_contiguous() for tensor in inputs)
+    def remember(self, trial: Trial, inputs: list[Argument], right: bool) -> None:
+        contiguous = all(tensor.is_contiguous() for _, tensor in tensors_of(self.exercise.arguments, inputs))
         if right:
-            self.right_before.add(trial.bound)
+            self.right_before |= {wanted.bound for wanted in wanted_of(self.exercise, trial)}
             self.right_when_contiguous |= contiguous
         else:
             self.wrong_when_contiguous |= contiguous
 
-    def _before_values(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Verdict | None:
+    def _before_values(self, trial: Trial, inputs: list[Argument], reply: Reply) -> Verdict | None:
         """What is wrong with a reply before its values are looked at."""
         submission, exercise = self.run.submission, self.exercise
         if reply.refusals:
@@ -72,42 +75,50 @@ class Interpreted:
         if reply.error is not None:
             if reply.error.kind in BEFORE_ANY_LAUNCH or is_known(reply.error):
                 return compiler_refusal(reply.error, submission, exercise, self.run.model)
-            memory = memory_verdict(self._evidence(trial, inputs, reply))
+            memory = memory_verdict(self._evidence(trial, inputs, reply, wanted_of(exercise, trial)[0]))
             return memory or failures.call_failure(reply.error, submission, exercise)
-        shape = tuple(self._reference(inputs).shape)
-        wrong = failures.wrong_container(reply, trial, shape, exercise) or failures.left_behind(reply, exercise)
+        shapes = [tuple(result.shape) for result in self._reference(inputs)]
+        wanted = wanted_of(exercise, trial)
+        wrong = wrong_results(reply, wanted, shapes, exercise) or failures.left_behind(reply, exercise)
         if wrong is not None:
             return wrong
         if reply.changed:
-            names = " and ".join(reply.changed)
+            names = in_words(reply.changed)
             return failed("input-changed", f"{exercise.entry} changes {names}: inputs have to stay as they are.")
-        if not reply.launches and reply.output.numel():
+        if not reply.launches and any(output.numel() for output in reply.outputs.values()):
             return failed("no-launch", f"{exercise.entry} returned without launching a kernel.", kind="error")
         return None
 
-    def _compare(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Comparison:
-        exact = [tensor.double() for tensor in inputs]
-        return compare(reply.output, self.exercise.reference(*exact), trial.bound, exact)
+    def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Evidence]:
+        """Of each result what is known of it, its comparison included."""
+        wanted, given = wanted_of(self.exercise, trial), exact(inputs)
+        return [
+            self._evidence(trial, inputs, reply, one, compare(reply.outputs[one.name], ref, one.bound, given))
+            for one, ref in zip(wanted, self._reference(inputs), strict=True)
+        ]
 
-    def _first_call(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> Verdict:
+    def _first_call(self, trial: Trial, inputs: list[Argument], reply: Reply) -> Verdict:
         early = self._before_values(trial, inputs, reply)
         if early is not None:
             return early
-        comparison = self._compare(trial, inputs, reply)
-        evidence = self._evidence(trial, inputs, reply, comparison)
-        memory = memory_verdict(evidence)
+        results = self._compared(trial, inputs, reply)
+        wrong = [evidence for evidence in results if not evidence.comparison.right]
+        by_luck = [evidence for evidence in results if _unwritten(evidence)]
+        memory = memory_verdict((wrong or results)[0])
         if memory is None and reply.broken:
-            return promises.broken(evidence, reply.broken[0])
-        if memory is None and comparison.right and not _unwritten(reply):
-            return _passed(evidence)
-        if memory is None or not comparison.right:
-            return self._explained(evidence, memory)
+            return promises.broken(results[0], reply.broken[0])
+        if memory is None and not wrong and not by_luck:
+            return _passed(results)
+        if memory is None or wrong:
+            return self._explained(wrong or by_luck, memory)
         return memory
 
-    def _explained(self, evidence: Evidence, memory: Verdict | None) -> Verdict:
+    def _explained(self, wrong: list[Evidence], memory: Verdict | None) -> Verdict:
         """Wrong values, or values right by luck: the most direct of the possible explanations."""
+        verdicts = [value_verdict(evidence) for evidence in wrong]
+        verdict = min(verdicts, key=lambda one: one.rank)
+        evidence = wrong[verdicts.index(verdict)]
         trial, inputs, reply = evidence.trial, evidence.inputs, evidence.reply
-        verdict = value_verdict(evidence)
         if memory is not None and verdict.id not in STRIDE_MISTAKES:
             memory.tiles = tile_map(evidence)
             return memory
@@ -119,17 +130,18 @@ class Interpreted:
         return verdict
 
     def _masked_lanes_matter(self, evidence: Evidence, zeros: Reply) -> bool:
-        """Whether what masked lanes hold changes the result; `zeros` is the call with 0 in them.
+        """Whether what masked lanes hold changes a result; `zeros` is the call with 0 in them.
 
         A copy that is wrong in the same elements either way reads the wrong place: `other` would not help.
         """
-        if not _alike(evidence.reply.output, zeros.output):
+        if not _alike(evidence.reply, zeros):
             return True
-        if _same_bits(evidence.reply.output, zeros.output):
+        if not _changed(evidence.reply, zeros):
             return False
-        if evidence.trial.bound not in EXACT:
+        if evidence.wanted.bound not in EXACT:
             return True
-        wrong = self._compare(evidence.trial, evidence.inputs, zeros).wrong
+        again = self._compared(evidence.trial, evidence.inputs, zeros)
+        (wrong,) = (one.comparison.wrong for one in again if one.wanted == evidence.wanted)
         return not torch.equal(wrong, evidence.comparison.wrong)
 
     def _no_other(self, evidence: Evidence, line: int) -> Verdict:
@@ -146,7 +158,7 @@ class Interpreted:
         verdict.tiles = tile_map(evidence)
         return verdict
 
-    def _second_call(self, trial: Trial, inputs: list[torch.Tensor], first: Reply, second: Reply) -> Verdict | None:
+    def _second_call(self, trial: Trial, inputs: list[Argument], first: Reply, second: Reply) -> Verdict | None:
         """The same inputs again, programs in reverse and masked lanes at 0: None when nothing changed."""
         early = self._before_values(trial, inputs, second)
         if early is not None:
@@ -155,52 +167,70 @@ class Interpreted:
             else:
                 early.lines.append("So it is in a second call with the same inputs; the first was in order.")
             return early
-        if _same_bits(first.output, second.output) and not second.findings:
+        changed = _changed(first, second)
+        if not changed and not second.findings:
             return None
-        comparison = self._compare(trial, inputs, second)
-        evidence = self._evidence(trial, inputs, second, comparison)
-        memory = memory_verdict(evidence)
+        results = self._compared(trial, inputs, second)
+        memory = memory_verdict(results[0])
         if memory is not None:
             return memory
         lines = [line for launch in first.launches for line in launch.unmasked_fills]
         third = self.run.call(self.exercise, trial, inputs, fill="zero")
-        if lines and third.output is not None and _same_bits(third.output, second.output):
-            return self._no_other(self._evidence(trial, inputs, first, comparison), lines[0])
-        if comparison.right and any(launch.atomics for launch in first.launches):
+        there = _alike(third, first)
+        if lines and there and not _changed(third, second):
+            (evidence,) = (one for one in results if one.returns == changed[0])
+            return self._no_other(replace(evidence, reply=first), lines[0])
+        right = all(evidence.comparison.right for evidence in results)
+        if right and any(launch.atomics for launch in first.launches):
             return None  # atomic sums may come in any order; both results are within the bound
-        if third.output is None or _same_bits(third.output, first.output):
-            return self._order_matters(first, second)
-        return failed("stateful", "A second call with the same inputs gives another result.", kind="memory")
+        if (not there or not _changed(third, first)) and not self._differs_again(trial, inputs, first):
+            return _order_matters(changed[0], first, second)
+        another = "another result" if results[0].wanted.is_alone else f"another {changed[0]}"
+        return failed("stateful", f"A second call with the same inputs gives {another}.", kind="memory")
 
-    def _order_matters(self, first: Reply, second: Reply) -> Verdict:
-        differing = int(_differing(first.output, second.output).sum())
-        return failed(
-            "race",
-            f"{count_text(differing, 'element')} of {self.exercise.returns} change when the programs run in reverse "
-            "order: a race between programs.",
-            kind="memory",
-        )
+    def _differs_again(self, trial: Trial, inputs: list[Argument], first: Reply) -> bool:
+        """Whether the second call alone makes the difference, with its programs in the order of the first."""
+        again = self.run.call(self.exercise, trial, inputs, again=True)
+        return not _alike(again, first) or bool(_changed(again, first))
 
-    def _reference(self, inputs: list[torch.Tensor]) -> torch.Tensor:
-        return self.exercise.reference(*(tensor.double() for tensor in inputs))
+    def _reference(self, inputs: list[Argument]) -> list[torch.Tensor]:
+        return in_order(self.exercise.reference(*exact(inputs)))
 
     def _evidence(
-        self, trial: Trial, inputs: list[torch.Tensor], reply: Reply, comparison: Comparison | None = None
+        self, trial: Trial, inputs: list[Argument], reply: Reply, wanted: Wanted, comparison: Comparison | None = None
     ) -> Evidence:
         constants = {**self.run.recorder.constants, **trial.constants}
         return Evidence(
-            self.exercise, self.run.submission, trial, inputs, reply, constants, comparison,
+            self.exercise, self.run.submission, trial, inputs, reply, wanted, constants, comparison,
             self.right_when_contiguous and not self.wrong_when_contiguous, self.right_before,
         )  # fmt: skip
 
 
-def _unwritten(reply: Reply) -> bool:
+def _unwritten(evidence: Evidence) -> bool:
     """Elements of fresh memory that no program wrote: right by luck at most."""
-    return reply.writers is not None and bool((reply.writers.programs == -1).any())
+    return evidence.writers is not None and bool((evidence.writers.programs == -1).any())
 
 
-def _alike(one: torch.Tensor, other: torch.Tensor | None) -> bool:
-    return other is not None and one.shape == other.shape and one.dtype == other.dtype
+def _alike(one: Reply, other: Reply) -> bool:
+    """Whether two calls gave the same results but for their values."""
+    return {name: (out.shape, out.dtype) for name, out in one.outputs.items()} == {
+        name: (out.shape, out.dtype) for name, out in other.outputs.items()
+    }
+
+
+def _changed(one: Reply, other: Reply) -> list[str]:
+    """The names of the results that have other bits in another call."""
+    return [name for name, out in one.outputs.items() if not _same_bits(out, other.outputs[name])]
+
+
+def _order_matters(name: str, first: Reply, second: Reply) -> Verdict:
+    differing = int(_differing(first.outputs[name], second.outputs[name]).sum())
+    return failed(
+        "race",
+        f"{count_text(differing, 'element')} of {name} change when the programs run in reverse order: a race between "
+        "programs.",
+        kind="memory",
+    )
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -212,7 +242,9 @@ def _differing(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return (bits_of(one) != bits_of(other)) & ~(one.isnan() & other.isnan())
 
 
-def _passed(evidence: Evidence) -> Verdict:
-    share = evidence.comparison.largest_error
-    note = f"largest error {share:.2f} of the bound" if share >= SHARE_OF_BOUND_WORTH_A_NOTE else ""
-    return Verdict(PASS, note=note, tiles=tile_map(evidence), figures={"largest_error": share})
+def _passed(results: list[Evidence]) -> Verdict:
+    nearest = max(results, key=lambda evidence: evidence.comparison.largest_error)
+    share = nearest.comparison.largest_error
+    of = "" if nearest.wanted.is_alone else f" for {nearest.returns}"
+    note = f"largest error {share:.2f} of the bound{of}" if share >= SHARE_OF_BOUND_WORTH_A_NOTE else ""
+    return Verdict(PASS, note=note, tiles=tile_map(results[0]), figures={"largest_error": share})

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import torch
-
 from grader import replayed
+from grader.arguments import Argument, Recipe
 from grader.asked import Asked
 from grader.child_process import ChildEnded
 from grader.compiler.pool import processes_here
@@ -20,13 +19,12 @@ from grader.explain.compiled import Expectations, compiled_verdict
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
-from grader.inputs import Data
 from grader.interpreted import Interpreted
 from grader.kernel_names import Refused, first_refused
 from grader.nursery import MachineFault
 from grader.protocol import Failure, Launch
-from grader.reply import DTYPES, Reply
-from grader.run import Foreseen, Run, Trial
+from grader.reply import Reply
+from grader.run import Bound, Foreseen, Run, Trial, trial_of
 from grader.simpler import smallest
 from grader.speed import speed_verdict
 from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, Verdict, failed
@@ -68,8 +66,8 @@ class Judge:
     def check(
         self,
         name: str,
-        data: tuple[Data, ...],
-        bound: str | None = None,
+        data: tuple[Recipe, ...],
+        bound: Bound | None = None,
         dtypes: tuple[str, ...] = (),
         **constants: int,
     ) -> Verdict:
@@ -131,7 +129,7 @@ class Judge:
         return self.trial(f"{name} {call.number}", promise.data(call), call.dtype, None, call.constants)
 
     def traffic(
-        self, name: str, data: tuple[Data, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
+        self, name: str, data: tuple[Recipe, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
     ) -> Verdict:
         """Bytes moved per argument, in the first dtype of the exercise; the values have to be right too.
 
@@ -145,7 +143,7 @@ class Judge:
 
         return self._judged(trial, moved)
 
-    def compiled(self, name: str, data: tuple[Data, ...], expected: Expectations, **constants: int) -> Verdict:
+    def compiled(self, name: str, data: tuple[Recipe, ...], expected: Expectations, **constants: int) -> Verdict:
         """What the compiler makes of a call, in every dtype of the exercise; nothing is run."""
         trials = self._trials(name, data, None, (), constants)
         return max(self._up_to_a_failure(trials, lambda trial: self._machine_code(trial, expected)), key=_is_no_pass)
@@ -153,8 +151,8 @@ class Judge:
     def on_gpu(
         self,
         name: str,
-        data: tuple[Data, ...],
-        bound: str | None = None,
+        data: tuple[Recipe, ...],
+        bound: Bound | None = None,
         dtypes: tuple[str, ...] = (),
         **constants: int,
     ) -> Verdict:
@@ -169,7 +167,7 @@ class Judge:
         trials = self._trials(name, data, bound, dtypes, constants)
         return max(self._up_to_a_failure(trials, replay), key=_seriousness)
 
-    def throughput(self, name: str, data: tuple[Data, ...], anchor: str, gate: float) -> Verdict:
+    def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float) -> Verdict:
         """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
 
         def timed(trial: Trial) -> Verdict:
@@ -181,8 +179,8 @@ class Judge:
     def _trials(
         self,
         name: str,
-        data: tuple[Data, ...],
-        bound: str | None,
+        data: tuple[Recipe, ...],
+        bound: Bound | None,
         dtypes: tuple[str, ...],
         constants: dict[str, int],
     ) -> list[Trial]:
@@ -205,9 +203,7 @@ class Judge:
             return refused
         return compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
 
-    def _recording(
-        self, trial: Trial, inputs: list[torch.Tensor] | None = None
-    ) -> tuple[Recording | None, Verdict | None]:
+    def _recording(self, trial: Trial, inputs: list[Argument] | None = None) -> tuple[Recording | None, Verdict | None]:
         """The launch plan of a trial, ready to be replayed, or why there is none."""
         run, exercise = self.run, self.exercise
         try:
@@ -228,25 +224,27 @@ class Judge:
     def trial(
         self,
         name: str,
-        data: tuple[Data, ...],
+        data: tuple[Recipe, ...],
         dtype: str,
-        bound: str | None = None,
+        bound: Bound | None = None,
         constants: dict[str, int] | None = None,
     ) -> Trial:
-        bound = bound or self.exercise.bound
-        return Trial(name, data, DTYPES[dtype], bound, constants or {}, arguments=self.exercise.arguments)
+        return trial_of(self.exercise, name, data, dtype, bound, constants)
 
     def limits(
         self,
         reads: float | dict[str, float],
-        writes: float,
+        writes: float | dict[str, float],
         idle: int | None,
         programs: int | None,
         moved: float | None,
     ) -> cost.TrafficLimits:
-        """The traffic limits of a test; one number for `reads` stands for every input."""
-        inputs = [name for name in self.exercise.arguments if name != self.exercise.returns]
+        """The traffic limits of a test; one number stands for every input, or for every result."""
+        exercise = self.exercise
+        filled = set(exercise.written) - set(exercise.updates)
+        inputs, results = [n for n in exercise.arguments if n not in filled], [one.name for one in exercise.results]
         reads = reads if isinstance(reads, dict) else dict.fromkeys(inputs, reads)
+        writes = writes if isinstance(writes, dict) else dict.fromkeys(results, writes)
         return cost.TrafficLimits(reads, writes, idle, programs, moved)
 
     def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
@@ -310,7 +308,7 @@ class Judge:
             verdict.kind = "region"
         return verdict, first
 
-    def _replayed(self, trial: Trial, inputs: list[torch.Tensor], launches: list[Launch]) -> Verdict | None:
+    def _replayed(self, trial: Trial, inputs: list[Argument], launches: list[Launch]) -> Verdict | None:
         """The same call on the GPU, in all its configurations: None if it is right there too."""
         recording, refused = self._recording(trial, inputs=inputs)
         if refused is not None:

@@ -89,6 +89,14 @@ def transposed(rank: int = 2, padding: int = 0) -> Layout:
     return Layout(name, order, padding=_inner(rank, 0, padding, 0) if padding else ())
 
 
+def stored_as(*order: int) -> Layout:
+    """The dimensions in this order in memory, the outermost first."""
+    if sorted(order) != list(range(len(order))):
+        raise ValueError(f"stored_as{order}: each dimension once, from the outermost in memory to the innermost.")
+    name = f"stored as {', '.join(map(str, order))}"
+    return CONTIGUOUS if list(order) == sorted(order) else Layout(name, order)
+
+
 def reversed_order(rank: int) -> Layout:
     """All dimensions the other way round: the first one lies innermost."""
     return Layout("dimensions reversed", tuple(reversed(range(rank))))
@@ -112,10 +120,12 @@ def repeated(dimension: int, rank: int = 2) -> Layout:
     return Layout(f"one {noun}, expanded", repeated=(dimension,))
 
 
+def every_second(rank: int) -> Layout:
+    """Every second index of every dimension."""
+    return Layout("every second element", steps=(2,) * rank)
+
+
 OVERLAPPING = Layout("overlapping rows", sliding=True)  # row i + 1 begins one element after row i
-EVERY_SECOND = Layout("every second element", steps=(2, 2))  # of the rows and of the columns
 PADDING = 13  # elements between two padded rows; odd, so that it hides behind no power of two
-PADDED = padded(PADDING, name="padded rows")
 EXPANDED = repeated(0)
 SHIFTED = CONTIGUOUS.at(1)
-TRANSPOSED = transposed()

@@ -136,7 +136,11 @@ def _check_options(config: pytest.Config) -> None:
 
 @pytest.fixture
 def check(request: pytest.FixtureRequest):
-    """check(*data, bound=None, dtypes=(), **constants): values and memory safety of one call, in every dtype."""
+    """check(*data, bound=None, dtypes=(), **constants): values and memory safety of one call, in every dtype.
+
+    data: a data set for each argument, or a number where the argument is one. bound: of all results, or of some by
+    name, as in bound={"z": "exact"}, in place of the exercise's.
+    """
     session = request.config.pluginmanager.get_plugin("course-session")
 
     def check(*data, bound=None, dtypes=(), **constants):
@@ -151,7 +155,8 @@ def drawn(request: pytest.FixtureRequest):
 
     What the lesson promises, argument by argument; the calls within it come from the run's seed. sizes: of each name
     in a shape. dtypes: those of the exercise, if none are given. blocks: constants of the module that some
-    calls replace. same: arguments that one call gives the same tensor for.
+    calls replace. same: arguments that one call gives the same tensor for. An argument is any_strides, contiguous, or
+    target where it is filled or updated, with values=(into("M"),) if it holds indices; or one_of(0.5, 4.0), a number.
     """
     session = request.config.pluginmanager.get_plugin("course-session")
 
@@ -167,7 +172,7 @@ def traffic(request: pytest.FixtureRequest):
     """traffic(*data, reads=1, writes=1, idle=None, programs=None, moved=None, at_once=1, **constants): a call's cost.
 
     reads: how often each input may be read, in multiples of its size; a number, or one per argument. writes: the same
-    for the result. idle: how many programs may have nothing to do. programs: how many there may be. moved: how many
+    for the results. idle: how many programs may have nothing to do. programs: how many there may be. moved: how many
     bytes a GPU may move for each byte used, since it moves whole sectors of 32 bytes. at_once: how many neighbouring
     programs share what they read, as in a cache.
     """

@@ -4,7 +4,7 @@ A message is a frame on a pipe: 8 bytes of lengths, a JSON header, then raw byte
 pickled, so reading a frame runs no code. What a child sends is untrusted: the parent checks every field it uses.
 
     parent -> child        load       {source, filename}                   the learner's file
-                           record     {arguments, entry, constants, ...}   one call without values
+                           record     {arguments, numbers, entry, ...}     one call without values
     child -> parent        ready      {versions}                           imports are done, nothing else ran
                            loaded     {error, constants}
                            recorded   {error, refusals, buffers, kernels, steps, result, returned}
@@ -33,13 +33,14 @@ MOST_ELEMENTS = 1 << 27  # of one tensor; with strides of 0 they need no bytes
 DTYPE_BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
     "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1,
+    "float8_e4m3fn": 1, "float8_e5m2": 1,
 }  # fmt: skip
 
 
 # Dtypes of tensors that a host function may pass on, though no argument of an entry has some of them.
 VIEW_BYTES = DTYPE_BYTES | {
     "uint16": 2, "uint32": 4, "uint64": 8,
-    "float8_e4m3fn": 1, "float8_e4m3fnuz": 1, "float8_e5m2": 1, "float8_e5m2fnuz": 1,
+    "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
 }  # fmt: skip
 
 
@@ -140,11 +141,16 @@ class GpuModel:
 
 @dataclass
 class RecordRequest:
-    """One call of the entry function without values. Arguments have no bytes: their `start` means nothing."""
+    """One call of the entry function without values. Arguments have no bytes: their `start` means nothing.
+
+    `arguments` are the tensors among them; `numbers` are the others: [place among all arguments, value] of each, where
+    a value is a bool, a whole number, or a finite float.
+    """
 
     entry: str
     arguments: list[TensorSpec]
     constants: dict[str, int] = field(default_factory=dict)  # module constants to replace, where the file has them
+    numbers: list[list] = field(default_factory=list)
     small_dots: bool = False  # tl.dot takes tiles that no GPU's units take: examples are to be read, and run nowhere
 
     def to_json(self) -> dict:
@@ -159,7 +165,8 @@ class InterpretRequest:
     filename: str  # of the submission in its child: texts name it where they tell lines
     arguments: list[TensorSpec]
     writable: list[str] = field(default_factory=list)  # names of the arguments that the entry may write
-    returns: str = "z"  # what the result is called in messages
+    returns: list[str] = field(default_factory=lambda: ["z"])  # what the results are called in messages
+    updates: list[str] = field(default_factory=list)  # arguments that are results too, and need not be returned
     order: str | int = "forward"  # "forward", "reverse", or the seed of a random order of programs
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
     config: int = 0  # which configuration of an autotuned kernel runs, modulo their number

@@ -18,6 +18,7 @@ from grader.protocol import (
     TracedAccess,
     Traffic,
 )
+from grader.recording.parts import Returned
 
 DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}
 
@@ -28,17 +29,6 @@ class Refusal:
 
     operation: str
     line: int = 0
-
-
-@dataclass
-class Result:
-    """What kind of object the entry returned."""
-
-    type: str = ""
-    same_as: str = ""  # the argument that it is
-    shares_with: str = ""  # the argument whose memory it shares
-    device: str = ""
-    dtype: str = ""  # as torch names it
 
 
 @dataclass
@@ -53,9 +43,9 @@ class BrokenPromise:
 
 @dataclass
 class Writers:
-    """Which program wrote each element of the output last: -1 none, -2 none, but the element was initialised."""
+    """Which program wrote each element of a result last: -1 none, -2 none, but the element was initialised."""
 
-    programs: torch.Tensor  # int32, the output's shape
+    programs: torch.Tensor  # int32, the result's shape
     grid: list[int]
 
 
@@ -63,9 +53,9 @@ class Writers:
 class Reply:
     error: Failure | None = None
     refusals: list[Refusal] = field(default_factory=list)
-    result: Result = field(default_factory=Result)
-    output: torch.Tensor | None = None
-    writers: Writers | None = None
+    result: Returned = field(default_factory=Returned)
+    outputs: dict[str, torch.Tensor] = field(default_factory=dict)  # by the name of the result
+    writers: dict[str, Writers] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)  # arguments that the host function filled, though it may not
@@ -77,17 +67,23 @@ class Reply:
     threads: int = 0
     processes: int = 0
 
+    @property
+    def output(self) -> torch.Tensor | None:
+        """The first result."""
+        return next(iter(self.outputs.values()), None)
+
 
 def read_reply(header: dict, blob: bytes) -> Reply:
     """Raises ProtocolError for anything that a sound child would not have sent."""
     if header.get("kind") != "ran":
         raise ProtocolError("an answer of the wrong kind")
-    outputs = items(header, "outputs", lambda data: TensorSpec.from_json(data, len(blob)))
-    output = tensor_of(outputs[0], blob) if outputs else None
+    specs = items(header, "outputs", lambda data: TensorSpec.from_json(data, len(blob)))
+    outputs = {spec.name: tensor_of(spec, blob) for spec in specs}
+    maps = items(header, "writers", lambda data: _writers(data, blob, list(outputs.values())))
     return Reply(
         error=failure_of(header.get("error")),
-        output=output,
-        writers=_writers(header, blob, output),
+        outputs=outputs,
+        writers=dict(zip(outputs, maps)),
         findings=items(header, "findings", _finding),
         launches=items(header, "launches", _launch),
         traffic=items(header, "traffic", lambda data: build(Traffic, data)),
@@ -123,14 +119,15 @@ def spec_of(name: str, tensor: torch.Tensor) -> TensorSpec:
     return TensorSpec(name, dtype, tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset(), 0, size)
 
 
-def _writers(header: dict, blob: bytes, output: torch.Tensor | None) -> Writers | None:
-    maps = header.get("writers") or []
-    if output is None or not isinstance(maps, list) or not maps or not isinstance(maps[0], dict):
-        return None
-    start, size = (checked(maps[0].get(key), "int", key) for key in ("start", "size"))
-    grid = [max(1, size) for size in _grid(maps[0].get("grid"))]
-    if start < 0 or len(grid) != 3 or size != 4 * output.numel() or start + size > len(blob):
+def _writers(data: object, blob: bytes, outputs: list[torch.Tensor]) -> Writers:
+    if not isinstance(data, dict):
+        raise ProtocolError("a map of writers is not an object")
+    number, start, size = (checked(data.get(key), "int", key) for key in ("output", "start", "size"))
+    grid = [max(1, size) for size in _grid(data.get("grid"))]
+    fits = 0 <= number < len(outputs) and start >= 0 and len(grid) == 3 and start + size <= len(blob)
+    if not fits or size != 4 * outputs[number].numel():
         raise ProtocolError("the map of writers does not fit the output")
+    output = outputs[number]
     flat = torch.frombuffer(bytearray(blob[start : start + size]), dtype=torch.int32) if size else torch.empty(0)
     return Writers(flat.to(torch.int32).reshape(output.shape), grid)
 

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from grader.arguments import Argument, Recipe, numbers_of, tensors_of
 from grader.child_process import ChildEnded
 from grader.exercise import Exercise, Folder, empty_regions
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.plan import Recording
 from grader.gpu.replays import Replays
-from grader.inputs import Data, generator_for
+from grader.inputs import Data, generator_for, short_name
 from grader.interpreting import Interpreter
 from grader.machine_code import MachineCode
 from grader.origins import Origins
-from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest
+from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest, TensorSpec
 from grader.recording import parts
-from grader.recording.call import RecordedCall, Returned, read_recorded
+from grader.recording.call import RecordedCall, read_recorded
 from grader.recording.parts import BadPlan
-from grader.reply import Reply, Result, spec_and_bytes, spec_of
+from grader.reply import DTYPES, Reply, spec_and_bytes, spec_of
 from grader.runner import Runner
 from grader.sandbox import ORIGINS, RECORDER
 from grader.submission import Submission, read_submission
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 
 RECORD_LIMIT = 15.0  # seconds of a core for a call of the entry and the front end's text of its kernels
+Bound = str | dict[str, str]  # of all results, or of some by name
 RECORDED_FIELDS = ("kind", "error", "refusals", "buffers", "kernels", "steps", "returned")
 
 
@@ -49,7 +51,7 @@ class Recorded:
         call, reply = self.call, ran or Reply()
         reply.error = call.error or reply.error
         reply.refusals, reply.threads, reply.processes = call.refusals, call.threads, call.processes
-        reply.result = _result(call.returned)
+        reply.result = call.returned
         reply.configurations = call.usable_configs
         written = (step for step in parts.steps_with(call.steps, 0) if isinstance(step, (parts.Fill, parts.Data)))
         filled = [call.buffers[step.view.buffer] for step in written]
@@ -58,27 +60,40 @@ class Recorded:
         return reply
 
 
-def _result(returned: Returned) -> Result:
-    return Result(returned.type, returned.same_as, returned.shares_with, returned.device, returned.dtype)
-
-
 @dataclass
 class Trial:
-    """One call to be judged: the data sets of the arguments in one dtype, and the bound of its result."""
+    """One call to be judged: the data sets of the arguments in one dtype, and the bound of its result.
+
+    `bounds`: of results by name, where they have bounds of their own.
+    """
 
     name: str  # of the test
-    data: tuple[Data, ...]
+    data: tuple[Recipe, ...]
     dtype: torch.dtype
     bound: str
     constants: dict[str, int] = field(default_factory=dict)
     config: int = 0  # of an autotuned kernel
     arguments: list[str] = field(default_factory=list)  # their names, for the label
     small_dots: bool = False  # as in RecordRequest
+    bounds: dict[str, str] = field(default_factory=dict)
+
+    def inputs(self, seed: int, *names: object) -> list[Argument]:
+        """The arguments: the same for the same seed and names. One that is another argument too is the same tensor."""
+        given: list[Argument] = []
+        for number, data in enumerate(self.data):
+            if not isinstance(data, Data):
+                given.append(data)
+            elif data.same_as:
+                given.append(given[self.arguments.index(data.same_as)])
+            else:
+                generator = generator_for(seed, *names, self.name, short_dtype(self.dtype), number)
+                given.append(data.tensor(self.dtype, generator))
+        return given
 
     @property
     def data_label(self) -> str:
         """Shapes, layouts and dtype: "61 x 781 fp32"."""
-        labels = [data.label for data in self.data]
+        labels = [data.label if isinstance(data, Data) else f"= {data}" for data in self.data]
         if len(set(labels)) > 1 and self.arguments:
             labels = [f"{name} {label}" for name, label in zip(self.arguments, labels)]
         return f"{', '.join(dict.fromkeys(labels))} {short_dtype(self.dtype)}"
@@ -87,6 +102,23 @@ class Trial:
     def label(self) -> str:
         """The data and the block sizes: "61 x 781 fp32, BLOCK_N = 256"."""
         return self.data_label + "".join(f", {name} = {value}" for name, value in self.constants.items())
+
+
+def trial_of(
+    exercise: Exercise,
+    name: str,
+    data: tuple[Recipe, ...],
+    dtype: str,
+    bound: Bound | None = None,
+    constants: dict[str, int] | None = None,
+) -> Trial:
+    """`bound`: of all results, or of some by name; where none is given, those of the exercise."""
+    stated = {result.name: result.bound or exercise.bound for result in exercise.results}
+    bounds = stated | (bound if isinstance(bound, dict) else dict.fromkeys(stated, bound) if bound else {})
+    if unknown := sorted(bounds.keys() - stated):
+        raise ValueError(f"{exercise.entry} has no result {unknown[0]}, for which a bound is given.")
+    first = next(iter(bounds.values()))
+    return Trial(name, data, DTYPES[dtype], first, constants or {}, arguments=exercise.arguments, bounds=bounds)
 
 
 @dataclass
@@ -98,7 +130,7 @@ class Foreseen:
 
 
 def short_dtype(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.").replace("bfloat", "bf").replace("float", "fp")
+    return short_name(str(dtype).removeprefix("torch."))
 
 
 class Run:
@@ -144,20 +176,15 @@ class Run:
     def fenced(self) -> bool:
         return self.recorder.fenced
 
-    def inputs(self, trial: Trial) -> list[torch.Tensor]:
+    def inputs(self, trial: Trial) -> list[Argument]:
         """The arguments of a trial: the same for the same seed, whatever ran before."""
-        dtype = short_dtype(trial.dtype)
-        tensors = [
-            data.tensor(trial.dtype, generator_for(self.seed, self.folder.id, trial.name, dtype, number))
-            for number, data in enumerate(trial.data)
-        ]
-        origins = [trial.arguments.index(d.same_as) if d.same_as else n for n, d in enumerate(trial.data)]
-        return [tensors[origin] for origin in origins]
+        return trial.inputs(self.seed, self.folder.id)
 
-    def recorded(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], again: bool = False) -> Recorded:
+    def recorded(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False) -> Recorded:
         """What the entry does when it is called on such tensors without values: the first time, or once more."""
-        specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, inputs, strict=True)]
-        request = RecordRequest(exercise.entry, specs, trial.constants, small_dots=trial.small_dots)
+        request = RecordRequest(
+            exercise.entry, _specs(exercise, inputs), trial.constants, numbers_of(inputs), trial.small_dots
+        )
         key = json.dumps(request.to_json(), sort_keys=True), again
         if key not in self._recorded:
             self._recorded[key] = self._record(request)
@@ -178,27 +205,26 @@ class Run:
             failure = Failure("not-recordable", message=str(refused))
             return Recorded(RecordedCall(error=failure), {}, b"")
 
-    def call(
-        self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], again: bool = False, **options
-    ) -> Reply:
+    def call(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False, **options) -> Reply:
         """One call of the entry, recorded and then interpreted. `options` are those of InterpretRequest.
 
         `again`: what it does when it is called once more, on the same inputs. Raises ChildEnded, BadPlan.
         """
         recorded = self.recorded(exercise, trial, inputs, again)
-        writable = [exercise.returns] if exercise.fills_argument else []
+        writable = exercise.written
         reply = recorded.reply(writable)
         if reply.error is not None or reply.refusals:
             return reply
         specs, blob = [], recorded.blob
-        for name, tensor in zip(exercise.arguments, inputs, strict=True):
+        for name, tensor in tensors_of(exercise.arguments, inputs):
             spec, data = spec_and_bytes(name, tensor, len(blob))
             specs.append(spec)
             blob += data
         header = {key: recorded.header.get(key) for key in RECORDED_FIELDS}
         request = InterpretRequest(
-            header, self.filename, specs, writable, exercise.returns, config=trial.config, **options
-        )
+            header, self.filename, specs, writable, [one.name for one in exercise.returned], list(exercise.updates),
+            config=trial.config, **options,
+        )  # fmt: skip
         ran = self.interpreter.ask(request, blob, exercise.time_limit)
         return recorded.reply(writable, ran)
 
@@ -207,15 +233,15 @@ class Run:
         exercise: Exercise,
         trial: Trial,
         texts: tuple[str, ...] = (),
-        inputs: list[torch.Tensor] | None = None,
+        inputs: list[Argument] | None = None,
     ) -> Recording:
         """One call of the entry with its kernels' machine code, ready for a GPU. Raises ChildEnded, BadPlan.
 
         `texts`: what to keep of each kernel beside FACTS. `inputs`: what it will be replayed on, if they are there.
         """
-        tensors = inputs or _without_values(trial)
-        specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, tensors, strict=True)]
-        call = self.recorded(exercise, trial, tensors).call
+        given = inputs or _without_values(trial)
+        specs = _specs(exercise, given)
+        call = self.recorded(exercise, trial, given).call
         return Recording.of(self.machine_code.plan(call, specs, texts), specs)
 
     def compile_ahead(self, exercise: Exercise, foreseen: list[Foreseen]) -> None:
@@ -248,8 +274,13 @@ class Run:
         self.machine_code.end()
 
 
-def _without_values(trial: Trial) -> list[torch.Tensor]:
-    return [data.shape_on("meta", trial.dtype) for data in trial.data]
+def _without_values(trial: Trial) -> list[Argument]:
+    return [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in trial.data]
+
+
+def _specs(exercise: Exercise, given: list[Argument]) -> list[TensorSpec]:
+    """Of the tensors among the arguments."""
+    return [spec_of(name, tensor) for name, tensor in tensors_of(exercise.arguments, given)]
 
 
 def _files_of(folder: Folder) -> dict:

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Iterator
 
+from grader.arguments import to_json
 from grader.exercise import Exercise
 from grader.explain import speed
 from grader.explain.speed import Speed
@@ -70,7 +71,7 @@ def samples_of(run: Run, trial: Trial, recording: Recording, anchor: str) -> Ite
     config, number = 0, 0
     while True:
         reply = run.replays.measure(
-            recording, config, run.folder, data=[recipe.to_json() for recipe in trial.data], bound=trial.bound,
+            recording, config, run.folder, data=[to_json(recipe) for recipe in trial.data], bound=trial.bound,
             anchor=anchor, seed=seed_for(run.seed, run.folder.id, trial.name, "speed", number),
             choose=number == 0, with_torch=number == 0 and anchor == COPY,
         )  # fmt: skip

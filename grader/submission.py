@@ -109,6 +109,30 @@ def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
     return None
 
 
+def loaded_in_address(tree: ast.Module, line: int, function: str) -> str:
+    """The variable in the address of the tl.load or tl.store at `line` that was loaded itself; "" if none was."""
+    call = access_at(tree, line, function)
+    kernels = [node for node in ast.walk(tree) if _is_kernel(node) and node.lineno <= line <= node.end_lineno]
+    if call is None or not call.args or not kernels:
+        return ""
+    loaded = {
+        target.id
+        for node in ast.walk(kernels[0])
+        if isinstance(node, ast.Assign) and _is_load(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    used = (node.id for node in ast.walk(call.args[0]) if isinstance(node, ast.Name))
+    return next((name for name in used if name in loaded), "")
+
+
+def _is_load(value: ast.expr) -> bool:
+    """tl.load(...), also converted: tl.load(...).to(tl.int64)."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "to":
+        value = value.func.value
+    return isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "load"
+
+
 def builtin_at(tree: ast.Module, line: int, names: Collection[str]) -> str:
     """The one of these built-in functions of Python that a line calls, "" if none."""
     for node in ast.walk(tree):

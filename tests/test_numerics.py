@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 
@@ -11,7 +9,8 @@ from grader import comparison
 from grader.bounds import inputs_of, tolerance
 from grader.comparison import compare, is_right, quick_error, row_slices, rows_at_once
 from grader.inputs import cancelling, generator_for, integers, is_poison, normal, one_hot, output, with_some
-from grader.interpreted import Interpreted, _same_bits
+from grader.interpreted import _order_matters, _same_bits
+from grader.reply import Reply
 
 SOFTMAX_IN = torch.randn(8, 100, generator=torch.Generator().manual_seed(1), dtype=torch.float64).float().double()
 
@@ -147,8 +146,7 @@ def test_the_tolerance_of_some_rows_is_that_of_the_whole(bound, inputs, ref):
 
 def test_a_race_is_told_by_elements_and_not_by_their_bytes():
     one, other = torch.zeros(4), torch.tensor([0.0, 1.2345678, 0.0, -5.4321])
-    judge = Interpreted(SimpleNamespace(returns="z"), None)
-    verdict = judge._order_matters(SimpleNamespace(output=one), SimpleNamespace(output=other))
+    verdict = _order_matters("z", Reply(outputs={"z": one}), Reply(outputs={"z": other}))
     assert verdict.lines[0].startswith("2 elements of z change")
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import torch
 
+from grader.arguments import Argument, Recipe, exact, tensors_of
 from grader.comparison import compare
 from grader.exercise import Exercise, Folder, load_test_file
-from grader.inputs import Data, generator_for
-from grader.reply import DTYPES
+from grader.run import Bound, Trial, trial_of
+from grader.wanted import Wanted, in_order, wanted_of
 
 COMPARING = {"check", "traffic"}  # the fixtures that compare values here; others compile, or need a GPU and gigabytes
 
@@ -22,8 +23,8 @@ COMPARING = {"check", "traffic"}  # the fixtures that compare values here; other
 @dataclass
 class Case:
     name: str
-    data: tuple[Data, ...]
-    bound: str
+    data: tuple[Recipe, ...]
+    bound: Bound | None
     constants: dict[str, int] = field(default_factory=dict)
 
 
@@ -35,9 +36,9 @@ class Recorder:
     cases: list[Case] = field(default_factory=list)
     test: str = ""
 
-    def __call__(self, *data: Data, bound: str | None = None, **options) -> None:
+    def __call__(self, *data: Recipe, bound: Bound | None = None, **options) -> None:
         constants = {name: value for name, value in options.items() if name.isupper()}
-        self.cases.append(Case(self.test, data, bound or self.exercise.bound, constants))
+        self.cases.append(Case(self.test, data, bound, constants))
 
 
 def cases_of(folder: Folder) -> tuple[Exercise, list[Case]]:
@@ -51,40 +52,52 @@ def cases_of(folder: Folder) -> tuple[Exercise, list[Case]]:
 
 
 def accepted_constants(folder: Folder, seed: int = 0) -> list[str]:
-    """Complaints: which case would accept which constant."""
+    """Complaints: which case would accept which constant. Of several results all have to be taken in."""
     exercise, cases = cases_of(folder)
     complaints = []
     for case in cases:
         for dtype in exercise.dtypes:
-            inputs = _inputs(case, dtype, seed)
-            exact = [tensor.double() for tensor in inputs]
-            ref = exercise.reference(*exact)
-            for name, candidate in _candidates(exercise, case, dtype, seed, inputs, ref):
-                if candidate.numel() and compare(candidate, ref, case.bound, exact).right:
-                    complaints.append(f"{case.name} ({dtype}) accepts {name} in place of the result")
+            trial = trial_of(exercise, case.name, case.data, dtype, case.bound)
+            inputs = trial.inputs(seed)
+            given, place = exact(inputs), "the result" if len(exercise.results) == 1 else "each result"
+            taken = [
+                _accepted(trial, wanted, inputs, ref, before, exercise)
+                for wanted, ref, before in zip(
+                    wanted_of(exercise, trial),
+                    in_order(exercise.reference(*given)),
+                    in_order(exercise.reference(*exact(trial.inputs(seed + 1)))),
+                )
+            ]
+            accepted = (name for name in taken[0] if all(name in other for other in taken))
+            complaints += [f"{case.name} ({dtype}) accepts {name} in place of {place}" for name in accepted]
     return complaints
 
 
-def _inputs(case: Case, dtype: str, seed: int) -> list[torch.Tensor]:
+def _accepted(
+    trial: Trial, wanted: Wanted, inputs: list[Argument], ref: torch.Tensor, before: torch.Tensor, exercise: Exercise
+) -> list[str]:
+    """What would be taken for a result. `before`: what another call gives in its place."""
     return [
-        data.tensor(DTYPES[dtype], generator_for(seed, case.name, dtype, number))
-        for number, data in enumerate(case.data)
+        name
+        for name, candidate in _candidates(wanted, dict(tensors_of(exercise.arguments, inputs)), ref, before)
+        if candidate.numel() and compare(candidate, ref, wanted.bound, exact(inputs)).right
     ]
 
 
 def _candidates(
-    exercise: Exercise, case: Case, dtype: str, seed: int, inputs: list[torch.Tensor], ref: torch.Tensor
+    wanted: Wanted, inputs: dict[str, torch.Tensor], ref: torch.Tensor, before: torch.Tensor
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    fresh = torch.empty(ref.shape, dtype=DTYPES[dtype])
+    fresh = torch.empty(ref.shape, dtype=wanted.dtype)
+    first = next(iter(inputs.values()))
     yield "zeros", fresh.zero_().clone()
-    yield "NaN", fresh.fill_(torch.nan).clone()
-    if inputs[0].numel() > 1:
-        yield "the input's mean", fresh.fill_(float(inputs[0].double().mean())).clone()
-    before = exercise.reference(*(tensor.double() for tensor in _inputs(case, dtype, seed + 1)))
+    if wanted.dtype.is_floating_point:
+        yield "NaN", fresh.fill_(torch.nan).clone()
+        if first.numel() > 1:
+            yield "the input's mean", fresh.fill_(float(first.double().mean())).clone()
     if before.shape == ref.shape and not torch.equal(before, ref):
         yield "the previous result", before.to(fresh.dtype)
-    for name, tensor in zip(exercise.arguments, inputs):
+    for name, tensor in inputs.items():
         # An input that is the right result (a copy, a softmax of one column of ones) proves nothing by passing.
-        same = tensor.shape == ref.shape and torch.equal(tensor.double().nan_to_num(), ref.nan_to_num())
+        same = tensor.shape == ref.shape and torch.equal(tensor.double().nan_to_num(), ref.double().nan_to_num())
         if tensor.shape == ref.shape and not same:
-            yield f"{name} itself", tensor.contiguous()
+            yield f"{name} itself", tensor.to(fresh.dtype).contiguous()

@@ -54,16 +54,19 @@ class CompilingHost(Host):
         refusals = Refusals(self.file.path)
         recorder = Recorder(self.stand_in, refusals)
         arguments = {spec.name: recorder.argument(spec) for spec in request.arguments}
+        given = list(arguments.values())
+        for place, number in request.numbers:
+            given.insert(place, number)
         error, returned = None, None
         try:
-            entry = self.file.entry(request.entry, len(arguments))
+            entry = self.file.entry(request.entry, len(given))
             with contextlib.ExitStack() as stack:
                 if request.small_dots:
                     stack.enter_context(dots_of_any_size())
                 with self.watched_import():  # part of the file is run again
                     stack.enter_context(self.file.with_constants(request.constants))
                 stack.enter_context(recorder.on())
-                returned = entry(*arguments.values())
+                returned = entry(*given)
         except BaseException as raised:  # SystemExit and KeyboardInterrupt are the learner's too
             error = self.file.failure(raised, "host")
         answer = {"kind": self.answer, "refusals": refusals.records, **self._result(recorder, returned)}

@@ -16,10 +16,10 @@ SLACK = 1e-6  # of a reading; counts are exact, divisions are not
 
 @dataclass
 class TrafficLimits:
-    """How often each argument may be read and the result written, in multiples of its own size."""
+    """How often each argument may be read and each result written, in multiples of its own size."""
 
     reads: dict[str, float] = field(default_factory=dict)
-    writes: float = 1
+    writes: dict[str, float] = field(default_factory=dict)
     idle: int | None = None  # programs that may touch no memory; None: not asked
     programs: int | None = None  # programs of all launches; None: not asked
     moved: float | None = None  # bytes in whole sectors for each byte used; None: not asked
@@ -28,20 +28,20 @@ class TrafficLimits:
 def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
     """`reply` comes from a call that counted its traffic and gave the right values."""
     verdict = _judged(reply, limits, exercise, at_once)
-    verdict.figures |= _figures(reply, limits, exercise)
+    verdict.figures |= _figures(reply, limits)
     return verdict
 
 
-def _figures(reply: Reply, limits: TrafficLimits, exercise: Exercise) -> dict[str, float]:
+def _figures(reply: Reply, limits: TrafficLimits) -> dict[str, float]:
     """How often each argument was moved, in multiples of its size, and how often it may be."""
     figures = {"programs": sum(_programs(launch) for launch in reply.launches)}
     for item in reply.traffic:
         if item.size and item.argument in limits.reads:
             figures[f"{item.argument}_read"] = item.read / item.size
             figures[f"{item.argument}_read_limit"] = limits.reads[item.argument]
-        if item.size and item.argument == exercise.returns:
+        if item.size and item.argument in limits.writes:
             figures[f"{item.argument}_written"] = item.written / item.size
-            figures[f"{item.argument}_written_limit"] = limits.writes
+            figures[f"{item.argument}_written_limit"] = limits.writes[item.argument]
     return figures
 
 
@@ -51,11 +51,12 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
     for name, most in limits.reads.items():
         if times_read.get(name, 0) > most + SLACK:
             return failed("traffic", *_read_too_often(name, times_read[name], most, at_once), kind="cost")
-    written = times_written.get(exercise.returns, 0)
-    if written > limits.writes + SLACK:
-        sentence = f"{exercise.returns} is written {_times(written)}; {_times(limits.writes)} is enough."
-        return failed("traffic", sentence, kind="cost")
-    own = [item for item in reply.traffic if item.used and item.argument in (*exercise.arguments, exercise.returns)]
+    for name, most in limits.writes.items():
+        if times_written.get(name, 0) > most + SLACK:
+            sentence = f"{name} is written {_times(times_written[name])}; {_times(most)} is enough."
+            return failed("traffic", sentence, kind="cost")
+    named = {*exercise.arguments, *(result.name for result in exercise.results)}
+    own = [item for item in reply.traffic if item.used and item.argument in named]
     if (scattered := _scattered(own, limits.moved)) is not None:
         return scattered
     idle = sum(launch.idle for launch in reply.launches)
@@ -71,7 +72,8 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
         worst = max((item.moved / item.used for item in own), default=1)
         return Verdict(PASS, note=f"moved: {worst:.3g} x the bytes used", figures={"moved": worst})
     shown = [f"{name} read {_times(times_read[name])}" for name in limits.reads if name in times_read]
-    return Verdict(PASS, note=", ".join([*shown, f"{exercise.returns} written {_times(written)}"]))
+    shown += [f"{name} written {_times(times_written.get(name, 0))}" for name in limits.writes]
+    return Verdict(PASS, note=", ".join(shown))
 
 
 def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple[str, ...]:

@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 
 import torch
 
+from grader.arguments import Argument, tensors_of
 from grader.comparison import Comparison
 from grader.exercise import Exercise
-from grader.reply import Reply
+from grader.protocol import Launch
+from grader.reply import Reply, Writers
 from grader.run import Trial
 from grader.submission import KernelText, Submission, access_at, has_mask, kernel_text
+from grader.wanted import Wanted, in_order
 
 
 @dataclass
@@ -18,8 +21,9 @@ class Evidence:
     exercise: Exercise
     submission: Submission
     trial: Trial
-    inputs: list[torch.Tensor]
+    inputs: list[Argument]
     reply: Reply
+    wanted: Wanted  # the result that is looked at
     constants: dict[str, int]  # block sizes in force: the module's own and the trial's
     comparison: Comparison | None = None
     right_when_contiguous: bool = False  # a trial with contiguous arguments only has passed in this run
@@ -27,7 +31,37 @@ class Evidence:
 
     @property
     def returns(self) -> str:
-        return self.exercise.returns
+        """The name of the result."""
+        return self.wanted.name
+
+    @property
+    def output(self) -> torch.Tensor | None:
+        return self.reply.outputs.get(self.wanted.name)
+
+    @property
+    def writers(self) -> Writers | None:
+        return self.reply.writers.get(self.wanted.name)
+
+    @property
+    def launch(self) -> Launch | None:
+        """The launch that wrote the result last, as far as its grid tells; the last one, where nobody wrote it."""
+        launches = self.reply.launches
+        grid = self.writers.grid if self.writers is not None else []
+        wrote = [one for one in launches if [max(1, size) for size in (*one.grid, 1, 1)[:3]] == grid]
+        return (wrote or launches or [None])[-1]
+
+    @property
+    def tensors(self) -> list[tuple[str, torch.Tensor]]:
+        """The arguments that are tensors, by name."""
+        return list(tensors_of(self.exercise.arguments, self.inputs))
+
+    def reference(self, arguments: list[Argument]) -> torch.Tensor | None:
+        """What the result would be with these arguments, [result's shape]; None where there is none."""
+        place = [one.name for one in self.exercise.results].index(self.wanted.name)
+        try:
+            return in_order(self.exercise.reference(*arguments))[place]
+        except (IndexError, RuntimeError):  # numbers that are no indices, or shapes that do not go together
+            return None
 
     @property
     def kernel_text(self) -> KernelText:
@@ -42,10 +76,8 @@ class Evidence:
         return f"the kernel uses tl.program_id({missing[0]}), but the grid has {axes} {plural}" if missing else ""
 
     def argument(self, name: str) -> torch.Tensor | None:
-        """An argument of the entry, or the output where `name` is the result's."""
-        if name in self.exercise.arguments:
-            return self.inputs[self.exercise.arguments.index(name)]
-        return self.reply.output if name == self.returns else None
+        """An argument of the entry, or a result, by name."""
+        return dict(self.tensors).get(name, self.reply.outputs.get(name))
 
     def source_line(self, number: int) -> str:
         """ "Line 21:  x = tl.load(...)", or "" when the line is unknown."""
@@ -60,6 +92,11 @@ class Evidence:
 
 def index_text(index: list[int] | tuple[int, ...]) -> str:
     return ", ".join(map(str, index))
+
+
+def number_text(number: torch.Tensor) -> str:
+    """Of one element: six digits of a float, all of a whole number."""
+    return f"{number.item():.6g}" if number.is_floating_point() else str(number.item())
 
 
 def program_text(program: list[int] | tuple[int, ...]) -> str:

@@ -10,7 +10,6 @@ from grader.exercise import Exercise
 from grader.kernel_names import Refused
 from grader.protocol import Failure
 from grader.reply import Refusal, Reply
-from grader.run import Trial, short_dtype
 from grader.submission import Submission, builtin_at, is_in_kernel
 from grader.verdict import Verdict, failed
 
@@ -107,7 +106,7 @@ def _failure(failure: Failure, sentence: str, submission: Submission, exercise: 
             name=submission.path.name,
             entry=exercise.entry,
             arguments=", ".join(exercise.arguments),
-            returns=exercise.returns,
+            returns=exercise.result_text,
             line=failure.line or "?",
             type=failure.type,
             message=" ".join(failure.message.split()).rstrip(".") or failure.type,
@@ -115,6 +114,7 @@ def _failure(failure: Failure, sentence: str, submission: Submission, exercise: 
         .replace(" (line ?)", "")
         .replace(" in line ?", "")
         .replace("Line ? of ", "")
+        .replace("returning .", "returning.")
     )
     code = submission.line(failure.line)
     place = f"Line {failure.line}:  {code}" if code and failure.kind != "encoding" else ""
@@ -175,42 +175,6 @@ def left_behind(reply: Reply, exercise: Exercise) -> Verdict | None:
         return None
     sentence = f"{exercise.entry} returned and left {' and '.join(found)} running: all work must be done by then."
     return failed("left-behind", sentence, kind="error")
-
-
-def wrong_container(reply: Reply, trial: Trial, shape: tuple[int, ...], exercise: Exercise) -> Verdict | None:
-    """The result must be one plain tensor of exactly the stated shape, dtype, device and strides."""
-    result, out, name = reply.result, reply.output, exercise.returns
-    wanted = f"a tensor of shape {shape} and dtype {short_dtype(trial.dtype)}"
-    if result.type != "Tensor":
-        what = "nothing (None)" if result.type == "NoneType" else f"an object of type {result.type}"
-        return _wrong(f"{exercise.entry} returns {what}, not {wanted}.", "Does it end with `return`?")
-    if result.shares_with and not exercise.fills_argument:
-        return _wrong(
-            f"{name} shares its memory with {result.shares_with}: it needs memory of its own, as from torch.empty."
-        )
-    if result.device != "cuda":
-        return _wrong(
-            f"{exercise.entry} returns a tensor on {result.device or 'another device'}: use the input's device."
-        )
-    if out is None and result.dtype != str(trial.dtype).removeprefix("torch."):
-        return _wrong(f"{name} has dtype {result.dtype}; {short_dtype(trial.dtype)} was expected.")
-    if out is None:
-        return _wrong(f"{name} is memory that this call neither got nor allocated: allocate it in each call.")
-    if exercise.fills_argument and result.same_as != name:
-        view = f"a view of {result.shares_with}" if result.shares_with else "a new tensor"
-        what = result.same_as or view
-        return _wrong(f"{exercise.entry} returns {what}: it has to fill and return the {name} it was given.")
-    if tuple(out.shape) != shape:
-        return _wrong(f"{name} has shape {tuple(out.shape)}; {shape} was expected.")
-    if out.dtype != trial.dtype:
-        return _wrong(f"{name} has dtype {short_dtype(out.dtype)}; {short_dtype(trial.dtype)} was expected.")
-    if not exercise.fills_argument and out.numel() and not out.is_contiguous():
-        return _wrong(f"{name} has strides {out.stride()}; a contiguous tensor was expected.")
-    return None
-
-
-def _wrong(*lines: str) -> Verdict:
-    return failed("wrong-result-type", *lines, kind="result")
 
 
 def _ended(text: str) -> str:

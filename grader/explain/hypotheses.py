@@ -6,34 +6,37 @@ would have to be, so a coincidence is out of the question; where nothing matches
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 
+from grader.arguments import Argument, exact, tensors_of
 from grader.bounds import EXACT, tolerance
 from grader.explain.evidence import Evidence
+from grader.wanted import in_order
 
 
 @dataclass
 class Hypothesis:
     id: str
     sentence: str
-    result: torch.Tensor | None  # float64; None: decided already, by other evidence
+    result: torch.Tensor | None  # float64, or int64; None: decided already, by other evidence
     may_be_constant: bool = False  # NaN everywhere fits many formulas: only where other evidence supports this one
 
 
 def matching_hypothesis(evidence: Evidence) -> Hypothesis | None:
     """The first mistake that explains the result, or None."""
-    inputs = [tensor.double() for tensor in evidence.inputs]
-    for make in (*ANY_OPERATION, BY_BOUND.get(evidence.exercise.bound, _none)):
+    inputs = exact(evidence.inputs)
+    for make in (*ANY_OPERATION, BY_BOUND.get(evidence.wanted.operation, _none)):
         for hypothesis in make(evidence, inputs):
             if hypothesis.result is None or _matches(evidence, hypothesis, inputs):
                 return hypothesis
     return None
 
 
-def _matches(evidence: Evidence, hypothesis: Hypothesis, inputs: list[torch.Tensor]) -> bool:
+def _matches(evidence: Evidence, hypothesis: Hypothesis, inputs: list[Argument]) -> bool:
     out, result = evidence.comparison.out, hypothesis.result
     if result.shape != out.shape or bool(_equal(result.to(out.dtype), evidence.comparison.expected).all()):
         return False
@@ -41,10 +44,10 @@ def _matches(evidence: Evidence, hypothesis: Hypothesis, inputs: list[torch.Tens
         return False
     rounded = result.to(out.dtype)
     same = _equal(out, rounded)
-    if evidence.trial.bound in EXACT:
+    if evidence.wanted.bound in EXACT:
         return bool(same.all())
     finite = out.isfinite() & rounded.isfinite()
-    allowed = 2 * tolerance(evidence.trial.bound, inputs, result, out.dtype).nan_to_num(nan=0.0)
+    allowed = 2 * tolerance(evidence.wanted.bound, inputs, result, out.dtype).nan_to_num(nan=0.0)
     distance = (out.double() - result).abs()
     if not bool((same | (finite & (distance <= allowed))).all()):
         return False
@@ -62,13 +65,13 @@ def _is_constant(out: torch.Tensor) -> bool:
     return out.numel() > 1 and bool(out.isnan().all() or (out == out.flatten()[0]).all())
 
 
-def _none(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+def _none(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     yield from ()
 
 
-def _whole_inputs(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+def _whole_inputs(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """An input handed on as it is, or the right result with rows and columns exchanged."""
-    for name, tensor in zip(evidence.exercise.arguments, inputs):
+    for name, tensor in tensors_of(evidence.exercise.arguments, inputs):
         if name != evidence.returns:
             yield Hypothesis("input-passed-through", f"{evidence.returns} holds {name} itself, unchanged.", tensor)
     ref = evidence.comparison.ref
@@ -77,46 +80,81 @@ def _whole_inputs(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hy
         yield Hypothesis("transposed-result", sentence, ref.t())
 
 
-def _strides(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+def _supposed(evidence: Evidence, id: str, sentence: str, arguments: list[Argument]) -> Iterator[Hypothesis]:
+    """What a right kernel would give for other arguments than these, if it would give anything."""
+    result = evidence.reference(arguments)
+    if result is not None:
+        yield Hypothesis(id, sentence, result)
+
+
+def _updated_twice(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    """What a second call would make of what the first one has left."""
+    if not evidence.wanted.is_updated:
+        return
+    names, after = evidence.exercise.arguments, list(inputs)
+    for result, value in zip(evidence.exercise.results, in_order(evidence.exercise.reference(*inputs))):
+        if result.name in evidence.exercise.updates:
+            rounded = value.to(evidence.argument(result.name).dtype)
+            after[names.index(result.name)] = rounded.to(value.dtype)
+    sentence = f"{evidence.returns} is updated twice: it holds what a second call would make of it."
+    yield from _supposed(evidence, "updated-twice", sentence, after)
+
+
+def _not_zeroed(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    """Sums by atomics that begin with what fresh memory holds: -1 where the numbers are whole, NaN where not."""
+    if evidence.wanted.is_argument or not any(launch.atomics for launch in evidence.reply.launches):
+        return
+    ref, name = evidence.comparison.ref, evidence.returns
+    sentence = f"Atomics add to {name}, which nobody has set to 0: torch.empty holds leftovers of the past."
+    begun = torch.full_like(ref, torch.nan) if evidence.wanted.dtype.is_floating_point else ref - 1
+    yield Hypothesis("not-zeroed", sentence, begun, may_be_constant=True)
+
+
+def _strides(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """An argument read as if it were contiguous, or with its two strides exchanged."""
-    for number, (name, tensor) in enumerate(zip(evidence.exercise.arguments, evidence.inputs)):
-        if tensor.dim() != 2 or name == evidence.returns:
+    for name, tensor in evidence.tensors:
+        if not tensor.dim() or name == evidence.returns:
             continue
-        rows, columns = tensor.shape
-        row, column = tensor.stride()
-        readings = (
-            (
-                "stride-ignored",
-                (columns, 1),
-                f"The strides of {name} are not used: it is read as if contiguous.",
-            ),
-            ("stride-ignored", (row, 1), f"The column stride of {name} is not used."),
-            ("stride-ignored", (columns, column), f"The row stride of {name} is not used."),
-            ("strides-swapped", (column, row), f"The strides of {name} are exchanged."),
-        )
-        for id, strides, sentence in readings:
+        number = evidence.exercise.arguments.index(name)
+        for id, strides, sentence in _readings(name, tensor):
             misread = _reread(tensor, strides)
             if evidence.kernel_text.ignores_strides:
                 sentence = "No stride is used: every tensor is addressed as if it were contiguous."
-            elif evidence.exercise.fills_argument and strides == evidence.reply.output.stride():
+            elif evidence.wanted.is_argument and strides == evidence.output.stride():
                 sentence = f"{name} and {evidence.returns} are addressed with the same strides: each has its own."
-            if misread is not None and strides != (row, column):
-                changed = [*inputs[:number], misread.double(), *inputs[number + 1 :]]
-                yield Hypothesis(id, sentence, evidence.exercise.reference(*changed))
+            if misread is not None and strides != tensor.stride():
+                changed = [*inputs[:number], *exact([misread]), *inputs[number + 1 :]]
+                yield from _supposed(evidence, id, sentence, changed)
 
 
-def _target_strides(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+def _readings(name: str, tensor: torch.Tensor) -> list[tuple[str, tuple[int, ...], str]]:
+    """Strides that an argument may be read with by mistake, and what to call it."""
+    tight = tuple(math.prod(tensor.shape[axis + 1 :]) for axis in range(tensor.dim()))
+    strides = "The stride of {} is" if tensor.dim() == 1 else "The strides of {} are"
+    contiguous = ("stride-ignored", tight, f"{strides.format(name)} not used: it is read as if contiguous.")
+    if tensor.dim() != 2:
+        return [contiguous]
+    columns, (row, column) = tensor.shape[1], tensor.stride()
+    return [
+        contiguous,
+        ("stride-ignored", (row, 1), f"The column stride of {name} is not used."),
+        ("stride-ignored", (columns, column), f"The row stride of {name} is not used."),
+        ("strides-swapped", (column, row), f"The strides of {name} are exchanged."),
+    ]
+
+
+def _target_strides(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """The result written with other strides than its own: then each value stands where those strides put it."""
     out, expected, name = evidence.comparison.out, evidence.comparison.expected, evidence.returns
     read_outside = any(finding.kind == "out-of-bounds-load" for finding in evidence.reply.findings)
-    if out.dim() != 2 or evidence.trial.bound not in EXACT or read_outside:
+    if out.dim() != 2 or evidence.wanted.bound not in EXACT or read_outside:
         return  # where a load went astray, its strides are to blame, and the result may look the same
     row, column = out.stride()
     readings = [
         ("stride-ignored", (out.shape[1], 1), f"The strides of {name} are not used: it is written as if contiguous."),
         ("strides-swapped", (column, row), f"The strides of {name} are exchanged."),
     ]
-    for source, tensor in zip(evidence.exercise.arguments, evidence.inputs):
+    for source, tensor in evidence.tensors:
         if tensor.dim() == 2 and source != name:
             readings.append(
                 ("stride-ignored", tuple(tensor.stride()), f"{name} is written with the strides of {source}.")
@@ -139,46 +177,49 @@ def _stands_there(out: torch.Tensor, expected: torch.Tensor, strides: tuple[int,
     return torch.equal(memory[theirs[once]], expected.flatten()[once])
 
 
-def _reread(tensor: torch.Tensor, strides: tuple[int, int], further: int = 0) -> torch.Tensor | None:
+def _reread(tensor: torch.Tensor, strides: tuple[int, ...], further: int = 0) -> torch.Tensor | None:
     """The same memory under other strides, `further` elements on, or None where that would leave the memory."""
-    rows, columns = tensor.shape
     first = tensor.storage_offset() + further
-    last = first + (rows - 1) * strides[0] + (columns - 1) * strides[1]
+    last = first + sum((size - 1) * stride for size, stride in zip(tensor.shape, strides))
     if (last + 1) * tensor.element_size() > tensor.untyped_storage().nbytes():
         return None
-    return tensor.as_strided((rows, columns), strides, first)
+    return tensor.as_strided(tensor.shape, strides, first)
 
 
-def _operands(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+def _operands(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """Two inputs of one shape: one of them used twice, one left out, or another operation."""
-    names = evidence.exercise.arguments
-    if len(inputs) != 2 or inputs[0].shape != inputs[1].shape or evidence.exercise.fills_argument:
+    floats = [(name, one) for name, one in tensors_of(evidence.exercise.arguments, inputs) if one.is_floating_point()]
+    if len(floats) != 2 or len(inputs) != 2 or floats[0][1].shape != floats[1][1].shape or evidence.wanted.is_argument:
         return
-    (x, y), (x_name, y_name), z = inputs, names, evidence.returns
-    reference = evidence.exercise.reference
-    yield Hypothesis("wrong-operand", f"{z} is made from {x_name} twice: {y_name} is not used.", reference(x, x))
-    yield Hypothesis("wrong-operand", f"{z} is made from {y_name} twice: {x_name} is not used.", reference(y, y))
-    if evidence.exercise.bound == "exact":
+    ((x_name, x), (y_name, y)), z = floats, evidence.returns
+    for used, left_out, twice in ((x_name, y_name, [x, x]), (y_name, x_name, [y, y])):
+        sentence = f"{z} is made from {used} twice: {left_out} is not used."
+        yield from _supposed(evidence, "wrong-operand", sentence, twice)
+    if evidence.wanted.operation == "exact":
         yield Hypothesis("wrong-operand", f"{z} holds {x_name} alone: {y_name} is not used.", x)
         yield Hypothesis("wrong-operation", f"{z} holds {x_name} - {y_name}: the operation is another.", x - y)
         yield Hypothesis("wrong-operation", f"{z} holds {x_name} * {y_name}: the operation is another.", x * y)
 
 
-def _first_blocks(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+def _first_blocks(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """Vectors of which every program loads the first block."""
-    block, N = evidence.constants.get("BLOCK_N", 0), inputs[0].numel()
-    if not 0 < block < N or any(tensor.dim() != 1 for tensor in inputs):
+    if any(not isinstance(one, torch.Tensor) or one.dim() != 1 or len(one) != len(inputs[0]) for one in inputs):
+        return
+    block, N = evidence.constants.get("BLOCK_N", 0), len(inputs[0])
+    if not 0 < block < N:
         return
     repeated = [tensor[torch.arange(N) % block] for tensor in inputs]
     for number, name in enumerate(evidence.exercise.arguments):
         changed = [*inputs[:number], repeated[number], *inputs[number + 1 :]]
         sentence = f"Every program loads the first block of {name}: that load does not move with the program."
-        yield Hypothesis("local-load", sentence, evidence.exercise.reference(*changed))
+        yield from _supposed(evidence, "local-load", sentence, changed)
     sentence = "Every program loads the first blocks: the loads do not move with the program."
-    yield Hypothesis("local-load", sentence, evidence.exercise.reference(*repeated))
+    yield from _supposed(evidence, "local-load", sentence, repeated)
 
 
-def _softmax(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+def _softmax(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    if len(inputs) != 1:
+        return  # what is done to the scores before is not known here
     (x,), name = inputs, evidence.returns
     N = x.shape[1]
     greatest = x.amax(dim=1, keepdim=True)
@@ -254,7 +295,9 @@ def _row_sums(evidence: Evidence) -> str:
     return f"The rows of {evidence.returns} sum to {span} instead of 1"
 
 
-def _gemm(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+def _gemm(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    if len(inputs) != 2:
+        return  # of a product alone
     a, b = inputs
     K, step = a.shape[1], evidence.constants.get("BLOCK_K", 0)
     if _counts_past_2048(a, b) and "exact" in evidence.right_before:
@@ -265,8 +308,8 @@ def _gemm(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis
             None,
         )
     for short, rounded in _rounded_operands(inputs):
-        yield Hypothesis("rounded-operands", f"a and b are rounded to {short} before the product.",
-                         evidence.exercise.reference(*rounded))  # fmt: skip
+        sentence = f"a and b are rounded to {short} before the product."
+        yield from _supposed(evidence, "rounded-operands", sentence, rounded)
     if step > 0 and (padding := -K % step):
         yield Hypothesis("padding-counted", f"The {padding} lanes past the end of K take part in the sum.",
                          a @ b + padding)  # fmt: skip
@@ -276,7 +319,7 @@ def _gemm(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis
         yield Hypothesis("last-term", "The last term of each sum is left out.", a[:, :-1] @ b[:-1])
 
 
-def _rounded_operands(inputs: list[torch.Tensor]) -> Iterator[tuple[str, list[torch.Tensor]]]:
+def _rounded_operands(inputs: list[Argument]) -> Iterator[tuple[str, list[torch.Tensor]]]:
     """The operands in dtypes with fewer digits; the interpreter cuts a float off to bf16, a GPU rounds it."""
     for short, dtype in (("bf16", torch.bfloat16), ("fp8", torch.float8_e4m3fn), ("fp8", torch.float8_e5m2)):
         yield short, [tensor.float().to(dtype).double() for tensor in inputs]
@@ -315,7 +358,7 @@ def _counts_past_2048(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool(running.max() > 2048)
 
 
-ANY_OPERATION = (_whole_inputs, _strides, _target_strides, _operands, _first_blocks)
+ANY_OPERATION = (_not_zeroed, _whole_inputs, _updated_twice, _strides, _target_strides, _operands, _first_blocks)
 BY_BOUND: dict[str, Callable[[Evidence, list[torch.Tensor]], Iterator[Hypothesis]]] = {
     "softmax": _softmax,
     "gemm": _gemm,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grader.explain.evidence import Evidence, count_text, index_text, program_text
 from grader.protocol import FINDING_KINDS, Finding
+from grader.submission import loaded_in_address
 from grader.verdict import Verdict, failed
 
 RACES = {
@@ -62,8 +63,12 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> str:
         return f"The address lies before {name}: an offset is negative, or program numbers lead to the wrong tile."
     if finding.between or (evidence.right_when_contiguous and _is_strided(evidence, name)):
         return f"The strides of {name} are not used: the address fits a contiguous {name}, and this one is not."
-    if evidence.right_when_contiguous and any(not tensor.is_contiguous() for tensor in evidence.inputs):
+    if evidence.right_when_contiguous and any(not tensor.is_contiguous() for _, tensor in evidence.tensors):
         return f"The address in {name} is right only where all tensors are contiguous: each has strides of its own."
+    if loaded := loaded_in_address(evidence.submission.tree, finding.line, function):
+        return (
+            f"The address in {name} is made with {loaded}, which was loaded: one of its values leads outside of {name}."
+        )
     by_one = _by_one(evidence, finding)
     if verb == "reads":
         return f"The mask of the load in line {finding.line} lets lanes outside of {name} through.{by_one}"

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import torch
 
-from grader.explain.evidence import Evidence
+from grader.explain.evidence import Evidence, number_text
 from grader.reply import Writers
 from grader.tilemap import RIGHT, UNWRITTEN, WRONG, Tile, TileMap
 
@@ -57,7 +57,7 @@ def _cuts(changes: torch.Tensor) -> list[int]:
 
 def tile_map(evidence: Evidence) -> TileMap | None:
     """None where nothing is known of who wrote what, or the tiles are too many for a map."""
-    comparison, writers = evidence.comparison, evidence.reply.writers
+    comparison, writers = evidence.comparison, evidence.writers
     tiles = tiles_of(writers) if writers is not None and comparison is not None else None
     if tiles is None or tiles.shape[0] * tiles.shape[1] > MOST_TILES:
         return None
@@ -68,7 +68,7 @@ def tile_map(evidence: Evidence) -> TileMap | None:
 
 
 def _tile(evidence: Evidence, rows: tuple[int, int], columns: tuple[int, int]) -> Tile:
-    comparison, writers, launches = evidence.comparison, evidence.reply.writers, evidence.reply.launches
+    comparison, writers, launch = evidence.comparison, evidence.writers, evidence.launch
     part = slice(*rows), slice(*columns)
     wrong, owner = as_matrix(comparison.wrong)[part], int(as_matrix(writers.programs)[rows[0], columns[0]])
     count = int(wrong.count_nonzero())
@@ -76,8 +76,8 @@ def _tile(evidence: Evidence, rows: tuple[int, int], columns: tuple[int, int]) -
     state = UNWRITTEN if owner == -1 or (owner < 0 and count) else WRONG if count else RIGHT
     row, column = divmod(int(wrong.flatten().to(torch.uint8).argmax()), wrong.shape[1]) if count else (0, 0)
     row, column = rows[0] + row, columns[0] + column
-    yours, expected = (f"{as_matrix(t)[row, column].item():.6g}" for t in (comparison.out, comparison.expected))
-    axes = len(launches[-1].grid) if launches else 1
+    yours, expected = (number_text(as_matrix(t)[row, column]) for t in (comparison.out, comparison.expected))
+    axes = len(launch.grid) if launch else 1
     return Tile(
         state=state,
         program=program_index(owner, writers.grid, axes) if owner >= 0 else None,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import torch
 
+from grader.arguments import exact
 from grader.bounds import EXACT, UNIT_ROUNDOFF, tolerance
-from grader.explain.evidence import Evidence, count_text, index_text, program_text
+from grader.exercise import in_words
+from grader.explain.evidence import Evidence, count_text, index_text, number_text, program_text
 from grader.explain.hypotheses import matching_hypothesis
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.inputs import is_poison
@@ -39,10 +41,14 @@ def first_wrong_text(evidence: Evidence) -> str:
     """ "First wrong element: z[0, 0] of program (0,) is 0.004090, expected 0.004855." """
     comparison = evidence.comparison
     index = comparison.first_wrong
+    element = f"{evidence.returns}[{index_text(index)}]" if index else evidence.returns
+    start = f"First wrong element: {element}{_writer_text(evidence, index)}"
+    if not comparison.out.is_floating_point():
+        return f"{start} is {comparison.out[index].item()}, expected {comparison.expected[index].item()}."
     yours, expected = float(comparison.out[index]), float(comparison.expected[index])
-    if evidence.trial.bound != "bits":
+    if evidence.wanted.bound != "bits":
         yours, expected = yours + 0.0, expected + 0.0  # -0 is 0
-    text = f"First wrong element: {evidence.returns}[{index_text(index)}]{_writer_text(evidence, index)} is {yours:.6g}"
+    text = f"{start} is {yours:.6g}"
     if yours == expected or f"{yours:.6g}" == f"{expected:.6g}":
         text = text.replace(f"{yours:.6g}", f"{yours:.9g}")
         return f"{text}, expected {expected:.9g}."
@@ -50,7 +56,7 @@ def first_wrong_text(evidence: Evidence) -> str:
 
 
 def _writer_text(evidence: Evidence, index: tuple[int, ...]) -> str:
-    writers = evidence.reply.writers
+    writers = evidence.writers
     if writers is None or int(writers.programs[index]) < 0:
         return ""
     return f" of {_program_at(evidence, int(writers.programs[index]))}"
@@ -58,16 +64,16 @@ def _writer_text(evidence: Evidence, index: tuple[int, ...]) -> str:
 
 def _program_at(evidence: Evidence, number: int) -> str:
     """A linear program number in the dimensions that the launch gave."""
-    launches, grid = evidence.reply.launches, evidence.reply.writers.grid
-    return program_text(program_index(number, grid, len(launches[-1].grid) if launches else 1))
+    axes = len(evidence.launch.grid) if evidence.launch else 1
+    return program_text(program_index(number, evidence.writers.grid, axes))
 
 
 def _unwritten(evidence: Evidence) -> Verdict | None:
-    writers = evidence.reply.writers
+    writers = evidence.writers
     if writers is None:
         return None
     missing = writers.programs == -1
-    if evidence.exercise.fills_argument:  # the given output is initialised, with poison: only its value tells
+    if evidence.wanted.is_argument:  # the given output is initialised, with poison: only its value tells
         missing = (writers.programs < 0) & evidence.comparison.wrong
     count = int(missing.sum())
     if not count:
@@ -83,7 +89,8 @@ def _unwritten(evidence: Evidence) -> Verdict | None:
 def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
     name, grid = evidence.returns, _grid_text(evidence)
     if bool(missing.all()):
-        return f"Nothing was written to {name}: no store of {grid} reaches it."
+        stores = grid if len(evidence.reply.launches) < 2 else f"{len(evidence.reply.launches)} launches"
+        return f"Nothing was written to {name}: no store of {stores} reaches it."
     rows, columns = as_matrix(missing).all(dim=1), as_matrix(missing).all(dim=0)
     silent, total = _silent_programs(evidence)
     if silent > 0 and evidence.missing_axis_text:
@@ -105,7 +112,7 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
 
 def _silent_programs(evidence: Evidence) -> tuple[int, int]:
     """(programs that wrote no element of the result, programs of the last launch)."""
-    writers, launches = evidence.reply.writers, evidence.reply.launches
+    writers, launches = evidence.writers, evidence.reply.launches
     if len(launches) != 1:
         return 0, 0
     total = writers.grid[0] * writers.grid[1] * writers.grid[2]
@@ -113,7 +120,7 @@ def _silent_programs(evidence: Evidence) -> tuple[int, int]:
 
 
 def _one_program_per_row(evidence: Evidence) -> bool:
-    programs = as_matrix(evidence.reply.writers.programs)
+    programs = as_matrix(evidence.writers.programs)
     written = programs[:, 0] >= 0
     return len(programs) > 1 and bool(((programs == programs[:, :1]) | (programs < 0))[written].all())
 
@@ -124,7 +131,7 @@ def _is_tail(flags: torch.Tensor) -> bool:
 
 
 def _grid_text(evidence: Evidence) -> str:
-    grid = evidence.reply.launches[-1].grid if evidence.reply.launches else [0]
+    grid = evidence.launch.grid if evidence.launch else [0]
     size = " x ".join(str(n) for n in _used_axes(grid))
     return f"a grid of {size} program{'' if size == '1' else 's'}"
 
@@ -146,7 +153,7 @@ def _known_mistake(evidence: Evidence) -> Verdict | None:
 
 def _misplaced(evidence: Evidence) -> Verdict | None:
     """Does a wrong tile hold exactly what belongs into another one?"""
-    comparison, writers = evidence.comparison, evidence.reply.writers
+    comparison, writers = evidence.comparison, evidence.writers
     tiles = tiles_of(writers) if writers is not None else None
     if tiles is None or not 1 < tiles.shape[0] * tiles.shape[1] <= 256 or comparison.wrong.dim() != 2:
         return None
@@ -181,10 +188,10 @@ def _slice_text(name: str, part: tuple[slice, slice]) -> str:
 
 
 def _layout(evidence: Evidence) -> Verdict | None:
-    strided = [n for n, t in zip(evidence.exercise.arguments, evidence.inputs) if not t.is_contiguous()]
+    strided = [name for name, tensor in evidence.tensors if not tensor.is_contiguous()]
     if not strided or not evidence.right_when_contiguous:
         return None
-    names = " and ".join(strided)
+    names = in_words(strided)
     return failed(
         "stride-ignored",
         f"Right for contiguous tensors, wrong for this layout of {names}: a stride is not used as it should be.",
@@ -196,12 +203,12 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
     """Small errors, of the size of fp16 rounding: somewhere on the way digits were dropped."""
     comparison = evidence.comparison
     wrong = comparison.wrong & comparison.ref.isfinite() & comparison.out.isfinite()
-    rounded_early = evidence.trial.bound in EXACT and evidence.trial.dtype == torch.float32
-    if (evidence.trial.bound in EXACT and not rounded_early) or int(wrong.sum()) < comparison.wrong_count:
+    rounded_early = evidence.wanted.bound in EXACT and evidence.wanted.dtype == torch.float32
+    if (evidence.wanted.bound in EXACT and not rounded_early) or int(wrong.sum()) < comparison.wrong_count:
         return None
     scale = comparison.ref.abs()
-    if evidence.trial.bound == "gemm":
-        a, b = (tensor.double() for tensor in evidence.inputs)
+    if evidence.wanted.bound == "gemm":
+        a, b = exact(evidence.inputs)
         scale = a.abs() @ b.abs()
     relative = ((comparison.out.double() - comparison.ref).abs() / scale)[wrong].max()
     if not UNIT_ROUNDOFF[torch.float16] / 4 <= float(relative) <= 32 * UNIT_ROUNDOFF[torch.float16]:
@@ -218,10 +225,10 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
 def _row_factor(evidence: Evidence) -> Verdict | None:
     """Probabilities that are right but for one factor per row."""
     out, ref = evidence.comparison.out.double(), evidence.comparison.ref
-    if evidence.trial.bound != "softmax" or not bool(out.isfinite().all()):
+    if evidence.wanted.bound != "softmax" or not bool(out.isfinite().all()):
         return None
     sums = out.sum(dim=1, keepdim=True)
-    allowed = 4 * tolerance("softmax", [t.double() for t in evidence.inputs], ref, evidence.trial.dtype)
+    allowed = 4 * tolerance("softmax", exact(evidence.inputs), ref, evidence.wanted.dtype)
     if bool((sums == 0).any()) or not bool(((out / sums - ref).abs() <= allowed).all()):
         return None
     low, high = float(sums.min()), float(sums.max())
@@ -234,13 +241,15 @@ def _constant(evidence: Evidence) -> Verdict | None:
     out, expected, name = evidence.comparison.out, evidence.comparison.expected, evidence.returns
     if out.numel() < 2 or bool((expected == expected.flatten()[0]).all()):
         return None
-    if evidence.exercise.fills_argument and bool(is_poison(out).all()):
+    if evidence.wanted.is_updated and torch.equal(out, evidence.argument(name)):
+        return failed("unchanged", f"{name} still holds what it held before: it has to be updated in place.")
+    if evidence.wanted.is_argument and bool(is_poison(out).all()):
         return failed("unchanged", f"{name} still holds what it held before: nothing of the input reached it.")
     if bool(out.isnan().all()):
         return failed("constant", f"{name} is NaN everywhere.")
     if bool((out == out.flatten()[0]).all()):
-        return failed("constant", f"{name} is {out.flatten()[0].item():.6g} everywhere.")
-    writers = evidence.reply.writers
+        return failed("constant", f"{name} is {number_text(out.flatten()[0])} everywhere.")
+    writers = evidence.writers
     if writers is None:
         return None
     first = int(writers.programs.flatten()[0])
@@ -264,7 +273,7 @@ def _where_wrong(evidence: Evidence) -> str:
     wrong, name = evidence.comparison.wrong, evidence.returns
     count, total = evidence.comparison.wrong_count, wrong.numel()
     share = "every element" if count == total else f"{count_text(count, 'element')} of {total}"
-    return f"{name} is wrong in {share}{_pattern(wrong)}, {short_dtype(evidence.trial.dtype)}."
+    return f"{name} is wrong in {share}{_pattern(wrong)}, {short_dtype(evidence.wanted.dtype)}."
 
 
 def _pattern(wrong: torch.Tensor) -> str:

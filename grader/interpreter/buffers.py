@@ -52,6 +52,7 @@ class Buffer:
         self.nbytes, self.view, self.read_only, self.address = nbytes, view, read_only, address
         self._content, self._content_item = content, view.item
         self.last_grid = (1, 1, 1)  # of the launch that wrote here last
+        self.results: list[tuple[str, View]] = []  # what the entry returned of this memory, if it allocated it
         self.counts = Counts()
         virtual = data is None and (content is not None or nbytes > MOST_DENSE)
         self.pages: dict[int, int] | None = {} if virtual else None  # number of a page -> its place in `bytes`
@@ -65,6 +66,11 @@ class Buffer:
     def label(self) -> str:
         """The name of the entry's argument or result; for memory that only kernels see, their parameter's name."""
         return self.name or (f"scratch {self.parameter}" if self.parameter else "")
+
+    def part_at(self, offset: int) -> tuple[str, View]:
+        """The name and the view of what lies at this byte offset: of one of several results that share the memory."""
+        parts = (part for part in self.results if part[1].holds(offset))
+        return next(parts, (self.label, self.view))
 
     def words(self, item: int) -> np.ndarray:
         """All bytes as unsigned integers of 1, 2, 4 or 8 bytes."""

@@ -157,16 +157,31 @@ class Call:
     # ---- the result ----------------------------------------------------------------------------------------------
 
     def _outputs(self) -> tuple[dict, bytes]:
-        result = self.recorded.returned.view
-        if result is None or result.dtype not in DTYPE_BYTES:
-            return {"outputs": [], "writers": []}, b""
-        buffer, view = self.buffers[result.buffer], view_of(result)
-        self.memory.name_result(buffer, self.request.returns, view)
-        data = buffer.read(replace(view, shape=(view.span,), strides=(1,))).tobytes() if view.span else b""
-        spec = TensorSpec(self.request.returns, result.dtype, view.shape, view.strides, 0, 0, len(data))
-        writers = np.ascontiguousarray(self.memory.writers_of(buffer, view), np.int32).tobytes()
-        place = {"output": 0, "start": len(data), "size": len(writers), "grid": list(buffer.last_grid)}
-        return {"outputs": [spec.to_json()], "writers": [place]}, data + writers
+        """Of each result that is there, its elements and who wrote them."""
+        outputs, writers, blob = [], [], bytearray()
+        for number, (name, result) in enumerate(self._results()):
+            buffer, view = self.buffers[result.buffer], view_of(result)
+            self.memory.name_result(buffer, name, view)
+            data = buffer.read(replace(view, shape=(view.span,), strides=(1,))).tobytes() if view.span else b""
+            outputs.append(TensorSpec(name, result.dtype, view.shape, view.strides, 0, len(blob), len(data)).to_json())
+            blob += data
+            who = np.ascontiguousarray(self.memory.writers_of(buffer, view), np.int32).tobytes()
+            writers.append({"output": number, "start": len(blob), "size": len(who), "grid": list(buffer.last_grid)})
+            blob += who
+        return {"outputs": outputs, "writers": writers}, bytes(blob)
+
+    def _results(self) -> list[tuple[str, parts.View]]:
+        """What was returned, by the names of the request, then the arguments that are updated."""
+        returned, names = self.recorded.returned, self.request.returns
+        given = [returned] if len(names) == 1 else returned.items
+        views = {name: one.view for name, one in zip(names, given) if one.view and one.view.dtype in DTYPE_BYTES}
+        specs = {spec.name: (number, spec) for number, spec in enumerate(self.request.arguments)}
+        for name in self.request.updates:
+            number, spec = specs[name]
+            offset = spec.offset * DTYPE_BYTES[spec.dtype]
+            view = parts.View(number, offset, spec.dtype, list(spec.shape), list(spec.strides))
+            views.setdefault(name, view)
+        return list(views.items())
 
 
 def _view_of(spec: TensorSpec) -> View:

@@ -38,16 +38,17 @@ class Report:
 
     def finding(self, buffers: Iterable[Buffer]) -> Finding:
         seen, argument = self.seen, self.seen.argument
-        finding = Finding(self.kind, argument.buffer.label if argument else "", self.line, seen.program)
+        finding = Finding(self.kind, "", self.line, seen.program)
         finding.other_program, finding.count, finding.programs = seen.other_program, self.count, len(self.programs)
         if argument is None:
             return finding
-        if self.kind.startswith("out-of-bounds"):
+        outside = self.kind.startswith("out-of-bounds")
+        finding.argument, whole = argument.buffer.part_at(argument.view.offset if outside else seen.offset)
+        if outside:
             finding.linear = argument.view.linear(seen.offset)
             finding.between = argument.view.is_between(seen.offset)
             finding.neighbour = _neighbour(seen, buffers)
         else:  # an element of the argument, whichever view of it the kernel was given
-            whole = argument.buffer.view
             finding.element, finding.linear = whole.element(seen.offset), whole.linear(seen.offset)
         return finding
 
@@ -58,7 +59,7 @@ def _neighbour(seen: Seen, buffers: Iterable[Buffer]) -> str:
     address = own.address + seen.offset
     for other in buffers:
         if other is not own and other.address <= address < other.address + other.nbytes:
-            return other.label
+            return other.part_at(address - other.address)[0]
     return next((other.name.removesuffix("_ptr") for other in seen.sharing if other.view.holds(seen.offset)), "")
 
 

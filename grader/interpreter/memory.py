@@ -337,9 +337,12 @@ class Memory:
     # ---- the end of the call -----------------------------------------------------------------------------------
 
     def name_result(self, buffer: Buffer, name: str, view: View) -> None:
-        """Memory that the entry allocated and returns is known by the result's name and shape."""
+        """Memory that the entry allocated and returns is known by the result's name and shape, or the first one's."""
         if not buffer.name:
             buffer.name, buffer.view = name, view
+        elif not buffer.results:
+            return  # an argument's
+        buffer.results.append((name, view))
 
     def findings(self) -> list[Finding]:
         return self.reports.findings(self.buffers)
@@ -352,7 +355,8 @@ class Memory:
                 total = totals.setdefault(buffer.label, Traffic(buffer.label))
                 total.read += counts.read
                 total.written += counts.written
-                total.size = max(total.size, buffer.view.distinct * buffer.view.item)
+                views = [view for _, view in buffer.results] or [buffer.view]
+                total.size = max(total.size, sum(view.distinct * view.item for view in views))
                 total.used += counts.used
                 total.moved += counts.moved
         return list(totals.values())[:MOST_REPORTS]

@@ -12,6 +12,7 @@ from grader.files import write_whole
 from grader.learn import progress
 
 if TYPE_CHECKING:
+    from grader.arguments import Recipe
     from grader.inputs import Data
 
 LEAST_ELEMENTS = 4096  # of the first argument: a smaller call measures little but its launch
@@ -86,10 +87,10 @@ def sizes_below(data: Data) -> list[int]:
     return [size for size in powers if size < most and math.prod(_shape(data, size, most)) >= LEAST_ELEMENTS] + [most]
 
 
-def resized(data: tuple[Data, ...], size: int) -> tuple[Data, ...]:
+def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
     """The same call, smaller: axes as long as the first argument's first one shrink with it, as a square stays one."""
     most = data[0].shape[0]
-    return tuple(replace(one, shape=_shape(one, size, most)) for one in data)
+    return tuple(replace(one, shape=_shape(one, size, most)) if hasattr(one, "shape") else one for one in data)
 
 
 def shape_text(data: Data) -> str:

@@ -93,8 +93,9 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
 
 
 def _shapes(exercise: Exercise, trial: Trial, reply: Reply) -> dict[str, tuple[int, ...]]:
-    shapes = {name: tuple(data.shape) for name, data in zip(exercise.arguments, trial.data)}
-    return {exercise.returns: tuple(reply.output.shape)} | shapes if reply.output is not None else shapes
+    given = zip(exercise.arguments, trial.data)
+    shapes = {name: tuple(data.shape) for name, data in given if hasattr(data, "shape")}
+    return {name: tuple(result.shape) for name, result in reply.outputs.items()} | shapes
 
 
 def _print_programs(out, reply: Reply, shapes: dict[str, tuple[int, ...]]) -> None:

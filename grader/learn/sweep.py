@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import click
 
+from grader.arguments import to_json
 from grader.asked import Asked
 from grader.exercise import Exercise
 from grader.explain import on_gpu
@@ -98,7 +99,7 @@ class Sweep:
     def _sample(self, run: Run, trial: Trial, recording: Recording, with_torch: bool) -> Measurement:
         try:
             reply = self.replays.measure(
-                recording, 0, run.folder, data=[recipe.to_json() for recipe in trial.data], bound=trial.bound,
+                recording, 0, run.folder, data=[to_json(recipe) for recipe in trial.data], bound=trial.bound,
                 anchor=self.anchor, seed=secrets.randbits(62), choose=True, with_torch=with_torch,
             )  # fmt: skip
         except ReplayEnded as ended:

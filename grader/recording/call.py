@@ -15,6 +15,7 @@ from grader.recording.parts import (
     BadPlan,
     Buffer,
     PlannedLaunch,
+    Returned,
     Sequence,
     Step,
     StepReader,
@@ -101,23 +102,6 @@ class Kernel:
     name: str
     source: str
     recipe: Recipe
-
-
-@dataclass
-class Returned:
-    """What the entry returned, or an item of the list or tuple that it returned.
-
-    A tensor on the GPU has a `view` if it lies in this call's buffers and its dtype is one of VIEW_BYTES. One kept from
-    an earlier call has none, and `shares_with` says so.
-    """
-
-    type: str = ""  # "Tensor", "tuple", "NoneType" ...
-    device: str = ""  # "cuda" for a tensor on the GPU
-    dtype: str = ""
-    same_as: str = ""  # the argument that it is
-    shares_with: str = ""  # the argument whose memory it shares, or "the result of an earlier call"
-    view: View | None = None
-    items: list[Returned] = field(default_factory=list)
 
 
 @dataclass

@@ -66,7 +66,8 @@ class Child:
         except BadPlan as refused:
             return Reply(error={"kind": "not-recordable", "type": "", "message": str(refused), "line": 0})
         told = Recorded(call, header, blob).reply(options.get("writable", []))
-        recorded = {"result": asdict(told.result), "refusals": header["refusals"], "launches": [], "findings": []}
+        result = {name: value for name, value in asdict(told.result).items() if name not in ("view", "items")}
+        recorded = {"result": result, "refusals": header["refusals"], "launches": [], "findings": []}
         recorded |= {"threads": told.threads, "processes": told.processes, "changed": told.changed}
         if call.error is not None or call.refusals:
             return Reply(**recorded, error=header["error"])

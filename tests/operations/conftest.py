@@ -1,0 +1,42 @@
+"""An exercise that is none of the course's: its folder is laid out as theirs, and graded only when it is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.exercise import Folder, load_test_file
+from grader.judge import Judge
+from grader.run import Run
+
+collect_ignore = ["exercises", "solutions"]
+FOLDER = Folder(Path(__file__).resolve().parent / "exercises" / "90_pick_peaks")
+
+
+class Graded:
+    """A submission as text, and the judge that judges it."""
+
+    def __init__(self, text: str, folder: Path, seed: int = 1) -> None:
+        path = folder / "pick_peaks.py"
+        path.write_text(text)
+        self.module = load_test_file(FOLDER)
+        self.run = Run(FOLDER, str(path), seed)
+        self.judge = Judge(self.module.exercise, self.run)
+
+    def check(self, *data, **options):
+        return self.judge.check("test_a_case", data, **options)
+
+
+@pytest.fixture
+def graded(tmp_path):
+    """graded(text): a Graded; its children are ended after the test."""
+    made: list[Graded] = []
+
+    def graded(text: str, seed: int = 1) -> Graded:
+        made.append(Graded(text, tmp_path, seed))
+        return made[-1]
+
+    yield graded
+    for one in made:
+        one.run.end()

@@ -1,0 +1,167 @@
+"""The same exercise as a learner, an instructor and a student of a class meet it: pytest, hidden cases, a notebook."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.exercise import Folder
+from grader.hidden import read_cases
+from grader.reply import DTYPES
+from grader.run import trial_of
+from tests.conftest import ROOT
+from tests.operations.conftest import FOLDER
+from tests.operations.test_any_operation import SOLUTION, changed
+
+X = '{ input = "normal", shape = [2, 3, 7, 5], stored_as = [0, 2, 1, 3] }'
+STATE = '{ input = "normal", shape = [41], dtype = "float32", times = 2 }'
+INDEX = '{ input = "indices", shape = [41], below = 6 }'
+CASES = f"""
+[[case]]
+name = "heads in another order"
+points = 2
+arguments = [{X}, {STATE}, {INDEX}, {{ number = 0.5 }}, {{ number = true }}]
+
+[[case]]
+name = "one number of a whole"
+dtypes = ["float16"]
+bound = {{ z = "bits" }}
+arguments = [
+  {{ input = "normal", shape = [1, 1, 9, 9] }}, {STATE.replace("41", "1")},
+  {{ input = "lengths", shape = [1], below = 1 }}, {{ number = 4 }}, {{ number = false }},
+]
+"""
+
+
+def judged(tmp_path: Path, submission: Path, *options: str) -> tuple[str, dict]:
+    result = tmp_path / "result.json"
+    command = [sys.executable, "-m", "pytest", str(FOLDER.path), "--result", str(result), *options]
+    done = subprocess.run([*command, "--submission", str(submission)], cwd=tmp_path, capture_output=True, text=True)
+    return done.stdout, json.loads(result.read_text())
+
+
+@pytest.fixture
+def hidden(tmp_path) -> Path:
+    folder = tmp_path / "hidden"
+    folder.mkdir()
+    (folder / "90_pick_peaks.toml").write_text(CASES)
+    return folder
+
+
+def test_the_solution_passes_all_that_needs_no_gpu_and_hidden_cases(tmp_path, hidden):
+    said, result = judged(tmp_path, FOLDER.solution_file, "--hidden", str(hidden), "--device", "cpu")
+    assert result["outcome"] == "pass", said
+    outcomes = {test["name"]: test["outcome"] for test in result["tests"]}
+    assert outcomes["heads in another order"] == outcomes["one number of a whole"] == "pass"
+    assert [name for name, outcome in outcomes.items() if outcome == "skipped"] == [
+        "test_a_size_that_only_a_gpu_gets_through", "test_it_is_as_fast_as_memory_allows"
+    ]  # fmt: skip
+    assert result["figures"]["largest_error"] == 0
+
+
+def test_the_untouched_file_is_not_attempted(tmp_path):
+    _, result = judged(tmp_path, FOLDER.learner_file)
+    assert result["outcome"] == "not attempted"
+
+
+def test_a_hidden_case_fails_by_its_name_alone(tmp_path, hidden):
+    path = tmp_path / "pick_peaks.py"
+    path.write_text(SOLUTION.replace("    return z, counts\n", "    return z, (counts if K != 41 else state)\n"))
+    said, result = judged(tmp_path, path, "--hidden", str(hidden))
+    assert "A hidden case fails: heads in another order. Its data are not shown." in said
+    assert "stored as" not in said and "below 6" not in said and result["outcome"] == "fail"
+
+
+def test_what_a_learner_reads_names_the_result_and_the_whole_call(tmp_path):
+    path = tmp_path / "pick_peaks.py"
+    path.write_text(changed(("tile > 0", "tile > 1")))
+    said, result = judged(tmp_path, path)
+    said = " ".join(said.split())
+    assert "counts is wrong in every element, int32. First wrong element: counts[0, 0] of program (0,) is" in said
+    assert "index 100 (int32, below 6), scale = 0.5, clamp = False fp32" in said
+    assert result["cause"] == "wrong-values"
+
+
+MISTAKES = {
+    '{ number = "5" }': "number must be a finite number, true or false, not '5'",
+    "{ number = 5, shape = [3] }": "'shape' is unknown here",
+    '{ input = "indices", shape = [3] }': "indices need a whole number that they stay below",
+    '{ input = "normal", shape = [3], below = 4 }': "'below' is unknown here",
+    '{ input = "normal", shape = [3], dtype = "int3" }': "dtype 'int3' is unknown",
+    '{ input = "normal", shape = [3, 4], stored_as = [0, 2] }': "stored_as must list the dimensions",
+    '{ input = "normal", shape = [3, 4], stored_as = [1, 0], layout = "padded rows" }': "there is no layout beside it",
+    '{ input = "normal", shape = [1, 1, 1, 1, 1, 1] }': "at most",
+}
+
+
+@pytest.mark.parametrize("argument", MISTAKES)
+def test_a_mistake_in_a_case_is_told(tmp_path, argument):
+    (tmp_path / "90_pick_peaks.toml").write_text(f'[[case]]\nname = "x"\narguments = [{argument}]\n')
+    with pytest.raises(pytest.UsageError) as raised:
+        read_cases(tmp_path, FOLDER)
+    assert MISTAKES[argument] in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('z = "bits"', 'y = "bits"', "a bound is given for y, and pick_peaks has the results z, counts, state"),
+        ("{ number = 0.5 }, ", "", "4 data sets are given, and pick_peaks takes 5 arguments"),
+        (X, X.replace(", 5], stored_as = [0, 2, 1, 3]", "]"), "has no result for x [2, 3, 7]"),
+    ],
+)
+def test_a_case_that_does_not_fit_is_refused(tmp_path, old, new, sentence):
+    assert old in CASES
+    (tmp_path / "90_pick_peaks.toml").write_text(CASES.replace(old, new, 1))
+    command = [sys.executable, "-m", "pytest", str(FOLDER.path), "--collect-only", "--hidden", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 4 and sentence in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def test_what_each_program_touches_is_traced_for_every_tensor(graded):
+    one = graded(SOLUTION)
+    exercise, example = one.module.exercise, one.module.exercise.example
+    trial = trial_of(exercise, "example", example.data, "float32", None, example.constants)
+    reply = one.run.call(exercise, trial, one.run.inputs(trial), fill="zero", trace=True)
+    touched = {(access.kind, access.argument) for access in reply.trace}
+    assert touched == {
+        ("load", "x"), ("store", "scratch peaks"), ("store", "counts"), ("load", "index"), ("load", "scratch peaks"),
+        ("store", "z"), ("load", "state"), ("store", "state"),
+    }  # fmt: skip
+    assert {name: (tuple(out.shape), out.dtype) for name, out in reply.outputs.items()} == {
+        "z": ((5,), torch.float32), "counts": ((1, 2), torch.int32), "state": ((5,), DTYPES["float32"]),
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(not all(map(find_spec, ("ipykernel", "nbgrader"))), reason="needs the extra classroom")
+def test_a_notebook_judges_it_and_scores_its_items(tmp_path):
+    from nbclient import NotebookClient
+
+    from grader.classroom.derive import notebook_of
+    from tests.classroom.instructor import points_without_speed
+
+    course = tmp_path / "course"  # a course with this exercise alone
+    shutil.copytree(ROOT / "grader", course / "grader", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("exercises", "solutions", "hints"):
+        shutil.copytree(FOLDER.root / name, course / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", course)
+    folder = Folder(course / "exercises" / FOLDER.id)
+    points = points_without_speed(folder)[folder.id]
+    assert points == {"right": 5, "cost": 2}
+    notebook = notebook_of(folder, points)
+    environment = {**os.environ, "PYTHONPATH": str(course)}
+    client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}})
+    with client.setup_kernel(env=environment):
+        for place in (2, 3, len(notebook.cells) - 2, len(notebook.cells) - 1):  # solution, check, right, cost
+            client.execute_cell(notebook.cells[place], place)
+    check, right, cost = (notebook.cells[place].outputs for place in (3, -2, -1))
+    assert "pass  any call that the lesson promises" in check[0]["text"], check
+    assert [cell[-1]["data"]["text/plain"] for cell in (right, cost)] == ["5.0", "2.0"]
