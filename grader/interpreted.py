@@ -14,7 +14,7 @@ import torch
 from grader.bounds import EXACT
 from grader.comparison import Comparison, bits_of, compare
 from grader.exercise import Exercise
-from grader.explain import failures, promises
+from grader.explain import failures, offsets, promises
 from grader.explain.evidence import Evidence, count_text
 from grader.explain.memory import memory_verdict
 from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
@@ -53,8 +53,15 @@ class Interpreted:
                 other_trial = replace(trial, config=config)
                 reply = self.run.call(self.exercise, other_trial, inputs)
                 other = self._first_call(other_trial, inputs, reply)
-                verdict = verdict if other.outcome == PASS else other
+                verdict = verdict if other.outcome == PASS else self._of_config(trial, inputs, config, other)
         return verdict, first
+
+    def _of_config(self, trial: Trial, inputs: list[torch.Tensor], config: int, verdict: Verdict) -> Verdict:
+        """A failure that the configurations before this one did not have."""
+        call = self.run.recorded(self.exercise, trial, inputs).call
+        which = f"This is configuration {config + 1} of {call.configs} ({call.config_text(config)}); those before it"
+        verdict.lines.insert(1, f"{which} are right. The fastest one is used, and that may be any.")
+        return verdict
 
     def remember(self, trial: Trial, inputs: list[torch.Tensor], right: bool) -> None:
         contiguous = all(tensor.is_contiguous() for tensor in inputs)
@@ -100,9 +107,8 @@ class Interpreted:
             return promises.broken(evidence, reply.broken[0])
         if memory is None and comparison.right and not _unwritten(reply):
             return _passed(evidence)
-        if memory is None or not comparison.right:
-            return self._explained(evidence, memory)
-        return memory
+        found = memory if memory is not None and comparison.right else self._explained(evidence, memory)
+        return offsets.overflow(evidence, found) or found
 
     def _explained(self, evidence: Evidence, memory: Verdict | None) -> Verdict:
         """Wrong values, or values right by luck: the most direct of the possible explanations."""

@@ -52,6 +52,15 @@ class BrokenPromise:
 
 
 @dataclass
+class Overflow:
+    """A number on its way to an address that its dtype, such as int16 or fp32, does not hold."""
+
+    dtype: str
+    line: int = 0
+    program: list[int] = field(default_factory=list)  # the first one that met it
+
+
+@dataclass
 class Writers:
     """Which program wrote each element of the output last: -1 none, -2 none, but the element was initialised."""
 
@@ -73,6 +82,7 @@ class Reply:
     trace: list[TracedAccess] = field(default_factory=list)
     configurations: list[int] = field(default_factory=lambda: [0])  # numbers of those that can run
     broken: list[BrokenPromise] = field(default_factory=list)
+    overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)  # by the kernels
     threads: int = 0
     processes: int = 0
@@ -93,6 +103,7 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         traffic=items(header, "traffic", lambda data: build(Traffic, data)),
         trace=items(header, "trace", lambda data: build(TracedAccess, data)),
         broken=items(header, "broken", lambda data: build(BrokenPromise, data)),
+        overflows=items(header, "overflows", lambda data: build(Overflow, data)),
         printed=items(header, "printed", lambda data: checked(data, "str", "printed")),
     )
 

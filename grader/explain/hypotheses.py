@@ -13,6 +13,11 @@ import torch
 
 from grader.bounds import EXACT, tolerance
 from grader.explain.evidence import Evidence
+from grader.run import short_dtype
+
+LOG_OF_SMALLEST = -87.0  # exp of less is below fp32's smallest normal number
+WIDER_THAN_FP32 = (torch.float64, torch.int32, torch.int64)
+TELLING = 16  # elements: fewer may fit rounded operands by chance
 
 
 @dataclass
@@ -75,6 +80,23 @@ def _whole_inputs(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hy
     if ref.dim() == 2 and ref.shape[0] == ref.shape[1]:
         sentence = f"{evidence.returns} holds its own transpose: its rows and columns, or its strides, are exchanged."
         yield Hypothesis("transposed-result", sentence, ref.t())
+
+
+def _through_fp32(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
+    """Inputs in a dtype with more digits than fp32, rounded to it on the way."""
+    if evidence.trial.dtype not in WIDER_THAN_FP32:
+        return
+    rounded = [tensor.float().double() for tensor in inputs]
+    if evidence.trial.dtype == torch.int32:
+        rounded = [tensor.clamp(-(2**31), 2**31 - 1) for tensor in rounded]
+    dtype = short_dtype(evidence.trial.dtype)
+    yield Hypothesis(
+        "through-fp32",
+        f"{evidence.returns} holds values that went through fp32, which does not hold every {dtype}: a tile keeps the "
+        "dtype of what it was loaded from until something converts it.",
+        evidence.exercise.reference(*rounded),
+        may_be_constant=True,
+    )
 
 
 def _strides(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis]:
@@ -206,7 +228,15 @@ def _softmax(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothe
                 (naive / naive.sum(dim=1, keepdim=True)).double(),
                 may_be_constant="softmax" in evidence.right_before,
             )
-    nan_rows, with_inf = evidence.comparison.out.isnan().any(dim=1), (x == -torch.inf).any(dim=1)
+    empty = ((x == -torch.inf) | x.isnan()).all(dim=1) & (evidence.comparison.out == 0).all(dim=1)
+    if bool(empty.any()) and torch.equal(empty, evidence.comparison.wrong.any(dim=1)):
+        sentence = (
+            f"A row that holds nothing but -inf is 0 in {name}; it has to be NaN, as 0 / 0 is: is there a guard, or a "
+            "large negative number in place of -inf?"
+        )
+        yield Hypothesis("empty-row", sentence, None)
+    nan = evidence.comparison.out.isnan() & ~evidence.comparison.expected.isnan()
+    nan_rows, with_inf = nan.any(dim=1), (x == -torch.inf).any(dim=1)
     if bool(nan_rows.any()) and bool(with_inf[nan_rows].all()) and "softmax" in evidence.right_before:
         sentence = f"{name} is NaN in rows that hold -inf: somewhere (-inf) - (-inf) is computed, and that is NaN."
         yield Hypothesis("inf-minus-inf", sentence, None)
@@ -216,6 +246,14 @@ def _softmax(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothe
         sentence = (
             "exp underflows: every exponential of a row is 0, and 0 / 0 is NaN. Subtract the row's own maximum, "
             "that of its own lanes only."
+        )
+        yield Hypothesis("underflow", sentence, None)
+    tiny = (x < LOG_OF_SMALLEST) & (x - greatest > LOG_OF_SMALLEST)
+    tiny &= (evidence.comparison.out.double() - evidence.comparison.ref).abs() < 0.01
+    if passed_before and not bool((evidence.comparison.wrong & ~tiny).any()):
+        sentence = (
+            "Digits are lost where x lies below -87: exp of it is no normal number of fp32. Subtract the maximum in "
+            "every row, also where it is far below 0."
         )
         yield Hypothesis("underflow", sentence, None)
     yield Hypothesis("exp2", f"{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e).",
@@ -264,7 +302,7 @@ def _gemm(evidence: Evidence, inputs: list[torch.Tensor]) -> Iterator[Hypothesis
             "Keep it in fp32.",
             None,
         )
-    for short, rounded in _rounded_operands(inputs):
+    for short, rounded in _rounded_operands(inputs) if evidence.comparison.wrong.numel() >= TELLING else ():
         yield Hypothesis("rounded-operands", f"a and b are rounded to {short} before the product.",
                          evidence.exercise.reference(*rounded))  # fmt: skip
     if step > 0 and (padding := -K % step):
@@ -315,7 +353,7 @@ def _counts_past_2048(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool(running.max() > 2048)
 
 
-ANY_OPERATION = (_whole_inputs, _strides, _target_strides, _operands, _first_blocks)
+ANY_OPERATION = (_whole_inputs, _through_fp32, _strides, _target_strides, _operands, _first_blocks)
 BY_BOUND: dict[str, Callable[[Evidence, list[torch.Tensor]], Iterator[Hypothesis]]] = {
     "softmax": _softmax,
     "gemm": _gemm,

@@ -39,6 +39,10 @@ def first_wrong_text(evidence: Evidence) -> str:
     """ "First wrong element: z[0, 0] of program (0,) is 0.004090, expected 0.004855." """
     comparison = evidence.comparison
     index = comparison.first_wrong
+    if not comparison.out.is_floating_point():
+        where = f"{evidence.returns}[{index_text(index)}]{_writer_text(evidence, index)}"
+        yours, expected = int(comparison.out[index]), int(comparison.expected[index])
+        return f"First wrong element: {where} is {yours}, expected {expected}."
     yours, expected = float(comparison.out[index]), float(comparison.expected[index])
     if evidence.trial.bound != "bits":
         yours, expected = yours + 0.0, expected + 0.0  # -0 is 0
@@ -94,6 +98,9 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
         left_out = int(columns.sum())
         what = "last column" if left_out == 1 else f"end of each row ({left_out} columns)"
         return f"The {what} of {name} is never written: the mask or the block leaves it out."
+    if missing.dim() == 2 and len(rows) == 1 and _is_tail(columns) and evidence.reply.launches[-1].grid == [1]:
+        start = int(columns.to(torch.uint8).argmax())
+        return f"The row's one program writes {name} up to column {start - 1}: its block ends there, the row does not."
     if missing.dim() == 1 and _is_tail(as_matrix(missing)[0]):
         return f"The end of {name} is not covered by {grid}: has the last, partial block a program of its own?"
     if _is_tail(rows) and bool((as_matrix(missing) == rows[:, None]).all()):

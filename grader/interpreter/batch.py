@@ -45,6 +45,15 @@ class Broken:
 
 
 @dataclass
+class Overflow:
+    """A number on its way to an address that its type, `dtype`, does not hold: it wrapped around, or was rounded."""
+
+    dtype: str
+    place: Place
+    program: int
+
+
+@dataclass
 class Batch:
     """What the running programs share; `programs` are their numbers in the grid, the first axis counting fastest."""
 
@@ -59,6 +68,7 @@ class Batch:
     atomics: bool = False
     unmasked_fills: list[int] = field(default_factory=list)  # lines of masked loads without `other`
     broken: list[Broken] = field(default_factory=list)
+    overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
 
     @property

@@ -41,15 +41,17 @@ class Buffer:
     name: of the entry's argument, "" for what the entry allocates. view: of the tensor that names this storage.
     data: uint8, copied; None: poison, or what `content` says: numbers of elements of `view.item` bytes, counted from
     the buffer's first byte (int64), to their values. address: where the host believes the buffer to lie, if it asked.
+    given: it is an argument of the entry; then `view` is that argument, and nothing else of the buffer is the entry's.
     """
 
     def __init__(
         self, name: str, nbytes: int, *, data: np.ndarray | None = None, initialised: bool = True,
         read_only: bool = False, view: View, content: Callable[[np.ndarray], np.ndarray] | None = None,
-        address: int | None = None,
+        address: int | None = None, given: bool = False,
     ):  # fmt: skip
         self.name, self.parameter = name, ""
         self.nbytes, self.view, self.read_only, self.address = nbytes, view, read_only, address
+        self.given = given
         self._content, self._content_item = content, view.item
         self.last_grid = (1, 1, 1)  # of the launch that wrote here last
         self.counts = Counts()
@@ -123,7 +125,7 @@ class Buffer:
                 for part in range(step):
                     _strided(self.shadow.initialised, view, step, part)[...] = True
             return
-        offsets = self.places(_offsets(view))
+        offsets = self.places(view.offsets)
         self.words(view.item)[offsets // view.item] = np.broadcast_to(raw, view.shape).reshape(-1)
         for part in range(step):
             self.shadow.fill(offsets // self.shadow.unit + part)
@@ -132,7 +134,7 @@ class Buffer:
         """A copy of the view's elements as unsigned integers, in the view's shape."""
         if self.pages is None:
             return _strided(self.words(view.item), view, 1).copy()
-        places = self.places(_offsets(view))
+        places = self.places(view.offsets)
         return self.words(view.item)[places // view.item].reshape(view.shape)
 
     def writers(self, view: View) -> np.ndarray:
@@ -140,7 +142,7 @@ class Buffer:
         self.shadow.refine(view.item)
         if self.pages is None:
             return _strided(self.shadow.writers(), view, view.item // self.shadow.unit).copy()
-        return self.shadow.writers()[self.places(_offsets(view)) // self.shadow.unit].reshape(view.shape)
+        return self.shadow.writers()[self.places(view.offsets) // self.shadow.unit].reshape(view.shape)
 
 
 def _strided(table: np.ndarray, view: View, step: int, part: int = 0) -> np.ndarray:
@@ -149,15 +151,6 @@ def _strided(table: np.ndarray, view: View, step: int, part: int = 0) -> np.ndar
         return np.empty(view.shape, table.dtype)
     strides = [stride * step * table.itemsize for stride in view.strides]
     return np.lib.stride_tricks.as_strided(table[view.offset // view.item * step + part :], view.shape, strides)
-
-
-def _offsets(view: View) -> np.ndarray:
-    """Byte offsets of a view's elements, row by row (int64)."""
-    offsets = np.full((1,) * len(view.shape), view.offset, np.int64)
-    for dim, (size, stride) in enumerate(zip(view.shape, view.strides)):
-        shape = [size if other == dim else 1 for other in range(len(view.shape))]
-        offsets = offsets + (np.arange(size, dtype=np.int64) * (stride * view.item)).reshape(shape)
-    return offsets.reshape(-1)
 
 
 @dataclass
