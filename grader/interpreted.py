@@ -63,6 +63,14 @@ class Interpreted:
         verdict.lines.insert(1, f"{which} are right. The fastest one is used, and that may be any.")
         return verdict
 
+    def without_values(self, trial: Trial, inputs: list[torch.Tensor], reply: Reply) -> tuple[Verdict | None, Evidence]:
+        """What is wrong with a call of which only a sample was run, but for its values, and what is known of it."""
+        evidence = self._evidence(trial, inputs, reply)
+        verdict = self._before_values(trial, inputs, reply) or memory_verdict(evidence)
+        if verdict is None and reply.broken:
+            verdict = promises.broken(evidence, reply.broken[0])
+        return verdict, evidence
+
     def remember(self, trial: Trial, inputs: list[torch.Tensor], right: bool) -> None:
         contiguous = all(tensor.is_contiguous() for tensor in inputs)
         if right:

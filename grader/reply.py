@@ -19,6 +19,7 @@ from grader.protocol import (
     Traffic,
 )
 
+SAMPLED_FIELDS = ("dtype", "shape", "strides", "grid", "programs", "stored")
 DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}
 
 
@@ -69,6 +70,21 @@ class Writers:
 
 
 @dataclass
+class Sampled:
+    """What some programs of the last launch have stored of the result, by element."""
+
+    dtype: str
+    shape: list[int]
+    strides: list[int]
+    grid: list[int]
+    programs: int  # that were run
+    stored: int
+    offsets: torch.Tensor | None = None  # int64, elements from the result's first one
+    programs_of: torch.Tensor | None = None  # int32, numbered with the last axis of the grid counting fastest
+    values: torch.Tensor | None = None  # of the result's dtype
+
+
+@dataclass
 class Reply:
     error: Failure | None = None
     refusals: list[Refusal] = field(default_factory=list)
@@ -78,6 +94,7 @@ class Reply:
     findings: list[Finding] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)  # arguments that the host function filled, though it may not
+    sampled: Sampled | None = None  # where not all programs were run; then there is no output
     traffic: list[Traffic] = field(default_factory=list)
     trace: list[TracedAccess] = field(default_factory=list)
     configurations: list[int] = field(default_factory=lambda: [0])  # numbers of those that can run
@@ -94,7 +111,11 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         raise ProtocolError("an answer of the wrong kind")
     outputs = items(header, "outputs", lambda data: TensorSpec.from_json(data, len(blob)))
     output = tensor_of(outputs[0], blob) if outputs else None
+    sampled = _sampled(header, blob)
+    if sampled is not None:
+        output = torch.empty_strided(sampled.shape, sampled.strides, dtype=sampled.values.dtype, device="meta")
     return Reply(
+        sampled=sampled,
         error=failure_of(header.get("error")),
         output=output,
         writers=_writers(header, blob, output),
@@ -144,6 +165,22 @@ def _writers(header: dict, blob: bytes, output: torch.Tensor | None) -> Writers 
         raise ProtocolError("the map of writers does not fit the output")
     flat = torch.frombuffer(bytearray(blob[start : start + size]), dtype=torch.int32) if size else torch.empty(0)
     return Writers(flat.to(torch.int32).reshape(output.shape), grid)
+
+
+def _sampled(header: dict, blob: bytes) -> Sampled | None:
+    if header.get("sampled") is None:
+        return None
+    sampled = build(Sampled, {key: header["sampled"].get(key) for key in SAMPLED_FIELDS})
+    dtype, count = DTYPES.get(sampled.dtype), sampled.stored
+    if dtype is None or count < 0 or len(blob) != count * (12 + dtype.itemsize) or len(sampled.grid) != 3:
+        raise ProtocolError("what a sample has stored does not fit its bytes")
+    blob = bytearray(blob)
+    starts = (0, 8 * count, 12 * count)
+    sampled.offsets, sampled.programs_of, sampled.values = (
+        torch.frombuffer(blob, dtype=kind, count=count, offset=start) if count else torch.empty(0, dtype=kind)
+        for kind, start in zip((torch.int64, torch.int32, dtype), starts)
+    )
+    return sampled
 
 
 def _finding(data: object) -> Finding:

@@ -18,7 +18,7 @@ from grader.inputs import Data, generator_for
 from grader.interpreting import Interpreter
 from grader.machine_code import MachineCode
 from grader.origins import Origins
-from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest
+from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest, Sample, TensorSpec
 from grader.recording import parts
 from grader.recording.call import RecordedCall, Returned, read_recorded
 from grader.recording.parts import BadPlan
@@ -56,6 +56,10 @@ class Recorded:
         names = [buffer.name for buffer in filled if buffer.argument and buffer.name not in writable]
         reply.changed = list(dict.fromkeys(names))
         return reply
+
+
+def _writable(exercise: Exercise) -> list[str]:
+    return [exercise.returns] if exercise.fills_argument else []
 
 
 def _result(returned: Returned) -> Result:
@@ -186,8 +190,7 @@ class Run:
         `again`: what it does when it is called once more, on the same inputs. Raises ChildEnded, BadPlan.
         """
         recorded = self.recorded(exercise, trial, inputs, again)
-        writable = [exercise.returns] if exercise.fills_argument else []
-        reply = recorded.reply(writable)
+        reply = recorded.reply(_writable(exercise))
         if reply.error is not None or reply.refusals:
             return reply
         specs, blob = [], recorded.blob
@@ -195,7 +198,33 @@ class Run:
             spec, data = spec_and_bytes(name, tensor, len(blob))
             specs.append(spec)
             blob += data
+        return self._interpreted(exercise, trial, recorded, specs, blob, **options)
+
+    def sample(
+        self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], tables: list[torch.Tensor], programs: int
+    ) -> Reply:
+        """Some programs of each launch, on inputs without values: their memory repeats those of `tables`, see there.
+
+        Raises ChildEnded, BadPlan.
+        """
+        recorded = self.recorded(exercise, trial, inputs)
+        reply = recorded.reply(_writable(exercise))
+        if reply.error is not None or reply.refusals:
+            return reply
+        blob, places = recorded.blob, []
+        for table in tables:
+            data = table.view(torch.uint8).numpy().tobytes()
+            places.append((len(blob), len(data)) if data else None)
+            blob += data
+        specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, inputs, strict=True)]
+        sample = Sample(programs, self.seed, places)
+        return self._interpreted(exercise, trial, recorded, specs, blob, sample=sample)
+
+    def _interpreted(
+        self, exercise: Exercise, trial: Trial, recorded: Recorded, specs: list[TensorSpec], blob: bytes, **options
+    ) -> Reply:
         header = {key: recorded.header.get(key) for key in RECORDED_FIELDS}
+        writable = _writable(exercise)
         request = InterpretRequest(
             header, self.filename, specs, writable, exercise.returns, config=trial.config, **options
         )

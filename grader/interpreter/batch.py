@@ -64,6 +64,7 @@ class Batch:
     programs: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int32))
     steps: int = 0
     lanes: int = 0
+    most_lanes: int = MOST_LANES
     depth: int = 0
     atomics: bool = False
     unmasked_fills: list[int] = field(default_factory=list)  # lines of masked loads without `other`
@@ -84,7 +85,7 @@ class Batch:
     def spend(self, steps: int, lanes: int, place: Place) -> None:
         self.steps += steps
         self.lanes += lanes
-        if self.steps > MOST_STEPS or self.lanes > MOST_LANES:
+        if self.steps > MOST_STEPS or self.lanes > self.most_lanes:
             raise TooLong(place, "the launch takes more work than a kernel of this course may")
 
     @contextlib.contextmanager

@@ -8,6 +8,7 @@ from, wherever it leads. A buffer too large to hold is virtual: its pages are ma
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ BIAS = 1 << 46
 POISON = 0xFF  # every byte of memory that nobody has written: NaN for floats, -1 for integers
 MOST_DENSE = 256 << 20  # bytes; a larger buffer without data is virtual
 MOST_PAGED = 256 << 20  # bytes of the pages of one virtual buffer; what is kept of them takes two to four times that
-PAGE = 1 << 14  # bytes
+PAGE = 1 << 12  # bytes: a row of a tile may touch one for itself
 PAGE_BITS = PAGE.bit_length() - 1
 
 
@@ -47,7 +48,7 @@ class Buffer:
     def __init__(
         self, name: str, nbytes: int, *, data: np.ndarray | None = None, initialised: bool = True,
         read_only: bool = False, view: View, content: Callable[[np.ndarray], np.ndarray] | None = None,
-        address: int | None = None, given: bool = False,
+        address: int | None = None, given: bool = False, virtual: bool = False,
     ):  # fmt: skip
         self.name, self.parameter = name, ""
         self.nbytes, self.view, self.read_only, self.address = nbytes, view, read_only, address
@@ -55,7 +56,8 @@ class Buffer:
         self._content, self._content_item = content, view.item
         self.last_grid = (1, 1, 1)  # of the launch that wrote here last
         self.counts = Counts()
-        virtual = data is None and (content is not None or nbytes > MOST_DENSE)
+        virtual = virtual or (data is None and (content is not None or nbytes > MOST_DENSE))
+        self.most_paged = MOST_PAGED
         self.pages: dict[int, int] | None = {} if virtual else None  # number of a page -> its place in `bytes`
         self.bytes = np.full(PAGE if virtual else -(-nbytes // 8) * 8, POISON, np.uint8)
         if data is not None:
@@ -101,8 +103,8 @@ class Buffer:
         return frame
 
     def _grow(self, size: int) -> None:
-        if size > MOST_PAGED:
-            raise OutOfMemory(f"a kernel touched more than {MOST_PAGED >> 20} MiB of {self.label or 'a buffer'}")
+        if size > self.most_paged:
+            raise OutOfMemory(f"a kernel touched more than {self.most_paged >> 20} MiB of {self.label or 'a buffer'}")
         self.bytes = np.concatenate([self.bytes, np.full(size - self.bytes.size, POISON, np.uint8)])
         self._words = {}
         self.shadow.grow(size)
@@ -125,10 +127,22 @@ class Buffer:
                 for part in range(step):
                     _strided(self.shadow.initialised, view, step, part)[...] = True
             return
+        if raw.ndim == 0 and view.span * view.item == self.nbytes and not view.has_holes:
+            self._fill(raw)
+            return
+        if math.prod(view.shape) * view.item > self.most_paged:
+            raise OutOfMemory(f"the host fills more than {self.most_paged >> 20} MiB of a part of a buffer")
         offsets = self.places(view.offsets)
         self.words(view.item)[offsets // view.item] = np.broadcast_to(raw, view.shape).reshape(-1)
         for part in range(step):
             self.shadow.fill(offsets // self.shadow.unit + part)
+
+    def _fill(self, value: np.ndarray) -> None:
+        """All of a virtual buffer holds this value, its pages to come too."""
+        self.words(value.itemsize)[:] = value
+        self._content = lambda elements: np.full(elements.shape, value)
+        self._content_item = value.itemsize
+        self.shadow.initialised = None
 
     def read(self, view: View) -> np.ndarray:
         """A copy of the view's elements as unsigned integers, in the view's shape."""
@@ -136,6 +150,18 @@ class Buffer:
             return _strided(self.words(view.item), view, 1).copy()
         places = self.places(view.offsets)
         return self.words(view.item)[places // view.item].reshape(view.shape)
+
+    def written(self, item: int) -> tuple[np.ndarray, np.ndarray]:
+        """Byte offsets (int64) of the elements that kernels have written, and the last program to do so (int32)."""
+        self.shadow.refine(item)
+        step = item // self.shadow.unit
+        table = self.shadow.writers()[::step]
+        places = np.flatnonzero(table >= 0)
+        offsets = places * item
+        if self.pages is not None:
+            numbers = np.array(list(self.pages), np.int64)  # by frame: pages get theirs in the order of their making
+            offsets = numbers[offsets >> PAGE_BITS] << PAGE_BITS | (offsets & (PAGE - 1))
+        return offsets, table[places]
 
     def writers(self, view: View) -> np.ndarray:
         """int32 in the view's shape: for each element the last program that wrote it, or a negative number."""

@@ -76,12 +76,12 @@ class Call:
         for number, buffer in enumerate(self.recorded.buffers):
             if buffer.argument:
                 spec, data = next(arguments)
-                view = _view_of(spec)
+                view = view_of_spec(spec)
                 read_only = spec.name not in self.request.writable
                 yield Buffer(spec.name, spec.size, data=data, read_only=read_only, view=view, given=True)
             else:
                 whole = View(0, (buffer.bytes,), (1,), 1)
-                view = _first_view(self.recorded.steps, number) or whole
+                view = first_view(self.recorded.steps, number) or whole
                 yield Buffer("", buffer.bytes, initialised=False, view=view)
 
     # ---- steps ---------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Call:
         self.memory.begin_launch(grid, step.dimensions, arguments, ordered=kernel.waits)
         batch = Batch(self.memory, grid, kernel.waits, self.request.fill)
         try:
-            run_launch(kernel, batch, given, self._order(grid))
+            self._run(kernel, batch, given, grid)
         finally:
             launch.atomics, launch.unmasked_fills = batch.atomics, batch.unmasked_fills
             self.memory.end_launch()
@@ -144,6 +144,9 @@ class Call:
             for one in batch.overflows[: MOST_OVERFLOWS - len(self.overflows)]:
                 program = self.memory.name(one.program)
                 self.overflows.append({"dtype": one.dtype, "line": one.place.line, "program": program})
+
+    def _run(self, kernel: Kernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
+        run_launch(kernel, batch, given, self._order(grid))
 
     def _argument(self, parameter: Parameter) -> Argument | None:
         if parameter.type not in ("pointer", "descriptor"):
@@ -180,7 +183,7 @@ class Call:
         return {"outputs": [spec.to_json()], "writers": [place]}, data + writers
 
 
-def _view_of(spec: TensorSpec) -> View:
+def view_of_spec(spec: TensorSpec) -> View:
     item = DTYPES[ELEMENTS[spec.dtype]].itemsize
     return View(spec.offset * item, tuple(spec.shape), tuple(spec.strides), item)
 
@@ -189,12 +192,12 @@ def view_of(view: parts.View) -> View:
     return View(view.offset, tuple(view.shape), tuple(view.strides), DTYPES[ELEMENTS[view.dtype]].itemsize)
 
 
-def _first_view(steps: list[Step], number: int) -> View | None:
+def first_view(steps: list[Step], number: int) -> View | None:
     """The first tensor of an allocation that a kernel gets: it tells elements from bytes."""
     for step in steps:
         if isinstance(step, Choice):
             for alternative in step.alternatives:
-                if (view := _first_view(alternative.steps, number)) is not None:
+                if (view := first_view(alternative.steps, number)) is not None:
                     return view
         elif isinstance(step, PlannedLaunch):
             for parameter in step.parameters:
