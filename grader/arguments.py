@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 
@@ -13,7 +13,7 @@ Argument = torch.Tensor | Number
 Recipe = Data | Number  # what a test file states for an argument
 
 
-def exact(arguments: Sequence[Argument]) -> list[Argument]:
+def exact(arguments: Iterable[Argument]) -> list[Argument]:
     """As a reference gets them: floats in float64, whole numbers in int64, bools and Python's numbers as they are."""
     return [_exact(one) for one in arguments]
 

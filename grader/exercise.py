@@ -52,6 +52,8 @@ class Exercise:
     after those returned. No other argument may change.
     bound: how much rounding a right kernel may show, a key of `grader.bounds`.
     time_limit: seconds of a core for one call in the interpreter. example: what `course programs` shows.
+    cut: which part of each input a part of the result is made of, for samples of large calls: "a[m, :], b[:, n] ->
+    c[m, n]". Dimensions with a letter are cut, those with a colon are whole.
     """
 
     entry: str
@@ -64,6 +66,7 @@ class Exercise:
     presumes: tuple[str, ...] = ()
     time_limit: float = 10.0
     example: Example | None = None
+    cut: str = ""
 
     def __post_init__(self) -> None:
         if not set(self.updates) <= set(self.arguments):

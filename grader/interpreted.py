@@ -15,7 +15,7 @@ from grader.arguments import Argument, exact, tensors_of
 from grader.bounds import EXACT
 from grader.comparison import Comparison, bits_of, compare
 from grader.exercise import Exercise, in_words
-from grader.explain import failures, promises
+from grader.explain import failures, offsets, promises
 from grader.explain.evidence import Evidence, count_text
 from grader.explain.memory import memory_verdict
 from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
@@ -56,8 +56,23 @@ class Interpreted:
                 other_trial = replace(trial, config=config)
                 reply = self.run.call(self.exercise, other_trial, inputs)
                 other = self._first_call(other_trial, inputs, reply)
-                verdict = verdict if other.outcome == PASS else other
+                verdict = verdict if other.outcome == PASS else self._of_config(trial, inputs, config, other)
         return verdict, first
+
+    def _of_config(self, trial: Trial, inputs: list[Argument], config: int, verdict: Verdict) -> Verdict:
+        """A failure that the configurations before this one did not have."""
+        call = self.run.recorded(self.exercise, trial, inputs).call
+        which = f"This is configuration {config + 1} of {call.configs} ({call.config_text(config)}); those before it"
+        verdict.lines.insert(1, f"{which} are right. The fastest one is used, and that may be any.")
+        return verdict
+
+    def without_values(self, trial: Trial, inputs: list[Argument], reply: Reply) -> tuple[Verdict | None, Evidence]:
+        """What is wrong with a call of which only a sample was run, but for its values, and what is known of it."""
+        evidence = self._evidence(trial, inputs, reply, wanted_of(self.exercise, trial)[0])
+        verdict = self._before_values(trial, inputs, reply) or memory_verdict(evidence)
+        if verdict is None and reply.broken:
+            verdict = promises.broken(evidence, reply.broken[0])
+        return verdict, evidence
 
     def remember(self, trial: Trial, inputs: list[Argument], right: bool) -> None:
         contiguous = all(tensor.is_contiguous() for _, tensor in tensors_of(self.exercise.arguments, inputs))
@@ -109,9 +124,8 @@ class Interpreted:
             return promises.broken(results[0], reply.broken[0])
         if memory is None and not wrong and not by_luck:
             return _passed(results)
-        if memory is None or wrong:
-            return self._explained(wrong or by_luck, memory)
-        return memory
+        found = memory if memory is not None and not wrong else self._explained(wrong or by_luck, memory)
+        return offsets.overflow((wrong or results)[0], found) or found
 
     def _explained(self, wrong: list[Evidence], memory: Verdict | None) -> Verdict:
         """Wrong values, or values right by luck: the most direct of the possible explanations."""

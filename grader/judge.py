@@ -25,9 +25,10 @@ from grader.nursery import MachineFault
 from grader.protocol import Failure, Launch
 from grader.reply import Reply
 from grader.run import Bound, Foreseen, Run, Trial, trial_of
+from grader.sampled import sampled
 from grader.simpler import smallest
 from grader.speed import speed_verdict
-from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, Verdict, failed
+from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, Verdict, failed
 
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
 MOST_SIMPLER = 12  # calls that look for a simpler one that fails too
@@ -156,7 +157,16 @@ class Judge:
         dtypes: tuple[str, ...] = (),
         **constants: int,
     ) -> Verdict:
-        """Values and memory safety of a call too large for the interpreter, in every dtype or in those given."""
+        """Values and memory safety of a call too large for the interpreter, in every dtype or in those given.
+
+        Without a GPU a sample of its programs is judged.
+        """
+        trials = self._trials(name, data, bound, dtypes, constants)
+        if self.run.replays is None:
+            verdicts = [
+                self._judged(trial, lambda trial: sampled(self.run, self.interpreted, trial)) for trial in trials
+            ]
+            return next((one for one in verdicts if one.outcome != SKIPPED), verdicts[-1])
         seen = [launch for _, launches in self.right_trials for launch in launches]
         atomics = not seen or any(launch.atomics for launch in seen)
 
@@ -164,7 +174,6 @@ class Judge:
             recording, refused = self._recording(trial)
             return refused or replayed.large(self.run, self.exercise, trial, recording, atomics)
 
-        trials = self._trials(name, data, bound, dtypes, constants)
         return max(self._up_to_a_failure(trials, replay), key=_seriousness)
 
     def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float) -> Verdict:

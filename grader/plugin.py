@@ -214,12 +214,12 @@ def compiled(request: pytest.FixtureRequest):
 def on_gpu(request: pytest.FixtureRequest):
     """on_gpu(*data, bound=None, dtypes=(), **constants): as `check`, for sizes that only a GPU gets through.
 
-    Inputs are drawn on the GPU and the result is compared there. Without a GPU the test is skipped.
+    Inputs are drawn on the GPU and the result is compared there. Without a GPU a sample of the programs is judged, on
+    memory that is made when they touch it; what they show is a failure, and else the test is skipped.
     """
     session = request.config.pluginmanager.get_plugin("course-session")
 
     def on_gpu(*data, bound=None, dtypes=(), **constants):
-        session.needs_gpu(request.node)
         session.wait_for_all_before(request.node)
         session.settle(request.node, lambda judge, name: judge.on_gpu(name, data, bound, dtypes, **constants))
 

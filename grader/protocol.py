@@ -29,6 +29,7 @@ LENGTHS = struct.Struct("<II")  # header bytes, blob bytes
 MOST_HEADER_BYTES = 8 << 20
 MOST_BLOB_BYTES = 1 << 30
 MOST_ELEMENTS = 1 << 27  # of one tensor; with strides of 0 they need no bytes
+ANY_SIZE = 1 << 62  # of a tensor without bytes in the frame
 
 DTYPE_BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
@@ -158,6 +159,22 @@ class RecordRequest:
 
 
 @dataclass
+class Sample:
+    """Some programs of each launch, on arguments that are not sent: their memory repeats the values of a table.
+
+    tables: of each argument (start, bytes) of its table in the blob; none: an output, which holds poison.
+    """
+
+    programs: int
+    seed: int
+    tables: list[tuple[int, int] | None]
+
+    @staticmethod
+    def from_json(data: dict) -> Sample:
+        return Sample(data["programs"], data["seed"], [table and tuple(table) for table in data["tables"]])
+
+
+@dataclass
 class InterpretRequest:
     """A recorded call, to be carried out on these inputs; the frame's blob holds its kernels' texts and their bytes."""
 
@@ -173,15 +190,19 @@ class InterpretRequest:
     count_traffic: bool = False  # distinct elements per load, summed over groups of `at_once` programs
     at_once: int = 1
     trace: bool = False  # send every access, lane by lane; for small calls
+    sample: Sample | None = None  # then no argument has bytes: their `start` means nothing
 
     def to_json(self) -> dict:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        fields["sample"] = self.sample and asdict(self.sample)
         return {"kind": "interpret", **fields, "arguments": [spec.to_json() for spec in self.arguments]}
 
     @staticmethod
     def from_json(header: dict, blob_bytes: int) -> InterpretRequest:
         fields = {name: header[name] for name in InterpretRequest.__dataclass_fields__ if name in header}
-        fields["arguments"] = [TensorSpec.from_json(spec, blob_bytes) for spec in header["arguments"]]
+        fields["sample"] = Sample.from_json(fields["sample"]) if fields.get("sample") else None
+        limits = (ANY_SIZE, ANY_SIZE) if fields["sample"] else (blob_bytes, MOST_ELEMENTS)
+        fields["arguments"] = [TensorSpec.from_json(spec, *limits) for spec in header["arguments"]]
         return InterpretRequest(**fields)
 
 

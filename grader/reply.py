@@ -20,6 +20,7 @@ from grader.protocol import (
 )
 from grader.recording.parts import Returned
 
+SAMPLED_FIELDS = ("name", "dtype", "shape", "strides", "grid", "programs", "stored")
 DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}
 
 
@@ -42,11 +43,36 @@ class BrokenPromise:
 
 
 @dataclass
+class Overflow:
+    """A number on its way to an address that its dtype, such as int16 or fp32, does not hold."""
+
+    dtype: str
+    line: int = 0
+    program: list[int] = field(default_factory=list)  # the first one that met it
+
+
+@dataclass
 class Writers:
     """Which program wrote each element of a result last: -1 none, -2 none, but the element was initialised."""
 
     programs: torch.Tensor  # int32, the result's shape
     grid: list[int]
+
+
+@dataclass
+class Sampled:
+    """What some programs of the last launch have stored of the result, by element."""
+
+    name: str
+    dtype: str
+    shape: list[int]
+    strides: list[int]
+    grid: list[int]
+    programs: int  # that were run
+    stored: int
+    offsets: torch.Tensor | None = None  # int64, elements from the result's first one
+    programs_of: torch.Tensor | None = None  # int32, numbered with the last axis of the grid counting fastest
+    values: torch.Tensor | None = None  # of the result's dtype
 
 
 @dataclass
@@ -59,10 +85,12 @@ class Reply:
     findings: list[Finding] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)  # arguments that the host function filled, though it may not
+    sampled: Sampled | None = None  # where not all programs were run; then there is no output
     traffic: list[Traffic] = field(default_factory=list)
     trace: list[TracedAccess] = field(default_factory=list)
     configurations: list[int] = field(default_factory=lambda: [0])  # numbers of those that can run
     broken: list[BrokenPromise] = field(default_factory=list)
+    overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)  # by the kernels
     threads: int = 0
     processes: int = 0
@@ -80,7 +108,12 @@ def read_reply(header: dict, blob: bytes) -> Reply:
     specs = items(header, "outputs", lambda data: TensorSpec.from_json(data, len(blob)))
     outputs = {spec.name: tensor_of(spec, blob) for spec in specs}
     maps = items(header, "writers", lambda data: _writers(data, blob, list(outputs.values())))
+    sampled = _sampled(header, blob)
+    if sampled is not None:
+        shape, strides = sampled.shape, sampled.strides
+        outputs = {sampled.name: torch.empty_strided(shape, strides, dtype=sampled.values.dtype, device="meta")}
     return Reply(
+        sampled=sampled,
         error=failure_of(header.get("error")),
         outputs=outputs,
         writers=dict(zip(outputs, maps)),
@@ -89,6 +122,7 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         traffic=items(header, "traffic", lambda data: build(Traffic, data)),
         trace=items(header, "trace", lambda data: build(TracedAccess, data)),
         broken=items(header, "broken", lambda data: build(BrokenPromise, data)),
+        overflows=items(header, "overflows", lambda data: build(Overflow, data)),
         printed=items(header, "printed", lambda data: checked(data, "str", "printed")),
     )
 
@@ -130,6 +164,22 @@ def _writers(data: object, blob: bytes, outputs: list[torch.Tensor]) -> Writers:
     output = outputs[number]
     flat = torch.frombuffer(bytearray(blob[start : start + size]), dtype=torch.int32) if size else torch.empty(0)
     return Writers(flat.to(torch.int32).reshape(output.shape), grid)
+
+
+def _sampled(header: dict, blob: bytes) -> Sampled | None:
+    if header.get("sampled") is None:
+        return None
+    sampled = build(Sampled, {key: header["sampled"].get(key) for key in SAMPLED_FIELDS})
+    dtype, count = DTYPES.get(sampled.dtype), sampled.stored
+    if dtype is None or count < 0 or len(blob) != count * (12 + dtype.itemsize) or len(sampled.grid) != 3:
+        raise ProtocolError("what a sample has stored does not fit its bytes")
+    blob = bytearray(blob)
+    starts = (0, 8 * count, 12 * count)
+    sampled.offsets, sampled.programs_of, sampled.values = (
+        torch.frombuffer(blob, dtype=kind, count=count, offset=start) if count else torch.empty(0, dtype=kind)
+        for kind, start in zip((torch.int64, torch.int32, dtype), starts)
+    )
+    return sampled
 
 
 def _finding(data: object) -> Finding:

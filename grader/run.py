@@ -19,7 +19,7 @@ from grader.inputs import Data, generator_for, short_name
 from grader.interpreting import Interpreter
 from grader.machine_code import MachineCode
 from grader.origins import Origins
-from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest, TensorSpec
+from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest, Sample, TensorSpec
 from grader.recording import parts
 from grader.recording.call import RecordedCall, read_recorded
 from grader.recording.parts import BadPlan
@@ -211,8 +211,7 @@ class Run:
         `again`: what it does when it is called once more, on the same inputs. Raises ChildEnded, BadPlan.
         """
         recorded = self.recorded(exercise, trial, inputs, again)
-        writable = exercise.written
-        reply = recorded.reply(writable)
+        reply = recorded.reply(exercise.written)
         if reply.error is not None or reply.refusals:
             return reply
         specs, blob = [], recorded.blob
@@ -220,7 +219,33 @@ class Run:
             spec, data = spec_and_bytes(name, tensor, len(blob))
             specs.append(spec)
             blob += data
+        return self._interpreted(exercise, trial, recorded, specs, blob, **options)
+
+    def sample(
+        self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], tables: list[torch.Tensor], programs: int
+    ) -> Reply:
+        """Some programs of each launch, on inputs without values: their memory repeats those of `tables`, see there.
+
+        Raises ChildEnded, BadPlan.
+        """
+        recorded = self.recorded(exercise, trial, inputs)
+        reply = recorded.reply(exercise.written)
+        if reply.error is not None or reply.refusals:
+            return reply
+        blob, places = recorded.blob, []
+        for table in tables:
+            data = table.view(torch.uint8).numpy().tobytes()
+            places.append((len(blob), len(data)) if data else None)
+            blob += data
+        specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, inputs, strict=True)]
+        sample = Sample(programs, self.seed, places)
+        return self._interpreted(exercise, trial, recorded, specs, blob, sample=sample)
+
+    def _interpreted(
+        self, exercise: Exercise, trial: Trial, recorded: Recorded, specs: list[TensorSpec], blob: bytes, **options
+    ) -> Reply:
         header = {key: recorded.header.get(key) for key in RECORDED_FIELDS}
+        writable = exercise.written
         request = InterpretRequest(
             header, self.filename, specs, writable, [one.name for one in exercise.returned], list(exercise.updates),
             config=trial.config, **options,

@@ -9,6 +9,7 @@ exercise = Exercise(
     bound="exact",  # one addition has one right rounding
     minutes=15,
     example=Example(normal(10), normal(10), BLOCK_N=4),
+    cut="x[n], y[n] -> z[n]",
 )
 
 

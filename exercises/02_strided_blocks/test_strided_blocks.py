@@ -10,6 +10,7 @@ exercise = Exercise(
     minutes=20,
     presumes=("01_masked_add",),
     example=Example(normal(3, 5).transposed(), output(3, 5), BLOCK_M=2, BLOCK_N=4),
+    cut="x[m, n], z[m, n] -> z[m, n]",
 )
 
 
@@ -92,7 +93,7 @@ def test_any_call_that_the_lesson_promises(drawn):
         sizes={"M": upto(200, once=3000, BLOCK_M=64), "N": upto(200, once=3000, BLOCK_N=64)},
         x=any_strides("M", "N", values=(normal, large, subnormal, unusual)),
         z=target("M", "N"),
-        dtypes=("float32", "float16", "bfloat16"),
+        dtypes=("float32", "float16", "bfloat16", "float64", "int32"),
     )
 
 

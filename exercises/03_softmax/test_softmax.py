@@ -26,6 +26,7 @@ exercise = Exercise(
     minutes=25,
     presumes=("01_masked_add", "02_strided_blocks"),
     example=Example(normal(3, 5)),
+    cut="x[m, :] -> z[m, :]",
 )
 
 

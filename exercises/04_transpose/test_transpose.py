@@ -10,6 +10,7 @@ exercise = Exercise(
     minutes=20,
     presumes=("02_strided_blocks",),
     example=Example(normal(3, 5), BLOCK_M=2, BLOCK_N=4),
+    cut="x[m, n] -> z[n, m]",
 )
 
 

@@ -23,6 +23,7 @@ exercise = Exercise(
     minutes=50,
     presumes=("02_strided_blocks", "04_transpose"),
     example=Example(normal(5, 3), normal(3, 6), BLOCK_M=2, BLOCK_N=2, BLOCK_K=2, GROUP_M=2),
+    cut="a[m, :], b[:, n] -> c[m, n]",
 )
 
 SMALL = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)  # many tiles from little data

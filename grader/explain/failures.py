@@ -52,6 +52,9 @@ PLAIN_WORDS = {
     "(line {line}).",
     "incompatible dimensions": "Tiles of different shapes meet in line {line} ({message}). A column of rows is "
     "rows[:, None], a row of columns cols[None, :]; pointers, mask and values of one load or store need one shape.",
+    "'constexpr' object has no attribute 'shape'": "Line {line} treats a number as a value of the kernel, and it is a "
+    "constant: Triton makes one of a parameter that is 1. Give it to triton.jit(do_not_specialize=[...]), or leave it "
+    "be.",
     "unsupported tensor index": "Line {line} indexes a pointer or a tile as Python does: elements are loaded with "
     "tl.load(pointer + offsets), and [:, None] is the only index.",
     "must be Tensor, not tensor": "A torch function is called in the kernel (line {line}): use tl there, as in tl.exp.",

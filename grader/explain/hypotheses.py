@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from grader.arguments import Argument, exact, tensors_of
 from grader.bounds import EXACT, tolerance
 from grader.explain.evidence import Evidence
+from grader.run import short_dtype
 from grader.wanted import in_order
+
+LOG_OF_SMALLEST = -87.0  # exp of less is below fp32's smallest normal number
+WIDER_THAN_FP32 = (torch.float64, torch.int32, torch.int64)
+TELLING = 16  # elements: fewer may fit rounded operands by chance
 
 
 @dataclass
@@ -108,6 +113,27 @@ def _not_zeroed(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothes
     sentence = f"Atomics add to {name}, which nobody has set to 0: torch.empty holds leftovers of the past."
     begun = torch.full_like(ref, torch.nan) if evidence.wanted.dtype.is_floating_point else ref - 1
     yield Hypothesis("not-zeroed", sentence, begun, may_be_constant=True)
+
+
+def _through_fp32(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    """Inputs in a dtype with more digits than fp32, rounded to it on the way."""
+    dtype = evidence.trial.dtype
+    if dtype not in WIDER_THAN_FP32:
+        return
+    rounded = [_through(one, dtype) if isinstance(one, torch.Tensor) else one for one in inputs]
+    sentence = (
+        f"{evidence.returns} holds values that went through fp32, which does not hold every {short_dtype(dtype)}: a "
+        "tile keeps the dtype of what it was loaded from until something converts it."
+    )
+    for found in _supposed(evidence, "through-fp32", sentence, rounded):
+        yield replace(found, may_be_constant=True)
+
+
+def _through(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    rounded = tensor.float().double()
+    if dtype == torch.int32:
+        rounded = rounded.clamp(-(2**31), 2**31 - 1)
+    return rounded.to(tensor.dtype)
 
 
 def _strides(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -247,7 +273,15 @@ def _softmax(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
                 (naive / naive.sum(dim=1, keepdim=True)).double(),
                 may_be_constant="softmax" in evidence.right_before,
             )
-    nan_rows, with_inf = evidence.comparison.out.isnan().any(dim=1), (x == -torch.inf).any(dim=1)
+    empty = ((x == -torch.inf) | x.isnan()).all(dim=1) & (evidence.comparison.out == 0).all(dim=1)
+    if bool(empty.any()) and torch.equal(empty, evidence.comparison.wrong.any(dim=1)):
+        sentence = (
+            f"A row that holds nothing but -inf is 0 in {name}; it has to be NaN, as 0 / 0 is: is there a guard, or a "
+            "large negative number in place of -inf?"
+        )
+        yield Hypothesis("empty-row", sentence, None)
+    nan = evidence.comparison.out.isnan() & ~evidence.comparison.expected.isnan()
+    nan_rows, with_inf = nan.any(dim=1), (x == -torch.inf).any(dim=1)
     if bool(nan_rows.any()) and bool(with_inf[nan_rows].all()) and "softmax" in evidence.right_before:
         sentence = f"{name} is NaN in rows that hold -inf: somewhere (-inf) - (-inf) is computed, and that is NaN."
         yield Hypothesis("inf-minus-inf", sentence, None)
@@ -257,6 +291,14 @@ def _softmax(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
         sentence = (
             "exp underflows: every exponential of a row is 0, and 0 / 0 is NaN. Subtract the row's own maximum, "
             "that of its own lanes only."
+        )
+        yield Hypothesis("underflow", sentence, None)
+    tiny = (x < LOG_OF_SMALLEST) & (x - greatest > LOG_OF_SMALLEST)
+    tiny &= (evidence.comparison.out.double() - evidence.comparison.ref).abs() < 0.01
+    if passed_before and not bool((evidence.comparison.wrong & ~tiny).any()):
+        sentence = (
+            "Digits are lost where x lies below -87: exp of it is no normal number of fp32. Subtract the maximum in "
+            "every row, also where it is far below 0."
         )
         yield Hypothesis("underflow", sentence, None)
     yield Hypothesis("exp2", f"{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e).",
@@ -307,7 +349,7 @@ def _gemm(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
             "Keep it in fp32.",
             None,
         )
-    for short, rounded in _rounded_operands(inputs):
+    for short, rounded in _rounded_operands(inputs) if evidence.comparison.wrong.numel() >= TELLING else ():
         sentence = f"a and b are rounded to {short} before the product."
         yield from _supposed(evidence, "rounded-operands", sentence, rounded)
     if step > 0 and (padding := -K % step):
@@ -358,7 +400,9 @@ def _counts_past_2048(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool(running.max() > 2048)
 
 
-ANY_OPERATION = (_not_zeroed, _whole_inputs, _updated_twice, _strides, _target_strides, _operands, _first_blocks)
+ANY_OPERATION = (
+    _not_zeroed, _whole_inputs, _updated_twice, _through_fp32, _strides, _target_strides, _operands, _first_blocks,
+)  # fmt: skip
 BY_BOUND: dict[str, Callable[[Evidence, list[torch.Tensor]], Iterator[Hypothesis]]] = {
     "softmax": _softmax,
     "gemm": _gemm,

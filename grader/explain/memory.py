@@ -60,7 +60,10 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> str:
         past = f"past the end of {name}" if _dimensions(evidence, name) < 2 else f"outside of {name}'s rows and columns"
         return f"The tl.{function} in line {finding.line} has no mask: lanes {past} take part in it."
     if finding.linear < 0 and not finding.between:
-        return f"The address lies before {name}: an offset is negative, or program numbers lead to the wrong tile."
+        return (
+            f"The address lies before {name}: an offset is negative, program numbers lead to the wrong tile, or a view "
+            f"made in Python begins before {name} does."
+        )
     if finding.between or (evidence.right_when_contiguous and _is_strided(evidence, name)):
         return f"The strides of {name} are not used: the address fits a contiguous {name}, and this one is not."
     if evidence.right_when_contiguous and any(not tensor.is_contiguous() for _, tensor in evidence.tensors):

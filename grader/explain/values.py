@@ -101,6 +101,9 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
         left_out = int(columns.sum())
         what = "last column" if left_out == 1 else f"end of each row ({left_out} columns)"
         return f"The {what} of {name} is never written: the mask or the block leaves it out."
+    if missing.dim() == 2 and len(rows) == 1 and _is_tail(columns) and evidence.reply.launches[-1].grid == [1]:
+        start = int(columns.to(torch.uint8).argmax())
+        return f"The row's one program writes {name} up to column {start - 1}: its block ends there, the row does not."
     if missing.dim() == 1 and _is_tail(as_matrix(missing)[0]):
         return f"The end of {name} is not covered by {grid}: has the last, partial block a program of its own?"
     if _is_tail(rows) and bool((as_matrix(missing) == rows[:, None]).all()):

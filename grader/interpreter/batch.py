@@ -45,6 +45,15 @@ class Broken:
 
 
 @dataclass
+class Overflow:
+    """A number on its way to an address that its type, `dtype`, does not hold: it wrapped around, or was rounded."""
+
+    dtype: str
+    place: Place
+    program: int
+
+
+@dataclass
 class Batch:
     """What the running programs share; `programs` are their numbers in the grid, the first axis counting fastest."""
 
@@ -55,10 +64,12 @@ class Batch:
     programs: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int32))
     steps: int = 0
     lanes: int = 0
+    most_lanes: int = MOST_LANES
     depth: int = 0
     atomics: bool = False
     unmasked_fills: list[int] = field(default_factory=list)  # lines of masked loads without `other`
     broken: list[Broken] = field(default_factory=list)
+    overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
 
     @property
@@ -74,7 +85,7 @@ class Batch:
     def spend(self, steps: int, lanes: int, place: Place) -> None:
         self.steps += steps
         self.lanes += lanes
-        if self.steps > MOST_STEPS or self.lanes > MOST_LANES:
+        if self.steps > MOST_STEPS or self.lanes > self.most_lanes:
             raise TooLong(place, "the launch takes more work than a kernel of this course may")
 
     @contextlib.contextmanager

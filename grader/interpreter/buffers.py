@@ -8,6 +8,7 @@ from, wherever it leads. A buffer too large to hold is virtual: its pages are ma
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ BIAS = 1 << 46
 POISON = 0xFF  # every byte of memory that nobody has written: NaN for floats, -1 for integers
 MOST_DENSE = 256 << 20  # bytes; a larger buffer without data is virtual
 MOST_PAGED = 256 << 20  # bytes of the pages of one virtual buffer; what is kept of them takes two to four times that
-PAGE = 1 << 14  # bytes
+PAGE = 1 << 12  # bytes: a row of a tile may touch one for itself
 PAGE_BITS = PAGE.bit_length() - 1
 
 
@@ -41,20 +42,23 @@ class Buffer:
     name: of the entry's argument, "" for what the entry allocates. view: of the tensor that names this storage.
     data: uint8, copied; None: poison, or what `content` says: numbers of elements of `view.item` bytes, counted from
     the buffer's first byte (int64), to their values. address: where the host believes the buffer to lie, if it asked.
+    given: it is an argument of the entry; then `view` is that argument, and nothing else of the buffer is the entry's.
     """
 
     def __init__(
         self, name: str, nbytes: int, *, data: np.ndarray | None = None, initialised: bool = True,
         read_only: bool = False, view: View, content: Callable[[np.ndarray], np.ndarray] | None = None,
-        address: int | None = None,
+        address: int | None = None, given: bool = False, virtual: bool = False,
     ):  # fmt: skip
         self.name, self.parameter = name, ""
         self.nbytes, self.view, self.read_only, self.address = nbytes, view, read_only, address
+        self.given = given
         self._content, self._content_item = content, view.item
         self.last_grid = (1, 1, 1)  # of the launch that wrote here last
         self.results: list[tuple[str, View]] = []  # what the entry returned of this memory, if it allocated it
         self.counts = Counts()
-        virtual = data is None and (content is not None or nbytes > MOST_DENSE)
+        virtual = virtual or (data is None and (content is not None or nbytes > MOST_DENSE))
+        self.most_paged = MOST_PAGED
         self.pages: dict[int, int] | None = {} if virtual else None  # number of a page -> its place in `bytes`
         self.bytes = np.full(PAGE if virtual else -(-nbytes // 8) * 8, POISON, np.uint8)
         if data is not None:
@@ -105,8 +109,8 @@ class Buffer:
         return frame
 
     def _grow(self, size: int) -> None:
-        if size > MOST_PAGED:
-            raise OutOfMemory(f"a kernel touched more than {MOST_PAGED >> 20} MiB of {self.label or 'a buffer'}")
+        if size > self.most_paged:
+            raise OutOfMemory(f"a kernel touched more than {self.most_paged >> 20} MiB of {self.label or 'a buffer'}")
         self.bytes = np.concatenate([self.bytes, np.full(size - self.bytes.size, POISON, np.uint8)])
         self._words = {}
         self.shadow.grow(size)
@@ -129,24 +133,48 @@ class Buffer:
                 for part in range(step):
                     _strided(self.shadow.initialised, view, step, part)[...] = True
             return
-        offsets = self.places(_offsets(view))
+        if raw.ndim == 0 and view.span * view.item == self.nbytes and not view.has_holes:
+            self._fill(raw)
+            return
+        if math.prod(view.shape) * view.item > self.most_paged:
+            raise OutOfMemory(f"the host fills more than {self.most_paged >> 20} MiB of a part of a buffer")
+        offsets = self.places(view.offsets)
         self.words(view.item)[offsets // view.item] = np.broadcast_to(raw, view.shape).reshape(-1)
         for part in range(step):
             self.shadow.fill(offsets // self.shadow.unit + part)
+
+    def _fill(self, value: np.ndarray) -> None:
+        """All of a virtual buffer holds this value, its pages to come too."""
+        self.words(value.itemsize)[:] = value
+        self._content = lambda elements: np.full(elements.shape, value)
+        self._content_item = value.itemsize
+        self.shadow.initialised = None
 
     def read(self, view: View) -> np.ndarray:
         """A copy of the view's elements as unsigned integers, in the view's shape."""
         if self.pages is None:
             return _strided(self.words(view.item), view, 1).copy()
-        places = self.places(_offsets(view))
+        places = self.places(view.offsets)
         return self.words(view.item)[places // view.item].reshape(view.shape)
+
+    def written(self, item: int) -> tuple[np.ndarray, np.ndarray]:
+        """Byte offsets (int64) of the elements that kernels have written, and the last program to do so (int32)."""
+        self.shadow.refine(item)
+        step = item // self.shadow.unit
+        table = self.shadow.writers()[::step]
+        places = np.flatnonzero(table >= 0)
+        offsets = places * item
+        if self.pages is not None:
+            numbers = np.array(list(self.pages), np.int64)  # by frame: pages get theirs in the order of their making
+            offsets = numbers[offsets >> PAGE_BITS] << PAGE_BITS | (offsets & (PAGE - 1))
+        return offsets, table[places]
 
     def writers(self, view: View) -> np.ndarray:
         """int32 in the view's shape: for each element the last program that wrote it, or a negative number."""
         self.shadow.refine(view.item)
         if self.pages is None:
             return _strided(self.shadow.writers(), view, view.item // self.shadow.unit).copy()
-        return self.shadow.writers()[self.places(_offsets(view)) // self.shadow.unit].reshape(view.shape)
+        return self.shadow.writers()[self.places(view.offsets) // self.shadow.unit].reshape(view.shape)
 
 
 def _strided(table: np.ndarray, view: View, step: int, part: int = 0) -> np.ndarray:
@@ -155,15 +183,6 @@ def _strided(table: np.ndarray, view: View, step: int, part: int = 0) -> np.ndar
         return np.empty(view.shape, table.dtype)
     strides = [stride * step * table.itemsize for stride in view.strides]
     return np.lib.stride_tricks.as_strided(table[view.offset // view.item * step + part :], view.shape, strides)
-
-
-def _offsets(view: View) -> np.ndarray:
-    """Byte offsets of a view's elements, row by row (int64)."""
-    offsets = np.full((1,) * len(view.shape), view.offset, np.int64)
-    for dim, (size, stride) in enumerate(zip(view.shape, view.strides)):
-        shape = [size if other == dim else 1 for other in range(len(view.shape))]
-        offsets = offsets + (np.arange(size, dtype=np.int64) * (stride * view.item)).reshape(shape)
-    return offsets.reshape(-1)
 
 
 @dataclass

@@ -30,6 +30,9 @@ ELEMENTS = {
 }  # fmt: skip
 
 
+MOST_OVERFLOWS = 16  # that are told, of all launches together
+
+
 @dataclass
 class Call:
     """`kernels`: those of the recording, in its order; `inputs`: the bytes of the arguments' storages, one by one."""
@@ -40,6 +43,7 @@ class Call:
     inputs: list[np.ndarray]
     launches: list[Launch] = field(default_factory=list)
     broken: list[dict] = field(default_factory=list)
+    overflows: list[dict] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
 
     def run(self) -> tuple[dict, bytes]:
@@ -60,6 +64,7 @@ class Call:
             "traffic": [asdict(traffic) for traffic in self.memory.traffic()],
             "trace": [asdict(access) for access in self.memory.trace_accesses()],
             "broken": self.broken,
+            "overflows": self.overflows,
             "printed": self.printed,
         }
         return reply, blob
@@ -71,12 +76,12 @@ class Call:
         for number, buffer in enumerate(self.recorded.buffers):
             if buffer.argument:
                 spec, data = next(arguments)
-                view = _view_of(spec)
+                view = view_of_spec(spec)
                 read_only = spec.name not in self.request.writable
-                yield Buffer(spec.name, spec.size, data=data, initialised=True, read_only=read_only, view=view)
+                yield Buffer(spec.name, spec.size, data=data, read_only=read_only, view=view, given=True)
             else:
                 whole = View(0, (buffer.bytes,), (1,), 1)
-                view = _first_view(self.recorded.steps, number) or whole
+                view = first_view(self.recorded.steps, number) or whole
                 yield Buffer("", buffer.bytes, initialised=False, view=view)
 
     # ---- steps ---------------------------------------------------------------------------------------------------
@@ -127,7 +132,7 @@ class Call:
         self.memory.begin_launch(grid, step.dimensions, arguments, ordered=kernel.waits)
         batch = Batch(self.memory, grid, kernel.waits, self.request.fill)
         try:
-            run_launch(kernel, batch, given, self._order(grid))
+            self._run(kernel, batch, given, grid)
         finally:
             launch.atomics, launch.unmasked_fills = batch.atomics, batch.unmasked_fills
             self.memory.end_launch()
@@ -136,6 +141,12 @@ class Call:
             for one in batch.broken:
                 what = {"what": one.what, "line": one.place.line, "variable": one.place.variable}
                 self.broken.append(what | {"program": self.memory.name(one.program)})
+            for one in batch.overflows[: MOST_OVERFLOWS - len(self.overflows)]:
+                program = self.memory.name(one.program)
+                self.overflows.append({"dtype": one.dtype, "line": one.place.line, "program": program})
+
+    def _run(self, kernel: Kernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
+        run_launch(kernel, batch, given, self._order(grid))
 
     def _argument(self, parameter: Parameter) -> Argument | None:
         if parameter.type not in ("pointer", "descriptor"):
@@ -143,7 +154,10 @@ class Call:
         name = parameter.name.removesuffix("_ptr")
         if parameter.buffer == -1:
             return Argument(name, None)
-        return Argument(name, self.buffers[parameter.buffer], parameter.offset, view_of(parameter.view))
+        buffer, view = self.buffers[parameter.buffer], view_of(parameter.view)
+        # What the host makes of an argument, as with as_strided, gives no right to memory around that argument.
+        view = buffer.view if buffer.given and not view.is_part_of(buffer.view) else view
+        return Argument(name, buffer, parameter.offset, view)
 
     def _order(self, grid: tuple[int, ...]) -> np.ndarray:
         total = grid[0] * grid[1] * grid[2]
@@ -184,7 +198,7 @@ class Call:
         return list(views.items())
 
 
-def _view_of(spec: TensorSpec) -> View:
+def view_of_spec(spec: TensorSpec) -> View:
     item = DTYPES[ELEMENTS[spec.dtype]].itemsize
     return View(spec.offset * item, tuple(spec.shape), tuple(spec.strides), item)
 
@@ -193,12 +207,12 @@ def view_of(view: parts.View) -> View:
     return View(view.offset, tuple(view.shape), tuple(view.strides), DTYPES[ELEMENTS[view.dtype]].itemsize)
 
 
-def _first_view(steps: list[Step], number: int) -> View | None:
+def first_view(steps: list[Step], number: int) -> View | None:
     """The first tensor of an allocation that a kernel gets: it tells elements from bytes."""
     for step in steps:
         if isinstance(step, Choice):
             for alternative in step.alternatives:
-                if (view := _first_view(alternative.steps, number)) is not None:
+                if (view := first_view(alternative.steps, number)) is not None:
                     return view
         elif isinstance(step, PlannedLaunch):
             for parameter in step.parameters:

@@ -11,6 +11,7 @@ import numpy as np
 from grader.interpreter.call import Call
 from grader.interpreter.dtypes import Unsupported
 from grader.interpreter.program import Kernel
+from grader.interpreter.sampled import SampledCall
 from grader.protocol import Failure, InterpretRequest
 from grader.recording.call import read_recorded
 from grader.ttir.module import BadText
@@ -34,14 +35,17 @@ class InterpreterHost:
             return {"kind": "fault", "message": traceback.format_exc()[-4000:]}, b""
 
     def _interpret(self, request: InterpretRequest, blob: bytes) -> tuple[dict, bytes]:
-        inputs = [np.frombuffer(blob, np.uint8, spec.size, spec.start) for spec in request.arguments]
+        kind, places = Call, [(spec.start, spec.size) for spec in request.arguments]
+        if request.sample is not None:
+            kind, places = SampledCall, [table or (0, 0) for table in request.sample.tables]
+        inputs = [np.frombuffer(blob, np.uint8, size, start) for start, size in places]
         recorded = read_recorded(request.recorded, blob, request.arguments)
         try:
             kernels = [self._kernel(request.filename, kernel.source) for kernel in recorded.kernels]
         except (Unsupported, BadText) as error:
             failure = Failure("not-known", type(error).__name__, str(error))
             return {"kind": "ran", "error": asdict(failure)}, b""
-        reply, data = Call(request, recorded, kernels, inputs).run()
+        reply, data = kind(request, recorded, kernels, inputs).run()
         return {"kind": "ran", **reply}, data
 
     def _kernel(self, filename: str, text: str) -> Kernel:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grader.interpreter import accesses, blocks, control, promises
+from grader.interpreter import accesses, blocks, control, offsets, promises
 from grader.interpreter.operations import prepare, prepare_fold
 from grader.ttir.module import Block, Function, Module, Operation, Place
 
@@ -88,7 +88,9 @@ class Kernel:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.functions: dict[str, ReadyFunction] = {}
+        leading = offsets.leading_to_memory(module)
         for name, function in module.functions.items():
+            self._leading = {number for home, number in leading if home == name}
             self.functions[name] = ReadyFunction(function, self._region(function.blocks))
         self.entry = self.functions[module.entry.name]
 
@@ -116,6 +118,9 @@ class Kernel:
 
     def _step(self, operation: Operation) -> Step:
         run, stateful = self._prepared(operation)
+        if self._leading.intersection(operation.results):
+            watched = offsets.watched(operation, run, stateful)
+            run, stateful = (run, stateful) if watched is None else (watched, True)
         if promises.has_hints(operation):
             run, stateful = promises.with_hints(operation, run, stateful), True
         return Step(run, operation.operands, operation.results, stateful)

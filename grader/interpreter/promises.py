@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from grader.interpreter.program import Frame
     from grader.ttir.module import Operation
 
-HINTS = ("tt.divisibility", "tt.contiguity", "tt.constancy")
+# As the text names them -> as a kernel does.
+HINTS = {
+    "tt.divisibility": "tl.multiple_of", "tt.contiguity": "tl.max_contiguous", "tt.constancy": "tl.max_constancy",
+}  # fmt: skip
 MOST_BROKEN, MOST_PRINTED = 16, 64
 SHOWN = 8  # elements of a printed tensor
 
@@ -32,7 +35,7 @@ def with_hints(operation: Operation, run: Callable, stateful: bool) -> Callable:
         out = run(frame, *operands) if stateful else run(*operands)
         bad = _false_hint(spelled_out(out, shape), promised)
         if bad is not None:
-            _note(frame, "tl.multiple_of" if bad[0] == HINTS[0] else f"tl.max_{bad[0][3:]}", operation, bad[1])
+            _note(frame, HINTS[bad[0]], operation, bad[1])
         return out
 
     return checked

@@ -87,6 +87,26 @@ class View:
             bad |= index >= size
         return bad | (rest != 0)
 
+    def is_part_of(self, other: View) -> bool:
+        """Whether all elements of this view are the other's, as far as can be told."""
+        if self == other or not self.span:
+            return True
+        if self.low < other.low or self.high > other.high:
+            return False
+        if not other.has_holes or self.span > MOST_HOLE_ELEMENTS:
+            return True
+        holes = other.in_holes(self.offsets)
+        return holes is None or not holes.any()
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Byte offsets of the elements, row by row (int64)."""
+        offsets = np.full((1,) * len(self.shape), self.offset, np.int64)
+        for dim, (size, stride) in enumerate(zip(self.shape, self.strides)):
+            shape = [size if other == dim else 1 for other in range(len(self.shape))]
+            offsets = offsets + (np.arange(size, dtype=np.int64) * (stride * self.item)).reshape(shape)
+        return offsets.reshape(-1)
+
     def linear(self, offset: int) -> int:
         """Elements from the first one of the view; may be negative."""
         return (offset - self.offset) // self.item

@@ -26,7 +26,8 @@ SAYS_ITSELF = {
     "exp2", "logarithm", "constant", "unchanged", "wrong-values",
     "does-not-compile", "does-not-fit", "not-allowed", "foreign-kernel", "other-launches", "spills", "scalar-access",
     "not-pipelined", "no-tensor-cores", "scattered", "foreign-memory", "wrong-on-gpu", "gpu-fault", "gpu-hangs",
-    "differs-compiled", "wrong-while-timed", "too-slow",
+    "differs-compiled", "wrong-while-timed", "too-slow", "offset-overflow", "false-promise", "through-fp32",
+    "empty-row",
 }  # fmt: skip
 
 

@@ -125,6 +125,13 @@ class Sequence:
         """How many alternatives the largest choice has; 1 where nothing is to choose."""
         return max((len(step.alternatives) for step in self.steps if isinstance(step, Choice)), default=1)
 
+    def config_text(self, config: int) -> str:
+        """What sets a configuration apart, as Triton writes it: "BLOCK_N: 256, num_warps: 4"."""
+        choices = (step for step in self.steps if isinstance(step, Choice))
+        texts = dict.fromkeys(choice.alternatives[config % len(choice.alternatives)].config for choice in choices)
+        settings = [one for text in texts for one in text.split(", ")]
+        return ", ".join(one for one in settings if not one.endswith(": None") and one != "num_ctas: 1")
+
     @property
     def usable_configs(self) -> list[int]:
         """The configurations that can run: Triton leaves out those that a GPU has no room for."""

@@ -1,0 +1,17 @@
+"""Values of memory too large to hold: a short table, and which of its entries each element has.
+
+Whoever knows the table knows every element, so a page can be made when a kernel touches it, and what a kernel stored
+can be held against the right result of these very inputs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+ENTRIES = 1 << 16  # of a table: a wrong address meets the right value by chance in one case of so many
+_MIX = np.uint64(0x9E37_79B9_7F4A_7C15)  # odd, and its upper bits depend on all of an element's
+
+
+def entries_of(elements: np.ndarray) -> np.ndarray:
+    """Element numbers (int64, counted from the start of a memory) -> numbers of entries, of the same shape."""
+    return ((elements.astype(np.uint64) * _MIX) >> np.uint64(48)).astype(np.int64)

@@ -1,0 +1,103 @@
+"""Some programs of each launch of a call, on memory that is made when they touch it.
+
+Sizes that only a GPU gets through have more programs and bytes than can be carried out here. A sample of whole programs
+shows where addresses lead, and what these programs store. What the others store is not known: memory that another
+launch may have written counts as initialised.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from grader.drawn_pages import entries_of
+from grader.interpreter.batch import Batch
+from grader.interpreter.buffers import Buffer
+from grader.interpreter.call import Call, first_view, view_of, view_of_spec
+from grader.interpreter.dtypes import Unsupported
+from grader.interpreter.launch import run_launch
+from grader.interpreter.program import Kernel
+from grader.interpreter.views import View
+from grader.protocol import DTYPE_BYTES
+
+MOST_PAGED = 16 << 20  # bytes of the pages of one buffer
+MOST_LANES = 1 << 25  # elements that the operations of a launch yield; no further program is begun after that
+MOST_LANES_OF_ONE = 1 << 26  # and a program that goes on for so many is given up
+MOST_NUMBERED = 1 << 31  # programs that have a number here
+
+
+class SampledCall(Call):
+    """`inputs`: of each argument the bytes of its table, none for an output."""
+
+    def __post_init__(self) -> None:
+        self.run_programs = 0  # of the last launch
+
+    def _buffers(self) -> Iterator[Buffer]:
+        arguments = iter(zip(self.request.arguments, self.inputs, strict=True))
+        for number, buffer in enumerate(self.recorded.buffers):
+            if buffer.argument:
+                spec, table = next(arguments)
+                view = view_of_spec(spec)
+                content = _repeating(table.view(f"u{view.item}")) if table.size else None
+                read_only = spec.name not in self.request.writable
+                made = Buffer(spec.name, spec.size, read_only=read_only, view=view, content=content, given=True,
+                              virtual=True)  # fmt: skip
+            else:
+                view = first_view(self.recorded.steps, number) or View(0, (buffer.bytes,), (1,), 1)
+                made = Buffer("", buffer.bytes, initialised=False, view=view, virtual=True)
+            made.most_paged = MOST_PAGED
+            yield made
+
+    def _run(self, kernel: Kernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
+        if kernel.waits:
+            raise Unsupported("its programs wait for each other, and a sample of them would wait in vain")
+        if len(self.launches) > 1:
+            for buffer in self.buffers:
+                buffer.shadow.initialised = None
+        batch.most_lanes, self.run_programs = MOST_LANES_OF_ONE, 0
+        for program in programs_of(grid, self.request.sample.programs, self.request.sample.seed):
+            if batch.lanes > MOST_LANES:
+                return
+            batch.most_lanes = batch.lanes + MOST_LANES_OF_ONE
+            run_launch(kernel, batch, given, np.array([program]))
+            self.run_programs += 1
+
+    def _outputs(self) -> tuple[dict, bytes]:
+        """In place of the result what was stored of it: byte offsets, programs and values, by element."""
+        result = self.recorded.returned.view
+        if result is None or result.dtype not in DTYPE_BYTES:
+            return {"outputs": []}, b""
+        buffer, view = self.buffers[result.buffer], view_of(result)
+        name = self.request.returns[0]
+        self.memory.name_result(buffer, name, view)
+        offsets, programs = buffer.written(view.item)
+        values = buffer.words(view.item)[buffer.places(offsets) // view.item]
+        sampled = {
+            "name": name, "dtype": result.dtype, "shape": view.shape, "strides": view.strides, "stored": offsets.size,
+            "programs": self.run_programs, "grid": list(buffer.last_grid),
+        }  # fmt: skip
+        offsets = (offsets - view.offset) // view.item
+        return {"outputs": [], "sampled": sampled}, offsets.tobytes() + programs.tobytes() + values.tobytes()
+
+
+def _repeating(table: np.ndarray):
+    return lambda elements: table[entries_of(elements)]
+
+
+def programs_of(grid: tuple[int, ...], count: int, seed: int) -> list[int]:
+    """Numbers of at most so many programs: the first, the last, the corners of the grid, and some that are drawn.
+
+    A number counts the first axis fastest.
+    """
+    x, y, z = grid
+    total = x * y * z
+    if total <= count:
+        return list(range(total))
+    corners = [(c * y + b) * x + a for c in (0, z - 1) for b in (0, y - 1) for a in (0, x - 1)]
+    numbers = np.random.default_rng(seed)
+    drawn = (int(number) for number in numbers.integers(0, total, 8 * count))
+    chosen = dict.fromkeys(number for number in itertools.chain([0, total - 1], corners, drawn))
+    return [number for number in chosen if number < MOST_NUMBERED][:count]

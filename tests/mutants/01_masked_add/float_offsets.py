@@ -1,0 +1,27 @@
+"""Wrong: offsets are computed in fp16, which holds whole numbers up to 2048 only.
+
+Rejected with: An offset is rounded in line
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = (tl.program_id(0).to(tl.float16) * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int32)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x + y, mask=mask)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    N = x.numel()
+    grid = (triton.cdiv(N, BLOCK_N),)
+    masked_add_kernel[grid](x, y, z, N, BLOCK_N=BLOCK_N, num_warps=8)
+    return z

@@ -1,0 +1,105 @@
+"""Offsets that their type does not hold, and memory around an argument: named where they matter, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader import normal, output
+from grader.verdict import FAIL, PASS
+from tests.conftest import ROOT
+
+ADD = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def advance(offsets, by):
+    return offsets + by
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+{body}
+    mask = (offsets >= 0) & (offsets < N)
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x + y, mask=mask)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    N = x.numel()
+    masked_add_kernel[(triton.cdiv(N, 64),)](x, y, z, N, BLOCK_N=64)
+    return z
+"""
+FIRST_LINE = 14  # of the body
+IN_ONE_STEP = "    offsets = tl.program_id(0).to(tl.{dtype}) * BLOCK_N + tl.arange(0, BLOCK_N).to(tl.{dtype})"
+IN_A_LOOP = """    offsets = tl.arange(0, BLOCK_N).to(tl.int8)
+    for _ in range(tl.program_id(0)):
+        offsets = advance(offsets, BLOCK_N)"""
+IN_A_WHILE = """    offsets = tl.arange(0, BLOCK_N).to(tl.int8)
+    left = tl.program_id(0)
+    while left > 0:
+        offsets += BLOCK_N
+        left -= 1"""
+IN_A_BRANCH = """    offsets = (tl.program_id(0) * BLOCK_N).to(tl.int16)
+    if N > 100:
+        offsets = offsets.to(tl.int8).to(tl.int16)
+    offsets = offsets + tl.arange(0, BLOCK_N)"""
+
+
+@pytest.mark.parametrize(
+    ("body", "dtype", "line"),
+    [
+        (IN_ONE_STEP.format(dtype="int8"), "int8", 0),
+        (IN_A_LOOP, "int8", -5),
+        (IN_A_WHILE, "int8", 3),
+        (IN_A_BRANCH, "int8", 2),
+    ],
+)
+def test_an_integer_that_wraps_on_its_way_to_an_address_is_named(bench, body, dtype, line):
+    verdict = bench(ADD.format(body=body)).check(normal(1009), normal(1009))
+    assert verdict.outcome == FAIL and verdict.id == "offset-overflow"
+    assert verdict.lines[0].startswith(f"An offset leaves {dtype} in line {FIRST_LINE + line}: its largest number")
+    assert verdict.lines[-1].startswith(f"Line {FIRST_LINE + line}:")
+
+
+def test_a_float_that_rounds_a_whole_number_on_its_way_to_an_address_is_named(bench):
+    body = "    offsets = (tl.program_id(0).to(tl.float16) * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int32)"
+    verdict = bench(ADD.format(body=body)).check(normal(4096), normal(4096))
+    assert verdict.lines[0].startswith(f"An offset is rounded in line {FIRST_LINE}: fp16 holds every whole number")
+
+
+def test_what_is_right_may_wrap_around(bench):
+    """Offsets of lanes that are masked off, and numbers that lead nowhere."""
+    body = """    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    tl.device_assert((offsets * 1103515245 + 12345) != 7)
+    offsets = offsets.to(tl.int8).to(tl.int32) if N < 128 else offsets"""
+    judged = bench(ADD.format(body=body))
+    assert judged.check(normal(100), normal(100)).outcome == PASS
+    assert judged.check(normal(1009), normal(1009)).outcome == PASS
+
+
+def test_a_view_made_in_python_gives_no_right_to_what_lies_between_an_arguments_elements(bench):
+    source = (ROOT / "solutions/02_strided_blocks/strided_blocks.py").read_text()
+    source = source.replace("    M, N = x.shape\n", "    M, N = x.shape\n    x = x.as_strided((M, N), (N, 1))\n", 1)
+    verdict = bench(source, "02_strided_blocks").check(normal(37, 53).padded(), output(37, 53))
+    assert verdict.id in ("oob-load", "stride-ignored")
+    assert "x" in verdict.lines[0]
+
+
+def test_configurations_past_the_sixteenth_are_interpreted_and_named(bench):
+    source = (ROOT / "tests/mutants/01_masked_add/seventeenth_configuration.py").read_text()
+    verdict = bench(source).check(normal(100), normal(100))
+    assert verdict.outcome == FAIL
+    assert verdict.lines[1].startswith("This is configuration 17 of 20 (BLOCK_N: 128, MORE: True, num_warps: 8, ")
+
+
+def test_a_false_promise_has_the_name_that_the_kernel_calls_it_by(bench):
+    source = (ROOT / "tests/mutants/05_grouped_matmul/false_hint_after_modulo.py").read_text()
+    small = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)
+    verdict = bench(source, "05_grouped_matmul").check(normal(67, 33), normal(33, 71), **small)
+    assert verdict.id == "false-promise" and "tl.max_contiguous in line" in verdict.lines[0]
+    assert "do not follow each other by one" in verdict.lines[0]

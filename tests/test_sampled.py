@@ -1,0 +1,155 @@
+"""Calls too large for the interpreter: a sample of their programs finds what is wrong and blames no right kernel."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from grader import normal, output
+from grader.asked import asked
+from grader.drawn_pages import ENTRIES, entries_of
+from grader.exercise import all_folders, load_test_file
+from grader.interpreter.buffers import PAGE, Buffer
+from grader.interpreter.sampled import programs_of
+from grader.interpreter.views import View
+from grader.sampled import Cut
+from grader.verdict import FAIL, NOT_RUN, SKIPPED
+from tests.conftest import ROOT
+
+LARGE = {
+    "01_masked_add": (normal((1 << 29) + 1009), normal((1 << 29) + 1009)),
+    "02_strided_blocks": (normal(24593, 24593).padded(), output(24593, 24593)),
+    "03_softmax": (normal(262147, 2053),),
+    "04_transpose": (normal(24593, 24593),),
+    "05_grouped_matmul": (normal(65537, 64), normal(64, 16411)),
+}
+LONG_ROWS = (normal(4099, 12671),)
+
+
+def verdict_on(bench, path: str, data=None, seed: int = 1, change: tuple[str, str] = ("", "")):
+    file, id = ROOT / path, path.split("/")[-2]
+    source = file.read_text()
+    assert change[0] in source
+    judged = bench(source.replace(*change, 1), id, seed)
+    return judged.judge.on_gpu("test_large", data or LARGE[id], None, (judged.judge.exercise.dtypes[0],))
+
+
+SOLUTIONS = {
+    "01": "solutions/01_masked_add/masked_add.py",
+    "02": "solutions/02_strided_blocks/strided_blocks.py",
+    "03": "solutions/03_softmax/softmax.py",
+    "04": "solutions/04_transpose/transpose.py",
+    "05": "solutions/05_grouped_matmul/grouped_matmul.py",
+}
+
+
+@pytest.mark.parametrize("path", SOLUTIONS.values())
+def test_a_right_kernel_is_told_how_much_was_judged(bench, path):
+    verdict = verdict_on(bench, path)
+    assert (verdict.outcome, verdict.id) == (SKIPPED, NOT_RUN), verdict.lines
+    assert verdict.note.startswith("a sample of 12 of ")
+    assert verdict.note.endswith(" programs is right; values in full need a GPU")
+
+
+@pytest.mark.parametrize(
+    ("path", "judged"),
+    [
+        ("tests/accepted/01_masked_add/assigned_zeros.py", "right"),
+        ("tests/accepted/02_strided_blocks/flat_index.py", "right"),
+        ("tests/accepted/03_softmax/several_rows.py", "right"),
+        ("tests/accepted/03_softmax/two_launches.py", "in bounds"),
+        ("tests/accepted/04_transpose/swapped_pointers.py", "right"),
+        ("tests/accepted/05_grouped_matmul/split_k.py", "in bounds"),
+    ],
+)
+def test_right_kernels_of_other_kinds_are_blamed_for_nothing(bench, path, judged):
+    verdict = verdict_on(bench, path)
+    assert (verdict.outcome, verdict.id) == (SKIPPED, NOT_RUN), verdict.lines
+    assert f"{judged}; values in full need a GPU" in verdict.note
+
+
+@pytest.mark.parametrize("path", ["05_grouped_matmul/lock", "04_transpose/persistent_grid"])
+def test_programs_that_wait_or_do_nearly_everything_are_left_to_a_gpu(bench, path):
+    verdict = verdict_on(bench, f"tests/accepted/{path}.py")
+    assert (verdict.outcome, verdict.note) == (SKIPPED, "needs a GPU: no sample of its programs can be interpreted")
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_programs_may_come_in_any_order(bench, seed):
+    backwards = ("tl.program_id(0) * BLOCK_N", "(tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_N")
+    assert verdict_on(bench, SOLUTIONS["01"], seed=seed, change=backwards).outcome == SKIPPED
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("number", "change", "words"),
+    [
+        ("01", ("grid = (triton.cdiv(N, BLOCK_N),)", "grid = (min(triton.cdiv(N, BLOCK_N), 65535),)"),
+         "z is not covered by a grid of 65535 programs"),
+        ("01", ("offsets, x + y", "offsets, x + y + (tl.program_id(0) > 60000)"), "that program ("),
+        ("01", ("offsets < N", "offsets < (N + 4095) // 1024 * 1024"), "lets lanes outside of"),
+        ("02", ("grid = (triton.cdiv(N, BLOCK_N), triton.cdiv(M, BLOCK_M))",
+                "grid = (triton.cdiv(N, BLOCK_N), min(triton.cdiv(M, BLOCK_M), 256))"), "z is not covered by a grid"),
+        ("02", ("rows * stride_xm", "rows * (stride_xm - (tl.program_id(1) > 200) * 13)"), "z is wrong"),
+        ("04", ("tl.store(z_ptrs", "tl.store(z_ptrs + (tl.program_id(0) > 100)"), "z"),
+        ("05", ("acc = tl.dot(a, b, acc)", "acc = tl.dot(a, b, acc) + (pid > 16000)"), "c is wrong in"),
+    ],
+)  # fmt: skip
+def test_a_mistake_that_only_large_calls_show_is_found_with_every_seed(bench, number, change, words, seed):
+    verdict = verdict_on(bench, SOLUTIONS[number], seed=seed, change=change)
+    assert verdict.outcome == FAIL and words in verdict.lines[0], verdict.lines
+
+
+def test_a_block_that_ends_before_its_row_is_found(bench):
+    capped = ("triton.next_power_of_2(N)", "min(triton.next_power_of_2(N), 8192)")
+    verdict = verdict_on(bench, SOLUTIONS["03"], LONG_ROWS, change=capped)
+    assert verdict.lines[0] == "The end of each row of z is never written: the block ends before the row does."
+    assert verdict.lines[1] == "Each program writes 8192 elements of z, together 33579008 of 51938429 at most."
+
+
+@pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
+def test_an_exercise_with_large_calls_says_how_they_are_cut_and_how_large_they_may_be(folder):
+    module = load_test_file(folder)
+    if not asked(module, "on_gpu"):
+        pytest.skip("no large calls")
+    cut = Cut.of(module.exercise.cut)
+    assert len(cut.inputs) == len(module.exercise.arguments)
+    assert len(inspect.signature(module.exercise.reference).parameters) == len(cut.inputs)
+    lesson = " ".join((folder.path / "README.md").read_text().split())
+    assert "fewer than 2³¹ elements lie between the first and the last one" in lesson or "N < 2³¹" in lesson
+
+
+def test_a_sample_has_the_first_program_the_last_one_and_the_corners():
+    assert programs_of((3, 2, 1), 12, 1) == [0, 1, 2, 3, 4, 5]
+    chosen = programs_of((1000, 50, 20), 12, 7)
+    assert len(set(chosen)) == 12 and max(chosen) == 999_999
+    assert {0, 999, 49_000, 49_999, 950_000, 950_999, 999_000, 999_999} < set(chosen)
+    assert chosen != programs_of((1000, 50, 20), 12, 8)
+    assert max(programs_of((1 << 20, 1 << 15, 1), 12, 1)) < 1 << 31
+
+
+def test_neighbours_and_elements_a_power_of_two_apart_have_values_of_their_own():
+    for step in (1, 2, 1 << 10, 1 << 16, 12671):
+        entries = entries_of(np.arange(4096, dtype=np.int64) * step)
+        assert entries.min() >= 0 and entries.max() < ENTRIES
+        assert np.unique(entries).size > 3500
+
+
+def test_a_virtual_buffer_tells_what_was_written_and_takes_a_fill():
+    size = 1 << 34
+    buffer = Buffer("z", size, view=View(0, (size // 4,), (1,), 4), initialised=False, virtual=True)
+    buffer.write(buffer.view, np.array(7, np.uint32))
+    far = np.array([4 * PAGE * 5, size - 4], np.int64)
+    places = buffer.places(far)
+    assert buffer.words(4)[places // 4].tolist() == [7, 7]
+    buffer.shadow.last_writer = np.full(buffer.shadow.count, -1, np.int32)
+    buffer.shadow.last_writer[places // 4] = [3, 9]
+    offsets, programs = buffer.written(4)
+    assert offsets.tolist() == far.tolist() and programs.tolist() == [3, 9]
+
+
+def test_the_parts_of_a_cut():
+    cut = Cut.of("a[m, :], b[:, n] -> c[m, n]")
+    assert (cut.inputs, cut.result) == ([["m", ":"], [":", "n"]], ["m", "n"])
