@@ -22,7 +22,7 @@ from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
 from grader.inputs import Data
 from grader.interpreted import Interpreted
-from grader.kernel_names import Refused, first_refused
+from grader.kernel_names import Refused, all_refused
 from grader.nursery import MachineFault
 from grader.protocol import Failure, Launch
 from grader.reply import DTYPES, Reply
@@ -276,12 +276,11 @@ class Judge:
             return failures.file_failure(submission.failure, submission, self.exercise)
         if self.run.not_attempted:
             return Verdict(NOT_ATTEMPTED, "not-attempted")
-        refused = self._first_refused
-        return failures.not_allowed(refused, submission) if refused else None
+        return failures.not_allowed(self._refused, submission) if self._refused else None
 
     @cached_property
-    def _first_refused(self) -> Refused | None:
-        return first_refused(self.run.submission.tree)
+    def _refused(self) -> list[Refused]:
+        return all_refused(self.run.submission.tree)
 
     def _values(self, trial: Trial, twice: bool = True, blame: bool = True, **options) -> tuple[Verdict, Reply]:
         """And the reply to the call's first run, which `options` of InterpretRequest are for.

@@ -154,7 +154,14 @@ class Session:
         if verdict.outcome == SKIPPED:
             pytest.skip(verdict.note)
         if verdict.outcome != PASS:
-            pytest.fail("\n".join(verdict.lines) or verdict.outcome, pytrace=False)
+            pytest.fail(self._told(item, verdict), pytrace=False)
+
+    def _told(self, item: pytest.Item, verdict: Verdict) -> str:
+        """What pytest's own report says of a test; of the file as a whole once."""
+        told = any(test.verdict.kind == "file" for test in self._grading(item).failures)
+        if verdict.kind == "file" and told:
+            return "The file as a whole, as told above."
+        return "\n".join(verdict.lines) or verdict.outcome
 
     def wait_for_all_before(self, item: pytest.Item) -> None:
         """What only a GPU shows is not judged before everything else is right: less direct causes would say less."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import stat
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,8 @@ class Submission:
 def read_submission(path: Path) -> Submission:
     """Never raises: a file that cannot be read is a submission with a failure."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would wait for whoever writes, a device has no end
+            return Submission(path, failure=Failure("no-file"))
         with path.open("rb") as file:
             source = file.read(MOST_BYTES + 1)
     except FileNotFoundError:

@@ -35,7 +35,7 @@ RIGHT = f"{HEAD}{KERNEL}\ndef masked_add(x, y):\n    z = torch.empty_like(x)\n{L
 @pytest.fixture(autouse=True)
 def behind_the_list(monkeypatch):
     """Most of these files would be refused as text. Here it is seen what holds if one were not."""
-    monkeypatch.setattr("grader.judge.first_refused", lambda tree: None)
+    monkeypatch.setattr("grader.judge.all_refused", lambda tree: [])
 
 
 def host(body: str) -> str:

@@ -14,8 +14,10 @@ from grader.run import Trial, short_dtype
 from grader.submission import Submission, builtin_at, is_in_kernel
 from grader.verdict import Verdict, failed
 
+MOST_REFUSED = 8  # names that a verdict lists
 FILE_SENTENCES = {
     "missing": "There is no file {name}: it is what you write, and what is graded.",
+    "no-file": "{name} is a pipe, a device or a folder: an ordinary text file is graded.",
     "unreadable": "{name} cannot be read: {message}.",
     "too-long": "{name} is larger than 1 MiB: a kernel file is a few dozen lines.",
     "encoding": "{name} is not UTF-8 text from line {line} on ({message}): save it as UTF-8.",
@@ -74,11 +76,15 @@ def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -
     return _failure(failure, sentence, submission, exercise, "file")
 
 
-def not_allowed(refused: Refused, submission: Submission) -> Verdict:
-    """The text of the file names something that no submission needs."""
-    code = submission.line(refused.line)
-    place = f"Line {refused.line}:  {code}" if code else ""
-    return failed("not-allowed", refused.sentence, place, kind="file", line=refused.line)
+def not_allowed(refused: list[Refused], submission: Submission) -> Verdict:
+    """The text of the file names what no kernel may: all of it, so that it is mended at once."""
+    first = refused[0]
+    code = submission.line(first.line)
+    lines = [first.sentence, f"Line {first.line}:  {code}" if code else ""]
+    lines += [one.sentence for one in refused[1:MOST_REFUSED]]
+    if len(refused) > MOST_REFUSED:
+        lines.append(f"There are {len(refused) - MOST_REFUSED} more of this kind.")
+    return failed("not-allowed", *lines, kind="file", line=first.line)
 
 
 def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
