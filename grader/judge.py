@@ -29,11 +29,13 @@ from grader.reply import DTYPES, Reply
 from grader.run import Foreseen, Run, Trial
 from grader.simpler import smallest
 from grader.speed import speed_verdict
-from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, Verdict, failed
+from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED, Verdict, failed
 
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
 MOST_SIMPLER = 12  # calls that look for a simpler one that fails too
 NOT_SIMPLER = ("file", "region", "ended")  # kinds of failures that a simpler call would not explain better
+OUT_OF_TIME = ("time-limit", "endless", "grid")  # ids of verdicts
+MOST_ENDED = 3  # calls that end their process, before the others are not tried
 
 
 @dataclass
@@ -44,6 +46,8 @@ class Judge:
     run: Run
     right_with_own_blocks: int = 0  # calls with the module's own block sizes
     wrong_with_own_blocks: bool = False
+    out_of_time: bool = False  # a call has been
+    ended: int = 0  # calls that ended their process
     right_trials: list[tuple[Trial, list[Launch]]] = field(default_factory=list)  # and what they launched
     interpreted: Interpreted = field(init=False)
 
@@ -250,17 +254,27 @@ class Judge:
         return cost.TrafficLimits(reads, writes, idle, programs, moved)
 
     def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
-        verdict = self.before_any_call() or self._guarded(trial, judge)
+        verdict = self.before_any_call() or self._not_tried() or self._guarded(trial, judge)
         if verdict.outcome == FAIL:
             verdict.note, verdict.case = trial.data_label, trial.label
+            self.out_of_time |= verdict.id in OUT_OF_TIME
+            self.ended += verdict.kind == "ended"
         return verdict
+
+    def _not_tried(self) -> Verdict | None:
+        """An answer comes soon, whatever the file does: calls like those that took all their time are not made."""
+        if self.out_of_time:
+            return Verdict(SKIPPED, WAITED, note="not tried: a call before it ran out of time")
+        if self.ended >= MOST_ENDED:
+            return Verdict(SKIPPED, WAITED, note=f"not tried: {MOST_ENDED} calls before it ended their process")
+        return None
 
     def _guarded(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
         try:
             verdict = judge(trial)
         except ChildEnded as how:
             at_import = how is self.run.recorder.load_ended
-            verdict = failures.ended(how, self.run.submission.path.name if at_import else "", self.exercise)
+            verdict = failures.ended(how, at_import, self.run.submission, self.exercise)
         except GpuBusy as busy:
             raise MachineFault(str(busy)) from None
         changed = [] if self.run.fenced else self.run.files_changed_beside()

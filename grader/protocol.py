@@ -166,6 +166,7 @@ class InterpretRequest:
     count_traffic: bool = False  # distinct elements per load, summed over groups of `at_once` programs
     at_once: int = 1
     trace: bool = False  # send every access, lane by lane; for small calls
+    limit: float = 10.0  # seconds of a core that its launches may take; then it tells where they are
 
     def to_json(self) -> dict:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}

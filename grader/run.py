@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from grader.learn.earlier_samples import EarlierSamples
 
 
-RECORD_LIMIT = 15.0  # seconds of a core for a call of the entry and the front end's text of its kernels
+RECORD_LIMIT = 10.0  # seconds of a core for a call of the entry and the front end's text of its kernels
 RECORDED_FIELDS = ("kind", "error", "refusals", "buffers", "kernels", "steps", "returned")
 
 
@@ -197,9 +197,10 @@ class Run:
             blob += data
         header = {key: recorded.header.get(key) for key in RECORDED_FIELDS}
         request = InterpretRequest(
-            header, self.filename, specs, writable, exercise.returns, config=trial.config, **options
-        )
-        ran = self.interpreter.ask(request, blob, exercise.time_limit)
+            header, self.filename, specs, writable, exercise.returns, config=trial.config,
+            limit=exercise.time_limit, **options,
+        )  # fmt: skip
+        ran = self.interpreter.ask(request, blob)
         return recorded.reply(writable, ran)
 
     def recording(

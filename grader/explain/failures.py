@@ -37,8 +37,10 @@ CALL_SENTENCES = {
     "device": "There is no GPU in this run: allocate on the input's device, as torch.empty_like(x) does (line {line}).",
     "foreign-memory": "The argument {message} of the launch in line {line} is memory that this call neither got nor "
     "allocated: allocate in {entry}, in each call, as torch.empty_like does.",
-    "endless": "The kernel does not come to an end: it has done more work than any kernel here needs, and is in line "
-    "{line}. Does every loop reach its end?",
+    "endless": "The kernel does not come to an end: {message}, and it is in line {line}. Does every loop reach its "
+    "end?",
+    "grid": "The launch in line {line} asks for more programs than can be carried out: {message} came to their end in "
+    "the time of a call. Is the grid meant to be that large?",
     "assert": "tl.device_assert in line {line} does not hold{message}",
     "not-known": "The kernel uses what is not judged here: {message} (line {line}).",
     "kernel": "Your kernel raises {type} in line {line}: {message}",
@@ -127,14 +129,11 @@ def _failure(failure: Failure, sentence: str, submission: Submission, exercise: 
     return failed(failure.kind, _ended(text), place, kind=kind, line=failure.line)
 
 
-def ended(how: ChildEnded, imported: str, exercise: Exercise) -> Verdict:
-    """The child died, hung or sent nonsense, during a call or while it imported the file `imported`."""
-    what, kind = (f"Importing {imported}", "file") if imported else (exercise.entry, "ended")
+def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Exercise) -> Verdict:
+    """The child died, hung or sent nonsense, during a call or while it imported the file."""
+    what, kind = (f"Importing {submission.path.name}", "file") if at_import else (exercise.entry, "ended")
     if how.how == "time":
-        sentence = f"{what} did not finish within {how.detail} s: does every loop reach its end?"
-        if imported:
-            sentence += ' What tries your kernel out belongs below `if __name__ == "__main__":`.'
-        return failed("time-limit", sentence, kind=kind)
+        return _out_of_time(what, kind, how, at_import, submission)
     if how.how == "signal":
         return failed("crash", _crash_sentence(what, int(how.detail)), kind=kind)
     if how.how == "exit":
@@ -142,6 +141,26 @@ def ended(how: ChildEnded, imported: str, exercise: Exercise) -> Verdict:
         return failed("process-exit", sentence, "Remove the call that ends it, such as os._exit.", kind=kind)
     sentence = f"{what} left its process unable to answer ({how.detail})."
     return failed("garbled", sentence, "Your file must leave file descriptors and the grader alone.", kind=kind)
+
+
+def _out_of_time(what: str, kind: str, how: ChildEnded, at_import: bool, submission: Submission) -> Verdict:
+    """What it was doing when its time was used up, as far as that is known."""
+    line, sentence = how.where.line, f"{what} did not finish within {how.detail} s"
+    if how.where.compiling:
+        sentence += f": then the compiler was still at work on what line {line} launches."
+        advice = (
+            "tl.static_range, and `for` over Python values, are written out turn by turn: use range for long loops."
+        )
+    elif line:
+        sentence += f": then it was in line {line}."
+        advice = "Does this line come to an end, and every loop around it?"
+    else:
+        sentence += ": does every loop reach its end?"
+        advice = ""
+    if at_import:
+        advice = 'What tries your kernel out belongs below `if __name__ == "__main__":`.'
+    code = submission.line(line)
+    return failed("time-limit", sentence, advice, f"Line {line}:  {code}" if code else "", kind=kind, line=line)
 
 
 def _crash_sentence(what: str, number: int) -> str:
