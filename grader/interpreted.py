@@ -75,7 +75,9 @@ class Interpreted:
             memory = memory_verdict(self._evidence(trial, inputs, reply))
             return memory or failures.call_failure(reply.error, submission, exercise)
         shape = tuple(self._reference(inputs).shape)
-        wrong = failures.wrong_container(reply, trial, shape, exercise) or failures.left_behind(reply, exercise)
+        wrong = failures.wrong_container(reply, trial, shape, submission, exercise) or failures.left_behind(
+            reply, exercise
+        )
         if wrong is not None:
             return wrong
         if reply.changed:

@@ -256,7 +256,7 @@ class Judge:
     def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
         verdict = self.before_any_call() or self._not_tried() or self._guarded(trial, judge)
         if verdict.outcome == FAIL:
-            verdict.note, verdict.case = trial.data_label, trial.label
+            verdict.note, verdict.case = trial.data_label, trial.label(self.run.recorder.constants)
             self.out_of_time |= verdict.id in OUT_OF_TIME
             self.ended += verdict.kind == "ended"
         return verdict
@@ -335,8 +335,9 @@ class Judge:
         """Right so far, wrong as soon as the block sizes change: they stand in the code as numbers."""
         if verdict.kind in ("file", "ended", "error"):
             return
-        if trial.constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
-            changed = ", ".join(f"{name} = {value}" for name, value in trial.constants.items())
+        constants = trial.in_effect(self.run.recorder.constants)
+        if constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
+            changed = ", ".join(f"{name} = {value}" for name, value in constants.items())
             found = "a number, or another name, stands where one of them should"
             verdict.lines.insert(0, f"Right with your own block sizes, wrong with {changed}: {found}.")
             verdict.kind = "cause"

@@ -39,6 +39,7 @@ class Result:
     shares_with: str = ""  # the argument whose memory it shares
     device: str = ""
     dtype: str = ""  # as torch names it
+    line: int = 0  # where its memory was allocated
 
 
 @dataclass

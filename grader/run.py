@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from grader.machine_code import MachineCode
 from grader.origins import Origins
 from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest
 from grader.recording import parts
-from grader.recording.call import RecordedCall, Returned, read_recorded
+from grader.recording.call import RecordedCall, read_recorded
 from grader.recording.parts import BadPlan
 from grader.reply import Reply, Result, spec_and_bytes, spec_of
 from grader.runner import Runner
@@ -49,7 +50,7 @@ class Recorded:
         call, reply = self.call, ran or Reply()
         reply.error = call.error or reply.error
         reply.refusals, reply.threads, reply.processes = call.refusals, call.threads, call.processes
-        reply.result = _result(call.returned)
+        reply.result = _result(call)
         reply.configurations = call.usable_configs
         written = (step for step in parts.steps_with(call.steps, 0) if isinstance(step, (parts.Fill, parts.Data)))
         filled = [call.buffers[step.view.buffer] for step in written]
@@ -58,8 +59,10 @@ class Recorded:
         return reply
 
 
-def _result(returned: Returned) -> Result:
-    return Result(returned.type, returned.same_as, returned.shares_with, returned.device, returned.dtype)
+def _result(call: RecordedCall) -> Result:
+    returned = call.returned
+    line = call.buffers[returned.view.buffer].line if returned.view is not None else 0
+    return Result(returned.type, returned.same_as, returned.shares_with, returned.device, returned.dtype, line)
 
 
 @dataclass
@@ -83,10 +86,13 @@ class Trial:
             labels = [f"{name} {label}" for name, label in zip(self.arguments, labels)]
         return f"{', '.join(dict.fromkeys(labels))} {short_dtype(self.dtype)}"
 
-    @property
-    def label(self) -> str:
-        """The data and the block sizes: "61 x 781 fp32, BLOCK_N = 256"."""
-        return self.data_label + "".join(f", {name} = {value}" for name, value in self.constants.items())
+    def label(self, constants: Collection[str]) -> str:
+        """The data, and what it sets of the file's own `constants`: "61 x 781 fp32, BLOCK_N = 256"."""
+        return self.data_label + "".join(f", {name} = {value}" for name, value in self.in_effect(constants).items())
+
+    def in_effect(self, constants: Collection[str]) -> dict[str, int]:
+        """Other block sizes, as far as the file has constants of these names."""
+        return {name: value for name, value in self.constants.items() if name in constants}
 
 
 @dataclass

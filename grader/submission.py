@@ -112,6 +112,12 @@ def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
     return None
 
 
+def calls_of(tree: ast.Module, function: str) -> list[int]:
+    """The lines in which tl's function of this name is called."""
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [func.end_lineno for func in calls if getattr(func, "attr", getattr(func, "id", "")) == function]
+
+
 def builtin_at(tree: ast.Module, line: int, names: Collection[str]) -> str:
     """The one of these built-in functions of Python that a line calls, "" if none."""
     for node in ast.walk(tree):

@@ -68,7 +68,10 @@ SENTENCES = {
     "entry is a number": (f"{RIGHT}\nmasked_add = 3\n", "defines no function masked_add"),
     "wrong arity": (RIGHT.replace("(x, y):", "(x):\n    y = x"), "masked_add takes 1 argument"),
     "returns None": (RIGHT.replace("    return z\n", ""), "returns nothing (None)"),
-    "returns a list": (RIGHT.replace("return z", "return z.tolist()"), "does work that your kernel has to do"),
+    "returns a list": (
+        RIGHT.replace("return z", "return z.tolist()"),
+        ".tolist() in line 17 asks for the values of a tensor, and those only kernels see.",
+    ),
     "returns a tuple": (RIGHT.replace("return z", "return (z,)"), "returns an object of type tuple"),
     "wrong dtype": (
         RIGHT.replace("torch.empty_like(x)", "torch.empty(x.shape, dtype=torch.float64, device=x.device)"),
@@ -77,7 +80,39 @@ SENTENCES = {
     "wrong shape": (RIGHT.replace("return z", "return z[:-1]"), "z has shape (2047,); (2048,) was expected"),
     "wrong device": (
         RIGHT.replace("return z", 'return torch.empty_like(x, device="cpu")'),
-        "returns a tensor on cpu",
+        "masked_add returns a tensor on the CPU: use the input's device.",
+    ),
+    "complex result on the CPU": (
+        RIGHT.replace("return z", "return torch.zeros(x.shape, dtype=torch.complex64)"),
+        "returns a tensor of dtype complex64, where fp32 was expected, and on the CPU",
+    ),
+    "a value in a text": (
+        host("print(f'{x[0]:.1f}')"),
+        "A format such as :.1f in line 17 asks for the values of a tensor, and those only kernels see.",
+    ),
+    "a result without memory": (
+        host("return torch.empty(x.shape, device='meta')"),
+        "Line 17: device='meta' makes tensors without memory: allocate on the input's device",
+    ),
+    "default device without memory": (
+        host("torch.set_default_device('meta')"),
+        "Line 17: device='meta' makes tensors without memory",
+    ),
+    "a library that lacks a part": (
+        host("import importlib\nimportlib.import_module('nothing_there')"),
+        "masked_add cannot be called: No module named 'nothing_there' (line 18).",
+    ),
+    "a file that is not there": (
+        host("import numpy\nnumpy.load('nothing.npy')"),
+        "masked_add raises FileNotFoundError in line 18",
+    ),
+    "a million launches": (
+        host("for _ in range(1000000):\n    masked_add_kernel[(1,)](x, y, z, 1, BLOCK_N=1024)"),
+        "Line 18: more than 64 launches in one call.",
+    ),
+    "a grid below 0": (
+        RIGHT.replace("(triton.cdiv(x.numel(), 1024),)", "(x.numel() // 1024 - 5,)"),
+        "Line 16: the grid (-3,) has a size below 0: how many programs are there to be?",
     ),
     "launched on the CPU's memory": (
         RIGHT.replace("torch.empty_like(x)", "torch.empty(x.shape)"),
@@ -93,7 +128,7 @@ SENTENCES = {
         RIGHT.replace("triton.cdiv(x.numel(), 1024)", "x.numel() / 1024"),
         "the grid must hold whole numbers: triton.cdiv rounds up",
     ),
-    "torch in the kernel": (kernel("torch.arange(4)"), "torch.arange in line 17 does work"),
+    "torch in the kernel": (kernel("torch.arange(4)"), "torch is called in the kernel in line 12 (torch.arange)."),
     "exception in the kernel": (
         kernel("tl.arange(0, 7)"),
         "The compiler refuses line 12: arange's range must be a power of 2.",

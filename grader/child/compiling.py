@@ -68,6 +68,8 @@ class CompilingHost(Host):
             error = self.file.failure(raised, "host")
         answer = {"kind": self.answer, "refusals": refusals.records, **self._result(recorder, returned)}
         self.earlier.append(returned)
+        if error is not None and error.kind == "compile" and refusals.records:
+            refusals.records[-1]["line"] = error.line  # in a kernel: the launch is not what asks torch
         error = recorder.refusal or error
         kernels, blob = _with_bytes(recorder.kernels)
         answer |= {"buffers": recorder.buffers, "kernels": kernels, "steps": recorder.steps}

@@ -14,6 +14,7 @@ from grader.run import Trial, short_dtype
 from grader.submission import Submission, builtin_at, is_in_kernel
 from grader.verdict import Verdict, failed
 
+MOST_WORD, MOST_MESSAGE = 80, 400  # characters of what Python, torch or Triton say
 MOST_REFUSED = 8  # names that a verdict lists
 FILE_SENTENCES = {
     "missing": "There is no file {name}: it is what you write, and what is graded.",
@@ -25,16 +26,14 @@ FILE_SENTENCES = {
     "import": "{name} cannot be imported: {message} (line {line}).",
     "exit": "{name} ends the program in line {line} ({type}) instead of defining {entry}.",
     "memory": "Importing {name} asks for more memory than the 2 GiB it may use (line {line}).",
-    "device": "There is no GPU where {name} is imported (line {line}): put what tries your kernel out below "
-    '`if __name__ == "__main__":`.',
     "load": "Importing {name} raises {type} in line {line}: {message}",
 }
 CALL_SENTENCES = {
     "no-entry": "{name} defines no function {entry}: the grader calls {entry}({arguments}).",
     "arity": "{entry} cannot be called as {entry}({arguments}): {message}.",
+    "import": "{entry} cannot be called: {message} (line {line}).",
     "exit": "{entry} ends the program in line {line} ({type}) instead of returning {returns}.",
     "memory": "{entry} asks for more memory than the 2 GiB it may use (line {line}).",
-    "device": "There is no GPU in this run: allocate on the input's device, as torch.empty_like(x) does (line {line}).",
     "foreign-memory": "The argument {message} of the launch in line {line} is memory that this call neither got nor "
     "allocated: allocate in {entry}, in each call, as torch.empty_like does.",
     "endless": "The kernel does not come to an end: {message}, and it is in line {line}. Does every loop reach its "
@@ -69,6 +68,15 @@ OF_TILES = {
     "max": "tl.max(x, 0)", "min": "tl.min(x, 0)", "sum": "tl.sum(x, 0)", "abs": "tl.abs(x)", "len": "the block size",
     "any": "tl.max(x, 0)", "all": "tl.min(x, 0)", "round": "tl.floor(x + 0.5)", "float": "x.to(tl.float32)",
     "int": "x.to(tl.int32)",
+}  # fmt: skip
+
+
+# Operations that hand values of a tensor to Python, and how they are written.
+ASKS_FOR_VALUES = {
+    ".item()": "", ".tolist()": "", ".numpy()": "", ".cpu()": "",
+    ".__float__()": "float(...)", ".__int__()": "int(...)", ".__complex__()": "complex(...)",
+    ".__bool__()": "A condition", ".__index__()": "An index, or range(...),", ".__format__()": "A format such as :.1f",
+    "torch.equal": "", "torch.allclose": "",
 }  # fmt: skip
 
 
@@ -118,7 +126,7 @@ def _failure(failure: Failure, sentence: str, submission: Submission, exercise: 
             returns=exercise.returns,
             line=failure.line or "?",
             type=failure.type,
-            message=" ".join(failure.message.split()).rstrip(".") or failure.type,
+            message=shortened(" ".join(failure.message.split())).rstrip(".") or failure.type,
         )
         .replace(" (line ?)", "")
         .replace(" in line ?", "")
@@ -178,6 +186,10 @@ def refusal(refusals: list[Refusal], submission: Submission, exercise: Exercise)
     where = f" in line {first.line}" if first.line else ""
     sentence = f"{_operation_text(first.operation)}{where} does work that your kernel has to do."
     allowed = "The host function may allocate, fill, take views and launch; it may not compute."
+    if first.operation in ASKS_FOR_VALUES:
+        what = ASKS_FOR_VALUES[first.operation] or first.operation
+        sentence = f"{what}{where} asks for the values of a tensor, and those only kernels see."
+        allowed = "The host function may ask for shapes, strides and dtypes, allocate, fill, take views and launch."
     if is_in_kernel(submission.tree, first.line):
         sentence = f"torch is called in the kernel{where} ({first.operation})."
         allowed = "In a kernel only tl works, as in tl.arange or tl.exp: a GPU knows no torch."
@@ -202,7 +214,9 @@ def left_behind(reply: Reply, exercise: Exercise) -> Verdict | None:
     return failed("left-behind", sentence, kind="error")
 
 
-def wrong_container(reply: Reply, trial: Trial, shape: tuple[int, ...], exercise: Exercise) -> Verdict | None:
+def wrong_container(
+    reply: Reply, trial: Trial, shape: tuple[int, ...], submission: Submission, exercise: Exercise
+) -> Verdict | None:
     """The result must be one plain tensor of exactly the stated shape, dtype, device and strides."""
     result, out, name = reply.result, reply.output, exercise.returns
     wanted = f"a tensor of shape {shape} and dtype {short_dtype(trial.dtype)}"
@@ -214,8 +228,10 @@ def wrong_container(reply: Reply, trial: Trial, shape: tuple[int, ...], exercise
             f"{name} shares its memory with {result.shares_with}: it needs memory of its own, as from torch.empty."
         )
     if result.device != "cuda":
+        same = result.dtype == str(trial.dtype).removeprefix("torch.")
+        kind = "" if same else f" of dtype {result.dtype}, where {short_dtype(trial.dtype)} was expected, and"
         return _wrong(
-            f"{exercise.entry} returns a tensor on {result.device or 'another device'}: use the input's device."
+            f"{exercise.entry} returns a tensor{kind} on the {result.device.upper()}: use the input's device."
         )
     if out is None and result.dtype != str(trial.dtype).removeprefix("torch."):
         return _wrong(f"{name} has dtype {result.dtype}; {short_dtype(trial.dtype)} was expected.")
@@ -230,12 +246,32 @@ def wrong_container(reply: Reply, trial: Trial, shape: tuple[int, ...], exercise
     if out.dtype != trial.dtype:
         return _wrong(f"{name} has dtype {short_dtype(out.dtype)}; {short_dtype(trial.dtype)} was expected.")
     if not exercise.fills_argument and out.numel() and not out.is_contiguous():
-        return _wrong(f"{name} has strides {out.stride()}; a contiguous tensor was expected.")
+        return _not_contiguous(f"{name} has strides {out.stride()}", result.line, submission)
     return None
+
+
+def _not_contiguous(found: str, line: int, submission: Submission) -> Verdict:
+    code = submission.line(line)
+    advice = ""
+    if "_like(" in code:
+        advice = (
+            "torch.empty_like and its like keep the layout of a view: torch.empty(x.shape, dtype=x.dtype, "
+            "device=x.device) is contiguous."
+        )
+    place = f"Line {line}:  {code}" if code else ""
+    sentence = f"{found}; a contiguous tensor was expected."
+    return failed("wrong-result-type", sentence, advice, place, kind="result", line=line)
 
 
 def _wrong(*lines: str) -> Verdict:
     return failed("wrong-result-type", *lines, kind="result")
+
+
+def shortened(text: str) -> str:
+    """Long words, and a long text, by their beginning and their end: what is alike up to there differs somewhere."""
+    words = [word if len(word) <= MOST_WORD else f"{word[:40]}...{word[-20:]}" for word in text.split(" ")]
+    text = " ".join(words)
+    return text if len(text) <= MOST_MESSAGE else f"{text[: MOST_MESSAGE - 100]} ... {text[-100:]}"
 
 
 def _ended(text: str) -> str:
