@@ -17,6 +17,7 @@ from grader.drawn import Call, Promise, stated
 from grader.exercise import Exercise
 from grader.explain import cost, failures
 from grader.explain.compiled import Expectations, compiled_verdict
+from grader.explain.earlier_calls import add_to, depends_on_earlier_calls
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
@@ -35,6 +36,7 @@ ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on t
 MOST_SIMPLER = 12  # calls that look for a simpler one that fails too
 NOT_SIMPLER = ("file", "region", "ended")  # kinds of failures that a simpler call would not explain better
 OUT_OF_TIME = ("time-limit", "endless", "grid")  # ids of verdicts
+MOST_ALONE = 3  # wrong calls that are made once more, as the first of a process
 MOST_ENDED = 3  # calls that end their process, before the others are not tried
 
 
@@ -48,11 +50,24 @@ class Judge:
     wrong_with_own_blocks: bool = False
     out_of_time: bool = False  # a call has been
     ended: int = 0  # calls that ended their process
+    compared_alone: int = 0  # wrong calls that were made once more, as the first of a process
     right_trials: list[tuple[Trial, list[Launch]]] = field(default_factory=list)  # and what they launched
     interpreted: Interpreted = field(init=False)
 
     def __post_init__(self) -> None:
         self.interpreted = Interpreted(self.exercise, self.run)
+
+    def record_ahead(self, uses: list[Asked]) -> None:
+        """All calls that will be judged twice, before the first of them is judged."""
+        if self.before_any_call() is not None:
+            return
+        trials: list[Trial] = []
+        for use in uses:
+            if use.fixture == "drawn":
+                trials += self._drawn_trials(use.test, self.promise(use.options))
+            else:
+                trials += self._trials(use.test, use.data, None, use.options.get("dtypes") or (), use.constants)
+        self.run.record_in_drawn_order(self.exercise, trials)
 
     def compile_ahead(self, uses: list[Asked]) -> None:
         """Each of these is compiled sooner or later: better now, on cores that have nothing to do."""
@@ -317,6 +332,7 @@ class Judge:
             self.wrong_with_own_blocks |= not trial.constants
             if blame:
                 self._blame_a_number(trial, verdict)
+            self._blame_an_earlier_call(trial, inputs, verdict)
         if verdict.outcome != PASS and self.run.empty:
             still = " and ".join(self.run.empty)
             verdict.lines.insert(0, f"The marked region in {still} is still empty.")
@@ -330,6 +346,20 @@ class Judge:
             return refused
         atomics = any(launch.atomics for launch in launches)
         return replayed.complaint(self.run, self.exercise, trial, recording, inputs, atomics)
+
+    def _blame_an_earlier_call(self, trial: Trial, inputs: list[torch.Tensor], verdict: Verdict) -> None:
+        """Whether the call would have done something else, had it been the first one."""
+        if self.compared_alone == MOST_ALONE:
+            return
+        self.compared_alone += 1
+        try:
+            here = [self.run.recorded(self.exercise, trial, inputs, again).call for again in (False, True)]
+            alone = self.run.recorded_alone(self.exercise, trial, inputs).call
+        except ChildEnded:
+            return
+        found = (depends_on_earlier_calls(call, alone, self.exercise) for call in here)
+        if told := next(filter(None, found), None):
+            add_to(verdict, told, self.run.submission)
 
     def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:
         """Right so far, wrong as soon as the block sizes change: they stand in the code as numbers."""

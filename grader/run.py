@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import secrets
+import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 
 RECORD_LIMIT = 10.0  # seconds of a core for a call of the entry and the front end's text of its kernels
+MOST_AHEAD = 5.0  # seconds for the recording of all calls that are foreseen: they take 0.3 to 1
 RECORDED_FIELDS = ("kind", "error", "refusals", "buffers", "kernels", "steps", "returned")
 
 
@@ -162,13 +165,33 @@ class Run:
 
     def recorded(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], again: bool = False) -> Recorded:
         """What the entry does when it is called on such tensors without values: the first time, or once more."""
-        specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, inputs, strict=True)]
-        request = RecordRequest(exercise.entry, specs, trial.constants, small_dots=trial.small_dots)
+        request = _record_request(exercise, trial, inputs)
         key = json.dumps(request.to_json(), sort_keys=True), again
         if key not in self._recorded:
             self._recorded[key] = self._record(request)
             self.origins.expect(self._recorded[key].call.kernels)
         return self._recorded[key]
+
+    def record_in_drawn_order(self, exercise: Exercise, trials: list[Trial]) -> None:
+        """Records calls that will be asked for, each twice and with others between, in orders that the seed draws.
+
+        So what a file keeps from one call, or does in some of them only, meets other calls than it was written for.
+        Ends at the first that cannot be recorded, and when it takes long: then each is recorded when it is asked for.
+        """
+        draw, until = random.Random(f"{self.seed} order of calls"), time.monotonic() + MOST_AHEAD
+        for again in (False, True):
+            for trial in draw.sample(trials, len(trials)):
+                try:
+                    call = self.recorded(exercise, trial, _without_values(trial), again).call
+                except ChildEnded:  # whoever asks for it is told
+                    return
+                if call.error is not None or call.refusals or time.monotonic() > until:
+                    return
+
+    def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor]) -> Recorded:
+        """What the entry does when it is called on such tensors before anything else."""
+        self.recorder.end()
+        return self._record(_record_request(exercise, trial, inputs))
 
     def foreign_kernel(self) -> Verdict | None:
         """What is wrong with a kernel of the calls so far that is not the file's own."""
@@ -253,6 +276,11 @@ class Run:
         self.interpreter.end()
         self.origins.end()
         self.machine_code.end()
+
+
+def _record_request(exercise: Exercise, trial: Trial, inputs: list[torch.Tensor]) -> RecordRequest:
+    specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, inputs, strict=True)]
+    return RecordRequest(exercise.entry, specs, trial.constants, small_dots=trial.small_dots)
 
 
 def _without_values(trial: Trial) -> list[torch.Tensor]:

@@ -38,6 +38,7 @@ from grader.verdict import (
 ITEMS = {
     "check": "right", "drawn": "right", "traffic": "cost", "compiled": "cost", "on_gpu": "speed", "throughput": "speed",
 }  # fmt: skip
+JUDGED_TWICE = ("check", "drawn")
 COMPILED, ON_A_GPU = ("compiled",), tuple(ITEMS)  # the fixtures whose calls are
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
@@ -143,6 +144,7 @@ class Session:
         if grading.judge is None:
             grading.judge = Judge(item.module.exercise, grading.run)
             chosen = {other.name for other in item.session.items if other.path == item.path}
+            grading.judge.record_ahead([use for use in asked(item.module, *JUDGED_TWICE) if use.test in chosen])
             uses = asked(item.module, *(COMPILED if self.replays is None else ON_A_GPU))
             grading.judge.compile_ahead([use for use in uses if use.test in chosen])
         return grading

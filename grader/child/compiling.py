@@ -32,7 +32,9 @@ class CompilingHost(Host):
         super().__init__()
         self.stand_in = stand_in
         self.also = {"own": OwnKernels().handle}
-        self.earlier: deque[object] = deque(maxlen=8)  # kept alive, so that no new tensor gets their storage by chance
+        self.earlier: deque[object] = deque(
+            maxlen=512
+        )  # kept alive, so that no new tensor gets their storage by chance
 
     @contextlib.contextmanager
     def watched_import(self) -> Iterator[None]:
