@@ -360,7 +360,7 @@ def main() -> int:
             storages += data
         shifted = [TensorSpec(**{**vars(spec), "start": spec.start + len(blob)}) for spec in placed]
         try:
-            reply = interpreter.ask(InterpretRequest(header, "operations.py", shifted), blob + storages, 60)
+            reply = interpreter.ask(InterpretRequest(header, "operations.py", shifted, limit=60.0), blob + storages)
         except ChildEnded as ended:
             say(cell, "refused", ended)
             continue

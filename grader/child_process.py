@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import shutil
@@ -10,15 +11,19 @@ import signal
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader import protocol, scratch
 from grader.nursery import START_LIMIT, MachineFault, shared_nursery
 from grader.protocol import GpuModel
+from grader.where import HEAD, Where, stack_in, where_in
 
 MOST_TEXT = 4000  # characters kept of what the learner's file prints
 BUSY_MACHINE, MOST_BUSY = 4, 60.0  # times its limit that a call may take where others want the cores; seconds more
+WAITING = 4.0  # seconds that a call may wait for something else than a core, beyond its limit
+TIME_TO_TELL = 0.5  # seconds to tell where it is, once its time is used up
+MOST_STACK = 1 << 14  # bytes of the end of what it prints: there it tells
 
 
 @dataclass
@@ -27,6 +32,7 @@ class ChildEnded(Exception):
 
     how: str
     detail: str
+    where: Where = field(default_factory=Where, compare=False)  # it was when its time was used up
 
 
 OUT_OF_TIME = ChildEnded("signal", str(int(signal.SIGXCPU)))
@@ -42,6 +48,8 @@ class ChildProcess:
         self.printed = ""
         self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
+        self._printed_last, self._filename = b"", ""
+        self._patience, self._queued = math.inf, 0.0  # until then, and longer by what it waits for a core
         self._nursery = shared_nursery(model, sandbox)
         # What clears up after the nursery takes the child's folder along.
         self.folder = Path(tempfile.mkdtemp(dir=self._nursery.folder))
@@ -75,17 +83,46 @@ class ChildProcess:
         """Sends a frame and gives the answer. Raises ChildEnded when that takes more than `limit` seconds of a core.
 
         The child counts them, for nobody's kernel is at fault where other processes have the cores. One that waits
-        in place of computing ends as well, later.
+        in place of computing ends as well, a little later.
         """
-        deadline = time.monotonic() + min(BUSY_MACHINE * limit, limit + MOST_BUSY)
+        now, self._queued = time.monotonic(), self._seconds_in_queue()
+        self._patience = math.inf if self._queued is None else now + limit + WAITING
+        self._filename = header.get("filename", self._filename)
+        deadline = now + min(BUSY_MACHINE * limit, limit + MOST_BUSY)
         try:
             self._send(memoryview(protocol.pack({**header, "seconds": limit}, blob)), deadline)
             return self._receive(deadline)
         except ChildEnded as ended:
+            out_of_time = ended == OUT_OF_TIME or ended.how == "time"
+            if ended.how == "time":
+                self._ask_where_it_is()
             self.end()
-            if ended == OUT_OF_TIME or ended.how == "time":
-                raise ChildEnded("time", f"{limit:g}") from None
+            if out_of_time:
+                raise ChildEnded("time", f"{limit:g}", self._where_it_was()) from None
             raise
+
+    def _seconds_in_queue(self) -> float | None:
+        """That the child was ready to run and others had the cores; None where that cannot be known."""
+        try:
+            if self._nursery.sandboxed:  # its number is the sandbox's own
+                return None
+            return int(Path(f"/proc/{self._pid}/schedstat").read_text().split()[1]) / 1e9
+        except (OSError, ValueError, IndexError):
+            return None
+
+    def _ask_where_it_is(self) -> None:
+        if not self._nursery.sandboxed and self._status is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(self._pid, signal.SIGXCPU)
+                self._wait_status(TIME_TO_TELL)
+
+    def _where_it_was(self) -> Where:
+        """That is told behind what the file printed, and is no part of it."""
+        stack = stack_in(self._printed_last)
+        self.printed_bytes -= len(stack)
+        if stack and (head := HEAD.decode()) in self.printed:
+            self.printed = self.printed.rpartition(head)[0]
+        return where_in(stack, self._filename)
 
     def kill(self) -> None:
         """Kills the child alone, one without a sandbox: whoever waits for its answer learns that it is gone."""
@@ -161,8 +198,13 @@ class ChildProcess:
     def _wait(self, event: int, descriptor: int, deadline: float) -> None:
         poll = select.poll()
         poll.register(descriptor, event)
-        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise ChildEnded("time", "")
+        until = min(deadline, self._patience)
+        while not poll.poll(max(0.0, until - time.monotonic()) * 1000):
+            waited = (self._seconds_in_queue() or 0.0) - (self._queued or 0.0)
+            longer = min(deadline, self._patience + waited)
+            if time.monotonic() >= longer:
+                raise ChildEnded("time", "")
+            until = longer
 
     def _how_it_ended(self) -> ChildEnded:
         status = self._wait_status(2)
@@ -177,6 +219,7 @@ class ChildProcess:
         with open(self._output, "rb", buffering=0) as output:
             while data := output.read(1 << 16):
                 self.printed_bytes += len(data)
+                self._printed_last = (self._printed_last + data)[-MOST_STACK:]
                 if len(kept) < MOST_TEXT:
                     kept += data[: MOST_TEXT - len(kept)]
                     self.printed = kept.decode("utf-8", "replace")

@@ -154,7 +154,7 @@ def _interpreted() -> tuple[bool, str]:
         if recorded["error"] is not None:
             return False, str(recorded["error"])
         spec, data = spec_and_bytes("x", x, len(texts))
-        reply = interpreter.ask(InterpretRequest(recorded, "probe.py", [spec]), texts + data, 30)
+        reply = interpreter.ask(InterpretRequest(recorded, "probe.py", [spec], limit=30.0), texts + data)
     finally:
         runner.end()
         interpreter.end()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -168,7 +169,7 @@ class Folder:
             return self.learner_file
         if submission == "solutions" and not Path(submission).is_dir():
             return self.solution_file
-        path = Path(submission).resolve()
+        path = Path(os.path.realpath(submission))  # resolve() raises on links in a circle
         if not path.is_dir():
             return path
         nested = path / self.id / f"{self.name}.py"

@@ -94,7 +94,7 @@ class Interpreted:
             return memory or failures.call_failure(reply.error, submission, exercise)
         shapes = [tuple(result.shape) for result in self._reference(inputs)]
         wanted = wanted_of(exercise, trial)
-        wrong = wrong_results(reply, wanted, shapes, exercise) or failures.left_behind(reply, exercise)
+        wrong = wrong_results(reply, wanted, shapes, submission, exercise) or failures.left_behind(reply, exercise)
         if wrong is not None:
             return wrong
         if reply.changed:

@@ -16,11 +16,12 @@ from grader.drawn import Call, Promise, stated
 from grader.exercise import Exercise
 from grader.explain import cost, failures
 from grader.explain.compiled import Expectations, compiled_verdict
+from grader.explain.earlier_calls import add_to, depends_on_earlier_calls
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
 from grader.interpreted import Interpreted
-from grader.kernel_names import Refused, first_refused
+from grader.kernel_names import Refused, all_refused
 from grader.nursery import MachineFault
 from grader.protocol import Failure, Launch
 from grader.reply import Reply
@@ -28,11 +29,14 @@ from grader.run import Bound, Foreseen, Run, Trial, trial_of
 from grader.sampled import sampled
 from grader.simpler import smallest
 from grader.speed import speed_verdict
-from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, Verdict, failed
+from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED, Verdict, failed
 
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
 MOST_SIMPLER = 12  # calls that look for a simpler one that fails too
 NOT_SIMPLER = ("file", "region", "ended")  # kinds of failures that a simpler call would not explain better
+OUT_OF_TIME = ("time-limit", "endless", "grid")  # ids of verdicts
+MOST_ALONE = 3  # wrong calls that are made once more, as the first of a process
+MOST_ENDED = 3  # calls that end their process, before the others are not tried
 
 
 @dataclass
@@ -43,11 +47,26 @@ class Judge:
     run: Run
     right_with_own_blocks: int = 0  # calls with the module's own block sizes
     wrong_with_own_blocks: bool = False
+    out_of_time: bool = False  # a call has been
+    ended: int = 0  # calls that ended their process
+    compared_alone: int = 0  # wrong calls that were made once more, as the first of a process
     right_trials: list[tuple[Trial, list[Launch]]] = field(default_factory=list)  # and what they launched
     interpreted: Interpreted = field(init=False)
 
     def __post_init__(self) -> None:
         self.interpreted = Interpreted(self.exercise, self.run)
+
+    def record_ahead(self, uses: list[Asked]) -> None:
+        """All calls that will be judged twice, before the first of them is judged."""
+        if self.before_any_call() is not None:
+            return
+        trials: list[Trial] = []
+        for use in uses:
+            if use.fixture == "drawn":
+                trials += self._drawn_trials(use.test, self.promise(use.options))
+            else:
+                trials += self._trials(use.test, use.data, None, use.options.get("dtypes") or (), use.constants)
+        self.run.record_in_drawn_order(self.exercise, trials)
 
     def compile_ahead(self, uses: list[Asked]) -> None:
         """Each of these is compiled sooner or later: better now, on cores that have nothing to do."""
@@ -257,17 +276,27 @@ class Judge:
         return cost.TrafficLimits(reads, writes, idle, programs, moved)
 
     def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
-        verdict = self.before_any_call() or self._guarded(trial, judge)
+        verdict = self.before_any_call() or self._not_tried() or self._guarded(trial, judge)
         if verdict.outcome == FAIL:
-            verdict.note, verdict.case = trial.data_label, trial.label
+            verdict.note, verdict.case = trial.data_label, trial.label(self.run.recorder.constants)
+            self.out_of_time |= verdict.id in OUT_OF_TIME
+            self.ended += verdict.kind == "ended"
         return verdict
+
+    def _not_tried(self) -> Verdict | None:
+        """An answer comes soon, whatever the file does: calls like those that took all their time are not made."""
+        if self.out_of_time:
+            return Verdict(SKIPPED, WAITED, note="not tried: a call before it ran out of time")
+        if self.ended >= MOST_ENDED:
+            return Verdict(SKIPPED, WAITED, note=f"not tried: {MOST_ENDED} calls before it ended their process")
+        return None
 
     def _guarded(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
         try:
             verdict = judge(trial)
         except ChildEnded as how:
             at_import = how is self.run.recorder.load_ended
-            verdict = failures.ended(how, self.run.submission.path.name if at_import else "", self.exercise)
+            verdict = failures.ended(how, at_import, self.run.submission, self.exercise)
         except GpuBusy as busy:
             raise MachineFault(str(busy)) from None
         changed = [] if self.run.fenced else self.run.files_changed_beside()
@@ -283,12 +312,11 @@ class Judge:
             return failures.file_failure(submission.failure, submission, self.exercise)
         if self.run.not_attempted:
             return Verdict(NOT_ATTEMPTED, "not-attempted")
-        refused = self._first_refused
-        return failures.not_allowed(refused, submission) if refused else None
+        return failures.not_allowed(self._refused, submission) if self._refused else None
 
     @cached_property
-    def _first_refused(self) -> Refused | None:
-        return first_refused(self.run.submission.tree)
+    def _refused(self) -> list[Refused]:
+        return all_refused(self.run.submission.tree)
 
     def _values(self, trial: Trial, twice: bool = True, blame: bool = True, **options) -> tuple[Verdict, Reply]:
         """And the reply to the call's first run, which `options` of InterpretRequest are for.
@@ -311,6 +339,7 @@ class Judge:
             self.wrong_with_own_blocks |= not trial.constants
             if blame:
                 self._blame_a_number(trial, verdict)
+            self._blame_an_earlier_call(trial, inputs, verdict)
         if verdict.outcome != PASS and self.run.empty:
             still = " and ".join(self.run.empty)
             verdict.lines.insert(0, f"The marked region in {still} is still empty.")
@@ -325,12 +354,27 @@ class Judge:
         atomics = any(launch.atomics for launch in launches)
         return replayed.complaint(self.run, self.exercise, trial, recording, inputs, atomics)
 
+    def _blame_an_earlier_call(self, trial: Trial, inputs: list[Argument], verdict: Verdict) -> None:
+        """Whether the call would have done something else, had it been the first one."""
+        if self.compared_alone == MOST_ALONE:
+            return
+        self.compared_alone += 1
+        try:
+            here = [self.run.recorded(self.exercise, trial, inputs, again).call for again in (False, True)]
+            alone = self.run.recorded_alone(self.exercise, trial, inputs).call
+        except ChildEnded:
+            return
+        found = (depends_on_earlier_calls(call, alone, self.exercise) for call in here)
+        if told := next(filter(None, found), None):
+            add_to(verdict, told, self.run.submission)
+
     def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:
         """Right so far, wrong as soon as the block sizes change: they stand in the code as numbers."""
         if verdict.kind in ("file", "ended", "error"):
             return
-        if trial.constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
-            changed = ", ".join(f"{name} = {value}" for name, value in trial.constants.items())
+        constants = trial.in_effect(self.run.recorder.constants)
+        if constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
+            changed = ", ".join(f"{name} = {value}" for name, value in constants.items())
             found = "a number, or another name, stands where one of them should"
             verdict.lines.insert(0, f"Right with your own block sizes, wrong with {changed}: {found}.")
             verdict.kind = "cause"

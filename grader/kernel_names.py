@@ -33,6 +33,7 @@ BUILTINS = frozenset({
     "max", "min", "pow", "print", "range", "reversed", "round", "set", "slice", "sorted", "str", "sum", "super",
     "tuple", "zip", "None", "True", "False", "Ellipsis", "NotImplemented",
 })  # fmt: skip
+MOST_NAME = 60  # characters of a refused name that a sentence shows
 BY_NAME = frozenset({"getattr", "hasattr"})  # fine where the attribute stands there as text
 # Methods of tiles and of tensor descriptors.
 OF_TILES = frozenset({
@@ -69,11 +70,11 @@ class Refused:
     column: int = 0  # where it ends
 
 
-def first_refused(tree: ast.Module) -> Refused | None:
-    """The first name in a kernel, or in a constexpr function, that it may not use; None if there is none."""
+def all_refused(tree: ast.Module) -> list[Refused]:
+    """What kernels and constexpr functions name and may not use, in the order of the text."""
     names = FileNames(tree)
-    found = [refused for body in names.bodies for refused in _Body(names, body).refused()]
-    return min(found, key=lambda refused: (refused.line, refused.column), default=None)
+    found = {refused for body in names.bodies for refused in _Body(names, body).refused()}
+    return sorted(found, key=lambda refused: (refused.line, refused.column))
 
 
 class FileNames:
@@ -198,7 +199,7 @@ class _Body:
             if name.startswith("_"):
                 yield self._refuse(node, path, "Names with an underscore belong to Python itself.")
         elif module not in MODULES:
-            if isinstance(node, ast.Name) and not alone:
+            if not alone and (isinstance(node, ast.Name) or not path.startswith("triton.")):
                 return  # the whole is named, with what stands behind the dot
             if not self._is_refused_below(node):
                 yield self._refuse(node, path, "In a kernel only tl works, as in tl.arange or tl.exp.")
@@ -233,7 +234,13 @@ class _Body:
 
     def _refuse(self, node: ast.AST, what: str, advice: str) -> Refused:
         line = node.end_lineno if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end
-        return Refused(line, f"Line {line}: {what} is not allowed in {self.kind}. {advice}", node.end_col_offset)
+        sentence = f"Line {line}: {_short(what)} is not allowed in {self.kind}. {advice}"
+        return Refused(line, sentence, node.end_col_offset)
+
+
+def _short(what: str) -> str:
+    """Its beginning and its end: names that are alike up to there differ somewhere."""
+    return what if len(what) <= MOST_NAME else f"{what[: MOST_NAME // 2]}...{what[-MOST_NAME // 2 :]}"
 
 
 def _is_value(path: str) -> bool:

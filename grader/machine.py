@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -19,6 +18,7 @@ from grader.gpu.models import MODELS
 from grader.gpu.replays import shared_replays
 from grader.nursery import MachineFault, shared_nursery
 from grader.protocol import GpuModel
+from grader.submission import read_submission
 
 SAMPLES_AT_FIRST = 2  # of a measured speed: so many processes are started ahead
 
@@ -60,8 +60,7 @@ def _start(model: GpuModel | None, number: int | None = None) -> None:
 
 def _may_run(folder: Folder, submission: str | None) -> bool:
     """Not the stub as it was given."""
-    path: Path = folder.submission_file(submission)
-    try:
-        return path.read_text(encoding="utf-8") != stub_text(folder.solution_file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        return path.exists()
+    read = read_submission(folder.submission_file(submission))
+    if read.failure is not None or not folder.solution_file.exists():
+        return read.failure is None
+    return read.source != stub_text(folder.solution_file.read_text(encoding="utf-8")).encode()

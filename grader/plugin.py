@@ -7,6 +7,7 @@ a submission must not run here) and keeps exercise folders off the import path (
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def _refuse_files_that_run(folders: list[Folder], config: pytest.Config) -> None:
     """Settings of pytest's, and what makes a folder a package, would run or count before anything is graded."""
     submission = getattr(config.known_args_namespace, "submission", None)
-    beside = [Path(submission).resolve()] if submission else []
+    beside = [Path(os.path.realpath(submission))] if submission else []  # resolve() raises on links in a circle
     beside = [path if path.is_dir() else path.parent for path in beside] + [folder.path for folder in folders]
     exercises = {folder.path.parent for folder in folders}
     settings = config.inipath and config.inipath.resolve()
@@ -79,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _check_options(config)
     config.args = [_test_file(arg) for arg in config.args]
     config.option.importmode = "importlib"
-    if config.option.verbose == 0:
+    if config.option.verbose <= 0:  # the report says all: what pytest adds repeats it
         config.option.verbose = -2
         config.option.no_header = True
         config.option.tbstyle = "no"

@@ -191,6 +191,7 @@ class InterpretRequest:
     at_once: int = 1
     trace: bool = False  # send every access, lane by lane; for small calls
     sample: Sample | None = None  # then no argument has bytes: their `start` means nothing
+    limit: float = 10.0  # seconds of a core that its launches may take; then it tells where they are
 
     def to_json(self) -> dict:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import secrets
+import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -33,7 +36,8 @@ if TYPE_CHECKING:
     from grader.learn.earlier_samples import EarlierSamples
 
 
-RECORD_LIMIT = 15.0  # seconds of a core for a call of the entry and the front end's text of its kernels
+RECORD_LIMIT = 10.0  # seconds of a core for a call of the entry and the front end's text of its kernels
+MOST_AHEAD = 5.0  # seconds for the recording of all calls that are foreseen: they take 0.3 to 1
 Bound = str | dict[str, str]  # of all results, or of some by name
 RECORDED_FIELDS = ("kind", "error", "refusals", "buffers", "kernels", "steps", "returned")
 
@@ -98,10 +102,13 @@ class Trial:
             labels = [f"{name} {label}" for name, label in zip(self.arguments, labels)]
         return f"{', '.join(dict.fromkeys(labels))} {short_dtype(self.dtype)}"
 
-    @property
-    def label(self) -> str:
-        """The data and the block sizes: "61 x 781 fp32, BLOCK_N = 256"."""
-        return self.data_label + "".join(f", {name} = {value}" for name, value in self.constants.items())
+    def label(self, constants: Collection[str]) -> str:
+        """The data, and what it sets of the file's own `constants`: "61 x 781 fp32, BLOCK_N = 256"."""
+        return self.data_label + "".join(f", {name} = {value}" for name, value in self.in_effect(constants).items())
+
+    def in_effect(self, constants: Collection[str]) -> dict[str, int]:
+        """Other block sizes, as far as the file has constants of these names."""
+        return {name: value for name, value in self.constants.items() if name in constants}
 
 
 def trial_of(
@@ -182,14 +189,33 @@ class Run:
 
     def recorded(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False) -> Recorded:
         """What the entry does when it is called on such tensors without values: the first time, or once more."""
-        request = RecordRequest(
-            exercise.entry, _specs(exercise, inputs), trial.constants, numbers_of(inputs), trial.small_dots
-        )
+        request = _record_request(exercise, trial, inputs)
         key = json.dumps(request.to_json(), sort_keys=True), again
         if key not in self._recorded:
             self._recorded[key] = self._record(request)
             self.origins.expect(self._recorded[key].call.kernels)
         return self._recorded[key]
+
+    def record_in_drawn_order(self, exercise: Exercise, trials: list[Trial]) -> None:
+        """Records calls that will be asked for, each twice and with others between, in orders that the seed draws.
+
+        So what a file keeps from one call, or does in some of them only, meets other calls than it was written for.
+        Ends at the first that cannot be recorded, and when it takes long: then each is recorded when it is asked for.
+        """
+        draw, until = random.Random(f"{self.seed} order of calls"), time.monotonic() + MOST_AHEAD
+        for again in (False, True):
+            for trial in draw.sample(trials, len(trials)):
+                try:
+                    call = self.recorded(exercise, trial, _without_values(trial), again).call
+                except ChildEnded:  # whoever asks for it is told
+                    return
+                if call.error is not None or call.refusals or time.monotonic() > until:
+                    return
+
+    def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor]) -> Recorded:
+        """What the entry does when it is called on such tensors before anything else."""
+        self.recorder.end()
+        return self._record(_record_request(exercise, trial, inputs))
 
     def foreign_kernel(self) -> Verdict | None:
         """What is wrong with a kernel of the calls so far that is not the file's own."""
@@ -248,9 +274,9 @@ class Run:
         writable = exercise.written
         request = InterpretRequest(
             header, self.filename, specs, writable, [one.name for one in exercise.returned], list(exercise.updates),
-            config=trial.config, **options,
+            config=trial.config, limit=exercise.time_limit, **options,
         )  # fmt: skip
-        ran = self.interpreter.ask(request, blob, exercise.time_limit)
+        ran = self.interpreter.ask(request, blob)
         return recorded.reply(writable, ran)
 
     def recording(
@@ -297,6 +323,11 @@ class Run:
         self.interpreter.end()
         self.origins.end()
         self.machine_code.end()
+
+
+def _record_request(exercise: Exercise, trial: Trial, inputs: list[Argument]) -> RecordRequest:
+    specs, numbers = _specs(exercise, inputs), numbers_of(inputs)
+    return RecordRequest(exercise.entry, specs, trial.constants, numbers, trial.small_dots)
 
 
 def _without_values(trial: Trial) -> list[Argument]:

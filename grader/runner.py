@@ -11,8 +11,8 @@ from grader.protocol import Failure, GpuModel, ProtocolError
 from grader.reply import failure_of
 from grader.submission import Submission
 
-LOAD_LIMIT = 15.0  # seconds for the submission's own import
-LIMIT_AFTER_TIMEOUT = 3.0  # once a call ran out of time, the next ones get less, so that a run ends
+LOAD_LIMIT = 10.0  # seconds for the submission's own import
+LIMIT_AFTER_AN_END = 3.0  # once a call ended its process, the next ones get less, so that a run ends
 
 T = TypeVar("T")
 
@@ -32,16 +32,16 @@ class Runner:
         self.printed_bytes = 0
         self.versions: dict[str, str] = {}
         self._child: ChildProcess | None = None
-        self._timed_out = False
+        self._has_ended = False
 
     def ask(self, request: dict, blob: bytes, limit: float, read: Callable[[dict, bytes], T]) -> T:
         """The answer to a request, as `read` understands it. Raises ChildEnded."""
-        limit = min(limit, LIMIT_AFTER_TIMEOUT) if self._timed_out else limit
+        limit = min(limit, LIMIT_AFTER_AN_END) if self._has_ended else limit
         try:
             self._load()
             return read(*self._answer(request, blob, limit))
-        except ChildEnded as ended:
-            self._timed_out |= ended.how == "time"
+        except ChildEnded:
+            self._has_ended = True
             self.end()
             raise
         except ProtocolError as error:

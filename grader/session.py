@@ -38,6 +38,7 @@ from grader.verdict import (
 ITEMS = {
     "check": "right", "drawn": "right", "traffic": "cost", "compiled": "cost", "on_gpu": "speed", "throughput": "speed",
 }  # fmt: skip
+JUDGED_TWICE = ("check", "drawn")
 COMPILED, ON_A_GPU = ("compiled",), tuple(ITEMS)  # the fixtures whose calls are
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
@@ -143,6 +144,7 @@ class Session:
         if grading.judge is None:
             grading.judge = Judge(item.module.exercise, grading.run)
             chosen = {other.name for other in item.session.items if other.path == item.path}
+            grading.judge.record_ahead([use for use in asked(item.module, *JUDGED_TWICE) if use.test in chosen])
             uses = asked(item.module, *(COMPILED if self.replays is None else ON_A_GPU))
             grading.judge.compile_ahead([use for use in uses if use.test in chosen])
         return grading
@@ -154,7 +156,14 @@ class Session:
         if verdict.outcome == SKIPPED:
             pytest.skip(verdict.note)
         if verdict.outcome != PASS:
-            pytest.fail("\n".join(verdict.lines) or verdict.outcome, pytrace=False)
+            pytest.fail(self._told(item, verdict), pytrace=False)
+
+    def _told(self, item: pytest.Item, verdict: Verdict) -> str:
+        """What pytest's own report says of a test; of the file as a whole once."""
+        told = any(test.verdict.kind == "file" for test in self._grading(item).failures)
+        if verdict.kind == "file" and told:
+            return "The file as a whole, as told above."
+        return "\n".join(verdict.lines) or verdict.outcome
 
     def wait_for_all_before(self, item: pytest.Item) -> None:
         """What only a GPU shows is not judged before everything else is right: less direct causes would say less."""

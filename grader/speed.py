@@ -87,7 +87,7 @@ def _decision(earlier: list[float], shares: list[float], gate: float) -> Decisio
 def _what_is_measured(run: Run, trial: Trial, anchor: str, gate: float) -> str:
     """And on what: samples of something else are no samples of this."""
     versions = sorted(run.recorder.versions.items())
-    return f"{trial.name}, {trial.label}: {gate} of {anchor} on {run.model.name} with {versions}"
+    return f"{trial.name}, {trial.data_label}: {gate} of {anchor} on {run.model.name} with {versions}"
 
 
 def _speed_of(samples: list[Measurement], decision: Decision, recording: Recording, anchor: str, gate: float) -> Speed:

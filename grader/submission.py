@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import stat
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,8 @@ class Submission:
 def read_submission(path: Path) -> Submission:
     """Never raises: a file that cannot be read is a submission with a failure."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would wait for whoever writes, a device has no end
+            return Submission(path, failure=Failure("no-file"))
         with path.open("rb") as file:
             source = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
@@ -131,6 +134,12 @@ def _is_load(value: ast.expr) -> bool:
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "to":
         value = value.func.value
     return isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "load"
+
+
+def calls_of(tree: ast.Module, function: str) -> list[int]:
+    """The lines in which tl's function of this name is called."""
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [func.end_lineno for func in calls if getattr(func, "attr", getattr(func, "id", "")) == function]
 
 
 def builtin_at(tree: ast.Module, line: int, names: Collection[str]) -> str:

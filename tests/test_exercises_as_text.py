@@ -91,7 +91,7 @@ def test_a_file_that_is_no_python_text(tmp_path, content, kind):
 
 
 def test_a_folder_in_place_of_the_file(tmp_path):
-    assert read_submission(tmp_path).failure.kind == "unreadable"
+    assert read_submission(tmp_path).failure.kind == "no-file"
 
 
 def test_a_byte_order_mark_does_no_harm(tmp_path):

@@ -1,9 +1,11 @@
-"""Of several explanations that fit wrong values, the one that is told is the one that holds."""
+"""Of several explanations that fit what is wrong, the one that is told is the one that holds."""
 
 from __future__ import annotations
 
+import pytest
+
 from grader import normal, output, special
-from grader.verdict import FAIL, PASS
+from grader.verdict import FAIL, PASS, Verdict
 from tests.conftest import ROOT
 
 
@@ -20,3 +22,101 @@ def test_rows_that_are_all_but_one_value_0_are_not_taken_for_one_another(bench):
     judged = bench((ROOT / "tests/mutants/03_softmax/half_exponentials.py").read_text(), "03_softmax")
     verdict = judged.check(normal(200, 4) * 60)
     assert verdict.outcome == FAIL and verdict.id != "misplaced-tile"
+
+
+def judged(bench, id: str, change: tuple[str, str], *data, **constants) -> Verdict:
+    """Of the solution with one change; the first place counts."""
+    text = (ROOT / "solutions" / id / f"{id[3:]}.py").read_text()
+    assert change[0] in text
+    return bench(text.replace(*change, 1), id).check(*data, **constants)
+
+
+def test_an_exponent_that_is_rounded_before_the_maximum_is_subtracted_is_told_as_such(bench):
+    exp2 = "x = x.to(tl.float32) * 1.44269504\n    e = tl.exp2(x - tl.max(x, 0))"
+    text = (ROOT / "solutions/03_softmax/softmax.py").read_text()
+    begin, end = text.index("x = x.to(tl.float32)"), text.index("  # the largest exponent is 0")
+    verdict = judged(bench, "03_softmax", (text[begin:end], exp2), normal(64, 200) * 1e2)
+    assert verdict.id == "low-precision" and "Digits are lost on the way" in verdict.lines[0]
+    assert "subtract the row's maximum before anything else is done to x" in verdict.lines[1]
+
+
+def test_a_result_with_the_layout_of_a_view_names_what_gave_it_that(bench):
+    change = ("torch.empty((M, N), dtype=x.dtype, device=x.device)", "torch.empty_like(x)")
+    verdict = judged(bench, "03_softmax", change, normal(17, 33).transposed())
+    assert verdict.lines[0] == "z has strides (1, 17); a contiguous tensor was expected."
+    assert verdict.lines[1].startswith("torch.empty_like and its like keep the layout of a view")
+    assert verdict.lines[2] == f"Line {verdict.line}:  z = torch.empty_like(x)"
+
+
+@pytest.mark.parametrize(("name", "case"), [("BLOCK_N", "1009 fp32, BLOCK_N = 512"), ("OWN", "1009 fp32")])
+def test_a_case_names_block_sizes_that_took_effect_and_no_others(bench, name, case):
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text().replace("x + y, mask", "x - y, mask")
+    text = text.replace("BLOCK_N = 1024", f"{name} = 1024").replace("(N, BLOCK_N),)", f"(N, {name}),)")
+    verdict = bench(text.replace("BLOCK_N=BLOCK_N", f"BLOCK_N={name}")).check(normal(1009), normal(1009), BLOCK_N=512)
+    assert verdict.outcome == FAIL and verdict.case == case
+
+
+HINTS = {
+    "tl.multiple_of(offsets, 7)": "tl.multiple_of in line 18 promises what does not hold for program (0,)",
+    "tl.max_constancy(offsets, 4)": "tl.max_constancy in line 18 promises what does not hold for program (0,)",
+    "tl.assume(N > 5000)": "tl.assume in line 18 promises what does not hold for program (0,)",
+    "tl.multiple_of(BLOCK_N, 16)": "line 18: a value here is a constant, as tl.constexpr arguments are",
+}
+
+
+@pytest.mark.parametrize("hint", HINTS)
+def test_a_hint_that_does_not_hold_is_named_where_it_stands(bench, hint):
+    verdict = judged(bench, "01_masked_add", ("tl.store(", f"{hint}\n    tl.store("), normal(100), normal(100))
+    assert verdict.outcome == FAIL and HINTS[hint] in verdict.lines[0]
+    assert verdict.lines[-1] == f"Line 18:  {hint}"
+
+
+def test_what_is_nested_too_deeply_is_told_without_the_compilers_own_words(bench):
+    line = f"if {'+'.join(['N'] * 330)} > 0:\n        x = x + 0\n    tl.store("
+    verdict = judged(bench, "01_masked_add", ("tl.store(", line), normal(100), normal(100))
+    assert verdict.lines[0].startswith("The compiler refuses line 18: it is nested too deeply")
+
+
+def test_a_long_message_is_told_by_its_beginning_and_its_end(bench):
+    line = f"tl.static_assert(BLOCK_N == 5, 'begins {'a' * 900} {'b' * 900} ends')\n    tl.store("
+    verdict = judged(bench, "01_masked_add", ("tl.store(", line), normal(100), normal(100))
+    assert "begins aaa" in verdict.lines[0] and verdict.lines[0].endswith("bbb ends.") and len(verdict.lines[0]) < 300
+
+
+ROUTINE = [
+    "assert x.is_cuda and y.is_cuda",
+    "torch.cuda.synchronize()\n    torch.cuda.get_device_properties(torch.cuda.current_device())",
+    "strides = torch.tensor(x.stride(), device=x.device)",
+]
+
+
+@pytest.mark.parametrize("line", ROUTINE)
+def test_what_other_code_asks_of_a_gpu_is_no_mistake(bench, line):
+    change = ("z = torch.empty_like(x)", f"{line}\n    z = torch.empty_like(x)")
+    assert judged(bench, "01_masked_add", change, normal(100), normal(100)).outcome == PASS
+
+
+IN_KERNELS = [
+    'tl.device_print("x", x)',
+    'tl.device_assert(x == x, "x is a number")',
+    "x = tl.sqrt(x.to(tl.float32) * 0) + x",
+    "x = libdevice.exp(x.to(tl.float32) * 0) - 1 + x",
+    "stride = N\n    stride = stride or 1\n    x = x + 0 * stride",
+]
+
+
+@pytest.mark.parametrize("line", IN_KERNELS)
+def test_what_other_kernels_do_is_no_mistake(bench, line):
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    text = text.replace(
+        "import triton.language as tl", "import triton.language as tl\nfrom triton.language.extra import libdevice"
+    )
+    assert bench(text.replace("tl.store(", f"{line}\n    tl.store(", 1)).check(normal(100), normal(100)).outcome == PASS
+
+
+def test_functions_of_tl_may_have_names_of_their_own(bench):
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    text = text.replace(
+        "import triton.language as tl", "import triton.language as tl\nfrom triton.language import load"
+    )
+    assert bench(text.replace("tl.load(", "load(")).check(normal(100), normal(100)).outcome == PASS

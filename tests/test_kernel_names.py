@@ -10,7 +10,7 @@ import types
 
 import pytest
 
-from grader.kernel_names import MODULES, first_refused, members
+from grader.kernel_names import MODULES, all_refused, members
 
 HEAD = "import math\nimport os\nimport torch\nimport triton\nimport triton.language as tl\n"
 
@@ -22,8 +22,8 @@ def in_kernel(body: str, parameters: str = "", decorator: str = "@triton.jit") -
 
 
 def sentence(text: str) -> str:
-    refused = first_refused(ast.parse(HEAD + text))
-    return refused.sentence if refused else ""
+    refused = all_refused(ast.parse(HEAD + text))
+    return refused[0].sentence if refused else ""
 
 
 ANY_PYTHON = [
@@ -111,9 +111,22 @@ def test_every_function_that_the_compiler_evaluates_is_found(text):
     assert "os.system is not allowed in a " in sentence(text)
 
 
-def test_the_first_place_is_named():
-    refused = first_refused(ast.parse(HEAD + in_kernel("os.a\n    os.b")))
-    assert refused.line == 9 and refused.sentence.startswith("Line 9: os.a is not allowed")
+def test_every_place_is_named_once_and_the_first_one_first():
+    body = "os.a\n    x = torch.nn.functional.softmax(tl.nothing(os.environ.copy()))"
+    named = [
+        refused.sentence.partition(" is not allowed")[0] for refused in all_refused(ast.parse(HEAD + in_kernel(body)))
+    ]
+    assert named == [
+        "Line 9: os.a",
+        "Line 10: torch.nn.functional.softmax",
+        "Line 10: triton.language.nothing",
+        "Line 10: os.environ.copy",
+    ]
+
+
+def test_a_long_name_is_told_by_its_beginning_and_its_end():
+    said = sentence(in_kernel(f"os.{'.'.join(['path'] * 480)}.last"))
+    assert len(said) < 200 and "os.path" in said and "path.last is not allowed" in said
 
 
 LIST_MODULES = """

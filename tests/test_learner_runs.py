@@ -189,6 +189,36 @@ def test_a_long_sentence_that_begins_with_a_line_is_wrapped_and_not_cut(course):
     assert "Line 18: triton.language.nonsense is not allowed in a kernel" in said and " ... " not in said
 
 
+@pytest.mark.parametrize("options", [[], ["-q"], ["-v"]], ids=lambda given: "".join(given))
+def test_what_is_refused_is_told_once_and_all_of_it(course, options):
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    body = "x = torch.exp(x)\n    y = tl.nothing(y)\n    z = open(y)\n    tl.store("
+    write(course, "01_masked_add", text.replace("tl.store(", body))
+    done = run("exercises/01_masked_add", *options, cwd=course)
+    for name in ("torch.exp", "triton.language.nothing", "open"):
+        told = 2 if "-v" in options else 1  # pytest's own report is asked for as well
+        assert done.out.count(f": {name} is not allowed in a kernel.") == told, done.out
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("pipe", "is a pipe, a device or a folder: an ordinary text file is graded."),
+        ("link to a device", "is a pipe, a device or a folder: an ordinary text file is graded."),
+        ("circle of links", "given.py: there is no such file or folder."),
+    ],
+)
+def test_what_is_no_file_is_refused_at_once(tmp_path, kind, sentence):
+    path = tmp_path / "given.py"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero" if kind == "link to a device" else path)
+    done = run("exercises/01_masked_add", "--submission", path)
+    said = done.out + done.err
+    assert done.status in (1, 4) and said.count(sentence) == 1 and "Traceback" not in said
+
+
 def test_a_fault_of_the_grader_is_not_a_failure_of_the_learner(course):
     path = course / "exercises/04_transpose/test_transpose.py"
     path.write_text(path.read_text().replace("lambda x: x.t()", "lambda x: x.no_such_method()"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 from grader.child_process import ChildEnded
 from grader.inputs import normal
-from grader.verdict import FAIL, PASS
+from grader.verdict import FAIL, PASS, SKIPPED, WAITED
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = "import os, sys\nimport torch\nimport triton\nimport triton.language as tl\n"
@@ -35,7 +36,7 @@ RIGHT = f"{HEAD}{KERNEL}\ndef masked_add(x, y):\n    z = torch.empty_like(x)\n{L
 @pytest.fixture(autouse=True)
 def behind_the_list(monkeypatch):
     """Most of these files would be refused as text. Here it is seen what holds if one were not."""
-    monkeypatch.setattr("grader.judge.first_refused", lambda tree: None)
+    monkeypatch.setattr("grader.judge.all_refused", lambda tree: [])
 
 
 def host(body: str) -> str:
@@ -67,7 +68,10 @@ SENTENCES = {
     "entry is a number": (f"{RIGHT}\nmasked_add = 3\n", "defines no function masked_add"),
     "wrong arity": (RIGHT.replace("(x, y):", "(x):\n    y = x"), "masked_add takes 1 argument"),
     "returns None": (RIGHT.replace("    return z\n", ""), "returns nothing (None)"),
-    "returns a list": (RIGHT.replace("return z", "return z.tolist()"), "does work that your kernel has to do"),
+    "returns a list": (
+        RIGHT.replace("return z", "return z.tolist()"),
+        ".tolist() in line 17 asks for the values of a tensor, and those only kernels see.",
+    ),
     "returns a tuple": (RIGHT.replace("return z", "return (z,)"), "returns an object of type tuple"),
     "wrong dtype": (
         RIGHT.replace("torch.empty_like(x)", "torch.empty(x.shape, dtype=torch.float64, device=x.device)"),
@@ -76,7 +80,39 @@ SENTENCES = {
     "wrong shape": (RIGHT.replace("return z", "return z[:-1]"), "z has shape (2047,); (2048,) was expected"),
     "wrong device": (
         RIGHT.replace("return z", 'return torch.empty_like(x, device="cpu")'),
-        "returns a tensor on cpu",
+        "masked_add returns a tensor on the CPU: use the input's device.",
+    ),
+    "complex result on the CPU": (
+        RIGHT.replace("return z", "return torch.zeros(x.shape, dtype=torch.complex64)"),
+        "returns a tensor of dtype complex64, where fp32 was expected, and on the CPU",
+    ),
+    "a value in a text": (
+        host("print(f'{x[0]:.1f}')"),
+        "A format such as :.1f in line 17 asks for the values of a tensor, and those only kernels see.",
+    ),
+    "a result without memory": (
+        host("return torch.empty(x.shape, device='meta')"),
+        "Line 17: device='meta' makes tensors without memory: allocate on the input's device",
+    ),
+    "default device without memory": (
+        host("torch.set_default_device('meta')"),
+        "Line 17: device='meta' makes tensors without memory",
+    ),
+    "a library that lacks a part": (
+        host("import importlib\nimportlib.import_module('nothing_there')"),
+        "masked_add cannot be called: No module named 'nothing_there' (line 18).",
+    ),
+    "a file that is not there": (
+        host("import numpy\nnumpy.load('nothing.npy')"),
+        "masked_add raises FileNotFoundError in line 18",
+    ),
+    "a million launches": (
+        host("for _ in range(1000000):\n    masked_add_kernel[(1,)](x, y, z, 1, BLOCK_N=1024)"),
+        "Line 18: more than 64 launches in one call.",
+    ),
+    "a grid below 0": (
+        RIGHT.replace("(triton.cdiv(x.numel(), 1024),)", "(x.numel() // 1024 - 5,)"),
+        "Line 16: the grid (-3,) has a size below 0: how many programs are there to be?",
     ),
     "launched on the CPU's memory": (
         RIGHT.replace("torch.empty_like(x)", "torch.empty(x.shape)"),
@@ -92,7 +128,7 @@ SENTENCES = {
         RIGHT.replace("triton.cdiv(x.numel(), 1024)", "x.numel() / 1024"),
         "the grid must hold whole numbers: triton.cdiv rounds up",
     ),
-    "torch in the kernel": (kernel("torch.arange(4)"), "torch.arange in line 17 does work"),
+    "torch in the kernel": (kernel("torch.arange(4)"), "torch is called in the kernel in line 12 (torch.arange)."),
     "exception in the kernel": (
         kernel("tl.arange(0, 7)"),
         "The compiler refuses line 12: arange's range must be a power of 2.",
@@ -160,15 +196,38 @@ def test_missing_file(bench, tmp_path):
     assert run.submission.failure.kind == "missing"
 
 
-def test_endless_loop_ends_at_the_limit_and_the_next_test_runs(bench):
-    """The first call hangs, the second does not: the child in between is replaced."""
-    source = RIGHT.replace("    z = torch", "    while x.numel() == 5:\n        pass\n    z = torch")
+HANGS = {
+    "a loop": (host("while True:\n    pass"), "then it was in line 1[78]."),
+    "one operation": (host("10 ** 10 ** 9"), "then it was in line 17."),
+    "printing": (host("while True:\n    print('=' * 1000)"), "then it was in line 1[78]."),
+    "waiting": (host("import time\ntime.sleep(1e6)"), "then it was in line 18."),
+    "compiling": (
+        kernel("for k in tl.static_range(1 << 30):\n        x += y"),
+        "then the compiler was still at work on what line 18 launches. tl.static_range",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HANGS)
+def test_what_has_no_end_is_ended_at_its_limit_and_told_by_its_line(bench, monkeypatch, name):
+    source, sentence = HANGS[name]
+    monkeypatch.setattr("grader.run.RECORD_LIMIT", 2.0)
+    monkeypatch.setattr("grader.child_process.WAITING", 1.0)
     judged = bench(source)
-    began = time.monotonic()
     verdict = judged.check(normal(5), normal(5))
-    assert "did not finish within 15 s" in verdict.lines[0]
-    assert time.monotonic() - began < 40
-    assert judged.check(normal(2048), normal(2048)).outcome == PASS
+    assert re.search(f"masked_add did not finish within 2 s: {sentence}", " ".join(verdict.lines)), verdict.lines
+    assert verdict.line and verdict.lines[-1] == f"Line {verdict.line}:  {judged.run.submission.line(verdict.line)}"
+    assert "Stack" not in judged.run.recorder.printed
+    again = judged.check(normal(2048), normal(2048))
+    assert (again.outcome, again.id) == (SKIPPED, WAITED) and "ran out of time" in again.note
+
+
+def test_an_import_without_end_is_told_by_its_line(bench, monkeypatch):
+    monkeypatch.setattr("grader.runner.LOAD_LIMIT", 2.0)
+    verdict = bench(f"{RIGHT}\nX = 10 ** 10 ** 9\n").check(normal(5), normal(5))
+    assert verdict.kind == "file" and verdict.line == 19
+    assert verdict.lines[0] == "Importing masked_add.py did not finish within 2 s: then it was in line 19."
+    assert "__main__" in verdict.lines[1] and verdict.lines[2] == "Line 19:  X = 10 ** 10 ** 9"
 
 
 def test_the_limit_counts_what_the_call_computes_not_what_others_do(bench, monkeypatch):
@@ -208,11 +267,30 @@ def test_a_call_that_waits_for_ever_ends_too(bench):
     assert (ended.value.how, ended.value.detail) == ("time", "0.2")
 
 
-def test_endless_loop_in_the_kernel(bench):
-    judged = bench(kernel("while N > 0:\n        tl.store(z_ptr + offsets, x, mask=mask)"))
+def in_two_seconds(judged):
     judged.judge.interpreted.exercise = judged.judge.exercise = replace(judged.judge.exercise, time_limit=2.0)
-    lines = judged.check(normal(5), normal(5)).lines
-    assert "did not finish within 2 s" in lines[0] or "The kernel does not come to an end" in lines[0]
+    return judged
+
+
+def test_endless_loop_in_the_kernel(bench):
+    judged = in_two_seconds(bench(kernel("while N > 0:\n        tl.store(z_ptr + offsets, x, mask=mask)")))
+    verdict = judged.check(normal(5), normal(5))
+    assert verdict.lines[0].startswith("The kernel does not come to an end: ") and verdict.line in (12, 13)
+    assert judged.check(normal(2048), normal(2048)).id == WAITED
+
+
+@pytest.mark.parametrize("programs", [2**31 - 1, 70_000_000])
+def test_a_grid_without_measure_is_told_by_its_size(bench, programs):
+    judged = in_two_seconds(bench(RIGHT.replace("triton.cdiv(x.numel(), 1024)", str(programs))))
+    verdict = judged.check(normal(5), normal(5))
+    assert verdict.id == "grid" and verdict.line == 16
+    assert re.search(rf"The launch in line 16 asks .*: \d+ of {programs} came to their end", verdict.lines[0])
+
+
+def test_a_program_that_waits_for_ever_is_not_taken_for_a_large_grid(bench):
+    source = kernel("while tl.program_id(0) > 0:\n        tl.atomic_add(z_ptr, 0.0)").replace("1024", "16")
+    verdict = in_two_seconds(bench(source)).check(normal(500), normal(500))
+    assert verdict.id == "endless" and verdict.line in (12, 13)
 
 
 def test_a_loop_that_the_compiler_drops_is_no_loop(bench):
@@ -223,6 +301,12 @@ def test_after_a_crash_the_next_test_runs(bench):
     judged = bench(RIGHT.replace("    z = torch", "    if x.numel() == 5:\n        os.abort()\n    z = torch"))
     assert judged.check(normal(5), normal(5)).outcome == FAIL
     assert judged.check(normal(2048), normal(2048)).outcome == PASS
+
+
+def test_a_file_that_ends_its_process_in_every_call_is_not_asked_for_ever(bench):
+    judged = bench(host("os.abort()"))
+    outcomes = [judged.check(normal(size), normal(size)).outcome for size in (5, 6, 7, 8)]
+    assert outcomes == [FAIL, FAIL, FAIL, SKIPPED]
 
 
 FLOOD = "for _ in range(100):\n    print('=' * (1 << 20))"

@@ -32,7 +32,9 @@ class CompilingHost(Host):
         super().__init__()
         self.stand_in = stand_in
         self.also = {"own": OwnKernels().handle}
-        self.earlier: deque[object] = deque(maxlen=8)  # kept alive, so that no new tensor gets their storage by chance
+        self.earlier: deque[object] = deque(
+            maxlen=512
+        )  # kept alive, so that no new tensor gets their storage by chance
 
     @contextlib.contextmanager
     def watched_import(self) -> Iterator[None]:
@@ -71,6 +73,8 @@ class CompilingHost(Host):
             error = self.file.failure(raised, "host")
         answer = {"kind": self.answer, "refusals": refusals.records, **self._result(recorder, returned)}
         self.earlier.append(returned)
+        if error is not None and error.kind == "compile" and refusals.records:
+            refusals.records[-1]["line"] = error.line  # in a kernel: the launch is not what asks torch
         error = recorder.refusal or error
         kernels, blob = _with_bytes(recorder.kernels)
         answer |= {"buffers": recorder.buffers, "kernels": kernels, "steps": recorder.steps}

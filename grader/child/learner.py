@@ -26,9 +26,9 @@ from grader.protocol import Failure
 MOST_MESSAGE, MOST_NAMES = 500, 64
 DEFINITION = re.compile(r"^def (\w+)", re.MULTILINE)
 UNFINISHED = re.compile(r"^KeyError\('[\w.]+__")  # of a function whose text is being made, when it is called in it
-NO_DEVICE = ("Torch not compiled with CUDA", "no NVIDIA driver", "No CUDA GPUs", "active drivers", "CUDA driver")
 NO_VALUES = ("meta", "no data")  # torch.equal, .item(), print(x.cpu()) ... of tensors without memory
 NO_VALUES_TYPES = (RuntimeError, NotImplementedError, TypeError, ValueError)
+LIBRARIES = ("torch", "triton")
 NO_MEMORY = ("can't allocate memory", "out of memory", "not enough memory")
 
 
@@ -56,7 +56,7 @@ class LearnerFile:
         try:
             self.source.decode("utf-8")
         except UnicodeDecodeError as error:
-            return Failure("encoding", type(error).__name__, str(error)[:MOST_MESSAGE])
+            return Failure("encoding", type(error).__name__, _cut(str(error)))
         with open(self.path, "wb") as file:  # a full disk is the machine's fault: it is not caught here
             file.write(self.source)
         try:
@@ -158,8 +158,8 @@ class LearnerFile:
 
     def failure(self, error: BaseException, stage: str) -> Failure:
         """`stage` is "load" or "host"."""
-        if isinstance(error, (ImportError, FileNotFoundError)) and not self._comes_from_here(error):
-            raise error  # torch or triton is not whole: a fault of the machine, which is not put into these words
+        if not self._comes_from_here(error) and _is_of_the_machine(error):
+            raise error  # a fault of the machine, which is not put into these words
         if isinstance(error, CompilationError):
             return self._compilation_failure(error)
         line, message = self._last_line(error), _text_of(error)
@@ -167,7 +167,7 @@ class LearnerFile:
         if isinstance(error, SyntaxError) and error.filename == self.path:
             kind, message = ("syntax" if stage == "load" else kind), str(error.msg)
             line = error.lineno or line
-        return Failure(kind, type(error).__name__, message[:MOST_MESSAGE], line)
+        return Failure(kind, type(error).__name__, _cut(message), line)
 
     def _compilation_failure(self, error: CompilationError) -> Failure:
         """What the compiler refuses, at the innermost place that it names in the learner's file."""
@@ -179,9 +179,11 @@ class LearnerFile:
         message = refusals[-1].error_message or (_text_of(last) if last is not refusals[-1] else "")
         if isinstance(last, KeyError) and UNFINISHED.search(message):
             message = "a kernel, or a function of one, calls itself: the compiler writes each into its caller"
+        elif isinstance(last, RecursionError):
+            message = "it is nested too deeply for the compiler: write it as several statements"
         places = [(self._line_of_node(link), self._kernel_of(link)) for link in refusals]
         line, kernel = next(((line, kernel) for line, kernel in reversed(places) if line), (0, ""))
-        return Failure("compile", type(last).__name__, message[:MOST_MESSAGE], line, kernel)
+        return Failure("compile", type(last).__name__, _cut(message), line, kernel)
 
     def _kernel_of(self, error: CompilationError) -> str:
         found = DEFINITION.search(error.src or "")
@@ -243,16 +245,27 @@ def _special_kind(error: BaseException, message: str) -> str:
         return "import"
     if isinstance(error, MemoryError):
         return "memory"
-    if isinstance(error, (RuntimeError, AssertionError)):
-        if any(text in message for text in NO_DEVICE):
-            return "device"
-        if any(text in message for text in NO_MEMORY):
-            return "memory"
+    if isinstance(error, NotRecordable):
+        return "not-recordable"
+    if isinstance(error, RuntimeError) and any(text in message for text in NO_MEMORY):
+        return "memory"
     return ""
+
+
+def _is_of_the_machine(error: BaseException) -> bool:
+    """Whether torch or triton is not whole."""
+    if isinstance(error, ImportError):
+        return (error.name or "").partition(".")[0] in LIBRARIES
+    return isinstance(error, FileNotFoundError) and any(f"/{name}/" in str(error.filename) for name in LIBRARIES)
 
 
 def _text_of(error: BaseException) -> str:
     try:
-        return str(error).strip()[:MOST_MESSAGE]
+        return _cut(str(error).strip())
     except BaseException:
         return ""
+
+
+def _cut(text: str) -> str:
+    """Its beginning and its end, where what differs may stand."""
+    return text if len(text) <= MOST_MESSAGE else f"{text[: MOST_MESSAGE - 105]} ... {text[-100:]}"

@@ -24,7 +24,7 @@ from triton.compiler.compiler import ASTSource
 from triton.runtime import JITFunction
 
 from grader.child.front_end import Kernel
-from grader.kernel_names import MODULES, FileNames, first_refused, members
+from grader.kernel_names import MODULES, FileNames, all_refused, members
 
 MOST_CANDIDATES = 8  # functions of one name
 NOT_EVALUATED = __future__.annotations.compiler_flag
@@ -58,7 +58,7 @@ class File:
             file.write(source)
         linecache.clearcache()
         self.tree = ast.parse(source, self.path)
-        if first_refused(self.tree) is not None:  # whoever asks has looked before
+        if all_refused(self.tree):  # whoever asks has looked before
             raise ValueError("a kernel names what it may not")
         self.names = FileNames(self.tree)
         self.stem = os.path.splitext(os.path.basename(filename))[0]

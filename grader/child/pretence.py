@@ -27,6 +27,7 @@ CUDA_NAME = re.compile(r"cuda(:\d+)?")
 MOST_DATA_BYTES = 4096
 NO_TIMES = "measures time, and here nothing runs: remove it from the host function"
 NO_STREAMS = "is another stream: launch on the current one"
+NO_DEVICE = "device='meta' makes tensors without memory: allocate on the input's device, as torch.empty_like(x) does"
 REFUSED = {
     "Event": NO_TIMES, "Stream": NO_STREAMS, "ExternalStream": NO_STREAMS,
     "CUDAGraph": "replays launches: launch them in each call", "graph": "replays launches: launch them in each call",
@@ -78,6 +79,8 @@ class PretendCuda(TorchFunctionMode):
                 return function(*args, **kwargs).replace("device='meta'", "device='cuda:0'")
         if function is torch.device:
             return function(*args, **kwargs)
+        if _is_meta(kwargs.get("device")) or function in self._movers and any(_is_meta(value) for value in args):
+            self.refuse(NO_DEVICE)
         args = tuple(_on_meta(value) for value in args)
         kwargs = {key: _on_meta(value, key == "device") for key, value in kwargs.items() if key != "pin_memory"}
         if function in self._makers:
@@ -143,6 +146,11 @@ class PretendCuda(TorchFunctionMode):
                 pretence.refuse(message)
 
         return Refused
+
+
+def _is_meta(value: Any) -> bool:
+    """Whether a file asks for torch's own device without memory; META itself stands for the GPU here."""
+    return value == "meta" if isinstance(value, str) else value is not META and value == META
 
 
 def _on_meta(value: Any, is_device: bool = False) -> Any:
@@ -235,7 +243,14 @@ def _answer(module: Any, **answers: Any) -> None:
 def _pretend_in_default_devices() -> None:
     """torch.set_default_device("cuda") and `with torch.device("cuda"):`, which work beneath every mode."""
     enter = DeviceContext.__init__
-    DeviceContext.__init__ = lambda context, device: enter(context, _on_meta(device, is_device=True))
+
+    def enter_on_meta(context: DeviceContext, device: Any) -> None:
+        if _is_meta(device):
+            refuse(NO_DEVICE)
+        enter(context, _on_meta(device, is_device=True))
+        context.device = META if context.device == META else context.device
+
+    DeviceContext.__init__ = enter_on_meta
     torch.get_default_device = _default_device
 
 

@@ -73,8 +73,8 @@ class Recorder:
 
     def argument(self, spec: TensorSpec) -> torch.Tensor:
         """A tensor without memory, and its buffer."""
-        storage = torch.empty(max(spec.size, 1), dtype=torch.uint8, device="meta")
-        tensor = torch.empty(0, dtype=getattr(torch, spec.dtype), device="meta")
+        storage = torch.empty(max(spec.size, 1), dtype=torch.uint8, device="cuda")
+        tensor = torch.empty(0, dtype=getattr(torch, spec.dtype), device="cuda")
         tensor.set_(storage.untyped_storage(), spec.offset, spec.shape, spec.strides)
         self.arguments[spec.name] = tensor
         self._add_buffer(tensor, {"name": spec.name, "argument": True, "bytes": spec.size, "line": 0})
@@ -156,8 +156,11 @@ class Recorder:
     # ---- launches ---------------------------------------------------------------------------------------
 
     def _launched(self, launch: Launch) -> None:
-        if launch.grid[0] >= 1 << 31 or max(launch.grid[1:]) >= 1 << 16 or min(launch.grid) < 0:
-            self._refuse(f"the grid {launch.grid} is not possible: at most 2147483647 x 65535 x 65535 programs")
+        written = launch.grid[: launch.dimensions]
+        if min(written) < 0:
+            self._refuse(f"the grid {written} has a size below 0: how many programs are there to be?")
+        if launch.grid[0] >= 1 << 31 or max(launch.grid[1:]) >= 1 << 16:
+            self._refuse(f"the grid {written} is too large: a GPU takes at most 2147483647 x 65535 x 65535 programs")
         function = launch.source.fn
         path, name = function.fn.__code__.co_filename, function.fn.__name__
         if path != self.refusals.learner_file:

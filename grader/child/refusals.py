@@ -90,6 +90,8 @@ class _Functions(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         name = getattr(function, "__name__", "")
+        if name == "__format__" and args[1:] != ("",) and has_no_memory(args[0]):  # f"{x[0]:.1f}"
+            self.refusals.refuse(_as_written(function))
         if name in PRINTS:
             with _NoModes():
                 return hidden(function(*args, **(kwargs or {})))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import math
 import os
 import platform
@@ -77,6 +78,7 @@ def serve(host: Host, request_fd: int, reply_fd: int) -> None:
     reveal()
     leave = os._exit  # without the learner's atexit functions and destructors
     _limit_resources()
+    faulthandler.register(signal.SIGXCPU, file=2, all_threads=False, chain=True)  # the line it was in, then its end
     pipe.send({"kind": "ready", "fenced": fence.close(Path.cwd(), Path(os.devnull))})
     try:
         while (request := pipe.receive()) is not None:

@@ -13,8 +13,11 @@ from grader.reply import Refusal, Reply
 from grader.submission import Submission, builtin_at, is_in_kernel
 from grader.verdict import Verdict, failed
 
+MOST_WORD, MOST_MESSAGE = 80, 400  # characters of what Python, torch or Triton say
+MOST_REFUSED = 8  # names that a verdict lists
 FILE_SENTENCES = {
     "missing": "There is no file {name}: it is what you write, and what is graded.",
+    "no-file": "{name} is a pipe, a device or a folder: an ordinary text file is graded.",
     "unreadable": "{name} cannot be read: {message}.",
     "too-long": "{name} is larger than 1 MiB: a kernel file is a few dozen lines.",
     "encoding": "{name} is not UTF-8 text from line {line} on ({message}): save it as UTF-8.",
@@ -22,20 +25,20 @@ FILE_SENTENCES = {
     "import": "{name} cannot be imported: {message} (line {line}).",
     "exit": "{name} ends the program in line {line} ({type}) instead of defining {entry}.",
     "memory": "Importing {name} asks for more memory than the 2 GiB it may use (line {line}).",
-    "device": "There is no GPU where {name} is imported (line {line}): put what tries your kernel out below "
-    '`if __name__ == "__main__":`.',
     "load": "Importing {name} raises {type} in line {line}: {message}",
 }
 CALL_SENTENCES = {
     "no-entry": "{name} defines no function {entry}: the grader calls {entry}({arguments}).",
     "arity": "{entry} cannot be called as {entry}({arguments}): {message}.",
+    "import": "{entry} cannot be called: {message} (line {line}).",
     "exit": "{entry} ends the program in line {line} ({type}) instead of returning {returns}.",
     "memory": "{entry} asks for more memory than the 2 GiB it may use (line {line}).",
-    "device": "There is no GPU in this run: allocate on the input's device, as torch.empty_like(x) does (line {line}).",
     "foreign-memory": "The argument {message} of the launch in line {line} is memory that this call neither got nor "
     "allocated: allocate in {entry}, in each call, as torch.empty_like does.",
-    "endless": "The kernel does not come to an end: it has done more work than any kernel here needs, and is in line "
-    "{line}. Does every loop reach its end?",
+    "endless": "The kernel does not come to an end: {message}, and it is in line {line}. Does every loop reach its "
+    "end?",
+    "grid": "The launch in line {line} asks for more programs than can be carried out: {message} came to their end in "
+    "the time of a call. Is the grid meant to be that large?",
     "assert": "tl.device_assert in line {line} does not hold{message}",
     "not-known": "The kernel uses what is not judged here: {message} (line {line}).",
     "kernel": "Your kernel raises {type} in line {line}: {message}",
@@ -70,17 +73,30 @@ OF_TILES = {
 }  # fmt: skip
 
 
+# Operations that hand values of a tensor to Python, and how they are written.
+ASKS_FOR_VALUES = {
+    ".item()": "", ".tolist()": "", ".numpy()": "", ".cpu()": "",
+    ".__float__()": "float(...)", ".__int__()": "int(...)", ".__complex__()": "complex(...)",
+    ".__bool__()": "A condition", ".__index__()": "An index, or range(...),", ".__format__()": "A format such as :.1f",
+    "torch.equal": "", "torch.allclose": "",
+}  # fmt: skip
+
+
 def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The file as a whole: nothing of it could be called."""
     sentence = FILE_SENTENCES.get(failure.kind, FILE_SENTENCES["load"])
     return _failure(failure, sentence, submission, exercise, "file")
 
 
-def not_allowed(refused: Refused, submission: Submission) -> Verdict:
-    """The text of the file names something that no submission needs."""
-    code = submission.line(refused.line)
-    place = f"Line {refused.line}:  {code}" if code else ""
-    return failed("not-allowed", refused.sentence, place, kind="file", line=refused.line)
+def not_allowed(refused: list[Refused], submission: Submission) -> Verdict:
+    """The text of the file names what no kernel may: all of it, so that it is mended at once."""
+    first = refused[0]
+    code = submission.line(first.line)
+    lines = [first.sentence, f"Line {first.line}:  {code}" if code else ""]
+    lines += [one.sentence for one in refused[1:MOST_REFUSED]]
+    if len(refused) > MOST_REFUSED:
+        lines.append(f"There are {len(refused) - MOST_REFUSED} more of this kind.")
+    return failed("not-allowed", *lines, kind="file", line=first.line)
 
 
 def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
@@ -112,7 +128,7 @@ def _failure(failure: Failure, sentence: str, submission: Submission, exercise: 
             returns=exercise.result_text,
             line=failure.line or "?",
             type=failure.type,
-            message=" ".join(failure.message.split()).rstrip(".") or failure.type,
+            message=shortened(" ".join(failure.message.split())).rstrip(".") or failure.type,
         )
         .replace(" (line ?)", "")
         .replace(" in line ?", "")
@@ -124,14 +140,11 @@ def _failure(failure: Failure, sentence: str, submission: Submission, exercise: 
     return failed(failure.kind, _ended(text), place, kind=kind, line=failure.line)
 
 
-def ended(how: ChildEnded, imported: str, exercise: Exercise) -> Verdict:
-    """The child died, hung or sent nonsense, during a call or while it imported the file `imported`."""
-    what, kind = (f"Importing {imported}", "file") if imported else (exercise.entry, "ended")
+def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Exercise) -> Verdict:
+    """The child died, hung or sent nonsense, during a call or while it imported the file."""
+    what, kind = (f"Importing {submission.path.name}", "file") if at_import else (exercise.entry, "ended")
     if how.how == "time":
-        sentence = f"{what} did not finish within {how.detail} s: does every loop reach its end?"
-        if imported:
-            sentence += ' What tries your kernel out belongs below `if __name__ == "__main__":`.'
-        return failed("time-limit", sentence, kind=kind)
+        return _out_of_time(what, kind, how, at_import, submission)
     if how.how == "signal":
         return failed("crash", _crash_sentence(what, int(how.detail)), kind=kind)
     if how.how == "exit":
@@ -139,6 +152,26 @@ def ended(how: ChildEnded, imported: str, exercise: Exercise) -> Verdict:
         return failed("process-exit", sentence, "Remove the call that ends it, such as os._exit.", kind=kind)
     sentence = f"{what} left its process unable to answer ({how.detail})."
     return failed("garbled", sentence, "Your file must leave file descriptors and the grader alone.", kind=kind)
+
+
+def _out_of_time(what: str, kind: str, how: ChildEnded, at_import: bool, submission: Submission) -> Verdict:
+    """What it was doing when its time was used up, as far as that is known."""
+    line, sentence = how.where.line, f"{what} did not finish within {how.detail} s"
+    if how.where.compiling:
+        sentence += f": then the compiler was still at work on what line {line} launches."
+        advice = (
+            "tl.static_range, and `for` over Python values, are written out turn by turn: use range for long loops."
+        )
+    elif line:
+        sentence += f": then it was in line {line}."
+        advice = "Does this line come to an end, and every loop around it?"
+    else:
+        sentence += ": does every loop reach its end?"
+        advice = ""
+    if at_import:
+        advice = 'What tries your kernel out belongs below `if __name__ == "__main__":`.'
+    code = submission.line(line)
+    return failed("time-limit", sentence, advice, f"Line {line}:  {code}" if code else "", kind=kind, line=line)
 
 
 def _crash_sentence(what: str, number: int) -> str:
@@ -156,6 +189,10 @@ def refusal(refusals: list[Refusal], submission: Submission, exercise: Exercise)
     where = f" in line {first.line}" if first.line else ""
     sentence = f"{_operation_text(first.operation)}{where} does work that your kernel has to do."
     allowed = "The host function may allocate, fill, take views and launch; it may not compute."
+    if first.operation in ASKS_FOR_VALUES:
+        what = ASKS_FOR_VALUES[first.operation] or first.operation
+        sentence = f"{what}{where} asks for the values of a tensor, and those only kernels see."
+        allowed = "The host function may ask for shapes, strides and dtypes, allocate, fill, take views and launch."
     if is_in_kernel(submission.tree, first.line):
         sentence = f"torch is called in the kernel{where} ({first.operation})."
         allowed = "In a kernel only tl works, as in tl.arange or tl.exp: a GPU knows no torch."
@@ -178,6 +215,13 @@ def left_behind(reply: Reply, exercise: Exercise) -> Verdict | None:
         return None
     sentence = f"{exercise.entry} returned and left {' and '.join(found)} running: all work must be done by then."
     return failed("left-behind", sentence, kind="error")
+
+
+def shortened(text: str) -> str:
+    """Long words, and a long text, by their beginning and their end: what is alike up to there differs somewhere."""
+    words = [word if len(word) <= MOST_WORD else f"{word[:40]}...{word[-20:]}" for word in text.split(" ")]
+    text = " ".join(words)
+    return text if len(text) <= MOST_MESSAGE else f"{text[: MOST_MESSAGE - 100]} ... {text[-100:]}"
 
 
 def _ended(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grader.explain.evidence import Evidence, program_text
 from grader.reply import BrokenPromise
+from grader.submission import calls_of
 from grader.verdict import Verdict, failed
 
 MEANINGS = {
@@ -16,11 +17,18 @@ MEANINGS = {
 
 def broken(evidence: Evidence, promise: BrokenPromise) -> Verdict:
     """The compiler believes a promise and builds on it: right values are luck then."""
+    line = _line_of(evidence, promise)
     sentence = (
-        f"{promise.what} in line {promise.line} promises what does not hold for {program_text(promise.program)}: "
+        f"{promise.what} in line {line} promises what does not hold for {program_text(promise.program)}: "
         f"{MEANINGS.get(promise.what, 'it is false there')}."
     )
     why = "The compiler believes it: with wide loads or folded conditions a GPU then reads and writes other places."
     return failed(
-        "false-promise", sentence, why, evidence.source_line(promise.line), kind="cause", line=promise.line
+        "false-promise", sentence, why, evidence.source_line(line), kind="cause", line=line
     )  # fmt: skip
+
+
+def _line_of(evidence: Evidence, promise: BrokenPromise) -> int:
+    """Of the promise: the compiler's text has it where the value is computed that it speaks of."""
+    lines = calls_of(evidence.submission.tree, promise.what.removeprefix("tl."))
+    return lines[0] if len(lines) == 1 else promise.line

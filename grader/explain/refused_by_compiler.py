@@ -6,7 +6,7 @@ import ast
 import re
 
 from grader.exercise import Exercise
-from grader.explain.failures import kernel_mistake
+from grader.explain.failures import kernel_mistake, shortened
 from grader.protocol import Failure, GpuModel
 from grader.submission import Submission
 from grader.verdict import Verdict, failed
@@ -53,6 +53,9 @@ PLAIN_WORDS = (
      "a kernel cannot contain a list comprehension: use a tile, or tl.static_range."),
     (r"__setitem__ is not supported",
      "a tile cannot be assigned to in parts: use tl.where."),
+    (r"'constexpr' object has no attribute '(\w+)'",
+     "a value here is a constant, as tl.constexpr arguments are, and numbers that are 1 in a call: it has no .{1}, and "
+     "tl.multiple_of and its like say nothing of constants."),
     (r"num_warps must be a power of 2",
      "num_warps has to be 1, 2, 4, 8, 16 or 32."),
 )  # fmt: skip
@@ -77,15 +80,13 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
         mistake = kernel_mistake(failure, submission, exercise)
         if mistake is not None:
             return mistake
-    where = f" line {failure.line}" if failure.line else f" {exercise.entry}"
-    meaning = _meaning(failure, submission)
+    where = f"line {failure.line}" if failure.line else exercise.entry
+    id, says = "does-not-compile", f"The compiler refuses {where}"
     if failure.kind == "not-recordable":
-        sentence = f"On a GPU{where.replace(' line', ', line')} fails: {meaning}"
-    else:
-        sentence = f"The compiler refuses{where}: {meaning}"
+        id, says = "not-recordable", where[:1].upper() + where[1:] if failure.line else where
     code = submission.line(failure.line)
     place = f"Line {failure.line}:  {code}" if code else ""
-    return failed("does-not-compile", sentence, place, kind="error", line=failure.line)
+    return failed(id, f"{says}: {_meaning(failure, submission)}", place, kind="error", line=failure.line)
 
 
 def _meaning(failure: Failure, submission: Submission) -> str:
@@ -97,9 +98,9 @@ def _meaning(failure: Failure, submission: Submission) -> str:
             if words == NO_GLOBALS and _is_function(found[1], submission):  # Triton 3.6, when asked a second time
                 words = NO_PYTHON_FUNCTION
             named = STATEMENTS.get(found[1] if found.groups() else "", f"`{(found.groups() or ('this',))[0].lower()}`")
-            return words.replace("{statement}", named).format("", *found.groups())
-    text = MEMORY_ADDRESS.sub("", " ".join(message.split())).rstrip(".") or failure.type
-    return f"{text}."
+            return shortened(words.replace("{statement}", named).format("", *found.groups()))
+    text = shortened(MEMORY_ADDRESS.sub("", " ".join(message.split()))).rstrip(".") or failure.type
+    return text if text.endswith("?") else f"{text}."
 
 
 def _is_function(name: str, submission: Submission) -> bool:

@@ -213,9 +213,11 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
     if evidence.wanted.bound == "gemm":
         a, b = exact(evidence.inputs)
         scale = a.abs() @ b.abs()
-    relative = ((comparison.out.double() - comparison.ref).abs() / scale)[wrong].max()
-    if not UNIT_ROUNDOFF[torch.float16] / 4 <= float(relative) <= 32 * UNIT_ROUNDOFF[torch.float16]:
+    relative = float(((comparison.out.double() - comparison.ref).abs() / scale)[wrong].max())
+    if relative > 32 * UNIT_ROUNDOFF[torch.float16]:
         return None
+    if relative < UNIT_ROUNDOFF[torch.float16] / 4:
+        return None if rounded_early else _few_digits(evidence)
     size = f"{comparison.largest_error:.3g} times what fp32 arithmetic explains, " if not rounded_early else ""
     return failed(
         "low-precision",
@@ -223,6 +225,18 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
         "Convert to fp32 before computing, and keep sums in fp32.",
         kind="guess",
     )
+
+
+def _few_digits(evidence: Evidence) -> Verdict:
+    """Fewer than a conversion to fp16 would lose, more than the operation has to."""
+    advice = "Where do large numbers meet whose difference is small, or are many added up in one variable?"
+    if evidence.trial.bound == "softmax":
+        advice = (
+            "The error of an exponent is the relative error of the result: subtract the row's maximum before anything "
+            "else is done to x, as long as the numbers are exact."
+        )
+    sentence = f"Digits are lost on the way: errors are up to {evidence.comparison.largest_error:.3g} times the bound."
+    return failed("low-precision", sentence, advice, kind="guess")
 
 
 def _row_factor(evidence: Evidence) -> Verdict | None:
@@ -235,6 +249,8 @@ def _row_factor(evidence: Evidence) -> Verdict | None:
     if bool((sums == 0).any()) or not bool(((out / sums - ref).abs() <= allowed).all()):
         return None
     low, high = float(sums.min()), float(sums.max())
+    if f"{low:.6g}" == f"{high:.6g}" == "1":
+        return None
     sentence = f"The rows of {evidence.returns} sum to {low:.6g} ... {high:.6g} instead of 1: the divisor is wrong."
     return failed("row-sums", sentence, kind="cause")
 

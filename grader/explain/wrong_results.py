@@ -11,13 +11,16 @@ from grader.protocol import DTYPE_BYTES
 from grader.recording.parts import Returned, View
 from grader.reply import Reply
 from grader.run import short_dtype
+from grader.submission import Submission
 from grader.verdict import Verdict, failed
 from grader.wanted import Wanted
 
 Shape = tuple[int, ...]
 
 
-def wrong_results(reply: Reply, wanted: list[Wanted], shapes: list[Shape], exercise: Exercise) -> Verdict | None:
+def wrong_results(
+    reply: Reply, wanted: list[Wanted], shapes: list[Shape], submission: Submission, exercise: Exercise
+) -> Verdict | None:
     """Each result must be a plain tensor of exactly the stated shape, dtype, device and strides."""
     expected = [(one, shape) for one, shape in zip(wanted, shapes, strict=True) if one.place is not None]
     given = [reply.result]
@@ -26,7 +29,7 @@ def wrong_results(reply: Reply, wanted: list[Wanted], shapes: list[Shape], exerc
             return wrong
         given = reply.result.items
     for (one, shape), returned in zip(expected, given):
-        if (wrong := _wrong_result(reply, returned, one, shape, exercise)) is not None:
+        if (wrong := _wrong_result(reply, returned, one, shape, submission, exercise)) is not None:
             return wrong
     return _sharing(expected, given)
 
@@ -41,7 +44,9 @@ def _wrong_number(result: Returned, expected: list[tuple[Wanted, Shape]], exerci
                   "Does it end with `return`?" if result.type == "NoneType" else "")  # fmt: skip
 
 
-def _wrong_result(reply: Reply, result: Returned, wanted: Wanted, shape: Shape, exercise: Exercise) -> Verdict | None:
+def _wrong_result(
+    reply: Reply, result: Returned, wanted: Wanted, shape: Shape, submission: Submission, exercise: Exercise
+) -> Verdict | None:
     out, name = reply.outputs.get(wanted.name), wanted.name
     alone = len(exercise.returned) == 1
     if result.type != "Tensor":
@@ -53,10 +58,11 @@ def _wrong_result(reply: Reply, result: Returned, wanted: Wanted, shape: Shape, 
             f"{name} shares its memory with {result.shares_with}: it needs memory of its own, as from torch.empty."
         )
     if result.device != "cuda":
-        what = "a tensor" if alone else name
-        return _wrong(
-            f"{exercise.entry} returns {what} on {result.device or 'another device'}: use the input's device."
-        )
+        what, dtype = "a tensor" if alone else name, str(wanted.dtype).removeprefix("torch.")
+        if result.dtype != dtype:
+            what += f" of dtype {result.dtype}, where {short_dtype(wanted.dtype)} was expected, and"
+        device = result.device.upper() or "another device"
+        return _wrong(f"{exercise.entry} returns {what} on the {device}: use the input's device.")
     if out is None and result.dtype != str(wanted.dtype).removeprefix("torch."):
         return _wrong(f"{name} has dtype {result.dtype}; {short_dtype(wanted.dtype)} was expected.")
     if out is None:
@@ -70,8 +76,21 @@ def _wrong_result(reply: Reply, result: Returned, wanted: Wanted, shape: Shape, 
     if out.dtype != wanted.dtype:
         return _wrong(f"{name} has dtype {short_dtype(out.dtype)}; {short_dtype(wanted.dtype)} was expected.")
     if not wanted.is_argument and out.numel() and not out.is_contiguous():
-        return _wrong(f"{name} has strides {out.stride()}; a contiguous tensor was expected.")
+        return _not_contiguous(f"{name} has strides {out.stride()}", result.line, submission)
     return None
+
+
+def _not_contiguous(found: str, line: int, submission: Submission) -> Verdict:
+    code = submission.line(line)
+    advice = ""
+    if "_like(" in code:
+        advice = (
+            "torch.empty_like and its like keep the layout of a view: torch.empty(x.shape, dtype=x.dtype, "
+            "device=x.device) is contiguous."
+        )
+    place = f"Line {line}:  {code}" if code else ""
+    sentence = f"{found}; a contiguous tensor was expected."
+    return failed("wrong-result-type", sentence, advice, place, kind="result", line=line)
 
 
 def _sharing(expected: list[tuple[Wanted, Shape]], given: list[Returned]) -> Verdict | None:

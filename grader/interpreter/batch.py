@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -20,7 +22,8 @@ MOST_DEPTH = 32  # calls inside of calls
 
 
 class TooLong(Exception):
-    """The launch takes more work than a kernel of this course may; `place` is where it was when it ran out."""
+    """The launch takes more work than a kernel of this course may, or more time than its call has; `place` is where it
+    was when that ran out."""
 
     def __init__(self, place: Place, what: str) -> None:
         super().__init__(what)
@@ -61,10 +64,12 @@ class Batch:
     grid: tuple[int, int, int]
     waits: bool = False  # programs may wait for each other: they take turns
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
+    until: float = math.inf  # seconds of a core that this process may have used by then
     programs: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int32))
     steps: int = 0
     lanes: int = 0
     most_lanes: int = MOST_LANES
+    done: int = 0  # programs of the launch that have come to their end
     depth: int = 0
     atomics: bool = False
     unmasked_fills: list[int] = field(default_factory=list)  # lines of masked loads without `other`
@@ -86,7 +91,9 @@ class Batch:
         self.steps += steps
         self.lanes += lanes
         if self.steps > MOST_STEPS or self.lanes > self.most_lanes:
-            raise TooLong(place, "the launch takes more work than a kernel of this course may")
+            raise TooLong(place, "it has done more work than any kernel here needs")
+        if time.process_time() > self.until:
+            raise TooLong(place, "its time is used up")
 
     @contextlib.contextmanager
     def deeper(self, place: Place) -> Iterator[None]:

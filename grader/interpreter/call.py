@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -12,7 +14,7 @@ from grader.interpreter.batch import Batch, KernelFault, TooLong
 from grader.interpreter.blocks import Descriptor
 from grader.interpreter.buffers import Argument, Buffer, OutOfMemory, base_of
 from grader.interpreter.dtypes import DTYPES, Unsupported, dtype_of
-from grader.interpreter.launch import run_launch
+from grader.interpreter.launch import MOST_PROGRAMS, run_launch
 from grader.interpreter.memory import Memory
 from grader.interpreter.program import Kernel
 from grader.interpreter.views import View
@@ -49,6 +51,7 @@ class Call:
     def run(self) -> tuple[dict, bytes]:
         """The fields of the reply and its blob."""
         request = self.request
+        self.until = time.process_time() + request.limit
         self.memory = Memory(
             fill=request.fill, count_traffic=request.count_traffic, at_once=request.at_once, trace=request.trace
         )
@@ -98,7 +101,7 @@ class Call:
                 else:
                     self._fill(step)
         except TooLong as error:
-            return Failure("endless", "TooLong", str(error), error.place.line or line, kernel)
+            return self._too_long(error, line, kernel)
         except KernelFault as error:
             program = ", ".join(map(str, self.memory.name(error.program)))
             message = f" in program ({program}{',' * (', ' not in program)})" + (f": {error}" if str(error) else "")
@@ -108,6 +111,13 @@ class Call:
         except (Unsupported, BadText) as error:
             return Failure("not-known", type(error).__name__, str(error), line, kernel)
         return None
+
+    def _too_long(self, error: TooLong, line: int, kernel: str) -> Failure:
+        """A grid without measure, if some of its programs came to their end, else a kernel without end."""
+        total = math.prod(self.batch.grid)
+        if self.batch.done and total > MOST_PROGRAMS:
+            return Failure("grid", "TooLong", f"{self.batch.done} of {total}", line, kernel)
+        return Failure("endless", "TooLong", str(error), error.place.line or line, kernel)
 
     def _fill(self, step: Fill | Data) -> None:
         dtype, view = DTYPES[ELEMENTS[step.view.dtype]], view_of(step.view)
@@ -130,7 +140,7 @@ class Call:
         given = [_value(number, *both) for number, both in enumerate(zip(step.parameters, types))]
         arguments = [self._argument(parameter) for parameter in step.parameters]
         self.memory.begin_launch(grid, step.dimensions, arguments, ordered=kernel.waits)
-        batch = Batch(self.memory, grid, kernel.waits, self.request.fill)
+        batch = self.batch = Batch(self.memory, grid, kernel.waits, self.request.fill, self.until)
         try:
             self._run(kernel, batch, given, grid)
         finally:
@@ -159,9 +169,9 @@ class Call:
         view = buffer.view if buffer.given and not view.is_part_of(buffer.view) else view
         return Argument(name, buffer, parameter.offset, view)
 
-    def _order(self, grid: tuple[int, ...]) -> np.ndarray:
-        total = grid[0] * grid[1] * grid[2]
-        programs = np.arange(total)
+    def _order(self, grid: tuple[int, ...]) -> Sequence[int]:
+        """Of a grid of any size: what is launched by mistake may have billions of programs."""
+        programs = range(grid[0] * grid[1] * grid[2])
         if self.request.order == "forward" or self.request.count_traffic:
             return programs
         if self.request.order == "reverse":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,22 @@ ELEMENTS = 1 << 18  # of the largest tensor, over all programs of a batch: what 
 MOST_PROGRAMS = 1 << 16  # of a batch
 
 
-def run_launch(kernel: Kernel, batch: Batch, arguments: list[Any], programs: np.ndarray) -> None:
+def run_launch(kernel: Kernel, batch: Batch, arguments: list[Any], programs: Sequence[int]) -> None:
     """Runs these programs in this order. Raises TooLong, KernelFault, Unsupported."""
     size = 1 if kernel.waits else _batch_size(kernel)
     with np.errstate(all="ignore"):
         for start in range(0, len(programs), size):
-            # Contiguous: numpy keeps a reversed order in all that follows, and rounds exp2 otherwise there.
-            batch.programs = np.ascontiguousarray(programs[start : start + size], np.int32)
+            batch.programs = _numbers(programs[start : start + size])
             batch.memory.begin_batch(batch.programs)
             kernel.entry.call(batch, arguments, None, batch.count)
+            batch.done += batch.count
+
+
+def _numbers(programs: Sequence[int]) -> np.ndarray:
+    """Contiguous: numpy keeps a reversed order in all that follows, and rounds exp2 otherwise there."""
+    if isinstance(programs, range):
+        return np.arange(programs.start, programs.stop, programs.step, dtype=np.int32)
+    return np.ascontiguousarray(programs, np.int32)
 
 
 def _batch_size(kernel: Kernel) -> int:

@@ -19,8 +19,9 @@ PASSAGE = re.compile(r"\n\s*\n|\n(?=- )")
 
 # Verdicts whose own words say what to change: about the file, the host function, or one line of the kernel.
 SAYS_ITSELF = {
-    "missing", "unreadable", "too-long", "encoding", "syntax", "import", "exit", "memory", "load", "no-entry", "arity",
-    "device", "host", "kernel", "time-limit", "crash", "process-exit", "garbled", "files-changed", "left-behind",
+    "missing", "no-file", "unreadable", "too-long", "encoding", "syntax", "import", "exit", "memory", "load",
+    "no-entry", "arity", "not-recordable", "host", "kernel", "time-limit", "endless", "grid", "crash", "process-exit",
+    "garbled", "files-changed", "left-behind",
     "wrong-result-type", "no-launch", "torch-did-it", "python-and", "input-changed", "stateful", "uninitialised-read",
     "wrong-operand", "wrong-operation", "input-passed-through", "low-precision", "traffic", "race", "rounded-operands",
     "exp2", "logarithm", "constant", "unchanged", "wrong-values",

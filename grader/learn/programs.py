@@ -77,9 +77,9 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
         click.echo(f"It stopped{where}: {what or error.kind}")
     shapes = _shapes(exercise, trial, reply)
     grids = touched(reply.trace, shapes)
-    out = console()
+    out, label = console(), trial.label(run.recorder.constants)
     grid = f"; grid {tuple(reply.launches[0].grid)}" if reply.launches else ""
-    out.print(f"{folder.id} on a small example: {trial.label}{grid}", style="bold", markup=False)
+    out.print(f"{folder.id} on a small example: {label}{grid}", style="bold", markup=False)
     _print_programs(out, reply, shapes)
     for one in grids:
         _print_grid(out, one)
@@ -87,7 +87,7 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
     if reply.findings:
         out.print(f"Some accesses are wrong and were left out: {judge_it(run)}.", markup=False)
     if svg is not None:
-        _write_picture(svg, grids, f"{folder.id}: {trial.label}")
+        _write_picture(svg, grids, f"{folder.id}: {label}")
         out.print(f"Picture: {svg}", markup=False, soft_wrap=True)
     out.print(f"Next: pytest {shown(folder.path)}", markup=False, soft_wrap=True)
 

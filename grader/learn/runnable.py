@@ -23,14 +23,14 @@ def judge_it(run: Run) -> str:
 
 def refuse_what_cannot_run(run: Run) -> None:
     """What the text alone decides. Raises click.ClickException, as all here do."""
-    from grader.kernel_names import first_refused
+    from grader.kernel_names import all_refused
 
     name = run.submission.path.name
     if run.not_attempted:
         raise click.ClickException(
             f"The marked regions of {name} are empty: there is nothing to show. Next: course open {run.folder.number}"
         )
-    if run.submission.failure is not None or first_refused(run.submission.tree):
+    if run.submission.failure is not None or all_refused(run.submission.tree):
         raise click.ClickException(f"{name} cannot be run. Next: {judge_it(run)}")
 
 

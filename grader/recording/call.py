@@ -252,6 +252,7 @@ def _accept(call: RecordedCall, arguments: list[TensorSpec]) -> None:
 def _accept_returned(call: RecordedCall, returned: Returned) -> None:
     if returned.view is not None:
         accept_view(call.buffers, returned.view)
+        returned.line = call.buffers[returned.view.buffer].line
     for item in returned.items:
         _accept_returned(call, item)
 

@@ -62,6 +62,7 @@ class Returned:
     same_as: str = ""  # the argument that it is
     shares_with: str = ""  # the argument whose memory it shares, or "the result of an earlier call"
     view: View | None = None
+    line: int = 0  # where its memory was allocated
     items: list[Returned] = field(default_factory=list)
 
 

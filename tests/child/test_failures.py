@@ -142,13 +142,14 @@ def test_results(child):
     def result(entry):
         return child.run(entry, x=X).result
 
-    assert result("nothing") == dict(type="NoneType", same_as="", shares_with="", device="", dtype="")
+    assert result("nothing") == dict(type="NoneType", same_as="", shares_with="", device="", dtype="", line=0)
     assert result("pair")["type"] == "tuple"
-    itself = dict(type="Tensor", same_as="x", shares_with="x", device="cuda", dtype="float32")
+    itself = dict(type="Tensor", same_as="x", shares_with="x", device="cuda", dtype="float32", line=0)
     assert result("itself") == itself
     assert result("view") == itself | dict(same_as="")
     assert result("on_the_cpu")["device"] == "cpu"
     assert torch.equal(child.run("view", x=X).output, X.view(2, 4).t())
+    assert result("part")["line"] == child.line("torch.zeros(1000")
     reply = child.run("part", x=X)
     assert reply.output.tolist() == [0, 0] and reply.outputs[0]["size"] == 8  # not the whole storage
 

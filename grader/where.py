@@ -1,0 +1,36 @@
+"""Where a child was when its time was used up, as Python's faulthandler tells it at the end of what the child prints.
+
+The file it runs may print the same: what is read here only words a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+HEAD = b"Stack (most recent call first):\n"
+FRAME = re.compile(r'^  File "([^"\n]*)", line (\d{1,7}) ', re.MULTILINE)
+COMPILER = "/triton/compiler/"
+
+
+@dataclass(frozen=True)
+class Where:
+    """line: of the learner's file, 0 where that is unknown. compiling: the compiler was at work on what it launches."""
+
+    line: int = 0
+    compiling: bool = False
+
+
+def stack_in(printed: bytes) -> bytes:
+    """The stack that the output ends with; empty if there is none."""
+    before, head, stack = printed.rpartition(HEAD)
+    return head + stack
+
+
+def where_in(printed: bytes, filename: str) -> Where:
+    compiling = False
+    for path, line in FRAME.findall(stack_in(printed).decode("utf-8", "replace")):
+        if path.rpartition("/")[2] == filename:
+            return Where(int(line), compiling)
+        compiling |= COMPILER in path
+    return Where()
