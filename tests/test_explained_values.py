@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from grader import normal, output, special
+from grader.layouts import transposed
 from grader.verdict import FAIL, PASS, Verdict
 from tests.conftest import ROOT
 
@@ -120,3 +123,13 @@ def test_functions_of_tl_may_have_names_of_their_own(bench):
         "import triton.language as tl", "import triton.language as tl\nfrom triton.language import load"
     )
     assert bench(text.replace("tl.load(", "load(")).check(normal(100), normal(100)).outcome == PASS
+
+
+def test_a_stride_that_leads_between_elements_is_not_blamed_on_masked_lanes(bench):
+    """What lanes out of bounds read changes with what masked ones hold."""
+    source = (ROOT / "tests/mutants/04_transpose/column_major_has_no_holes.py").read_text()
+    judged = bench(source, "04_transpose")
+    assert judged.check(normal(32, 63)).outcome == PASS
+    holes = replace(special(normal(32, 63)), layout=transposed(2, padding=3))
+    verdict = judged.check(holes)
+    assert verdict.outcome == FAIL and verdict.id != "no-other", verdict.lines
