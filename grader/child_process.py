@@ -21,7 +21,7 @@ from grader.where import HEAD, Where, stack_in, where_in
 
 MOST_TEXT = 4000  # characters kept of what the learner's file prints
 BUSY_MACHINE, MOST_BUSY = 4, 60.0  # times its limit that a call may take where others want the cores; seconds more
-WAITING = 4.0  # seconds that a call may wait for something else than a core, beyond its limit
+WAITING = 2.0  # seconds that a call may wait for something else than a core, beyond its limit
 TIME_TO_TELL = 0.5  # seconds to tell where it is, once its time is used up
 MOST_STACK = 1 << 14  # bytes of the end of what it prints: there it tells
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from grader.learn.earlier_samples import EarlierSamples
 
 
-RECORD_LIMIT = 10.0  # seconds of a core for a call of the entry and the front end's text of its kernels
+RECORD_LIMIT = 8.0  # seconds of a core for a call of the entry and the front end's text of its kernels
 MOST_AHEAD = 5.0  # seconds for the recording of all calls that are foreseen: they take 0.3 to 1
 Bound = str | dict[str, str]  # of all results, or of some by name
 RECORDED_FIELDS = ("kind", "error", "refusals", "buffers", "kernels", "steps", "returned")

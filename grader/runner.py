@@ -12,7 +12,7 @@ from grader.reply import failure_of
 from grader.submission import Submission
 
 LOAD_LIMIT = 10.0  # seconds for the submission's own import
-LIMIT_AFTER_AN_END = 3.0  # once a call ended its process, the next ones get less, so that a run ends
+LIMIT_AFTER_AN_END = 2.0  # once a call ended its process, the next ones get less, so that a run ends
 
 T = TypeVar("T")
 
