@@ -366,7 +366,7 @@ class Judge:
             return
         found = (depends_on_earlier_calls(call, alone, self.exercise) for call in here)
         if told := next(filter(None, found), None):
-            add_to(verdict, told, self.run.submission)
+            add_to(verdict, told, self.run.submission, self.exercise)
 
     def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:
         """Right so far, wrong as soon as the block sizes change: they stand in the code as numbers."""

@@ -29,14 +29,15 @@ def depends_on_earlier_calls(here: RecordedCall, alone: RecordedCall, exercise: 
     return Told(f"{exercise.entry} does not do the same in every call: {what} as the first call of a process.", line)
 
 
-def add_to(verdict: Verdict, told: Told, submission: Submission) -> None:
-    """In front of what wrong values look like, behind what is an error by itself."""
+def add_to(verdict: Verdict, told: Told, submission: Submission, exercise: Exercise) -> None:
+    """In front of what wrong values look like, behind what is an error by itself. Of several results one is named."""
     if verdict.kind in SPEAKS_FOR_ITSELF:
         verdict.lines += [told.sentence, WHY]
         return
     code = submission.line(told.line)
     place = [f"Line {told.line}:  {code}"] if code else []
-    verdict.lines[:] = [told.sentence, WHY, *place]
+    named = verdict.lines[:1] if verdict.id == "stateful" and len(exercise.results) > 1 else []
+    verdict.lines[:] = [told.sentence, *named, WHY, *place]
     verdict.id, verdict.kind, verdict.line = "stateful", "cause", told.line
 
 
