@@ -21,7 +21,7 @@ from grader.explain.memory import memory_verdict
 from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
 from grader.explain.tiles import tile_map
 from grader.explain.values import first_wrong_text, value_verdict
-from grader.explain.wrong_results import wrong_results
+from grader.explain.wrong_results import Shape, wrong_results
 from grader.reply import Reply
 from grader.run import Run, Trial
 from grader.verdict import PASS, Verdict, failed
@@ -66,10 +66,15 @@ class Interpreted:
         verdict.lines.insert(1, f"{which} are right. The fastest one is used, and that may be any.")
         return verdict
 
-    def without_values(self, trial: Trial, inputs: list[Argument], reply: Reply) -> tuple[Verdict | None, Evidence]:
-        """What is wrong with a call of which only a sample was run, but for its values, and what is known of it."""
+    def without_values(
+        self, trial: Trial, inputs: list[Argument], reply: Reply, shape: Shape
+    ) -> tuple[Verdict | None, Evidence]:
+        """What is wrong with a call of which only a sample was run, but for its values, and what is known of it.
+
+        `shape`: what its result has to have.
+        """
         evidence = self._evidence(trial, inputs, reply, wanted_of(self.exercise, trial)[0])
-        verdict = self._before_values(trial, inputs, reply) or memory_verdict(evidence)
+        verdict = self._before_values(trial, inputs, reply, [shape]) or memory_verdict(evidence)
         if verdict is None and reply.broken:
             verdict = promises.broken(evidence, reply.broken[0])
         return verdict, evidence
@@ -82,8 +87,10 @@ class Interpreted:
         else:
             self.wrong_when_contiguous |= contiguous
 
-    def _before_values(self, trial: Trial, inputs: list[Argument], reply: Reply) -> Verdict | None:
-        """What is wrong with a reply before its values are looked at."""
+    def _before_values(
+        self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape] | None = None
+    ) -> Verdict | None:
+        """What is wrong with a reply before its values are looked at. `shapes`: of the results, if they are known."""
         submission, exercise = self.run.submission, self.exercise
         if reply.refusals:
             return failures.refusal(reply.refusals, submission, exercise)
@@ -92,7 +99,7 @@ class Interpreted:
                 return compiler_refusal(reply.error, submission, exercise, self.run.model)
             memory = memory_verdict(self._evidence(trial, inputs, reply, wanted_of(exercise, trial)[0]))
             return memory or failures.call_failure(reply.error, submission, exercise)
-        shapes = [tuple(result.shape) for result in self._reference(inputs)]
+        shapes = shapes or [tuple(result.shape) for result in self._reference(inputs)]
         wanted = wanted_of(exercise, trial)
         wrong = wrong_results(reply, wanted, shapes, submission, exercise) or failures.left_behind(reply, exercise)
         if wrong is not None:

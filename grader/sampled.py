@@ -22,6 +22,7 @@ import torch
 from grader.arguments import exact
 from grader.comparison import compare
 from grader.drawn_pages import ENTRIES, entries_of
+from grader.exercise import Exercise
 from grader.explain import offsets
 from grader.explain.evidence import Evidence, count_text, index_text, program_text
 from grader.explain.tiles import program_index
@@ -50,13 +51,14 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict:
     if any(table is None for table in tables):
         return Verdict(SKIPPED, NOT_RUN, note=NEEDS_GPU)
     inputs = [data.shape_on("meta", trial.dtype) for data in trial.data]
+    shape = _shape_of(exercise, inputs)
     configs, judged = [0], None
     while configs:
         one = replace(trial, config=configs.pop(0))
         reply = run.sample(exercise, one, inputs, tables, PROGRAMS)
         if reply.error is not None and (reply.error.kind in TOO_MUCH or reply.error.type == "MemoryError"):
             return Verdict(SKIPPED, NOT_RUN, note=f"{NEEDS_GPU}: no sample of its programs can be interpreted")
-        found, evidence = interpreted.without_values(one, inputs, reply)
+        found, evidence = interpreted.without_values(one, inputs, reply, shape)
         if found is None and (foreign := run.foreign_kernel()) is not None:
             return foreign
         if found is None and reply.sampled is not None:
@@ -66,6 +68,13 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict:
         if judged is None:
             judged, configs = reply, _others(run, reply)
     return Verdict(SKIPPED, NOT_RUN, note=_note(judged, bool(exercise.cut)))
+
+
+def _shape_of(exercise: Exercise, inputs: list[torch.Tensor]) -> tuple[int, ...]:
+    """Of the result. The reference could tell too, without memory, which takes torch a second at first."""
+    if not exercise.cut:
+        return tuple(exercise.reference(*exact(inputs)).shape)
+    return Cut.of(exercise.cut).shape(inputs)
 
 
 def _others(run: Run, reply: Reply) -> list[int]:
@@ -191,6 +200,19 @@ class Cut:
         given, made = (re.findall(r"\w+\[([^\]]*)\]", side) for side in text.split("->"))
         letters = [[letter.strip() for letter in part.split(",")] for part in (*given, *made)]
         return Cut(letters[:-1], letters[-1])
+
+    def shape(self, inputs: list[torch.Tensor]) -> tuple[int, ...]:
+        """Of the result: a dimension has the size of the input's with its letter, or with ":" in the same place."""
+        sizes = []
+        for dimension, letter in enumerate(self.result):
+            found = (_size(dimension, letter, letters, one) for letters, one in zip(self.inputs, inputs))
+            sizes.append(next(size for size in found if size is not None))
+        return tuple(sizes)
+
+
+def _size(dimension: int, letter: str, letters: list[str], tensor: torch.Tensor) -> int | None:
+    places = [at for at, other in enumerate(letters) if other == letter and (letter != ":" or at == dimension)]
+    return tensor.shape[places[0]] if places else None
 
 
 def _wrong(evidence: Evidence, cut: Cut, mine: Stored, tables: list[torch.Tensor], who: str) -> Verdict | None:

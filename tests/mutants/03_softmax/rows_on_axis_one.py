@@ -1,6 +1,6 @@
 """Wrong: rows are counted on axis 1, which has 65535 programs at most. Only sizes that a GPU gets through show it.
 
-Rejected with: is not possible: at most 2147483647 x 65535 x 65535 programs
+Rejected with: is too large: a GPU takes at most 2147483647 x 65535 x 65535 programs
 """
 
 import torch
