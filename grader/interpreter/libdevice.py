@@ -109,11 +109,11 @@ def _of_pi(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray
 
 
 def _next(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """From 0 to the smallest normal number, of float32."""
-    following = np.nextafter(x, y)
+    """From 0, and what float32 takes for 0, to the smallest normal number."""
     if x.dtype == F64:
-        return following
-    return np.where((x == 0) & (y != 0) & ~np.isnan(y), np.copysign(SMALLEST_NORMAL, y), following)
+        return np.nextafter(x, y)
+    x, y = flushed(x), flushed(y)
+    return np.where((x == 0) & (y != 0) & ~np.isnan(y), np.copysign(SMALLEST_NORMAL, y), np.nextafter(x, y))
 
 
 def _norm(*xs: np.ndarray) -> np.ndarray:
@@ -267,5 +267,5 @@ SYMBOLS: dict[str, _Function] = _symbols()
 WITH_SUBNORMALS = {
     *(f"__nv_{name}" for name in libdevice_bits.FUNCTIONS),
     *(f"__nv_{name}f" for name in (
-        "copysign", "fabs", "fdim", "log", "log2", "log10", "logb", "ilogb", "tgamma", "erfinv", "normcdfinv", "pow")),
+        "copysign", "fabs", "fdim", "log", "log2", "log10", "logb", "ilogb", "tgamma", "erfinv", "normcdfinv", "nextafter", "pow")),
 }  # fmt: skip
