@@ -267,5 +267,7 @@ SYMBOLS: dict[str, _Function] = _symbols()
 WITH_SUBNORMALS = {
     *(f"__nv_{name}" for name in libdevice_bits.FUNCTIONS),
     *(f"__nv_{name}f" for name in (
-        "copysign", "fabs", "fdim", "log", "log2", "log10", "logb", "ilogb", "tgamma", "erfinv", "normcdfinv", "nextafter", "pow")),
+        "copysign", "erfinv", "fabs", "fdim", "ilogb", "log", "log10", "log2", "logb", "nextafter", "normcdfinv", "pow",
+        "tgamma",
+    )),
 }  # fmt: skip

@@ -187,7 +187,7 @@ REFUSED = {
         "z = [torch.empty_like(x) for _ in range(65)]\nreturn launch(x, z[0])", "more than 64 tensors"
     ),
     "an impossible grid": (
-        "scale_kernel[(1, 70000)](x, x, 2.0, 5, BLOCK=256)\nreturn x", "the grid (1, 70000, 1) is not possible"
+        "scale_kernel[(1, 70000)](x, x, 2.0, 5, BLOCK=256)\nreturn x", "the grid (1, 70000) is too large"
     ),
 }  # fmt: skip
 
