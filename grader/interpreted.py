@@ -28,6 +28,10 @@ from grader.verdict import PASS, Verdict, failed
 from grader.wanted import Wanted, in_order, wanted_of
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
+AS_PRODUCT = (
+    "This Triton turns tl.sum(a[:, :, None] * b[None, :, :], 1) into a tl.dot, and rounds its operands to tf32: write "
+    'tl.dot(a, b, input_precision="ieee") instead.'
+)
 STRIDE_MISTAKES = ("stride-ignored", "strides-swapped")  # a better explanation than the bad access they lead to
 
 
@@ -51,6 +55,8 @@ class Interpreted:
         if verdict.outcome == PASS and twice:
             second = self.run.call(self.exercise, trial, inputs, again=True, order="reverse", fill="zero")
             verdict = self._second_call(trial, inputs, first, second) or verdict
+        if verdict.outcome == PASS and twice:
+            verdict = self._as_product(trial, inputs) or verdict
         for config in first.configurations[1:]:
             if verdict.outcome == PASS:
                 other_trial = replace(trial, config=config)
@@ -78,6 +84,15 @@ class Interpreted:
         if verdict is None and reply.broken:
             verdict = promises.broken(evidence, reply.broken[0])
         return verdict, evidence
+
+    def _as_product(self, trial: Trial, inputs: list[Argument]) -> Verdict | None:
+        """What is wrong where the compiler multiplies tiles in place of adding products."""
+        reply = self.run.call_with_products(self.exercise, trial, inputs)
+        verdict = self._first_call(trial, inputs, reply) if reply is not None else None
+        if verdict is None or verdict.outcome == PASS:
+            return None
+        verdict.lines.insert(1, AS_PRODUCT)
+        return verdict
 
     def remember(self, trial: Trial, inputs: list[Argument], right: bool) -> None:
         contiguous = all(tensor.is_contiguous() for _, tensor in tensors_of(self.exercise.arguments, inputs))

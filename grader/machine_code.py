@@ -5,12 +5,14 @@ Compiling a kernel takes longer than interpreting a small call of it, so it is b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from concurrent.futures import Future
 from functools import cache
 
 from grader.compiler.plans import NotCompiled, plan_of
 from grader.compiler.pool import Pool, processes_here
+from grader.compiler.result import Compiled
 from grader.gpu.plan import Plan
 from grader.protocol import Failure, GpuModel, ProtocolError, TensorSpec
 from grader.recording.call import Kernel, RecordedCall
@@ -18,6 +20,7 @@ from grader.recording.parts import BadPlan
 
 FACTS = ("ptx", "ttgir")  # the texts that tell what the compiler made of a kernel
 INLINE_ASSEMBLY = '"tt.elementwise_inline_asm"'
+PRODUCT, SUM, SOLID = '"tt.dot"', '"tt.reduce"', re.compile(r"tensor<\d+x\d+x\d+x")  # a tile of three dimensions
 
 
 @cache
@@ -56,6 +59,17 @@ class MachineCode:
             return Plan(error=_failure(refused))
         except ProtocolError as error:
             raise BadPlan(f"a launch does not go with its kernel: {error}") from None
+
+    def with_products(self, kernel: Kernel) -> str:
+        """The kernel's text after Triton's first passes, if they have made a product of tiles of a sum; else "".
+
+        tl.sum(a[:, :, None] * b[None, :, :], 1) becomes a tl.dot, whose operands 3.6 and 3.7 round to tf32.
+        """
+        if SUM not in kernel.source or not SOLID.search(kernel.source) or INLINE_ASSEMBLY in kernel.source:
+            return ""
+        answer = self._compiled(kernel, ("optimised",)).result()
+        text = answer.optimised if isinstance(answer, Compiled) else ""
+        return text if text.count(PRODUCT) > kernel.source.count(PRODUCT) else ""
 
     def _answer(self, kernel: Kernel, texts: Iterable[str]):
         if INLINE_ASSEMBLY in kernel.source:

@@ -63,6 +63,14 @@ class Recorded:
         reply.changed = list(dict.fromkeys(names))
         return reply
 
+    def with_sources(self, sources: list[str]) -> Recorded:
+        """The same call, with other texts of its kernels."""
+        kernels, blob = [], self.blob
+        for kernel, source in zip(self.header["kernels"], sources, strict=True):
+            kernels.append(kernel | {"parts": {"source": [len(blob), len(source.encode())]}})
+            blob += source.encode()
+        return Recorded(self.call, self.header | {"kernels": kernels}, blob)
+
 
 @dataclass
 class Trial:
@@ -240,6 +248,20 @@ class Run:
         reply = recorded.reply(exercise.written)
         if reply.error is not None or reply.refusals:
             return reply
+        return self._carried_out(exercise, trial, inputs, recorded, **options)
+
+    def call_with_products(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> Reply | None:
+        """The call with the sums that the compiler turns into products of tiles turned; None where there are none."""
+        recorded = self.recorded(exercise, trial, inputs)
+        texts = [self.machine_code.with_products(kernel) for kernel in recorded.call.kernels]
+        if not any(texts):
+            return None
+        sources = [text or kernel.source for text, kernel in zip(texts, recorded.call.kernels)]
+        return self._carried_out(exercise, trial, inputs, recorded.with_sources(sources))
+
+    def _carried_out(
+        self, exercise: Exercise, trial: Trial, inputs: list[Argument], recorded: Recorded, **options
+    ) -> Reply:
         specs, blob = [], recorded.blob
         for name, tensor in tensors_of(exercise.arguments, inputs):
             spec, data = spec_and_bytes(name, tensor, len(blob))
