@@ -11,12 +11,20 @@ from grader.gpu.answers import Replayed, Summary
 from grader.gpu.plan import Recording
 from grader.gpu.replayer import ReplayEnded
 from grader.gpu_memory import SHARE_BESIDE_OTHERS, SHARE_OF_MEMORY, blame, bytes_needed
-from grader.inputs import seed_for
+from grader.inputs import Data, seed_for
 from grader.nursery import MachineFault
 from grader.protocol import TensorSpec
 from grader.reply import spec_and_bytes, tensor_of
 from grader.run import Run, Trial, short_dtype
 from grader.verdict import NOT_RUN, PASS, SKIPPED, Verdict
+
+NOT_REPLAYED = "several results, numbers and indices are not judged on a GPU yet"
+
+
+def can_be(exercise: Exercise, trial: Trial) -> bool:
+    """Whether a call can be replayed: one result, which no other argument becomes, and tensors of the run's dtype."""
+    tensors = all(isinstance(one, Data) and not one.dtype for one in trial.data)
+    return tensors and len(exercise.results) == 1 and not exercise.updates and not exercise.returned[0].dtype
 
 
 def complaint(
