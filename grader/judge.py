@@ -56,6 +56,15 @@ class Judge:
     def __post_init__(self) -> None:
         self.interpreted = Interpreted(self.exercise, self.run)
 
+    def begin(self, twice: list[Asked], compiled: list[Asked]) -> None:
+        """Records and compiles, in the background, what these tests will ask for."""
+
+        def work() -> None:
+            self.record_ahead(twice)
+            self.compile_ahead(compiled)
+
+        self.run.work_ahead(work)
+
     def record_ahead(self, uses: list[Asked]) -> None:
         """All calls that will be judged twice, before the first of them is judged."""
         if self.before_any_call() is not None:

@@ -35,15 +35,17 @@ class MachineCode:
         self._model = model
         self._certain: set[Future] = set()
         self._if_right: set[Future] = set()  # will be asked for only if all values are right
+        self._wrong = False  # one is not
 
     def begin(self, call: RecordedCall, texts: Iterable[str] = (), if_right: bool = False) -> None:
         """Compiles a call's kernels in the background."""
-        if call.error is None and not call.refusals:
+        if call.error is None and not call.refusals and not (if_right and self._wrong):
             futures = (self._compiled(kernel, texts) for kernel in call.kernels if INLINE_ASSEMBLY not in kernel.source)
             (self._if_right if if_right else self._certain).update(futures)
 
     def values_are_wrong(self) -> None:
         """What waits for them to be right will not be asked for, and need not be begun."""
+        self._wrong = True
         for future in self._if_right - self._certain:
             future.cancel()
 

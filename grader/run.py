@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import random
 import secrets
+import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from grader.gpu.replays import Replays
 from grader.inputs import Data, generator_for, short_name
 from grader.interpreting import Interpreter
 from grader.machine_code import MachineCode
+from grader.nursery import MachineFault
 from grader.origins import Origins
 from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest, Sample, TensorSpec
 from grader.recording import parts
@@ -176,6 +178,9 @@ class Run:
         self.origins = Origins(self.submission, self.filename, model, ORIGINS if sandboxed else None)
         self.machine_code = MachineCode(model)
         self._recorded: dict[tuple[str, bool], Recorded] = {}
+        self._ahead: threading.Thread | None = None  # while it works, nobody else asks the recorder
+        self._news = threading.Condition()  # of a recording, or of its end
+        self._ending = False
         self._beside = _files_of(folder)
 
     def _look_for_empty_regions(self) -> None:
@@ -199,10 +204,36 @@ class Run:
         """What the entry does when it is called on such tensors without values: the first time, or once more."""
         request = _record_request(exercise, trial, inputs)
         key = json.dumps(request.to_json(), sort_keys=True), again
+        self._wait_for(key)
         if key not in self._recorded:
-            self._recorded[key] = self._record(request)
-            self.origins.expect(self._recorded[key].call.kernels)
+            recorded = self._record(request)
+            self.origins.expect(recorded.call.kernels)
+            with self._news:
+                self._recorded[key] = recorded
+                self._news.notify_all()
         return self._recorded[key]
+
+    def work_ahead(self, work: Callable[[], None]) -> None:
+        """Lets `work`, which records and compiles calls that will be asked for, go on while others are judged."""
+
+        def to_its_end() -> None:
+            try:
+                work()
+            except MachineFault:  # whoever asks next is told
+                pass
+            finally:
+                with self._news:
+                    self._ahead = None
+                    self._news.notify_all()
+
+        self._ahead = threading.Thread(target=to_its_end, daemon=True, name="ahead")
+        self._ahead.start()
+
+    def _wait_for(self, key: tuple[str, bool] | None) -> None:
+        """Until this is recorded, or nothing is recorded ahead any more; not for the thread that does it."""
+        if threading.current_thread() is not self._ahead:
+            with self._news:
+                self._news.wait_for(lambda: key in self._recorded or self._ahead is None)
 
     def record_in_drawn_order(self, exercise: Exercise, trials: list[Trial]) -> None:
         """Records calls that will be asked for, each twice and with others between, in orders that the seed draws.
@@ -217,11 +248,12 @@ class Run:
                     call = self.recorded(exercise, trial, _without_values(trial), again).call
                 except ChildEnded:  # whoever asks for it is told
                     return
-                if call.error is not None or call.refusals or time.monotonic() > until:
+                if call.error is not None or call.refusals or time.monotonic() > until or self._ending:
                     return
 
     def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor]) -> Recorded:
         """What the entry does when it is called on such tensors before anything else."""
+        self._wait_for(None)
         self.recorder.end()
         return self._record(_record_request(exercise, trial, inputs))
 
@@ -324,7 +356,7 @@ class Run:
                 call = self.recorded(exercise, one.trial, _without_values(one.trial)).call
             except ChildEnded:  # whoever asks for it is told
                 return
-            if call.error is not None or call.refusals:
+            if call.error is not None or call.refusals or self._ending:
                 return
             self.machine_code.begin(call, if_right=one.if_right)
 
@@ -341,6 +373,9 @@ class Run:
         return [path.name for path in changed]
 
     def end(self) -> None:
+        self._ending = True
+        self.recorder.kill()
+        self._wait_for(None)
         self.recorder.end()
         self.interpreter.end()
         self.origins.end()

@@ -80,6 +80,11 @@ class Runner:
         """Whether the kernel keeps the child from writing outside of its folder."""
         return self._child is None or self._child.fenced
 
+    def kill(self) -> None:
+        """Ends a call that another thread waits for; that thread clears up."""
+        if (child := self._child) is not None:
+            child.kill()
+
     def end(self) -> None:
         if self._child is not None:
             self._child.end()

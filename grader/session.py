@@ -144,9 +144,9 @@ class Session:
         if grading.judge is None:
             grading.judge = Judge(item.module.exercise, grading.run)
             chosen = {other.name for other in item.session.items if other.path == item.path}
-            grading.judge.record_ahead([use for use in asked(item.module, *JUDGED_TWICE) if use.test in chosen])
+            twice = [use for use in asked(item.module, *JUDGED_TWICE) if use.test in chosen]
             uses = asked(item.module, *(COMPILED if self.replays is None else ON_A_GPU))
-            grading.judge.compile_ahead([use for use in uses if use.test in chosen])
+            grading.judge.begin(twice, [use for use in uses if use.test in chosen])
         return grading
 
     def settle(self, item: pytest.Item, ask: Callable[[Judge, str], Verdict]) -> None:
