@@ -57,30 +57,22 @@ class Judge:
         self.interpreted = Interpreted(self.exercise, self.run)
 
     def begin(self, twice: list[Asked], compiled: list[Asked]) -> None:
-        """Records and compiles, in the background, what these tests will ask for."""
+        """Records and compiles, in the background, what these tests will ask for: calls that are judged twice, and
+        calls whose machine code is wanted."""
+        if self.before_any_call() is None:
+            self.run.work_ahead(lambda: self._work_ahead(twice, compiled))
 
-        def work() -> None:
-            self.record_ahead(twice)
-            self.compile_ahead(compiled)
-
-        self.run.work_ahead(work)
-
-    def record_ahead(self, uses: list[Asked]) -> None:
-        """All calls that will be judged twice, before the first of them is judged."""
-        if self.before_any_call() is not None:
-            return
+    def _work_ahead(self, twice: list[Asked], compiled: list[Asked]) -> None:
         trials: list[Trial] = []
-        for use in uses:
+        for use in twice:
             if use.fixture == "drawn":
                 trials += self._drawn_trials(use.test, self.promise(use.options))
             else:
                 trials += self._trials(use.test, use.data, None, use.options.get("dtypes") or (), use.constants)
-        self.run.record_in_drawn_order(self.exercise, trials)
+        self.run.record_in_drawn_order(self.exercise, trials, between=lambda: self.compile_ahead(compiled))
 
     def compile_ahead(self, uses: list[Asked]) -> None:
         """Each of these is compiled sooner or later: better now, on cores that have nothing to do."""
-        if self.before_any_call() is not None:
-            return
         foreseen = []
         for use in uses:
             if use.fixture == "drawn":

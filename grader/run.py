@@ -235,11 +235,14 @@ class Run:
             with self._news:
                 self._news.wait_for(lambda: key in self._recorded or self._ahead is None)
 
-    def record_in_drawn_order(self, exercise: Exercise, trials: list[Trial]) -> None:
+    def record_in_drawn_order(
+        self, exercise: Exercise, trials: list[Trial], between: Callable[[], None] = lambda: None
+    ) -> None:
         """Records calls that will be asked for, each twice and with others between, in orders that the seed draws.
 
         So what a file keeps from one call, or does in some of them only, meets other calls than it was written for.
         Ends at the first that cannot be recorded, and when it takes long: then each is recorded when it is asked for.
+        `between`: what to do after each has been recorded once.
         """
         draw, until = random.Random(f"{self.seed} order of calls"), time.monotonic() + MOST_AHEAD
         for again in (False, True):
@@ -250,6 +253,8 @@ class Run:
                     return
                 if call.error is not None or call.refusals or time.monotonic() > until or self._ending:
                     return
+            if not again:
+                between()
 
     def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor]) -> Recorded:
         """What the entry does when it is called on such tensors before anything else."""
