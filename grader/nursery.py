@@ -43,13 +43,12 @@ class Nursery:
         self.sandboxed = sandboxed
         self.folder = str(scratch.new_folder())
         self.versions: dict[str, str] | None = None
-        self.missing: list[str] = []  # private names of Triton that this release lacks
         self._one_at_a_time = threading.Lock()  # a question and its answer
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.settimeout(START_LIMIT)
         self._errors, errors = os.pipe()
         os.set_blocking(self._errors, False)
-        environment = clean_environment(self.folder) | ({"TRITON_INTERPRET": "1"} if model is None else {})
+        environment = clean_environment(self.folder)
         try:
             if sandboxed:
                 adopt_orphans()
@@ -111,12 +110,9 @@ class Nursery:
         except (OSError, ValueError):
             self._control.shutdown(socket.SHUT_RDWR)  # it is not alive, even if it only hangs
             raise MachineFault(f"torch and triton could not be imported: {self._said() or 'no answer'}") from None
-        self.versions, self.missing = ready["versions"], ready["missing"]
+        self.versions = ready["versions"]
         if not self.sandboxed:
             self._zygote.forked.append(ready["pid"])
-        if self.missing:
-            lacking = ", ".join(self.missing)
-            raise MachineFault(f"Triton {self.versions.get('triton')} lacks what the memory checker needs: {lacking}")
 
     def _said(self) -> str:
         """The last line of what it, or the zygote, wrote on its way down."""

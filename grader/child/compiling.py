@@ -105,7 +105,7 @@ def _first_kernel(x_ptr):
 def prepare(model: GpuModel) -> tuple[dict, StandIn]:
     """Everything that can be done before a submission is known, and the driver that takes its launches."""
     stand_in = stand_in_for(model)
-    said = ready({"triton": triton.__version__}, [])
+    said = ready({"triton": triton.__version__})
     # Triton's cache is keyed by a hash of all of Triton, half a gigabyte of it. A child's cache is its own and begins
     # empty, so any word does.
     cache.triton_key = lambda: triton.__version__

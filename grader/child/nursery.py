@@ -129,7 +129,7 @@ def _prepared(model: dict | None) -> tuple[dict, Callable[[], Host]]:
     if model is None:
         from grader.interpreter.host import InterpreterHost
 
-        return ready({}, []), InterpreterHost
+        return ready({}), InterpreterHost
     from grader.child.compiling import CompilingHost, prepare
 
     said, stand_in = prepare(GpuModel(**model))

@@ -64,12 +64,12 @@ class Pipe:
             frame = frame[self._write(self.reply_fd, frame) :]
 
 
-def ready(versions: dict[str, str], missing: list[str]) -> dict:
-    """What is said once everything that needs no submission is done. `missing`: private names that Triton lacks."""
+def ready(versions: dict[str, str]) -> dict:
+    """What is said once everything that needs no submission is done."""
     torch.set_num_threads(1)
     sys.dont_write_bytecode = True
     versions = {"python": platform.python_version(), "torch": torch.__version__, **versions}
-    return {"kind": "ready", "versions": {**versions, "numpy": np.__version__}, "missing": missing}
+    return {"kind": "ready", "versions": {**versions, "numpy": np.__version__}}
 
 
 def serve(host: Host, request_fd: int, reply_fd: int) -> None:

@@ -40,7 +40,6 @@ OPTIONS = {
 }  # fmt: skip
 MOST_TEXT_BYTES = 8 << 20  # of one kernel
 MOST_DIMENSIONS, MOST_DEPTH, MOST_RESULTS = 5, 4, 64
-ADDRESS_BYTES = 8
 
 
 @dataclass
