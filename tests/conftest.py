@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,12 @@ BEGUN_FIRST = ("test_class.py", "test_watch.py", "test_folder.py", "test_cluster
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {name: place for place, name in enumerate(BEGUN_FIRST)}
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
+
+
+def pytest_configure() -> None:
+    """Tests that run pytest as a learner does get what a terminal gets: where CI is set, pytest cuts no line short."""
+    for name in ("CI", "BUILD_NUMBER"):
+        os.environ.pop(name, None)
 
 
 class Bench:
