@@ -371,12 +371,12 @@ def main() -> int:
         if replays is None:
             say(cell, "equal", "")
             continue
-        plan = code.plan(call, specs)
+        plan = code.plan(call, specs, {"z": call.returned.view})
         if plan.error is not None:
             say(cell, "none", " ".join(plan.error.message.split())[:120])
             continue
-        answer, data = replays.check(Recording.of(plan, specs), 0, placed, storages, "z")
-        gpus = tensor_of(TensorSpec.from_json(answer["output"], len(data)), data)
+        answer, data = replays.check(Recording.of(plan, specs), 0, placed, storages, [])
+        gpus = tensor_of(TensorSpec.from_json(answer["outputs"][0], len(data)), data)
         found = difference(reply.output, gpus)
         what = "equal" if not found.lanes else "allowed" if cell.differs else "wrong"
         why = f" ({cell.differs})" if what == "allowed" else ""

@@ -28,6 +28,7 @@ from grader.gpu.plan import Recording
 from grader.gpu.timing import Chain, Flush, measure
 from grader.inputs import Data, normal, output
 from grader.judge import Judge
+from grader.reply import DTYPES
 from grader.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,9 +88,10 @@ def sampled(case: Case, folder: Folder, device: Device, seed: int, with_compile:
     """Seconds of one call, by contender: the median of the valid rounds."""
     exercise = load_test_file(folder).exercise
     solution = recorded(folder, folder.solution_file, case, device)
+    (result,) = exercise.results
     speed = Speed(
-        exercise, exercise.bound, list(case.data), solution.arguments, case.anchor, seed=seed,
-        l2_bytes=device.model.l2_bytes, uuid=device.uuid,
+        exercise, {result.name: exercise.bound}, list(case.data), DTYPES[exercise.dtypes[0]], solution.arguments,
+        case.anchor, seed=seed, l2_bytes=device.model.l2_bytes, uuid=device.uuid,
     )  # fmt: skip
     slots = [Buffers(solution.plan) for _ in range(slots_for(solution.plan))]
     chains = {
@@ -145,7 +147,7 @@ def _told(case: Case, folder: Folder, samples: list[dict[str, float]], device: D
     shares = {name: [sample[ANCHOR] / sample[name] for sample in samples if name in sample] for name in samples[0]}
     plan = recorded(folder, folder.solution_file, case, device)
     if case.anchor == "copy":
-        work, unit, scale = least_bytes(plan.plan, plan.arguments, load_test_file(folder).exercise.returns), "GB/s", 1e9
+        work, unit, scale = least_bytes(plan.plan, plan.arguments, load_test_file(folder).exercise), "GB/s", 1e9
     else:
         (M, K), (_, N) = (data.shape for data in case.data)
         work, unit, scale = 2 * M * N * K, "TFLOP/s", 1e12

@@ -15,13 +15,14 @@ Recipe = Data | Number  # what a test file states for an argument
 
 def exact(arguments: Iterable[Argument]) -> list[Argument]:
     """As a reference gets them: floats in float64, whole numbers in int64, bools and Python's numbers as they are."""
-    return [_exact(one) for one in arguments]
+    return [in_precision(one, torch.float64) for one in arguments]
 
 
-def _exact(argument: Argument) -> Argument:
+def in_precision(argument: Argument, precision: torch.dtype) -> Argument:
+    """A tensor of floats in this dtype, one of whole numbers in int64; bools and Python's numbers as they are."""
     if not isinstance(argument, torch.Tensor) or argument.dtype == torch.bool:
         return argument
-    return argument.double() if argument.is_floating_point() else argument.long()
+    return argument.to(precision if argument.is_floating_point() else torch.int64)
 
 
 def tensors_of(names: Sequence[str], arguments: Sequence[Argument]) -> Iterator[tuple[str, torch.Tensor]]:

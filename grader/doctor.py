@@ -180,7 +180,7 @@ def _compiled() -> tuple[bool, str]:
     request = RecordRequest("probe", specs).to_json()
     try:
         call = runner.ask(request, b"", 60, lambda header, blob: read_recorded(header, blob, specs))
-        plan = MachineCode(model).plan(call, specs)
+        plan = MachineCode(model).plan(call, specs, {})
     except BadPlan as error:
         return False, str(error)
     finally:

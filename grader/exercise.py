@@ -7,13 +7,15 @@ import importlib.util
 import inspect
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import torch
+
     from grader.arguments import Recipe
 
 OWN_COURSE = Path(__file__).resolve().parent.parent
@@ -94,6 +96,11 @@ class Exercise:
     def written(self) -> list[str]:
         """The arguments that a call may change."""
         return [one.name for one in self.results if one.name in self.arguments]
+
+    def expected(self, arguments: Sequence) -> list[torch.Tensor]:
+        """What the reference makes of these arguments, in the order of `results`."""
+        results = self.reference(*arguments)
+        return list(results) if isinstance(results, (tuple, list)) else [results]
 
     @property
     def result_text(self) -> str:

@@ -25,7 +25,7 @@ from grader.explain.wrong_results import Shape, wrong_results
 from grader.reply import Reply
 from grader.run import Run, Trial
 from grader.verdict import PASS, Verdict, failed
-from grader.wanted import Wanted, in_order, wanted_of
+from grader.wanted import Wanted, wanted_of
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
 AS_PRODUCT = (
@@ -232,7 +232,7 @@ class Interpreted:
         return not _alike(again, first) or bool(_changed(again, first))
 
     def _reference(self, inputs: list[Argument]) -> list[torch.Tensor]:
-        return in_order(self.exercise.reference(*exact(inputs)))
+        return self.exercise.expected(exact(inputs))
 
     def _evidence(
         self, trial: Trial, inputs: list[Argument], reply: Reply, wanted: Wanted, comparison: Comparison | None = None

@@ -29,7 +29,7 @@ from grader.run import Bound, Foreseen, Run, Trial, trial_of
 from grader.sampled import sampled
 from grader.simpler import smallest
 from grader.speed import speed_verdict
-from grader.verdict import FAIL, NOT_ATTEMPTED, NOT_RUN, PASS, SKIPPED, WAITED, Verdict, failed
+from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED, Verdict, failed
 
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
 MOST_SIMPLER = 12  # calls that look for a simpler one that fails too
@@ -182,7 +182,7 @@ class Judge:
         Without a GPU a sample of its programs is judged.
         """
         trials = self._trials(name, data, bound, dtypes, constants)
-        if self.run.replays is None or not all(replayed.can_be(self.exercise, trial) for trial in trials):
+        if self.run.replays is None:
             verdicts = [
                 self._judged(trial, lambda trial: sampled(self.run, self.interpreted, trial)) for trial in trials
             ]
@@ -200,8 +200,6 @@ class Judge:
         """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
 
         def timed(trial: Trial) -> Verdict:
-            if not replayed.can_be(self.exercise, trial):
-                return Verdict(SKIPPED, NOT_RUN, note=replayed.NOT_REPLAYED)
             recording, refused = self._recording(trial)
             return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate)
 
@@ -351,8 +349,6 @@ class Judge:
 
     def _replayed(self, trial: Trial, inputs: list[Argument], launches: list[Launch]) -> Verdict | None:
         """The same call on the GPU, in all its configurations: None if it is right there too."""
-        if not replayed.can_be(self.exercise, trial):
-            return None
         recording, refused = self._recording(trial, inputs=inputs)
         if refused is not None:
             return refused

@@ -16,7 +16,7 @@ from grader.compiler.result import Compiled
 from grader.gpu.plan import Plan
 from grader.protocol import Failure, GpuModel, ProtocolError, TensorSpec
 from grader.recording.call import Kernel, RecordedCall
-from grader.recording.parts import BadPlan
+from grader.recording.parts import BadPlan, View
 
 FACTS = ("ptx", "ttgir")  # the texts that tell what the compiler made of a kernel
 INLINE_ASSEMBLY = '"tt.elementwise_inline_asm"'
@@ -49,14 +49,16 @@ class MachineCode:
         for future in self._if_right - self._certain:
             future.cancel()
 
-    def plan(self, call: RecordedCall, arguments: list[TensorSpec], texts: Iterable[str] = ()) -> Plan:
+    def plan(
+        self, call: RecordedCall, arguments: list[TensorSpec], results: dict[str, View], texts: Iterable[str] = ()
+    ) -> Plan:
         """What a GPU replays of a call; one with an error where a kernel cannot be compiled. Raises BadPlan.
 
-        texts: what to keep of each kernel beside FACTS: ttir, llir.
+        results: by name, as results_by_name gives them. texts: what to keep of each kernel beside FACTS: ttir, llir.
         """
         self.begin(call, texts)
         try:
-            return plan_of(call, lambda kernel: self._answer(kernel, texts), arguments, self._model)
+            return plan_of(call, lambda kernel: self._answer(kernel, texts), arguments, results, self._model)
         except NotCompiled as refused:
             return Plan(error=_failure(refused))
         except ProtocolError as error:

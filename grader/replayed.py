@@ -2,58 +2,54 @@
 
 from __future__ import annotations
 
-import torch
-
+from grader.arguments import Argument, exact, tensors_of, to_json
 from grader.comparison import compare
 from grader.exercise import Exercise
 from grader.explain import on_gpu
 from grader.gpu.answers import Replayed, Summary
-from grader.gpu.plan import Recording
+from grader.gpu.plan import Plan, Recording
 from grader.gpu.replayer import ReplayEnded
 from grader.gpu_memory import SHARE_BESIDE_OTHERS, SHARE_OF_MEMORY, blame, bytes_needed
-from grader.inputs import Data, seed_for
+from grader.inputs import seed_for
 from grader.nursery import MachineFault
 from grader.protocol import TensorSpec
 from grader.reply import spec_and_bytes, tensor_of
 from grader.run import Run, Trial, short_dtype
 from grader.verdict import NOT_RUN, PASS, SKIPPED, Verdict
-
-NOT_REPLAYED = "several results, numbers and indices are not judged on a GPU yet"
-
-
-def can_be(exercise: Exercise, trial: Trial) -> bool:
-    """Whether a call can be replayed: one result, which no other argument becomes, and tensors of the run's dtype."""
-    tensors = all(isinstance(one, Data) and not one.dtype for one in trial.data)
-    return tensors and len(exercise.results) == 1 and not exercise.updates and not exercise.returned[0].dtype
+from grader.wanted import Wanted, wanted_of
 
 
 def complaint(
-    run: Run, exercise: Exercise, trial: Trial, recording: Recording, inputs: list[torch.Tensor], atomics: bool
+    run: Run, exercise: Exercise, trial: Trial, recording: Recording, inputs: list[Argument], atomics: bool
 ) -> Verdict | None:
     """What is wrong with a call on these inputs; None if nothing is. Raises GpuBusy."""
     specs, storages = [], b""
-    for name, tensor in zip(exercise.arguments, inputs, strict=True):
+    for name, tensor in tensors_of(exercise.arguments, inputs):
         spec, data = spec_and_bytes(name, tensor, len(storages))
         specs.append(spec)
         storages += data
-    exact = [tensor.double() for tensor in inputs]
-    expected = exercise.reference(*exact)
+    given = exact(inputs)
+    expected = dict(zip(wanted_of(exercise, trial), exercise.expected(given), strict=True))
     if (other := other_result(exercise, trial, recording)) is not None:
         return other
-    if tuple(recording.plan.result.shape) != tuple(expected.shape):
+    if any(recording.plan.results[wanted.name].shape != list(ref.shape) for wanted, ref in expected.items()):
         return on_gpu.another_result(exercise.entry)
     for config in recording.plan.usable_configs:
         try:
-            reply, data = run.replays.check(recording, config, specs, storages, exercise.returns)
+            reply, data = run.replays.check(recording, config, specs, storages, exercise.written)
         except ReplayEnded as ended:
             return _short_of_memory(run, exercise, trial, recording) if ended.how == "no-room" else fault_of(ended)
-        output = tensor_of(TensorSpec.from_json(reply["output"], len(data)), data)
-        comparison = compare(output, expected, trial.bound, exact)
-        wrong = None if comparison.right else on_gpu.wrong_values(exercise.returns, comparison)
-        found = _beside(Replayed.from_json(reply), exercise, atomics) or wrong
+        outputs = {spec.name: tensor_of(spec, data) for spec in _specs(reply, data)}
+        compared = ((one, compare(outputs[one.name], ref, one.bound, given)) for one, ref in expected.items())
+        wrong = (on_gpu.wrong_values(one.name, comparison) for one, comparison in compared if not comparison.right)
+        found = _beside(Replayed.from_json(reply), atomics) or next(wrong, None)
         if found is not None:
             return found
     return None
+
+
+def _specs(reply: dict, data: bytes) -> list[TensorSpec]:
+    return [TensorSpec.from_json(output, len(data)) for output in reply["outputs"]]
 
 
 def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atomics: bool) -> Verdict:
@@ -65,25 +61,24 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
         too_large = Verdict(SKIPPED, NOT_RUN, note=f"needs {needed / 1e9:.0f} GB of GPU memory")
         return blame(exercise, trial, recording, memory) or too_large
     seeds = seeds_of(run, trial)
-    data = [recipe.to_json() for recipe in trial.data]
     worst = 0.0
     for config in recording.plan.usable_configs:
         try:
             alone = needed > SHARE_BESIDE_OTHERS * memory
-            reply = run.replays.draw(recording, config, run.folder, data, seeds, trial.bound, alone)
+            reply = run.replays.draw(recording, config, run.folder, seeds, alone, **asked_of(exercise, trial))
         except ReplayEnded as ended:
             if ended.how == "no-room":
                 short = Verdict(SKIPPED, NOT_RUN, note="the GPU has too little free memory")
                 return blame(exercise, trial, recording, memory) or short
             return fault_of(ended)
-        summary = Summary(**reply["summary"])
-        if summary.shape != recording.plan.result.shape:
+        summaries = {name: Summary(**summary) for name, summary in reply["summaries"].items()}
+        if any(summary.shape != recording.plan.results[name].shape for name, summary in summaries.items()):
             return on_gpu.another_result(exercise.entry)
-        wrong = on_gpu.wrong_summary(exercise.returns, summary) if summary.wrong else None
-        found = _beside(Replayed.from_json(reply), exercise, atomics) or wrong
+        wrong = (on_gpu.wrong_summary(name, summary) for name, summary in summaries.items() if summary.wrong)
+        found = _beside(Replayed.from_json(reply), atomics) or next(wrong, None)
         if found is not None:
             return found
-        worst = max(worst, summary.largest_error)
+        worst = max(worst, *(summary.largest_error for summary in summaries.values()))
     return Verdict(PASS, figures={"largest_error": worst})
 
 
@@ -94,18 +89,31 @@ def _short_of_memory(run: Run, exercise: Exercise, trial: Trial, recording: Reco
     return blamed
 
 
+def asked_of(exercise: Exercise, trial: Trial) -> dict:
+    """What a replay process has to know of a call to draw its inputs and to compare its results."""
+    return {
+        "data": [to_json(recipe) for recipe in trial.data],
+        "dtype": str(trial.dtype).removeprefix("torch."),
+        "bounds": {wanted.name: wanted.bound for wanted in wanted_of(exercise, trial)},
+    }
+
+
 def other_result(exercise: Exercise, trial: Trial, recording: Recording) -> Verdict | None:
-    """The interpreter has checked what the entry returns; for a compiler it might return something else.
+    """Small calls have shown what the entry returns; for a large one it might return something else.
 
     The shape is left to the comparison, where the reference's own is known.
     """
-    result, dtype = recording.plan.result, str(trial.dtype).removeprefix("torch.")
-    names = [recording.plan.buffers[result.buffer].name] if result else []
-    right = result is not None and result.dtype == dtype
-    own = result is not None and not recording.plan.buffers[result.buffer].argument
-    if right and (names == [exercise.returns] if exercise.fills_argument else own):
-        return None
-    return on_gpu.another_result(exercise.entry)
+    right = all(_is_there(wanted, recording.plan) for wanted in wanted_of(exercise, trial))
+    return None if right else on_gpu.another_result(exercise.entry)
+
+
+def _is_there(wanted: Wanted, plan: Plan) -> bool:
+    """Whether the call gives this result: in its dtype, in memory of its own or in the argument that it is."""
+    view = plan.results.get(wanted.name)
+    if view is None or view.dtype != str(wanted.dtype).removeprefix("torch."):
+        return False
+    buffer = plan.buffers[view.buffer]
+    return buffer.argument == wanted.is_argument and (not wanted.is_argument or buffer.name == wanted.name)
 
 
 def fault_of(ended: ReplayEnded) -> Verdict:
@@ -121,12 +129,12 @@ def seeds_of(run: Run, trial: Trial) -> list[int]:
     return [seed_for(run.seed, run.folder.id, trial.name, dtype, number) for number in range(len(trial.data))]
 
 
-def _beside(found: Replayed, exercise: Exercise, atomics: bool) -> Verdict | None:
+def _beside(found: Replayed, atomics: bool) -> Verdict | None:
     """Sums by atomics may come in any order, and differ by rounding."""
     if found.overruns:
         return on_gpu.overrun(found.overruns[0])
     if found.changed:
         return on_gpu.input_written(found.changed[0])
     if found.differing and not atomics:
-        return on_gpu.not_repeatable(exercise.returns, found.differing)
+        return on_gpu.not_repeatable(*next(iter(found.differing.items())))
     return None

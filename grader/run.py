@@ -28,6 +28,7 @@ from grader.protocol import Failure, GpuModel, InterpretRequest, RecordRequest, 
 from grader.recording import parts
 from grader.recording.call import RecordedCall, read_recorded
 from grader.recording.parts import BadPlan
+from grader.recording.results import results_by_name
 from grader.reply import DTYPES, Reply, spec_and_bytes, spec_of
 from grader.runner import Runner
 from grader.sandbox import ORIGINS, RECORDER
@@ -352,7 +353,8 @@ class Run:
         given = inputs or _without_values(trial)
         specs = _specs(exercise, given)
         call = self.recorded(exercise, trial, given).call
-        return Recording.of(self.machine_code.plan(call, specs, texts), specs)
+        results = results_by_name(call.returned, specs, [one.name for one in exercise.returned], exercise.updates)
+        return Recording.of(self.machine_code.plan(call, specs, results, texts), specs)
 
     def compile_ahead(self, exercise: Exercise, foreseen: list[Foreseen]) -> None:
         """Begins with the machine code of calls that will be asked for, up to the first that cannot be recorded."""

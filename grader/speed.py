@@ -6,7 +6,6 @@ import math
 import statistics
 from collections.abc import Iterator
 
-from grader.arguments import to_json
 from grader.exercise import Exercise
 from grader.explain import speed
 from grader.explain.speed import Speed
@@ -16,7 +15,7 @@ from grader.gpu.replayer import ReplayEnded
 from grader.gpu.verdict import FAST, MORE, SLOW, STAGES, Decision, decide_again, distance_of
 from grader.gpu_memory import blame
 from grader.inputs import seed_for
-from grader.replayed import fault_of, other_result
+from grader.replayed import asked_of, fault_of, other_result
 from grader.run import Run, Trial
 from grader.verdict import Verdict
 
@@ -34,7 +33,7 @@ def speed_verdict(
     samples: list[Measurement] = []
     useless = 0
     try:
-        for sample in samples_of(run, trial, recording, anchor):
+        for sample in samples_of(run, exercise, trial, recording, anchor):
             if sample.wrong:
                 return speed.wrong_while_timed(sample.wrong)
             if math.isnan(sample.share):
@@ -64,15 +63,15 @@ def speed_verdict(
     return speed.too_noisy(found)
 
 
-def samples_of(run: Run, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:
+def samples_of(run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:
     """Another process each. The first also finds an autotuned kernel's fastest configuration, and times torch."""
     shapes = ", ".join(f"{spec.shape} {spec.dtype}" for spec in recording.arguments)
     run.replays.begin_call(f"{anchor} for {shapes}")
     config, number = 0, 0
     while True:
         reply = run.replays.measure(
-            recording, config, run.folder, data=[to_json(recipe) for recipe in trial.data], bound=trial.bound,
-            anchor=anchor, seed=seed_for(run.seed, run.folder.id, trial.name, "speed", number),
+            recording, config, run.folder, **asked_of(exercise, trial), anchor=anchor,
+            seed=seed_for(run.seed, run.folder.id, trial.name, "speed", number),
             choose=number == 0, with_torch=number == 0 and anchor == COPY,
         )  # fmt: skip
         sample = Measurement.from_json(reply)

@@ -47,8 +47,3 @@ def _dtype(exercise: Exercise, trial: Trial, result: Result) -> torch.dtype:
         recipe = trial.data[exercise.arguments.index(result.name)]
         return recipe.dtype_in(trial.dtype) if isinstance(recipe, Data) else trial.dtype
     return getattr(torch, result.dtype) if result.dtype else trial.dtype
-
-
-def in_order(results: object) -> list[torch.Tensor]:
-    """What a reference gave: one result, or a tuple of them."""
-    return list(results) if isinstance(results, (tuple, list)) else [results]

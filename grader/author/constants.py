@@ -15,7 +15,7 @@ from grader.arguments import Argument, Recipe, exact, tensors_of
 from grader.comparison import compare
 from grader.exercise import Exercise, Folder, load_test_file
 from grader.run import Bound, Trial, trial_of
-from grader.wanted import Wanted, in_order, wanted_of
+from grader.wanted import Wanted, wanted_of
 
 COMPARING = {"check", "traffic"}  # the fixtures that compare values here; others compile, or need a GPU and gigabytes
 
@@ -64,8 +64,8 @@ def accepted_constants(folder: Folder, seed: int = 0) -> list[str]:
                 _accepted(trial, wanted, inputs, ref, before, exercise)
                 for wanted, ref, before in zip(
                     wanted_of(exercise, trial),
-                    in_order(exercise.reference(*given)),
-                    in_order(exercise.reference(*exact(trial.inputs(seed + 1)))),
+                    exercise.expected(given),
+                    exercise.expected(exact(trial.inputs(seed + 1))),
                 )
             ]
             accepted = (name for name in taken[0] if all(name in other for other in taken))

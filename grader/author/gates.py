@@ -87,7 +87,7 @@ def _samples(run: Run, folder: Folder, call: TimedCall) -> list[Measurement]:
     exercise = load_test_file(folder).exercise
     trial = Judge(exercise, run).trial(call.test, call.data, exercise.dtypes[0])
     samples = []
-    for sample in samples_of(run, trial, run.recording(exercise, trial), call.anchor):
+    for sample in samples_of(run, exercise, trial, run.recording(exercise, trial), call.anchor):
         if sample.wrong:
             raise ValueError(f"{run.submission.path}: {sample.wrong}")
         samples += [] if math.isnan(sample.share) else [sample]

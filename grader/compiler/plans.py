@@ -13,7 +13,7 @@ from grader.compiler.result import Compiled, Failed, TensorMapForm
 from grader.gpu.plan import Kernel, Parameter, Plan, TensorMap, accept
 from grader.protocol import GpuModel, ProtocolError, TensorSpec
 from grader.recording import call as recorded
-from grader.recording.parts import Alternative, Buffer, Choice, PlannedLaunch, Step
+from grader.recording.parts import Alternative, Buffer, Choice, PlannedLaunch, Step, View
 
 # Types of elements as the compiler numbers them -> as the CUDA driver does; the same but for three.
 DATA_TYPES = {**{number: number for number in range(16)}, 8: 10, 9: 8, 10: 9}
@@ -34,6 +34,7 @@ def plan_of(
     call: recorded.RecordedCall,
     compiled: Callable[[recorded.Kernel], Compiled | Failed],
     arguments: list[TensorSpec],
+    results: dict[str, View],
     model: GpuModel,
 ) -> Plan:
     """The call's plan with the code that `compiled` gives of each kernel that is launched.
@@ -43,6 +44,7 @@ def plan_of(
     """
     plan = Plan(error=call.error, refusals=call.refusals)
     if call.error is None and not call.refusals:
+        plan.results = results
         _Planner(call, compiled, plan).fill()
         accept(plan, arguments, model)
     return plan
@@ -56,7 +58,6 @@ class _Planner:
     def fill(self) -> None:
         self.plan.buffers = list(self.call.buffers)
         self.plan.steps = self._steps(self.call.steps)
-        self.plan.result = self.call.returned.view
         if self.scratch.bytes:
             self.plan.buffers.append(self.scratch)
 

@@ -26,11 +26,14 @@ class Overrun:
 
 @dataclass
 class Replayed:
-    """What several runs of one call did beside giving a result. `differing`: elements that do not repeat to the bit."""
+    """What several runs of one call did beside giving its results.
+
+    `differing`: by result, how many of its elements do not repeat to the bit, where any does not.
+    """
 
     overruns: list[Overrun] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)  # names of inputs
-    differing: int = 0
+    differing: dict[str, int] = field(default_factory=dict)
 
     @staticmethod
     def from_json(data: dict) -> Replayed:

@@ -1,4 +1,4 @@
-"""One call replayed on a GPU, several times over: its result, what it wrote beside it, and whether it repeats.
+"""One call replayed on a GPU, several times over: its results, what it wrote beside them, and whether they repeat.
 
 Between the repeats the guards' bytes and the buffers' places change. A right kernel gives the same bits each time.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
+from grader.arguments import Argument, Recipe, exact
 from grader.bounds import inputs_of
 from grader.comparison import MOST_COMPARED, Comparison, bits_of, compare, quick_error, row_slices
 from grader.exercise import Exercise
@@ -32,66 +33,66 @@ Fill = Callable[[Buffers], None]
 @dataclass
 class Repeat:
     """One run, enqueued, on a set of buffers of its own. `before`: the arguments' bytes as they were. `first`: the
-    result of the first run; None in that one."""
+    results of the first run, by name; empty in that one."""
 
     buffers: Buffers
     before: list[torch.Tensor]
-    output: torch.Tensor
-    first: torch.Tensor | None
+    outputs: dict[str, torch.Tensor]
+    first: dict[str, torch.Tensor]
 
 
 def replayed(
-    plan: Plan, functions: Functions, config: int, fill: Fill, arguments: list[TensorSpec], returns: str
-) -> tuple[torch.Tensor, Replayed]:
-    """The result of the first run, and what all runs did. `fill` gives the arguments the same bytes each time.
+    plan: Plan, functions: Functions, config: int, fill: Fill, arguments: list[TensorSpec], written: list[str]
+) -> tuple[dict[str, torch.Tensor], Replayed]:
+    """The results of the first run by name, and what all runs did. `fill` gives the arguments the same bytes each time.
+    `written`: the names of those that the call may change.
 
     After each run of a small call the host waits once: beside others on the GPU, each wait costs it a turn. It does not
     wait less: a hostile kernel could find what is kept on the GPU, and blot out what its last run has left there.
     """
     small = sum(buffer.bytes for buffer in plan.buffers) < LARGE
     kept: list[Buffers] = []
-    result, found = None, Replayed()
+    results, found = {}, Replayed()
     for shift, pattern in REPEATS:
         buffers = Buffers(plan, shift, pattern)
         fill(buffers)
         before = [buffers.data(number).clone() for number in range(len(arguments))]
         Replay(plan, functions, buffers, config).enqueue()
-        one = Repeat(buffers, before, buffers.view(plan.result), result)
-        if result is None:
-            result = one.output.clone()
-        if not small or torch.stack(_flags(one, arguments, returns)).any():
-            _tell(one, found, arguments, returns)
+        one = Repeat(buffers, before, {name: buffers.view(view) for name, view in plan.results.items()}, results)
+        if not small or torch.stack(_flags(one, arguments, written)).any():
+            _tell(one, found, arguments, written)
+        results = results or {name: output.clone() for name, output in one.outputs.items()}
         if small:
             kept.append(buffers)  # so that the next ones lie elsewhere
         del buffers, before, one
-    return result, found
+    return results, found
 
 
-def _flags(one: Repeat, arguments: list[TensorSpec], returns: str) -> list[torch.Tensor]:
-    """Each [], bool, on the GPU: true where the run did something beside giving the result. Takes some memory."""
+def _flags(one: Repeat, arguments: list[TensorSpec], written: list[str]) -> list[torch.Tensor]:
+    """Each [], bool, on the GPU: true where the run did something beside giving its results. Takes some memory."""
     flags = [one.buffers.touched_guards()]
-    if one.first is not None:
-        flags.append((bits_of(one.output) != bits_of(one.first)).any())
+    flags += [(bits_of(one.outputs[name]) != bits_of(first)).any() for name, first in one.first.items()]
     for number, spec in enumerate(arguments):
         before, after = one.before[number], one.buffers.data(number)
-        if spec.name == returns:
+        if spec.name in written:
             flags.append(_words(_without_elements(before ^ after, spec)).any())
         else:
             flags.append((_words(before) != _words(after)).any())
     return flags
 
 
-def _tell(one: Repeat, found: Replayed, arguments: list[TensorSpec], returns: str) -> None:
+def _tell(one: Repeat, found: Replayed, arguments: list[TensorSpec], written: list[str]) -> None:
     """Adds what a run did to what was found: the host waits, and `before` is overwritten."""
     overruns, changed = one.buffers.overruns(), []
     for number, spec in enumerate(arguments):
         before, after = one.before[number], one.buffers.data(number)
-        if spec.name == returns:
+        if spec.name in written:
             overruns += _changed_between(before.bitwise_xor_(after), spec)
         elif (_words(before) != _words(after)).any():
             changed.append(spec.name)
-    if one.first is not None:
-        found.differing = max(found.differing, _differing(one.first, one.output))
+    for name, first in one.first.items():
+        if differing := _differing(first, one.outputs[name]):
+            found.differing[name] = max(differing, found.differing.get(name, 0))
     found.overruns = found.overruns or overruns
     found.changed = found.changed or changed
 
@@ -130,9 +131,12 @@ def _count(flags: torch.Tensor) -> int:
 # ---- arguments drawn here, compared here: for sizes that no pipe should carry ----------------------------------------
 
 
-def drawn(data: list[Data], arguments: list[TensorSpec], seeds: list[int], device: str = "cuda") -> Fill:
+def drawn(recipes: list[Recipe], arguments: list[TensorSpec], seeds: list[int], device: str = "cuda") -> Fill:
+    """`recipes` and `seeds`: of all that the entry is called with; `arguments`: of the tensors among it."""
+    tensors = [(recipe, seed) for recipe, seed in zip(recipes, seeds, strict=True) if isinstance(recipe, Data)]
+
     def fill(buffers: Buffers) -> None:
-        for number, (recipe, spec, seed) in enumerate(zip(data, arguments, seeds)):
+        for number, ((recipe, seed), spec) in enumerate(zip(tensors, arguments, strict=True)):
             view = buffers.argument(number, spec)
             if not recipe.leaves_no_hole:
                 poison_(buffers.data(number).view(view.dtype))
@@ -142,38 +146,50 @@ def drawn(data: list[Data], arguments: list[TensorSpec], seeds: list[int], devic
 
 
 def compared(
-    exercise: Exercise, bound: str, out: torch.Tensor, data: list[Data], arguments: list[TensorSpec], seeds: list[int]
-) -> Summary:
-    """The result against the reference in float64, on inputs that are drawn anew: no kernel could change those.
+    exercise: Exercise, bounds: dict[str, str], outputs: dict[str, torch.Tensor], recipes: list[Recipe],
+    dtype: torch.dtype, seeds: list[int],
+) -> dict[str, Summary]:  # fmt: skip
+    """Each result against the reference in float64, on inputs that are drawn anew: no kernel could change those.
+
+    `bounds`, `outputs`: of each result, by name; `dtype`: the run's.
 
     Those inputs, the reference and what it rounds to are overwritten before this returns. What a quick look leaves
     behind is the right result of the kernel itself, or of a call that has failed and is not made again.
     """
-    exact = [
-        _exact(recipe, getattr(torch, spec.dtype), torch.Generator(out.device).manual_seed(seed), bound)
-        for recipe, spec, seed in zip(data, arguments, seeds)
-    ]
-    ref = exercise.reference(*exact)
+    device, as_it_is = next(iter(outputs.values())).device, set(bounds.values()) == {"bits"}
+    fresh = (_drawn_anew(recipe, dtype, seed, device) for recipe, seed in zip(recipes, seeds, strict=True))
+    given = list(fresh) if as_it_is else exact(fresh)  # one at a time: a copy is exact in any dtype
+    refs = exercise.expected(given)
+    found = {
+        one.name: _summary(outputs[one.name], ref, bounds[one.name], given)
+        for one, ref in zip(exercise.results, refs, strict=True)
+    }
+    _wipe(*refs, *(one for one in given if isinstance(one, torch.Tensor)))
+    return found
+
+
+def _drawn_anew(recipe: Recipe, dtype: torch.dtype, seed: int, device: torch.device) -> Argument:
+    if not isinstance(recipe, Data):
+        return recipe
+    generator = torch.Generator(device).manual_seed(seed)
+    return recipe.tensor(dtype, generator, drawing_precision(recipe.dtype_in(dtype)))
+
+
+def _summary(out: torch.Tensor, ref: torch.Tensor, bound: str, given: list[Argument]) -> Summary:
     summary = Summary(list(ref.shape), out.numel())
-    if out.shape == ref.shape:
-        out, parts = torch.atleast_1d(out, ref)
-        for rows in row_slices(out.shape, bound):
-            part = out[rows], parts[rows], bound, inputs_of(bound, rows, exact)
-            if (error := float(quick_error(*part))) <= 1:
-                summary.largest_error = max(summary.largest_error, error)
-                continue
-            comparison = compare(*part)
-            _add_to(summary, comparison, rows.start)
-            if comparison.expected.dtype != ref.dtype:  # else it is the reference, which later parts may share
-                _wipe(comparison.expected)
-    _wipe(ref, *exact)
+    if out.shape != ref.shape:
+        return summary
+    out, parts = torch.atleast_1d(out, ref)
+    for rows in row_slices(out.shape, bound):
+        part = out[rows], parts[rows], bound, inputs_of(bound, rows, given)
+        if (error := float(quick_error(*part))) <= 1:
+            summary.largest_error = max(summary.largest_error, error)
+            continue
+        comparison = compare(*part)
+        _add_to(summary, comparison, rows.start)
+        if comparison.expected.dtype != ref.dtype:  # else it is the reference, which later parts may share
+            _wipe(comparison.expected)
     return summary
-
-
-def _exact(recipe: Data, dtype: torch.dtype, generator: torch.Generator, bound: str) -> torch.Tensor:
-    """An argument as the reference gets it: in float64, or as it is for a copy, which is exact in any dtype."""
-    argument = recipe.tensor(dtype, generator, drawing_precision(dtype))
-    return argument if bound == "bits" else argument.double()
 
 
 def _add_to(summary: Summary, part: Comparison, start: int) -> None:
@@ -190,7 +206,7 @@ def _add_to(summary: Summary, part: Comparison, start: int) -> None:
 
 def _wipe(*tensors: torch.Tensor) -> None:
     for tensor in tensors:
-        tensor.fill_(float("nan"))
+        tensor.fill_(float("nan") if tensor.is_floating_point() else 0)
 
 
 def _is_unwritten(out: torch.Tensor) -> torch.Tensor:

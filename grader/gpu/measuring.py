@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from grader.arguments import Argument, Recipe, in_precision
 from grader.comparison import is_right, surely_right
 from grader.exercise import Exercise
 from grader.gpu import anchors
@@ -28,11 +30,15 @@ LEAST_SLOTS, MOST_SLOTS = 4, 20
 
 @dataclass
 class Speed:
-    """What to measure: a call with these arguments, in one dtype, checked against the exercise's reference."""
+    """What to measure: a call in a run of one dtype, checked against the exercise's reference.
+
+    bounds: of the results, by name. recipes: of all that the entry is called with; arguments: the tensors among it.
+    """
 
     exercise: Exercise
-    bound: str
-    data: list[Data]
+    bounds: dict[str, str]
+    recipes: list[Recipe]
+    dtype: torch.dtype
     arguments: list[TensorSpec]
     anchor: str
     config: int = 0
@@ -53,15 +59,18 @@ class Speed:
         return torch.Generator(self.device).manual_seed(seed + number)
 
     @property
-    def dtype(self) -> torch.dtype:
-        return getattr(torch, self.arguments[0].dtype)
+    def tensors(self) -> list[tuple[int, Data, TensorSpec]]:
+        """Of each tensor among the arguments: its place among all, its recipe, and how it lies in memory."""
+        recipes = [(place, one) for place, one in enumerate(self.recipes) if isinstance(one, Data)]
+        return [(place, one, spec) for (place, one), spec in zip(recipes, self.arguments, strict=True)]
 
 
-def least_bytes(plan: Plan, arguments: list[TensorSpec], returns: str) -> int:
-    """Bytes that a call has to move: each element of an input read once, each of the result written once."""
-    shapes = [(spec.shape, spec.dtype) for spec in arguments if spec.name != returns]
-    shapes.append((plan.result.shape, plan.result.dtype))
-    return sum(torch.Size(shape).numel() * getattr(torch, dtype).itemsize for shape, dtype in shapes)
+def least_bytes(plan: Plan, arguments: list[TensorSpec], exercise: Exercise) -> int:
+    """Bytes that a call has to move: each element of an input read once, each of a result written once."""
+    filled = set(exercise.written) - set(exercise.updates)
+    moved = [(spec.shape, spec.dtype) for spec in arguments if spec.name not in filled]
+    moved += [(view.shape, view.dtype) for view in plan.results.values()]
+    return sum(math.prod(shape) * getattr(torch, dtype).itemsize for shape, dtype in moved)
 
 
 def slots_for(plan: Plan) -> int:
@@ -77,7 +86,7 @@ def sample(
     if speed.with_torch:
         chains[TORCH] = torch_chain(speed, slots)
     found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed), wait_for_turn)
-    found.bytes, found.config = least_bytes(plan, speed.arguments, speed.exercise.returns), speed.config
+    found.bytes, found.config = least_bytes(plan, speed.arguments, speed.exercise), speed.config
     return found
 
 
@@ -101,11 +110,11 @@ def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffe
         for slot, buffers in enumerate(slots):
             seeds[slot] = int(torch.randint(1 << 62, (1,), generator=speed.order))
             buffers.poison()
-            for number, (recipe, spec) in enumerate(zip(speed.data, speed.arguments)):
+            for number, (place, recipe, spec) in enumerate(speed.tensors):
                 view = buffers.argument(number, spec)
                 if recipe.is_output:
-                    view.fill_(float("nan"))
-                recipe.fill(view, speed.generator_of(seeds[slot], number), drawing_precision(view.dtype))
+                    view.fill_(float("nan") if view.is_floating_point() else -1)
+                recipe.fill(view, speed.generator_of(seeds[slot], place), drawing_precision(view.dtype))
 
     def verify() -> str:
         clean = [_surely_clean(plan, speed, buffers, seed) for buffers, seed in zip(slots, seeds)]
@@ -119,44 +128,60 @@ def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffe
 
 def _surely_clean(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> torch.Tensor:
     """Whether a quick look finds a timed call right, and nothing written beside its buffers; [], bool, on the GPU."""
-    out, precision = buffers.view(plan.result), _quick_precision(speed.bound, speed.dtype)
-    inputs = _drawn_again(speed, seed, precision)
+    inputs, clean = _drawn_again(speed, seed, _quick_precision(speed)), ~buffers.touched_guards()
     with tensor_cores(speed.dtype.itemsize == 2):  # which multiply numbers of 16 bits exactly
-        ref = speed.exercise.reference(*inputs)
-        if out.shape != ref.shape:
-            return torch.zeros((), dtype=torch.bool, device=out.device)
-        return surely_right(out, ref, speed.bound, inputs).logical_and_(~buffers.touched_guards())
+        for out, ref, bound in _results(plan, speed, buffers, inputs):
+            if out.shape != ref.shape:
+                return torch.zeros_like(clean)
+            clean.logical_and_(surely_right(out, ref, bound, inputs))
+    return clean
 
 
 def _complaint(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> str:
     """Why a timed call was wrong, "" if it was right."""
-    inputs = _drawn_again(speed, seed, speed.dtype if speed.bound == "bits" else torch.float64)
-    out, ref = buffers.view(plan.result), speed.exercise.reference(*inputs)
-    if out.shape != ref.shape:
-        return "an output of a timed call has another shape than it should"
-    if not is_right(out, ref, speed.bound, inputs):
-        return "an output of a timed call is wrong"
+    inputs = _drawn_again(speed, seed, torch.float64 if _computes(speed) else None)
+    for out, ref, bound in _results(plan, speed, buffers, inputs):
+        if out.shape != ref.shape:
+            return "an output of a timed call has another shape than it should"
+        if not is_right(out, ref, bound, inputs):
+            return "an output of a timed call is wrong"
     overruns = buffers.overruns()
     return f"a timed call wrote outside of {overruns[0].buffer}" if overruns else ""
 
 
-def _quick_precision(bound: str, dtype: torch.dtype) -> torch.dtype:
+def _results(
+    plan: Plan, speed: Speed, buffers: Buffers, inputs: list[Argument]
+) -> Iterator[tuple[torch.Tensor, torch.Tensor, str]]:
+    """Of each result what the call gave, what the reference gives, and the bound between them."""
+    for one, ref in zip(speed.exercise.results, speed.exercise.expected(inputs), strict=True):
+        yield buffers.view(plan.results[one.name]), ref, speed.bounds[one.name]
+
+
+def _computes(speed: Speed) -> bool:
+    """Whether the call is more than a copy, which is exact in any dtype."""
+    return set(speed.bounds.values()) != {"bits"}
+
+
+def _quick_precision(speed: Speed) -> torch.dtype | None:
     """In which a quick look computes what was expected. An exact sum of 16 bits is not to be rounded twice."""
-    if bound == "bits":
-        return dtype
-    return torch.float64 if dtype == torch.float64 or (bound == "exact" and dtype.itemsize == 2) else torch.float32
+    if not _computes(speed):
+        return None
+    twice = "exact" in speed.bounds.values() and speed.dtype.itemsize == 2
+    return torch.float64 if speed.dtype == torch.float64 or twice else torch.float32
 
 
-def _drawn_again(speed: Speed, seed: int, precision: torch.dtype) -> list[torch.Tensor]:
+def _drawn_again(speed: Speed, seed: int, precision: torch.dtype | None) -> list[Argument]:
     """The inputs of a call: a kernel may have changed those in the buffers, so that another result seems right.
 
-    What was expected may stay in memory: the next round has other inputs.
+    Floats in this precision and whole numbers in int64, or all as they are. What was expected may stay in memory: the
+    next round has other inputs.
     """
-    dtypes = [getattr(torch, spec.dtype) for spec in speed.arguments]
-    return [
-        recipe.tensor(dtype, speed.generator_of(seed, number), drawing_precision(dtype)).to(precision)
-        for number, (recipe, dtype) in enumerate(zip(speed.data, dtypes))
-    ]
+    given: list[Argument] = list(speed.recipes)
+    for place, recipe, spec in speed.tensors:
+        dtype = getattr(torch, spec.dtype)
+        drawn = recipe.tensor(dtype, speed.generator_of(seed, place), drawing_precision(dtype))
+        given[place] = drawn if precision is None else in_precision(drawn, precision)
+    return given
 
 
 @contextmanager
@@ -175,7 +200,7 @@ def anchor_chain(plan: Plan, speed: Speed, slots: int) -> Chain:
         (M, K), (_, N) = speed.arguments[0].shape, speed.arguments[1].shape
         anchor = anchors.matmul_of(M, K, N, speed.dtype, slots)
     else:
-        anchor = anchors.copy_of(least_bytes(plan, speed.arguments, speed.exercise.returns), slots)
+        anchor = anchors.copy_of(least_bytes(plan, speed.arguments, speed.exercise), slots)
 
     def refresh() -> None:
         for tensor in anchor.inputs:
@@ -185,12 +210,15 @@ def anchor_chain(plan: Plan, speed: Speed, slots: int) -> Chain:
 
 
 def torch_chain(speed: Speed, slots: list[Buffers]) -> Chain:
-    """The reference in the dtype of the call; where it is a view of an argument, a contiguous copy of it."""
+    """The reference in the dtypes of the call; where a result is a view of an argument, a contiguous copy of it."""
 
     def call(buffers: Buffers) -> None:
-        arguments = [buffers.argument(number, spec) for number, spec in enumerate(speed.arguments)]
-        result = speed.exercise.reference(*arguments)
-        if any(result.untyped_storage().data_ptr() == one.untyped_storage().data_ptr() for one in arguments):
-            result.clone(memory_format=torch.contiguous_format)
+        given, memory = list(speed.recipes), []
+        for number, (place, _, spec) in enumerate(speed.tensors):
+            given[place] = view = buffers.argument(number, spec)
+            memory.append(view.untyped_storage().data_ptr())
+        for result in speed.exercise.expected(given):
+            if result.untyped_storage().data_ptr() in memory:
+                result.clone(memory_format=torch.contiguous_format)
 
     return Chain([lambda buffers=buffers: call(buffers) for buffers in slots])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from grader.cubin import BadCubin, Cubin, read_cubin
-from grader.fields import build, items
+from grader.fields import build, checked, items
 from grader.protocol import Failure, GpuModel, ProtocolError, TensorSpec
 from grader.recording.parts import (
     NUMBER_BYTES,
@@ -104,7 +104,7 @@ class Plan(Sequence):
     buffers: list[Buffer] = field(default_factory=list)
     kernels: list[Kernel] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    result: View | None = None
+    results: dict[str, View] = field(default_factory=dict)  # by name
     error: Failure | None = None
     refusals: list[Refusal] = field(default_factory=list)
 
@@ -134,7 +134,8 @@ def sent(plan: Plan) -> tuple[dict, bytes]:
         kernels.append(fields | {"code": [len(blob), len(kernel.code)]})
         blob += kernel.code
     header = {"buffers": [asdict(buffer) for buffer in plan.buffers], "kernels": kernels}
-    header |= {"steps": [_sent(step) for step in plan.steps], "result": plan.result and asdict(plan.result)}
+    header["steps"] = [_sent(step) for step in plan.steps]
+    header["results"] = [[name, asdict(view)] for name, view in plan.results.items()]
     return header, blob
 
 
@@ -160,10 +161,15 @@ def read_plan(header: dict, blob: bytes, arguments: list[TensorSpec], model: Gpu
     plan.buffers = items(header, "buffers", lambda data: build(Buffer, data))
     plan.kernels = items(header, "kernels", lambda data: _kernel(data, blob))
     plan.steps = StepReader(_parameter).steps(header)
-    if header.get("result") is not None:
-        plan.result = read_view(header["result"])
+    plan.results = dict(items(header, "results", _result))
     accept(plan, arguments, model)
     return plan
+
+
+def _result(data: object) -> tuple[str, View]:
+    if not isinstance(data, list) or len(data) != 2:
+        raise ProtocolError("a result is no pair")
+    return checked(data[0], "str", "name"), read_view(data[1])
 
 
 def _kernel(data: object, blob: bytes) -> Kernel:
@@ -196,8 +202,8 @@ def accept(plan: Plan, arguments: list[TensorSpec], model: GpuModel) -> None:
     for kernel in plan.kernels:
         _accept_kernel(kernel, model)
     accept_steps(plan.steps, plan.buffers, lambda launch: _accept_launch(plan, launch))
-    if plan.result is not None:
-        accept_view(plan.buffers, plan.result)
+    for view in plan.results.values():
+        accept_view(plan.buffers, view)
 
 
 def _accept_kernel(kernel: Kernel, model: GpuModel) -> None:

@@ -11,8 +11,8 @@ another one.
                          ceilings {uuid, seed, ...}                     the anchors against themselves; no plan
                          go       {}                                    after prepared: the GPU is all yours
     process -> parent    prepared {}                                    memory is filled, graphs are made, nothing timed
-    process -> parent    checked  {overruns, changed, differing, output}  the result's bytes are the blob
-                         drawn    {overruns, changed, differing, summary}
+    process -> parent    checked  {overruns, changed, differing, outputs}  the results' bytes are the blob
+                         drawn    {overruns, changed, differing, summaries}
                          measured {rounds, wrong, bytes, config}
                          ceilings {copy, matmul, megahertz, complaint}
                          failed   {message}                             the driver refused, or a kernel faulted
@@ -31,13 +31,13 @@ from typing import BinaryIO
 
 import torch
 
+from grader.arguments import from_json
 from grader.exercise import Exercise, Folder, found_here, load_test_file
 from grader.gpu import ceilings, checking, frames, measuring
 from grader.gpu.buffers import Buffers
 from grader.gpu.launcher import DriverError, Functions
 from grader.gpu.lock import gpu_held
 from grader.gpu.plan import Plan, read_plan
-from grader.inputs import Data
 from grader.protocol import GpuModel, TensorSpec
 from grader.reply import spec_and_bytes
 
@@ -114,18 +114,24 @@ def _check(
             if data is not None:
                 buffers.data(number).copy_(data)
 
-    result, found = checking.replayed(plan, functions, header["config"], fill, arguments, header["returns"])
-    spec, data = spec_and_bytes(header["returns"], result.cpu().contiguous(), 0)
-    return {"kind": "checked", **asdict(found), "output": spec.to_json()}, data
+    results, found = checking.replayed(plan, functions, header["config"], fill, arguments, header["written"])
+    outputs, blob = [], b""
+    for name, result in results.items():
+        spec, data = spec_and_bytes(name, result.cpu().contiguous(), len(blob))
+        outputs.append(spec.to_json())
+        blob += data
+    return {"kind": "checked", **asdict(found), "outputs": outputs}, blob
 
 
 def _draw(header: dict, _: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]) -> tuple[dict, bytes]:
-    exercise = _exercise(header)
-    data, seeds = [Data.from_json(one) for one in header["data"]], header["seeds"]
-    fill = checking.drawn(data, arguments, seeds)
-    result, found = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.returns)
-    summary = checking.compared(exercise, header["bound"], result, data, arguments, seeds)
-    return {"kind": "drawn", **asdict(found), "summary": asdict(summary)}, b""
+    exercise, seeds = _exercise(header), header["seeds"]
+    recipes = [from_json(one) for one in header["data"]]
+    fill = checking.drawn(recipes, arguments, seeds)
+    results, found = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.written)
+    dtype = getattr(torch, header["dtype"])
+    summaries = checking.compared(exercise, header["bounds"], results, recipes, dtype, seeds)
+    told = {name: asdict(summary) for name, summary in summaries.items()}
+    return {"kind": "drawn", **asdict(found), "summaries": told}, b""
 
 
 def _measure(
@@ -134,8 +140,9 @@ def _measure(
 ) -> tuple[dict, bytes]:  # fmt: skip
     exercise = _exercise(header)
     speed = measuring.Speed(
-        exercise, header["bound"], [Data.from_json(data) for data in header["data"]], arguments, header["anchor"],
-        header["config"], header["seed"], header["with_torch"], header["model"]["l2_bytes"], header["uuid"],
+        exercise, header["bounds"], [from_json(one) for one in header["data"]], getattr(torch, header["dtype"]),
+        arguments, header["anchor"], header["config"], header["seed"], header["with_torch"],
+        header["model"]["l2_bytes"], header["uuid"],
     )  # fmt: skip
     if not header["choose"] or plan.configs == 1:
         return {"kind": "measured", **asdict(measuring.sample(plan, functions, speed, wait_for_turn))}, b""

@@ -29,21 +29,23 @@ class Replays:
         """Starts so many processes, while other work goes on."""
         self.pool.start(samplers, checkers)
 
-    def check(self, recording: Recording, config: int, arguments: list[TensorSpec], storages: bytes, returns: str):
-        """(reply, bytes of the result) of a call on these very inputs. Raises ReplayEnded, GpuBusy."""
-        request = {"kind": "check", "returns": returns, **self._given(recording, config, arguments)}
+    def check(
+        self, recording: Recording, config: int, arguments: list[TensorSpec], storages: bytes, written: list[str]
+    ) -> tuple[dict, bytes]:
+        """(reply, bytes of the results) of a call on these very inputs. Raises ReplayEnded, GpuBusy.
+
+        `written`: the names of the arguments that it may change.
+        """
+        request = {"kind": "check", "written": written, **self._given(recording, config, arguments)}
         return self.pool.check(request, recording.blob + storages, CHECK_LIMIT, alone=False)
 
-    def draw(
-        self, recording: Recording, config: int, folder: Folder, data: list[dict], seeds: list[int], bound: str,
-        alone: bool,
-    ):  # fmt: skip
+    def draw(self, recording: Recording, config: int, folder: Folder, seeds: list[int], alone: bool, **call) -> dict:
         """The reply to a call on inputs that the process draws from recipes. Raises ReplayEnded, GpuBusy.
 
-        `alone`: it takes so much memory that others beside it might find too little.
+        `alone`: it takes so much memory that others beside it might find too little. `call`: see asked_of.
         """
         request = {
-            "kind": "draw", "folder": str(folder.path), "data": data, "seeds": seeds, "bound": bound,
+            "kind": "draw", "folder": str(folder.path), "seeds": seeds, **call,
             **self._given(recording, config, recording.arguments),
         }  # fmt: skip
         return self.pool.check(request, recording.blob, DRAW_LIMIT, alone)[0]
@@ -53,7 +55,10 @@ class Replays:
         self._work, self._served = work, []
 
     def measure(self, recording: Recording, config: int, folder: Folder, **options) -> dict:
-        """A sample by a process that has taken none since `begin_call`. Raises ReplayEnded, GpuBusy."""
+        """A sample by a process that has taken none since `begin_call`. Raises ReplayEnded, GpuBusy.
+
+        `options`: what asked_of gives of the call, anchor, seed, choose, with_torch.
+        """
         request = {
             "kind": "measure", "folder": str(folder.path), "uuid": self.device.uuid, **options,
             **self._given(recording, config, recording.arguments),

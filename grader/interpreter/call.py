@@ -18,10 +18,11 @@ from grader.interpreter.launch import MOST_PROGRAMS, run_launch
 from grader.interpreter.memory import Memory
 from grader.interpreter.program import Kernel
 from grader.interpreter.views import View
-from grader.protocol import DTYPE_BYTES, Failure, InterpretRequest, Launch, TensorSpec
+from grader.protocol import Failure, InterpretRequest, Launch, TensorSpec
 from grader.recording import parts
 from grader.recording.call import Parameter, RecordedCall
 from grader.recording.parts import Choice, Data, Fill, PlannedLaunch, Step, steps_with
+from grader.recording.results import results_by_name
 from grader.ttir.module import BadText, Type
 
 # Of tensors, as torch names them -> of elements, as the text does.
@@ -183,7 +184,9 @@ class Call:
     def _outputs(self) -> tuple[dict, bytes]:
         """Of each result that is there, its elements and who wrote them."""
         outputs, writers, blob = [], [], bytearray()
-        for number, (name, result) in enumerate(self._results()):
+        request = self.request
+        results = results_by_name(self.recorded.returned, request.arguments, request.returns, request.updates)
+        for number, (name, result) in enumerate(results.items()):
             buffer, view = self.buffers[result.buffer], view_of(result)
             self.memory.name_result(buffer, name, view)
             data = buffer.read(replace(view, shape=(view.span,), strides=(1,))).tobytes() if view.span else b""
@@ -193,19 +196,6 @@ class Call:
             writers.append({"output": number, "start": len(blob), "size": len(who), "grid": list(buffer.last_grid)})
             blob += who
         return {"outputs": outputs, "writers": writers}, bytes(blob)
-
-    def _results(self) -> list[tuple[str, parts.View]]:
-        """What was returned, by the names of the request, then the arguments that are updated."""
-        returned, names = self.recorded.returned, self.request.returns
-        given = [returned] if len(names) == 1 else returned.items
-        views = {name: one.view for name, one in zip(names, given) if one.view and one.view.dtype in DTYPE_BYTES}
-        specs = {spec.name: (number, spec) for number, spec in enumerate(self.request.arguments)}
-        for name in self.request.updates:
-            number, spec = specs[name]
-            offset = spec.offset * DTYPE_BYTES[spec.dtype]
-            view = parts.View(number, offset, spec.dtype, list(spec.shape), list(spec.strides))
-            views.setdefault(name, view)
-        return list(views.items())
 
 
 def view_of_spec(spec: TensorSpec) -> View:

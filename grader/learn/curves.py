@@ -88,9 +88,15 @@ def sizes_below(data: Data) -> list[int]:
 
 
 def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
-    """The same call, smaller: axes as long as the first argument's first one shrink with it, as a square stays one."""
+    """The same call, smaller: axes as long as the first argument's first one shrink with it, as a square stays one,
+    and what indices stay below, so that they point into what has shrunk."""
     most = data[0].shape[0]
-    return tuple(replace(one, shape=_shape(one, size, most)) if hasattr(one, "shape") else one for one in data)
+
+    def smaller(data: Data) -> Data:
+        steps = [(step[0], max(1, step[1] * size // most)) if step[0] == "below" else step for step in data.steps]
+        return replace(data, shape=_shape(data, size, most), steps=tuple(steps))
+
+    return tuple(smaller(one) if hasattr(one, "shape") else one for one in data)
 
 
 def shape_text(data: Data) -> str:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import click
 
-from grader.arguments import to_json
 from grader.asked import Asked
 from grader.exercise import Exercise
 from grader.explain import on_gpu
@@ -25,9 +24,9 @@ from grader.gpu.replayer import ReplayEnded
 from grader.gpu.replays import Replays
 from grader.learn.curves import CEILINGS, TORCH, UNITS, Curves, number_text, resized, shape_text, sizes_below
 from grader.learn.runnable import judge_it, recorded
-from grader.replayed import other_result
+from grader.replayed import asked_of, other_result
 from grader.reply import DTYPES
-from grader.run import Run, Trial, short_dtype
+from grader.run import Run, Trial, short_dtype, trial_of
 from grader.speed import flops_of
 
 AT_ONCE = 4  # processes that warm up together; a measurement waits until all of them are ready
@@ -81,9 +80,7 @@ class Sweep:
 
     def _rates(self, run: Run, size: int, with_torch: bool) -> dict[str, float | None]:
         """By chain, in the unit of the curves. Raises _NotMeasured."""
-        trial = Trial(
-            self.asked.test, resized(self.asked.data, size), DTYPES[self.exercise.dtypes[0]], self.exercise.bound
-        )
+        trial = trial_of(self.exercise, self.asked.test, resized(self.asked.data, size), self.exercise.dtypes[0])
         recording = recorded(run, self.exercise, trial)
         if other_result(self.exercise, trial, recording) is not None:
             self._refuse(run, f"{self.exercise.entry} returns another result than it should")
@@ -99,8 +96,8 @@ class Sweep:
     def _sample(self, run: Run, trial: Trial, recording: Recording, with_torch: bool) -> Measurement:
         try:
             reply = self.replays.measure(
-                recording, 0, run.folder, data=[to_json(recipe) for recipe in trial.data], bound=trial.bound,
-                anchor=self.anchor, seed=secrets.randbits(62), choose=True, with_torch=with_torch,
+                recording, 0, run.folder, **asked_of(self.exercise, trial), anchor=self.anchor,
+                seed=secrets.randbits(62), choose=True, with_torch=with_torch,
             )  # fmt: skip
         except ReplayEnded as ended:
             if ended.how == "no-room":

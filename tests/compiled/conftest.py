@@ -13,6 +13,7 @@ from grader.gpu.plan import Plan, sent
 from grader.machine_code import MachineCode
 from grader.protocol import RecordRequest
 from grader.recording.call import read_recorded
+from grader.recording.results import results_by_name
 from grader.reply import spec_of
 from grader.runner import Runner
 from grader.submission import Submission
@@ -41,7 +42,7 @@ class Recording:
         self.specs = specs = [spec_of(name, tensor) for name, tensor in arguments.items()]
         request = RecordRequest(entry, specs, constants or {}).to_json()
         call = self.runner.ask(request, b"", LIMIT, lambda header, blob: read_recorded(header, blob, specs))
-        plan = self.code.plan(call, specs, texts)
+        plan = self.code.plan(call, specs, results_by_name(call.returned, specs, ["z"], []), texts)
         self.header, self.blob = sent(plan)
         return plan
 

@@ -52,7 +52,7 @@ def test_a_plan_made_ahead_is_the_plan_made_when_asked(judge):
     try:
         for trial in trials:
             ahead, direct = (run.recording(judge.exercise, trial) for run in (judge.run, again))
-            assert all(ahead.header[part] == direct.header[part] for part in ("buffers", "steps", "result"))
+            assert all(ahead.header[part] == direct.header[part] for part in ("buffers", "steps", "results"))
     finally:
         again.end()
 
@@ -61,7 +61,7 @@ def test_what_was_not_foreseen_is_compiled_when_asked(judge):
     judge = judge()
     foreseen, other = of_size(judge, 100, 200)
     judge.run.compile_ahead(judge.exercise, [Foreseen(foreseen)])
-    assert judge.run.recording(judge.exercise, other).plan.result.shape == [200]
+    assert judge.run.recording(judge.exercise, other).plan.results["z"].shape == [200]
     assert judge.run.recording(judge.exercise, foreseen, ("llir",)).plan.kernels[0].texts["llir"]
 
 
@@ -69,8 +69,8 @@ def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
     judge = judge("    if x.numel() == 77:\n        import os\n        os._exit(3)\n")
     trials = of_size(judge, 100, 77, 300)
     judge.run.compile_ahead(judge.exercise, [Foreseen(trial) for trial in trials])
-    assert judge.run.recording(judge.exercise, trials[2]).plan.result.shape == [300]
-    assert judge.run.recording(judge.exercise, trials[0]).plan.result.shape == [100]
+    assert judge.run.recording(judge.exercise, trials[2]).plan.results["z"].shape == [300]
+    assert judge.run.recording(judge.exercise, trials[0]).plan.results["z"].shape == [100]
     with pytest.raises(ChildEnded) as ended:
         judge.run.recording(judge.exercise, trials[1])
     assert (ended.value.how, ended.value.detail) == ("exit", "3")

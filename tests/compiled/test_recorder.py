@@ -46,7 +46,8 @@ def test_a_launch_binds_its_parameters_to_buffers_and_numbers(recording):
         ("profile scratch", "pointer", -1, 0, ""),
     ]
     assert [(b.name, b.argument, b.bytes) for b in plan.buffers] == [("x", True, 4000), ("allocation1", False, 4000)]
-    assert (plan.result.buffer, plan.result.shape, plan.result.dtype) == (1, [1000], "float32")
+    z = plan.results["z"]
+    assert (z.buffer, z.shape, z.dtype) == (1, [1000], "float32")
 
 
 def test_views_become_offsets_in_bytes(recording):
@@ -55,7 +56,7 @@ def test_views_become_offsets_in_bytes(recording):
     )
     (launch,) = plan.steps
     assert [p.offset for p in launch.parameters[:2]] == [3 * 400, 2 * 400]
-    assert plan.result.offset == 2 * 400
+    assert plan.results["z"].offset == 2 * 400
 
 
 def test_fills_are_steps(recording):

@@ -9,6 +9,7 @@ from grader.compiler.plans import NotCompiled, plan_of
 from grader.compiler.result import Failed
 from grader.gpu.models import MODELS
 from grader.gpu.plan import Fill, Plan, PlannedLaunch, TensorMap
+from grader.recording.results import results_by_name
 from tests.compiler.test_same_code import ATOMICS, DESCRIPTORS
 from tests.recorded.conftest import Recording, meta
 
@@ -69,8 +70,9 @@ def plan(compiler, name: str, target: str) -> Plan:
     try:
         call = recording("entry", **arguments)
         return plan_of(
-            call, lambda kernel: compiler.compile(kernel.source, kernel.recipe.options, model), recording.specs, model
-        )
+            call, lambda kernel: compiler.compile(kernel.source, kernel.recipe.options, model), recording.specs,
+            results_by_name(call.returned, recording.specs, ["z"], []), model,
+        )  # fmt: skip
     finally:
         recording.runner.end()
 
@@ -138,7 +140,8 @@ def test_where_no_configuration_has_room_the_call_has_none(compiler):
         call = recording("entry", x=meta(256, 256, dtype=HALF), z=meta(256, 256, dtype=HALF))
         model = MODELS["sm_90"]
         with pytest.raises(NotCompiled) as raised:
-            plan_of(call, lambda one: compiler.compile(one.source, one.recipe.options, model), recording.specs, model)
+            answer = lambda one: compiler.compile(one.source, one.recipe.options, model)  # noqa: E731
+            plan_of(call, answer, recording.specs, {}, model)
         assert raised.value.failed.what == "resources" and raised.value.line == recording.line("product_kernel[lam")
     finally:
         recording.runner.end()
@@ -149,7 +152,7 @@ def test_a_kernel_that_does_not_compile_is_named_with_its_line(compiler):
     try:
         call = recording("entry", x=meta(100), z=meta(64))
         with pytest.raises(NotCompiled) as raised:
-            plan_of(call, lambda kernel: Failed("stage", "no", "ttgir"), recording.specs, MODELS["sm_90"])
+            plan_of(call, lambda kernel: Failed("stage", "no", "ttgir"), recording.specs, {}, MODELS["sm_90"])
         assert raised.value.kernel == "histogram_kernel" and raised.value.failed.stage == "ttgir"
         assert raised.value.line == recording.line("histogram_kernel[(")
     finally:

@@ -19,12 +19,12 @@ from grader.protocol import TensorSpec
 N = 6
 X = TensorSpec("x", "float32", (N,), (1,), 0, 0, 4 * N)
 Z = TensorSpec("z", "float32", (N // 2,), (2,), 0, 0, 4 * N)  # every second element of its buffer
-PLAN = Plan([Buffer("x", True, 4 * N), Buffer("z", True, 4 * N)], result=View(1, 0, "float32", [N // 2], [2]))
+PLAN = Plan([Buffer("x", True, 4 * N), Buffer("z", True, 4 * N)], results={"z": View(1, 0, "float32", [N // 2], [2])})
 Kernel = Callable[[Buffers], None]
 
 
 def right(buffers: Buffers) -> None:
-    buffers.view(PLAN.result).copy_(2 * buffers.argument(0, X)[: N // 2])
+    buffers.view(PLAN.results["z"]).copy_(2 * buffers.argument(0, X)[: N // 2])
 
 
 def past_the_end(buffers: Buffers) -> None:
@@ -46,7 +46,7 @@ def from_beyond(buffers: Buffers) -> None:
     """What lies there differs from repeat to repeat."""
     right(buffers)
     beyond = buffers.memory[0][buffers.starts[0] + 4 * N :][:4].clone()
-    buffers.view(PLAN.result)[2] = beyond.view(torch.float32).nan_to_num()[0]
+    buffers.view(PLAN.results["z"])[2] = beyond.view(torch.float32).nan_to_num()[0]
 
 
 class Hides:
@@ -93,7 +93,12 @@ def replayed(request, monkeypatch):
     monkeypatch.setattr(checking, "Buffers", partial(Buffers, device="cpu"))
     monkeypatch.setattr(checking, "Replay", Replay)
     monkeypatch.setattr(checking, "LARGE", 1 << 20 if request.param == "small" else 0)
-    return lambda kernel: checking.replayed(PLAN, kernel, 0, fill, [X, Z], "z")
+
+    def replayed(kernel: Kernel) -> tuple[torch.Tensor, Replayed]:
+        results, found = checking.replayed(PLAN, kernel, 0, fill, [X, Z], ["z"])
+        return results["z"], found
+
+    return replayed
 
 
 def test_of_a_right_kernel_there_is_nothing_to_tell(replayed):
@@ -120,9 +125,9 @@ def test_what_a_kernel_does_beside_its_result_is_told(replayed, kernel, told, of
 
 
 def test_what_does_not_repeat_is_counted(replayed):
-    assert replayed(from_beyond)[1] == Replayed(differing=1)
+    assert replayed(from_beyond)[1] == Replayed(differing={"z": 1})
 
 
 def test_the_result_is_that_of_the_first_run(replayed):
     result, found = replayed(OnlyOnce(from_beyond))
-    assert result.tolist() == [0, 2, 4] and found == Replayed(differing=1)
+    assert result.tolist() == [0, 2, 4] and found == Replayed(differing={"z": 1})

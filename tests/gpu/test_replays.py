@@ -107,7 +107,7 @@ def process_of_sample(replays: Replays, **special) -> int:
 
 
 def checked(replays: Replays, seconds: float = 0) -> dict:
-    return replays.check(Recording(None, {}, b"", []), seconds, [], b"", "z")[0]
+    return replays.check(Recording(None, {}, b"", []), seconds, [], b"", [])[0]
 
 
 def test_a_replay_process_leaves_the_cores_to_others(replays):

@@ -29,15 +29,17 @@ class Timed:
         exercise = load_test_file(Folder(ROOT / "exercises" / "01_masked_add")).exercise
         specs = [spec_of(name, normal(N).shape_on("meta", torch.float32)) for name in ("x", "y")]
         buffers = [Buffer("x", True, 4 * N), Buffer("y", True, 4 * N), Buffer("allocation2", False, 4 * N)]
-        self.plan = Plan(buffers, result=View(2, 0, "float32", [N], [1]))
-        self.speed = measuring.Speed(exercise, "exact", [data] * 2, specs, "copy", seed=5, device="cpu")
+        self.plan = Plan(buffers, results={"z": View(2, 0, "float32", [N], [1])})
+        self.speed = measuring.Speed(
+            exercise, {"z": "exact"}, [data] * 2, torch.float32, specs, "copy", seed=5, device="cpu"
+        )
         self.slots = [Buffers(self.plan, device="cpu") for _ in range(2)]
         self.chain = measuring.plan_chain(self.plan, None, self.speed, self.slots)
 
     def tensors(self, slot: int) -> tuple[torch.Tensor, ...]:
         buffers = self.slots[slot]
         x, y = (buffers.argument(number, spec) for number, spec in enumerate(self.speed.arguments))
-        return x, y, buffers.view(self.plan.result)
+        return x, y, buffers.view(self.plan.results["z"])
 
     def add(self) -> None:
         for slot in range(2):
@@ -74,14 +76,15 @@ def quick_look(id: str, dtype: torch.dtype, bound: str, change: Callable[[torch.
     data |= {"05_grouped_matmul": [normal(30, 300), normal(300, 50)]}
     specs = [spec_of("x", one.shape_on("meta", dtype)) for one in data[id]]
     buffers = [Buffer("x", True, spec.size) for spec in specs]
-    speed = measuring.Speed(exercise, bound, data[id], specs, "copy", seed=5, device="cpu")
+    (name,) = (result.name for result in exercise.results)
+    speed = measuring.Speed(exercise, {name: bound}, data[id], dtype, specs, "copy", seed=5, device="cpu")
     result = exercise.reference(*measuring._drawn_again(speed, seed, torch.float64)).to(dtype).contiguous()
     change(result)
     buffers.append(Buffer("allocation", False, result.numel() * dtype.itemsize))
     view = View(len(specs), 0, str(dtype).removeprefix("torch."), list(result.shape), list(result.stride()))
-    plan = Plan(buffers, result=view)
+    plan = Plan(buffers, results={name: view})
     held = Buffers(plan, device="cpu")
-    held.view(plan.result).copy_(result)
+    held.view(view).copy_(result)
     looked = bool(measuring._surely_clean(plan, speed, held, seed))
     assert not looked or measuring._complaint(plan, speed, held, seed) == ""
     return looked
@@ -128,7 +131,8 @@ def test_what_a_quick_look_expects_has_half_of_the_error_that_arithmetic_may_mak
     """The other half is the result's: so what passes lies within the bound of the exact result."""
     exercise = load_test_file(Folder(ROOT / "exercises" / id)).exercise
     specs = [spec_of("x", one.shape_on("meta", dtype)) for one in data]
-    speed = measuring.Speed(exercise, bound, data, specs, "copy", seed=5)
+    (name,) = (result.name for result in exercise.results)
+    speed = measuring.Speed(exercise, {name: bound}, data, dtype, specs, "copy", seed=5)
     quick, exact = (measuring._drawn_again(speed, 7, precision) for precision in (torch.float32, torch.float64))
     with measuring.tensor_cores(dtype.itemsize == 2):
         expected = exercise.reference(*quick).double()
@@ -182,7 +186,7 @@ def test_a_byte_beside_a_buffer_is_told(timed):
 
 def test_a_call_moves_each_element_once():
     timed = Timed()
-    assert measuring.least_bytes(timed.plan, timed.speed.arguments, "z") == 12 * N
+    assert measuring.least_bytes(timed.plan, timed.speed.arguments, timed.speed.exercise) == 12 * N
 
 
 # ---- large results, compared where they are --------------------------------------------------------------------------
@@ -197,13 +201,13 @@ def checking(monkeypatch):
 
 def test_a_large_result_is_compared_on_inputs_drawn_anew(checking):
     timed, seeds = Timed(), [3, 4]
-    data, specs = timed.speed.data, timed.speed.arguments
+    data, specs = timed.speed.recipes, timed.speed.arguments
     checking.drawn(data, specs, seeds, "cpu")(timed.slots[0])
     x, y, z = timed.tensors(0)
     z.copy_(x + y)
 
     def summary():
-        return checking.compared(timed.speed.exercise, "exact", z, data, specs, seeds)
+        return checking.compared(timed.speed.exercise, {"z": "exact"}, {"z": z}, data, torch.float32, seeds)["z"]
 
     assert summary().wrong == 0
     x.zero_()
@@ -226,26 +230,32 @@ def test_a_large_result_is_compared_on_inputs_drawn_anew(checking):
 )
 def test_rows_are_held_to_the_bound_of_their_own_inputs(checking, id, bound, shapes):
     exercise, data = load_test_file(Folder(ROOT / "exercises" / id)).exercise, [normal(*shape) for shape in shapes]
-    seeds, specs = list(range(len(data))), [spec_of("x", one.shape_on("meta", torch.float32)) for one in data]
+    seeds = list(range(len(data)))
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     inputs = [one.tensor(torch.float32, generator, torch.float32) for one, generator in zip(data, generators)]
     out = exercise.reference(*inputs)
-    found = checking.compared(exercise, bound, out, data, specs, seeds)
-    assert found.wrong == 0 and 0 < found.largest_error < 0.5
+
+    (name,) = (result.name for result in exercise.results)
+
+    def found():
+        return checking.compared(exercise, {name: bound}, {name: out}, data, torch.float32, seeds)[name]
+
+    assert found().wrong == 0 and 0 < found().largest_error < 0.5
     out[33, 7] *= 1.001
-    assert checking.compared(exercise, bound, out, data, specs, seeds).first == [33, 7]
+    assert found().first == [33, 7]
 
 
 def test_a_number_and_a_row_seen_many_times_are_compared(checking):
     add = load_test_file(Folder(ROOT / "exercises" / "01_masked_add")).exercise
     one = normal(1)
-    specs = [spec_of("x", one.shape_on("meta", torch.float64))]
     value = one.tensor(torch.float64, torch.Generator().manual_seed(1))
-    same = replace(add, reference=lambda x: x[0])
-    assert checking.compared(same, "exact", value[0].clone(), [one], specs, [1]).wrong == 0
-    repeated = replace(add, reference=lambda x: x.expand(1000, 2))
-    summary = checking.compared(repeated, "exact", value.expand(1000, 2).clone(), [one], specs, [1])
-    assert summary.wrong == 0
+
+    def wrong(reference: Callable, out: torch.Tensor) -> int:
+        exercise = replace(add, reference=reference)
+        return checking.compared(exercise, {"z": "exact"}, {"z": out}, [one], torch.float64, [1])["z"].wrong
+
+    assert wrong(lambda x: x[0], value[0].clone()) == 0 and wrong(lambda x: x[0], value[0] + 1) == 1
+    assert wrong(lambda x: x.expand(1000, 2), value.expand(1000, 2).clone()) == 0
 
 
 def test_what_differs_between_repeats_is_counted_in_every_part(checking):
