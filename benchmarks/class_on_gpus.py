@@ -38,6 +38,7 @@ sys.path.insert(0, str(ROOT))
 
 import psutil  # noqa: E402
 
+from grader.author.mutants import mutants_of  # noqa: E402
 from grader.classroom import gpus  # noqa: E402
 from grader.exercise import all_folders  # noqa: E402
 
@@ -52,14 +53,15 @@ def write_reference(submissions: Path, copies: int, only: Collection[str] = ()) 
         if only and folder.number not in only:
             continue
         accepted = sorted((ROOT / "tests/accepted" / folder.id).glob("*.py"))[:3]
-        mutants = sorted((ROOT / "tests/mutants" / folder.id).glob("*.py"))
+        mutants = [mutant.text for mutant in mutants_of(folder)]
         spread = mutants[:: max(1, len(mutants) // 5)][:5]
         unwanted = ROOT / "tests/gates" / folder.id / f"{folder.name}.py"
-        for kind, path in enumerate([folder.solution_file, unwanted, *accepted, *spread]):
+        texts = [path.read_text() for path in (folder.solution_file, unwanted, *accepted)]
+        for kind, text in enumerate([*texts, *spread]):
             for copy in range(copies):
                 student = submissions / f"copy{copy}-{kind}" / folder.id
                 student.mkdir(parents=True)
-                (student / f"{folder.name}.py").write_text(f"{path.read_text()}# {copy}\n")
+                (student / f"{folder.name}.py").write_text(f"{text}# {copy}\n")
 
 
 def write_class(submissions: Path, students: int) -> None:

@@ -20,6 +20,15 @@ def exercise_of(id: str):
     return module.exercise
 
 
+def mutant(name: str) -> str:
+    """The text of a mutant: of "03_softmax/pad_zero"."""
+    from grader.author.mutants import mutant_of
+    from grader.exercise import Folder
+
+    id, _, name = name.partition("/")
+    return mutant_of(Folder(ROOT / "exercises" / id), name).text
+
+
 # Files whose tests take longest. Begun last, one of them would keep one core at work and let the other wait.
 BEGUN_FIRST = ("test_class.py", "test_watch.py", "test_folder.py", "test_cluster.py")
 

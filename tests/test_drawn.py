@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 import subprocess
@@ -14,6 +13,7 @@ import torch
 
 from grader import any_strides, contiguous, large, normal, subnormal, target, unusual, upto
 from grader.asked import asked
+from grader.author.mutants import mutants_of
 from grader.drawn import Promise, stated
 from grader.exercise import Folder, all_folders, load_test_file
 from grader.inputs import Data, generator_for, is_poison, some_minus_infinity, whole
@@ -327,22 +327,23 @@ def test_a_drawn_call_is_shown_with_its_seed_and_waits_for_named_ones(tmp_path):
 
 # ---- mutants that only drawn calls reject ----------------------------------------------------------------------------
 
-ONLY_DRAWN = [
-    path
-    for path in sorted((ROOT / "tests" / "mutants").glob("*/*.py"))
-    if "Only a drawn call shows it." in (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
-]
+ONLY_DRAWN = {
+    f"{folder.id}/{mutant.name}": (folder, mutant.text)
+    for folder in FOLDERS
+    for mutant in mutants_of(folder)
+    if "Only a drawn call shows it." in mutant.wrong
+}
 
 
-@pytest.mark.parametrize("path", ONLY_DRAWN, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_what_only_drawn_calls_show_is_rejected_in_every_run(bench, path):
-    folder = Folder(ROOT / "exercises" / path.parent.name)
+@pytest.mark.parametrize("name", ONLY_DRAWN)
+def test_what_only_drawn_calls_show_is_rejected_in_every_run(bench, name):
+    folder, text = ONLY_DRAWN[name]
     promise, test = promise_of(folder)
-    judge = bench(path.read_text(encoding="utf-8"), folder.id).judge
+    judge = bench(text, folder.id).judge
     for seed in range(6):
         judge.run.seed = seed
         assert judge.drawn(test, promise).outcome == "fail", seed
 
 
 def test_there_are_mutants_that_only_drawn_calls_reject():
-    assert {path.parent.name for path in ONLY_DRAWN} == {folder.id for folder in FOLDERS}
+    assert {folder.id for folder, _ in ONLY_DRAWN.values()} == {folder.id for folder in FOLDERS}

@@ -9,12 +9,12 @@ import pytest
 from grader import normal, output, special
 from grader.layouts import transposed
 from grader.verdict import FAIL, PASS, Verdict
-from tests.conftest import ROOT
+from tests.conftest import ROOT, mutant
 
 
 def test_a_special_value_in_a_strided_tensor_is_not_blamed_on_the_strides(bench):
     """Random numbers that round to -0.0 are rare, but there: one in 84 million in fp16."""
-    judged = bench((ROOT / "tests/mutants/02_strided_blocks/adds_zero.py").read_text(), "02_strided_blocks")
+    judged = bench(mutant("02_strided_blocks/adds_zero"), "02_strided_blocks")
     assert judged.check(normal(64, 64), output(64, 64)).outcome == PASS
     verdict = judged.check(special(normal(37, 153)), output(37, 153).padded())
     assert verdict.outcome == FAIL and "special values are changed on the way" in verdict.lines[0]
@@ -22,7 +22,7 @@ def test_a_special_value_in_a_strided_tensor_is_not_blamed_on_the_strides(bench)
 
 def test_rows_that_are_all_but_one_value_0_are_not_taken_for_one_another(bench):
     """Where one probability is 1 and the others are lost, the row looks like any other of that kind."""
-    judged = bench((ROOT / "tests/mutants/03_softmax/half_exponentials.py").read_text(), "03_softmax")
+    judged = bench(mutant("03_softmax/half_exponentials"), "03_softmax")
     verdict = judged.check(normal(200, 4) * 60)
     assert verdict.outcome == FAIL and verdict.id != "misplaced-tile"
 
@@ -127,7 +127,7 @@ def test_functions_of_tl_may_have_names_of_their_own(bench):
 
 def test_a_stride_that_leads_between_elements_is_not_blamed_on_masked_lanes(bench):
     """What lanes out of bounds read changes with what masked ones hold."""
-    source = (ROOT / "tests/mutants/04_transpose/column_major_has_no_holes.py").read_text()
+    source = mutant("04_transpose/column_major_has_no_holes")
     judged = bench(source, "04_transpose")
     assert judged.check(normal(32, 63)).outcome == PASS
     holes = replace(special(normal(32, 63)), layout=transposed(2, padding=3))

@@ -6,7 +6,7 @@ import pytest
 
 from grader import normal, output
 from grader.verdict import FAIL, PASS
-from tests.conftest import ROOT
+from tests.conftest import ROOT, mutant
 
 ADD = """
 import torch
@@ -91,14 +91,14 @@ def test_a_view_made_in_python_gives_no_right_to_what_lies_between_an_arguments_
 
 
 def test_configurations_past_the_sixteenth_are_interpreted_and_named(bench):
-    source = (ROOT / "tests/mutants/01_masked_add/seventeenth_configuration.py").read_text()
+    source = mutant("01_masked_add/seventeenth_configuration")
     verdict = bench(source).check(normal(100), normal(100))
     assert verdict.outcome == FAIL
     assert verdict.lines[1].startswith("This is configuration 17 of 20 (BLOCK_N: 128, MORE: True, num_warps: 8, ")
 
 
 def test_a_false_promise_has_the_name_that_the_kernel_calls_it_by(bench):
-    source = (ROOT / "tests/mutants/05_grouped_matmul/false_hint_after_modulo.py").read_text()
+    source = mutant("05_grouped_matmul/false_hint_after_modulo")
     small = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)
     verdict = bench(source, "05_grouped_matmul").check(normal(67, 33), normal(33, 71), **small)
     assert verdict.id == "false-promise" and "tl.max_contiguous in line" in verdict.lines[0]

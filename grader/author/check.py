@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import itertools
 import re
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from grader.author import proof
+from grader.author.mutants import BadMutant, mutants_of
 from grader.exercise import Folder, marked_regions
 from grader.learn.hints import FITS
 
@@ -29,15 +31,21 @@ def check(
     context = get_context("spawn")  # fork would copy threads and locks of torch
     with ProcessPoolExecutor(workers, mp_context=context, initializer=proof.prepare) as pool:
         read = {folder: pool.submit(_complaints_of_code, folder) for folder in folders}
-        running = {folder: [pool.submit(proof.run, item) for item in proof.proofs_of(folder)] for folder in folders}
+        running, unstated = {}, {}
+        for folder in folders:
+            try:
+                proofs, unstated[folder] = list(proof.proofs_of(folder)), []
+            except BadMutant as bad:
+                proofs, unstated[folder] = [], [str(bad)]
+            running[folder] = [pool.submit(proof.run, item) for item in proofs]
         one_done = begin(sum(map(len, running.values())))
         for job in itertools.chain(*running.values()):
             job.add_done_callback(lambda _: one_done())
         total = 0
         for folder, jobs in running.items():
-            complaints = list(_static_complaints(folder)) + read[folder].result()
+            complaints = unstated[folder] + list(_static_complaints(folder)) + read[folder].result()
             outcomes = [job.result() for job in jobs]
-            complaints += [f"{_shown(o.proof.submission, folder)}: {o.complaint}" for o in outcomes if o.complaint]
+            complaints += [f"{o.proof.name}: {o.complaint}" for o in outcomes if o.complaint]
             say(f"{folder.id}: {_summary(outcomes)}; {len(complaints) or 'no'} complaint{'s' * (len(complaints) != 1)}")
             for complaint in complaints:
                 say(f"  {complaint}")
@@ -55,13 +63,13 @@ def _complaints_of_code(folder: Folder) -> list[str]:
 
 def _summary(outcomes: list[proof.Outcome]) -> str:
     def fine(kind: str) -> str:
-        chosen = [o for o in outcomes if o.proof.submission.parent.parent.name == kind]
+        chosen = [o for o in outcomes if o.proof.kind == kind]
         return f"{sum(not o.complaint for o in chosen)} of {len(chosen)}"
 
     return (
-        f"stub not attempted {fine('exercises')}, solution passes {fine('solutions')}, "
-        f"accepted {fine('accepted')}, mutants rejected with their sentence {fine('mutants')}, "
-        f"cheats {fine('cheats')}"
+        f"stub not attempted {fine('stub')}, solution passes {fine('solution')}, "
+        f"accepted {fine('accepted')}, mutants rejected with their sentence {fine('mutant')}, "
+        f"cheats {fine('cheat')}"
     )
 
 
@@ -72,10 +80,12 @@ def _shown(path: Path, folder: Folder) -> str:
 def _static_complaints(folder: Folder) -> Iterator[str]:
     """What reading the files is enough for."""
     yield from _stub_complaints(folder)
-    for kind, least in (("mutants", LEAST_MUTANTS), ("accepted", LEAST_ACCEPTED)):
-        count = len(list((folder.root / "tests" / kind / folder.id).glob("*.py")))
-        if count < least:
-            yield f"tests/{kind}/{folder.id} has {count} kernels; {least} are the least"
+    accepted = len(list((folder.root / "tests" / "accepted" / folder.id).glob("*.py")))
+    with contextlib.suppress(BadMutant):  # which is a complaint of its own
+        mutants = len(list(mutants_of(folder)))
+        for kind, count, least in (("accepted", accepted, LEAST_ACCEPTED), ("mutants", mutants, LEAST_MUTANTS)):
+            if count < least:
+                yield f"tests/{kind}/{folder.id} has {count} kernels; {least} are the least"
     yield from _hint_complaints(folder)
     yield from _lesson_complaints(folder)
 

@@ -10,11 +10,13 @@ import io
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from grader.author.mutants import mutants_of
 from grader.exercise import Folder
 from grader.learn.hints import SAYS_ITSELF, read_hints
 from grader.verdict import FAIL, NOT_ATTEMPTED, PASS
@@ -25,15 +27,19 @@ ROOM_TO_BOUND = 0.85  # a solution closer to its bound than this leaves other ri
 
 @dataclass(frozen=True)
 class Proof:
-    """`sentence` must be part of the diagnosis of a mutant or cheat; " ... " in it stands for any text.
+    """`finding` must be the id of what rejects a mutant, `sentence` part of what is said of a mutant or cheat; " ... "
+    in it stands for any text.
 
     `may_be_slow`: an odd kernel proves that right values are accepted, however long they take on a GPU.
     """
 
+    kind: str  # stub, solution, accepted, mutant or cheat
+    name: str  # where it stands
     exercise: Path  # exercises/NN_name
-    submission: Path
+    text: str
     outcome: str
     sentence: str = ""
+    finding: str = ""
     may_be_slow: bool = False
 
 
@@ -44,27 +50,33 @@ class Outcome:
     seconds: float = 0.0
 
 
-def proofs_of(folder) -> list[Proof]:
-    """Stub, solution, accepted kernels, mutants and cheats of an exercise."""
+def proofs_of(folder: Folder) -> Iterator[Proof]:
+    """Stub, solutions, accepted kernels, mutants and cheats of an exercise. Raises BadMutant."""
+
+    def proof(kind: str, path: Path, outcome: str, **more) -> Proof:
+        name = str(path.relative_to(folder.root))
+        return Proof(kind, name, folder.path, path.read_text(encoding="utf-8"), outcome, **more)
+
+    yield proof("stub", folder.learner_file, NOT_ATTEMPTED)
+    for path in sorted(folder.solution_file.parent.glob("*.py")):
+        yield proof("solution", path, PASS)
     tests = folder.root / "tests"
-    proofs = [
-        Proof(folder.path, folder.learner_file, NOT_ATTEMPTED),
-        *(Proof(folder.path, path, PASS) for path in sorted(folder.solution_file.parent.glob("*.py"))),
-    ]
     for path in sorted((tests / "accepted" / folder.id).glob("*.py")):
-        proofs.append(Proof(folder.path, path, PASS, may_be_slow=True))
-    for kind in ("mutants", "cheats"):
-        for path in sorted((tests / kind / folder.id).glob("*.py")):
-            harmless = kind == "cheats" and says_that_it_passes(path)
-            proof = (
-                Proof(folder.path, path, PASS) if harmless else Proof(folder.path, path, FAIL, stated_sentence(path))
-            )
-            proofs.append(proof)
-    return proofs
+        yield proof("accepted", path, PASS, may_be_slow=True)
+    for mutant in mutants_of(folder):
+        name = str(mutant.path.relative_to(folder.root))
+        if mutant.path.suffix == ".toml":
+            name += f": {mutant.name}"
+        yield Proof("mutant", name, folder.path, mutant.text, FAIL, mutant.sentence, mutant.finding)
+    for path in sorted((tests / "cheats" / folder.id).glob("*.py")):
+        if says_that_it_passes(path):
+            yield proof("cheat", path, PASS)
+        else:
+            yield proof("cheat", path, FAIL, sentence=stated_sentence(path))
 
 
 def stated_sentence(path: Path) -> str:
-    """The sentence that the docstring of a mutant or cheat says it is rejected with; "" if it states none."""
+    """The sentence that the docstring of a cheat says it is rejected with; "" if it states none."""
     return " ".join(_docstring(path).partition(REJECTED_WITH)[2].split())
 
 
@@ -81,8 +93,9 @@ def _docstring(path: Path) -> str:
 def run(proof: Proof) -> Outcome:
     """Grades the submission with the very command that a learner uses, in this process."""
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed:
-        file = Path(folder) / "result.json"
-        arguments = [str(proof.exercise), "--submission", str(proof.submission), "--result", str(file)]
+        file, submission = Path(folder) / "result.json", Path(folder) / f"{proof.exercise.name[3:]}.py"
+        submission.write_text(proof.text, encoding="utf-8")
+        arguments = [str(proof.exercise), "--submission", str(submission), "--result", str(file)]
         status = pytest.main(arguments)
         if not file.exists():
             return Outcome(proof, f"pytest gave no result: {printed.getvalue().strip()[-300:]}")
@@ -103,8 +116,8 @@ def _complaint(proof: Proof, result: dict, status: int) -> str:
         return f"pytest's exit status {int(status)} does not fit the outcome {proof.outcome}"
     if proof.outcome == FAIL:
         complaint = _sentence_complaint(proof, " ".join(result["message"].split()), again)
-        return complaint or _hint_complaint(proof, result["cause"])
-    if proof.submission.parent.parent.name == "solutions" and result["figures"].get("largest_error", 0) > ROOM_TO_BOUND:
+        return complaint or _finding_complaint(proof, result["cause"]) or _hint_complaint(proof, result["cause"])
+    if proof.kind == "solution" and result["figures"].get("largest_error", 0) > ROOM_TO_BOUND:
         return f"the solution uses {result['figures']['largest_error']:.2f} of its bound; {ROOM_TO_BOUND} is the most"
     return ""
 
@@ -118,9 +131,14 @@ def _sentence_complaint(proof: Proof, message: str, again: str) -> str:
     return f"rejected with another sentence: {message} (expected: {proof.sentence}; {again})"
 
 
+def _finding_complaint(proof: Proof, cause: str) -> str:
+    if not proof.finding or cause == proof.finding:
+        return ""
+    return f"rejected by the finding {cause}, and {proof.finding} was expected"
+
+
 def _hint_complaint(proof: Proof, cause: str) -> str:
-    honest = proof.submission.parent.parent.name == "mutants"  # no hint leads out of a cheat
-    if not honest or cause in SAYS_ITSELF or read_hints(Folder(proof.exercise)).level_for(cause, 0):
+    if proof.kind != "mutant" or cause in SAYS_ITSELF or read_hints(Folder(proof.exercise)).level_for(cause, 0):
         return ""
     return f"no hint speaks of its cause: mark a passage with <!-- fits: {cause} -->"
 

@@ -85,7 +85,3 @@ def points_without_speed(*folders: Folder, hidden: Path | None = None) -> dict[s
 
 def solution(exercise: str) -> str:
     return (ROOT / "solutions" / exercise / f"{exercise[3:]}.py").read_text(encoding="utf-8")
-
-
-def mutant(name: str) -> str:
-    return (ROOT / "tests/mutants" / f"{name}.py").read_text(encoding="utf-8")

@@ -16,6 +16,8 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
+from tests.conftest import mutant
+
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION_CELL = 2
 FIRST_NAMES = ("Ada", "Björn", "Chloë", "Đorđe", "Emre", "Fatima", "Gül", "Håkon", "Inês", "José", "Kateřina", "Łukasz")
@@ -106,7 +108,7 @@ class Class:
             return _stub(exercise), NOTHING
         if kind == "partly right":
             name = self.random.choice([name for name in PARTLY_RIGHT if name.startswith(exercise)])
-            return _read("tests/mutants", name), PARTLY_RIGHT[name]
+            return mutant(name), PARTLY_RIGHT[name]
         right = self._right(exercise)
         if kind == "right":
             return right, FULL
@@ -129,7 +131,7 @@ class Class:
             text, lost = self._right(exercise), FULL
         elif kind == "partly right":
             name = self.random.choice([name for name in PARTLY_RIGHT if name.startswith(exercise)])
-            text, lost = _read("tests/mutants", name), PARTLY_RIGHT[name]
+            text, lost = mutant(name), PARTLY_RIGHT[name]
         as_file = self.random.random() < 0.3
         files = script(exercise, text) if as_file else notebook(exercise, filled(self.released[exercise], text))
         return HandIn(student, exercise, kind, files, lost)
@@ -467,10 +469,6 @@ def _right_texts(exercise: str) -> list[str]:
 
 def _stub(exercise: str) -> str:
     return (ROOT / "exercises" / exercise / f"{exercise[3:]}.py").read_text(encoding="utf-8")
-
-
-def _read(folder: str, name: str) -> str:
-    return (ROOT / folder / f"{name}.py").read_text(encoding="utf-8")
 
 
 def _renamed(text: str) -> str:

@@ -9,7 +9,8 @@ from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
 from grader.classroom.results import Text, faulty
 from grader.exercise import Folder
-from tests.classroom.instructor import ROOT, mutant, solution
+from tests.classroom.instructor import ROOT, solution
+from tests.conftest import mutant
 
 SOFTMAX = Folder(ROOT / "exercises/03_softmax")
 TESTS = ("test_one_row", "test_two_rows", "test_three_rows")

@@ -15,9 +15,10 @@ from grader.classroom.engine import MOST_PER_GPU
 from grader.classroom.graded import Graded
 from grader.classroom.submissions import read_submissions
 from grader.exercise import Folder, all_folders, stub_text
-from tests.classroom.instructor import ROOT, mutant, points_without_speed, solution
+from tests.classroom.instructor import ROOT, points_without_speed, solution
 from tests.classroom.submission_folder import SubmissionFolder
 from tests.classroom.synthetic import Class, HandIn, handed_out
+from tests.conftest import mutant
 
 ADD, SOFTMAX = "01_masked_add", "03_softmax"
 SEED, STUDENTS, ORDINARY = 4, 70, 8

@@ -11,6 +11,7 @@ import pytest
 from grader.exercise import Folder
 from grader.hidden import read_cases
 from tests.classroom.instructor import ROOT, environment
+from tests.conftest import mutant
 
 FOLDER = Folder(ROOT / "exercises/03_softmax")
 CASES = """
@@ -47,7 +48,8 @@ def test_a_solution_passes_them(tmp_path):
 
 
 def test_a_failure_is_named_and_its_data_are_not_shown(tmp_path):
-    done, result = judged(tmp_path, ROOT / "tests/mutants/03_softmax/pad_zero.py")
+    (tmp_path / "softmax.py").write_text(mutant("03_softmax/pad_zero"))
+    done, result = judged(tmp_path, tmp_path / "softmax.py")
     assert "FAIL  a matrix that is narrow\n" in done.stdout
     assert "37 x 3" not in done.stdout
     assert result["tiles"]["shape"] != [37, 3]

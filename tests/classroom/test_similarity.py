@@ -8,7 +8,8 @@ import pytest
 
 from grader.classroom.similarity import near_identical
 from grader.exercise import stub_text
-from tests.classroom.instructor import ROOT, mutant, solution
+from tests.classroom.instructor import ROOT, solution
+from tests.conftest import mutant
 
 SOLUTION = solution("03_softmax")
 STUB = stub_text(SOLUTION)

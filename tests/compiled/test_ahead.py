@@ -16,7 +16,7 @@ from grader.inputs import normal
 from grader.judge import Judge
 from grader.run import Foreseen, Run
 from grader.verdict import PASS, failed
-from tests.conftest import ROOT
+from tests.conftest import ROOT, mutant
 
 FOLDER = Folder(ROOT / "exercises" / "01_masked_add")
 NOTHING_AT_10 = "    if x.numel() == 10:\n        return torch.empty_like(x)\n"
@@ -175,7 +175,7 @@ def test_as_many_processes_as_torch_leaves_cores_for(monkeypatch, threads, proce
 
 def test_a_python_function_in_a_kernel_is_told_as_one_however_often_it_is_compiled(bench):
     """Triton 3.6 says so only the first time; then that the kernel sees no globals."""
-    judge = bench((ROOT / "tests/mutants/01_masked_add/python_function_in_kernel.py").read_text()).judge
+    judge = bench(mutant("01_masked_add/python_function_in_kernel")).judge
     for trial in of_size(judge, 100, 200, 300):
         _, refused = judge._recording(trial)
         assert "the kernel calls add, a Python function: give it @triton.jit" in refused.lines[0]

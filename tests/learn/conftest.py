@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import mutant
+
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = str(Path(sys.executable).with_name("course"))
 OF_OTHERS = "ignore:It looks like `register_random`"  # what hypothesis says of trio where both are installed
@@ -106,8 +108,8 @@ def history(tmp_path_factory) -> Course:
     """All five exercises were tried once; not to be changed."""
     course = Course(tmp_path_factory.mktemp("history"))
     course.write("01_masked_add")
-    for id, mutant in WRONG.items():
-        shutil.copy(ROOT / "tests" / "mutants" / id / f"{mutant}.py", course.file(id))
+    for id, name in WRONG.items():
+        course.file(id).write_text(mutant(f"{id}/{name}"))
     course.pytest("exercises")
     return course
 

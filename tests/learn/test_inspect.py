@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from grader.learn.levels import LEVELS, READING, Instruction, instructions
-from tests.learn.conftest import ROOT
+from tests.conftest import mutant
 
-MUTANTS = ROOT / "tests" / "mutants"
 LOAD = {"ttir": "tt.load", "ttgir": "tt.load", "llir": "ld.global", "ptx": "ld.global.v4", "sass": "LDG.E.128"}
 STORE = {"ttir": "tt.store", "ttgir": "tt.store", "llir": "st.global", "ptx": "st.global.v4", "sass": "STG.E.128"}
 
@@ -50,15 +49,15 @@ def test_another_gpu(course):
 
 
 @pytest.mark.parametrize(
-    ("mutant", "sentence"),
+    ("name", "sentence"),
     [
         ("break_in_kernel", "It does not compile in line"),
         ("too_many_warps", "Next: pytest exercises/01_masked_add says what is wrong"),
-        ("torch_adds", "It does not compile in line 26: the operator + is refused here"),
+        ("torch_adds", "It does not compile in line 30: the operator + is refused here"),
     ],
 )
-def test_what_does_not_compile_is_one_sentence(course, mutant, sentence):
-    course.file("01_masked_add").write_text((MUTANTS / "01_masked_add" / f"{mutant}.py").read_text())
+def test_what_does_not_compile_is_one_sentence(course, name, sentence):
+    course.file("01_masked_add").write_text(mutant(f"01_masked_add/{name}"))
     done = course.here("inspect", "01")
     assert done.status == 1 and sentence in done.err
 

@@ -9,9 +9,8 @@ import pytest
 from grader.exercise import all_folders, load_test_file
 from grader.learn.touched import in_words, touched
 from grader.protocol import TracedAccess
+from tests.conftest import mutant
 from tests.learn.conftest import ROOT
-
-MUTANTS = ROOT / "tests" / "mutants"
 
 
 @pytest.mark.parametrize(
@@ -58,17 +57,17 @@ def test_masked_lanes_loads_and_stores_of_a_right_kernel(course):
 
 
 def test_tiles_that_nobody_or_several_write(course):
-    source = (MUTANTS / "02_strided_blocks/floor_grid.py").read_text()
+    source = mutant("02_strided_blocks/floor_grid")
     course.file("02_strided_blocks").write_text(source)
     out = course.here("programs", "02").out
     assert "z, by the program that stores each element\n  0,0 0,0 0,0 0,0   .\n" in out
-    course.file("01_masked_add").write_text((MUTANTS / "01_masked_add/no_pid.py").read_text())
+    course.file("01_masked_add").write_text(mutant("01_masked_add/no_pid"))
     out = course.here("programs", "01").out
     assert "z, by the program that stores each element (3x: 3 programs)\n  3x 3x 3x 3x  .  .  .  .  .  .\n" in out
 
 
 def test_wrong_accesses_are_pointed_to(course):
-    course.file("01_masked_add").write_text((MUTANTS / "01_masked_add/no_mask.py").read_text())
+    course.file("01_masked_add").write_text(mutant("01_masked_add/no_mask"))
     out = course.here("programs", "01").out
     assert "Some accesses are wrong and were left out: pytest exercises/01_masked_add says what is wrong." in out
     assert "stores z[8:10], 2 of 4 lanes touch nothing" in out

@@ -13,8 +13,9 @@ import pytest
 
 from grader import sandbox
 from grader.exercise import Folder
-from tests.classroom.instructor import ROOT, Classroom, mutant, points_without_speed, solution
+from tests.classroom.instructor import ROOT, Classroom, points_without_speed, solution
 from tests.classroom.synthetic import filled, notebook
+from tests.conftest import mutant
 
 ADD, SOFTMAX = "01_masked_add", "03_softmax"
 RIGHT, COST = points_without_speed(Folder(ROOT / "exercises" / ADD))[ADD].values()

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from grader.exercise import Folder
-from tests.classroom.instructor import ROOT, mutant, points_without_speed, solution
+from tests.classroom.instructor import ROOT, points_without_speed, solution
 from tests.classroom.postgres import PostgresServer, programs
+from tests.conftest import mutant
 
 ADD = "01_masked_add"
 pytestmark = [

@@ -1,5 +1,7 @@
 """Wrong: a running maximum of -inf is subtracted from -inf.
 
+Finding: inf-minus-inf
+
 Rejected with: z is NaN in rows that hold -inf
 """
 

@@ -1,5 +1,7 @@
 """Wrong: the ticket is a relaxed atomic, which orders nothing.
 
+Finding: race
+
 Rejected with: Program (0, 1) reads scratch m[0, 0], which program (0, 0) writes in the same launch: a race.
 """
 

@@ -1,0 +1,117 @@
+'''Mutants: wrong submissions, each stated as what it changes in the solution, or a file where it is built otherwise.
+
+tests/mutants/NN_name.toml, one table for each:
+
+    [no_mask]
+    wrong = "the last block reads and writes past the end"
+    finding = "oob-load"
+    sentence = "The load in line 14 has no mask ... element 3000 of x"
+    changes = [["x_ptr + cols, mask=mask", "x_ptr + cols"]]
+
+`changes`: pairs of old and new text. Each old text occurs exactly once in the solution, so that no mutant drifts away
+from what it spoils. `finding`: the id of what rejects it; `sentence`: a part of what a learner reads then, in which
+" ... " stands for any text. The docstring of tests/mutants/NN_name/NAME.py says the same:
+
+    """Wrong: the last block reads and writes past the end.
+
+    Finding: oob-load
+
+    Rejected with: The load in line 14 has no mask ... element 3000 of x
+    """
+'''
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.exercise import Folder
+
+FIELDS = {"wrong": str, "finding": str, "sentence": str, "changes": list}
+IN_DOCSTRING = re.compile(r"Wrong: (?P<wrong>.*) Finding: (?P<finding>\S+) Rejected with: (?P<sentence>.*)")
+
+
+class BadMutant(Exception):
+    """A mutant that is not stated as it has to be; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`path`: where it is stated; `text`: the whole submission."""
+
+    path: Path
+    name: str
+    wrong: str
+    finding: str
+    sentence: str
+    text: str
+
+
+def mutants_of(folder: Folder) -> Iterator[Mutant]:
+    """Those of an exercise, the stated ones first. Raises BadMutant."""
+    yield from _stated(folder)
+    for path in sorted(folder_of_files(folder).glob("*.py")):
+        yield _in_file(path)
+
+
+def mutant_of(folder: Folder, name: str) -> Mutant:
+    """Raises KeyError where there is none of this name, BadMutant."""
+    for mutant in mutants_of(folder):
+        if mutant.name == name:
+            return mutant
+    raise KeyError(f"{folder.id} has no mutant {name}")
+
+
+def stated_in(folder: Folder) -> Path:
+    return folder.root / "tests" / "mutants" / f"{folder.id}.toml"
+
+
+def folder_of_files(folder: Folder) -> Path:
+    return folder.root / "tests" / "mutants" / folder.id
+
+
+def _stated(folder: Folder) -> Iterator[Mutant]:
+    path = stated_in(folder)
+    if not path.exists():
+        return
+    solution = folder.solution_file.read_text(encoding="utf-8")
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise BadMutant(f"{path.name}: {error}") from None
+    for name, table in tables.items():
+        where = f"{path.name}: the mutant {name}"
+        if not isinstance(table, dict) or {field: type(value) for field, value in table.items()} != FIELDS:
+            raise BadMutant(f"{where} has to state {', '.join(FIELDS)}, and nothing else.")
+        text = _changed(solution, table["changes"], where)
+        yield Mutant(path, name, table["wrong"], table["finding"], table["sentence"], text)
+
+
+def _changed(solution: str, changes: list, where: str) -> str:
+    places = []
+    for number, pair in enumerate(changes, 1):
+        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)):
+            raise BadMutant(f"{where}: change {number} is no pair of old and new text.")
+        old, new = pair
+        if (count := solution.count(old)) != 1:
+            often = "does not stand" if not count else f"stands {count} times"
+            raise BadMutant(f"{where}: the old text of change {number} {often} in the solution: {old!r}")
+        places.append((solution.index(old), len(old), new))
+    text, end = "", 0
+    for start, length, new in sorted(places):
+        if start < end:
+            raise BadMutant(f"{where}: two changes overlap at {solution[start:end]!r}.")
+        text, end = text + solution[end:start] + new, start + length
+    return text + solution[end:]
+
+
+def _in_file(path: Path) -> Mutant:
+    text = path.read_text(encoding="utf-8")
+    said = " ".join((ast.get_docstring(ast.parse(text)) or "").split())
+    if (stated := IN_DOCSTRING.fullmatch(said)) is None:
+        raise BadMutant(f"{path}: its docstring has to say 'Wrong: ...', 'Finding: ...', 'Rejected with: ...'.")
+    return Mutant(path, path.stem, text=text, **stated.groupdict())
