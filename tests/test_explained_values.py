@@ -144,6 +144,12 @@ def test_one_element_that_lost_a_digit_is_not_taken_for_a_sum_without_its_last_t
         assert verdict.outcome == FAIL and verdict.id == "low-precision", verdict.lines
 
 
+def test_rows_that_lie_one_element_apart_are_told_as_a_row_stride_that_is_not_used(bench):
+    change = ("b_ptr + k[:, None] * stride_bk", "b_ptr + k[:, None]")
+    verdict = judged(bench, "05_grouped_matmul", change, uniform(7, 20), uniform(20, 80))
+    assert verdict.lines[0] == "The row stride of b is not used."
+
+
 @pytest.mark.parametrize("K", [2, 16, 64])
 def test_one_element_without_its_last_term_is_told_as_such(bench, K):
     source = (ROOT / "tests/mutants/05_grouped_matmul/drop_last_term.py").read_text()

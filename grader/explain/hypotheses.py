@@ -194,6 +194,7 @@ def _readings(name: str, tensor: torch.Tensor) -> list[tuple[str, tuple[int, ...
         contiguous,
         ("stride-ignored", (row, 1), f"The column stride of {name} is not used."),
         ("stride-ignored", (columns, column), f"The row stride of {name} is not used."),
+        ("stride-ignored", (1, column), f"The row stride of {name} is not used."),
         ("strides-swapped", (column, row), f"The strides of {name} are exchanged."),
     ]
 
