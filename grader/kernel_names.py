@@ -83,6 +83,7 @@ class FileNames:
     def __init__(self, tree: ast.Module):
         self.nodes = list(ast.walk(tree))
         self.imported = self._imported()  # name in the file -> "torch", "triton.language.load"
+        self.tuples = self._named_tuples()  # their names, and those of their fields
         self.fields = self._fields()
         called = self._jitted_by_a_call()
         functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
@@ -136,8 +137,24 @@ class FileNames:
     def _fields(self) -> set[str]:
         """Of the file's own classes: a tuple with names is an argument like others."""
         classes = (node for node in self.nodes if isinstance(node, ast.ClassDef))
-        fields = (inner for node in classes for inner in node.body if isinstance(inner, ast.AnnAssign))
-        return {field.target.id for field in fields if isinstance(field.target, ast.Name)} - LEADS_ELSEWHERE
+        fields = {name for node in classes for name in _annotated(node)}
+        return fields.union(*self.tuples.values()) - LEADS_ELSEWHERE
+
+    def _named_tuples(self) -> dict[str, list[str]]:
+        """class Pair(NamedTuple) and Pair = namedtuple("Pair", "x y"): a kernel may make such tuples too."""
+        found = {}
+        for node in self.nodes:
+            if isinstance(node, ast.ClassDef) and [self.path(base) for base in node.bases] == ["typing.NamedTuple"]:
+                found[node.name] = _annotated(node)
+            elif isinstance(node, ast.Assign) and (fields := self._namedtuple_fields(node.value)):
+                found |= {target.id: fields for target in node.targets if isinstance(target, ast.Name)}
+        return found
+
+    def _namedtuple_fields(self, node: ast.expr) -> list[str]:
+        """Of namedtuple("Pair", "x y"); [] for anything else."""
+        if isinstance(node, ast.Call) and self.path(node.func) == "collections.namedtuple" and len(node.args) == 2:
+            return _literal_names(node.args[1])
+        return []
 
 
 class _Body:
@@ -236,6 +253,20 @@ class _Body:
         line = node.end_lineno if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end
         sentence = f"Line {line}: {_short(what)} is not allowed in {self.kind}. {advice}"
         return Refused(line, sentence, node.end_col_offset)
+
+
+def _annotated(node: ast.ClassDef) -> list[str]:
+    """The names of `x: int`, in order."""
+    fields = [inner.target for inner in node.body if isinstance(inner, ast.AnnAssign)]
+    return [target.id for target in fields if isinstance(target, ast.Name)]
+
+
+def _literal_names(node: ast.expr) -> list[str]:
+    """Of "x y", "x, y" and ["x", "y"]."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value.replace(",", " ").split()
+    parts = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
+    return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
 
 
 def _short(what: str) -> str:

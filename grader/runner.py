@@ -33,6 +33,7 @@ class Runner:
         self.versions: dict[str, str] = {}
         self._child: ChildProcess | None = None
         self._has_ended = False
+        self._first_limit = ""  # seconds that the first call had which ran out of them
 
     def ask(self, request: dict, blob: bytes, limit: float, read: Callable[[dict, bytes], T]) -> T:
         """The answer to a request, as `read` understands it. Raises ChildEnded."""
@@ -40,13 +41,23 @@ class Runner:
         try:
             self._load()
             return read(*self._answer(request, blob, limit))
-        except ChildEnded:
+        except ChildEnded as ended:
             self._has_ended = True
             self.end()
-            raise
+            raise self._with_first_limit(ended) from None
         except ProtocolError as error:
             self.end()
             raise ChildEnded("garbled", str(error)) from None
+
+    def _with_first_limit(self, ended: ChildEnded) -> ChildEnded:
+        """A later call has little time: that the first one had more is part of what is told."""
+        if ended.how != "time" or ended is self.load_ended:
+            return ended
+        if self._first_limit:
+            limits = f"{self._first_limit} s, nor another call within {ended.detail}"
+            return ChildEnded("time", limits, ended.where)
+        self._first_limit = ended.detail
+        return ended
 
     def _load(self) -> None:
         if self.load_ended is not None:

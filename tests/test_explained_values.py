@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader import normal, output, special
+from grader import normal, output, special, uniform
 from grader.layouts import transposed
 from grader.verdict import FAIL, PASS, Verdict
 from tests.conftest import ROOT, mutant
@@ -133,3 +133,24 @@ def test_a_stride_that_leads_between_elements_is_not_blamed_on_masked_lanes(benc
     holes = replace(special(normal(32, 63)), layout=transposed(2, padding=3))
     verdict = judged.check(holes)
     assert verdict.outcome == FAIL and verdict.id != "no-other", verdict.lines
+
+
+def test_one_element_that_lost_a_digit_is_not_taken_for_a_sum_without_its_last_term(bench):
+    """Of long sums the last term is about as large as what a sum loses that is kept in fp16."""
+    source = (ROOT / "tests/mutants/05_grouped_matmul/rounds_from_1024_terms_on.py").read_text()
+    judge = bench(source, "05_grouped_matmul").judge
+    for K in (1128, 1136, 1145):  # here both give the same element: the case's name, with the seed, makes the numbers
+        verdict = judge.check(f"t{K}", (uniform(1, K), uniform(K, 1)))
+        assert verdict.outcome == FAIL and verdict.id == "low-precision", verdict.lines
+
+
+def test_rows_that_lie_one_element_apart_are_told_as_a_row_stride_that_is_not_used(bench):
+    change = ("b_ptr + k[:, None] * stride_bk", "b_ptr + k[:, None]")
+    verdict = judged(bench, "05_grouped_matmul", change, uniform(7, 20), uniform(20, 80))
+    assert verdict.lines[0] == "The row stride of b is not used."
+
+
+@pytest.mark.parametrize("K", [2, 16, 64])
+def test_one_element_without_its_last_term_is_told_as_such(bench, K):
+    source = (ROOT / "tests/mutants/05_grouped_matmul/drop_last_term.py").read_text()
+    assert bench(source, "05_grouped_matmul").check(uniform(1, K), uniform(K, 1)).id == "last-term"

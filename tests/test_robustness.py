@@ -222,6 +222,18 @@ def test_what_has_no_end_is_ended_at_its_limit_and_told_by_its_line(bench, monke
     assert (again.outcome, again.id) == (SKIPPED, WAITED) and "ran out of time" in again.note
 
 
+def test_what_has_no_end_in_an_earlier_call_either_is_told_with_the_limit_of_both(bench, monkeypatch):
+    """The first call may be one that is recorded ahead, of which nothing is told until one is asked for."""
+    monkeypatch.setattr("grader.run.RECORD_LIMIT", 2.0)
+    monkeypatch.setattr("grader.runner.LIMIT_AFTER_AN_END", 0.5)
+    judged = bench(HANGS["a loop"][0])
+    ahead = judged.judge.trial("ahead", (normal(6), normal(6)), "float32", None, {})
+    judged.run.record_in_drawn_order(judged.judge.exercise, [ahead])
+    verdict = judged.check(normal(5), normal(5))
+    limits = "within 2 s, nor another call within 0.5 s"
+    assert verdict.lines[0].startswith(f"masked_add did not finish {limits}: then it was in line 1")
+
+
 def test_an_import_without_end_is_told_by_its_line(bench, monkeypatch):
     monkeypatch.setattr("grader.runner.LOAD_LIMIT", 2.0)
     verdict = bench(f"{RIGHT}\nX = 10 ** 10 ** 9\n").check(normal(5), normal(5))

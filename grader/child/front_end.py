@@ -11,6 +11,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import triton
@@ -129,6 +130,7 @@ class Kernel:
     def recipe(self) -> dict:
         """What the front end was given: with the file's own kernel it makes the same text again."""
         attributes = (self.src.attrs or {}).items()
+        typed = [(self.src.fn.arg_names.index(name), kind) for name, kind in self.src.signature.items()]
         return {
             "function": self.name,
             "signature": {name: _as_json(kind) for name, kind in self.src.signature.items()},
@@ -136,6 +138,11 @@ class Kernel:
             "attrs": [[list(path), _as_json(value)] for path, value in attributes],
             "options": self.options,
             "globals": _globals(self.src.fn),
+            "fields": [
+                *(found for number, kind in typed for found in _fields(kind, [number])),
+                *(found for path, value in self.src.constants.items() for found in _fields(value, list(path))),
+            ],
+            "symbol": _symbol(self.src),
         }
 
     @cached_property
@@ -148,6 +155,24 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_as_json(item) for item in value]
     return value if value is None or isinstance(value, (bool, int, str)) else repr(value)[:MOST_TEXT]
+
+
+def _fields(value: Any, path: list[int]) -> Iterator[list]:
+    """Where the tuples are whose parts have names: [path, names]."""
+    value = value.value if isinstance(value, constexpr) else value
+    if isinstance(value, tuple):
+        if hasattr(value, "_fields"):
+            yield [path, list(value._fields)]
+        for number, part in enumerate(value):
+            yield from _fields(part, [*path, number])
+
+
+def _symbol(source: ASTSource) -> str:
+    """What @triton.jit(repr=...) makes of the function's name; "" where nothing does."""
+    if source.fn._repr is None:
+        return ""
+    constants = {source.fn.arg_names[path[0]]: value for path, value in source.constants.items() if len(path) == 1}
+    return str(source.fn.repr(SimpleNamespace(constants=constants, signature=source.signature)))[:MOST_TEXT]
 
 
 def _constant(value: Any) -> dict:

@@ -1,8 +1,8 @@
 """The kernels of a file without the rest of it: what the front end makes of them when nothing else has run.
 
-Of the file only its jit functions and constexpr functions are defined, with Triton's imports and public names; module
-constants are plain values that come with a recipe. So no host code can have changed a kernel, or the compiler.
-The file lies on disk in full, at the same lines, because Triton reads a function's source from there.
+Of the file only its jit functions, constexpr functions and tuples with names are defined, with Triton's imports and
+public names; module constants are plain values that come with a recipe. So no host code can have changed a kernel, or
+the compiler. The file lies on disk in full, at the same lines, because Triton reads a function's source from there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import contextlib
 import json
 import linecache
 import os
+import re
 import sys
+from collections import namedtuple
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
 from typing import Any
@@ -27,6 +29,7 @@ from grader.child.front_end import Kernel
 from grader.kernel_names import MODULES, FileNames, all_refused, members
 
 MOST_CANDIDATES = 8  # functions of one name
+SYMBOL = re.compile(r"[A-Za-z_][\w.$]*", re.ASCII)  # what a kernel may be called on a GPU
 NOT_EVALUATED = __future__.annotations.compiler_flag
 
 
@@ -75,26 +78,35 @@ class File:
         return Kernel(self.source(function, recipe), target, options, lambda *_: None).text
 
     def source(self, function: ast.FunctionDef, recipe: dict) -> ASTSource:
-        key = function, json.dumps(recipe["globals"])
+        key = function, json.dumps([recipe["globals"], recipe["symbol"]])
         if self._scope_of[0] != key:
-            self._scope_of = key, self._scope(function, recipe["globals"])
+            self._scope_of = key, self._scope(function, recipe)
         scope = self._scope_of[1]
-        constants = {tuple(path): _value(said, scope) for path, said in recipe["constants"]}
+        kernel = scope[function.name]
+        fields = {tuple(path): names for path, names in recipe["fields"]}
+        constants = {
+            tuple(path): _with_names(_value(said, scope), tuple(path), fields) for path, said in recipe["constants"]
+        }
         attributes = {tuple(path): value for path, value in recipe["attrs"]}
-        signature = {name: _as_tuples(kind) for name, kind in recipe["signature"].items()}
-        return ASTSource(scope[function.name], signature, constants, attributes)
+        signature = {
+            name: _with_names(_as_tuples(kind), (kernel.arg_names.index(name),), fields)
+            for name, kind in recipe["signature"].items()
+        }
+        return ASTSource(kernel, signature, constants, attributes)
 
-    def _scope(self, chosen: ast.FunctionDef, constants: list) -> dict[str, Any]:
+    def _scope(self, chosen: ast.FunctionDef, recipe: dict) -> dict[str, Any]:
         """A module's names: of functions that share one, `chosen`, or else the last."""
         module = ModuleType(self.stem)
         sys.modules[self.stem] = module  # where Triton looks for the source
         scope = vars(module)
         for name, value in self._of_triton():
             scope.setdefault(name, value)
+        for name, fields in self.names.tuples.items():
+            scope.setdefault(name, namedtuple(name, fields))
         for node in self.names.bodies:
             if node.name != chosen.name or node is chosen:
-                scope[node.name] = self._defined(node, scope)
-        self._add_constants(scope, constants)
+                scope[node.name] = self._defined(node, scope, recipe["symbol"] if node is chosen else "")
+        self._add_constants(scope, recipe["globals"])
         return scope
 
     def _of_triton(self) -> Iterator[tuple[str, Any]]:
@@ -112,8 +124,11 @@ class File:
                         value = getattr(_module(module), name)
                         yield from ((target.id, value) for target in node.targets if isinstance(target, ast.Name))
 
-    def _defined(self, node: ast.FunctionDef, scope: dict[str, Any]) -> Any:
-        """The function, where it stands in the file, under its decorator alone. Annotations stay text."""
+    def _defined(self, node: ast.FunctionDef, scope: dict[str, Any], symbol: str) -> Any:
+        """The function, where it stands in the file, under its decorator alone. Annotations stay text.
+
+        `symbol`: what the compiler's text calls it, "" for its own name.
+        """
         arguments = node.args
         plain = ast.arguments(
             arguments.posonlyargs, arguments.args, arguments.vararg, arguments.kwonlyargs,
@@ -133,7 +148,8 @@ class File:
         function.__qualname__ = self.qualified[node]
         if node not in self.names.kernels:
             return triton.constexpr_function(function)
-        return triton.jit(**self._options(node))(function)
+        named = {"repr": lambda _: symbol} if SYMBOL.fullmatch(symbol) else {}
+        return triton.jit(**self._options(node), **named)(function)
 
     def _options(self, node: ast.FunctionDef) -> dict[str, Any]:
         """Of @triton.jit(noinline=True), those that change the text."""
@@ -192,6 +208,14 @@ def _plain_default(node: ast.expr | None) -> ast.expr | None:
 
 def _as_tuples(kind: Any) -> Any:
     return tuple(map(_as_tuples, kind)) if isinstance(kind, list) else kind
+
+
+def _with_names(value: Any, path: tuple[int, ...], fields: dict[tuple[int, ...], list[str]]) -> Any:
+    """`value`, where a tuple whose path has names becomes one with these."""
+    if not isinstance(value, tuple):
+        return value
+    parts = [_with_names(part, (*path, number), fields) for number, part in enumerate(value)]
+    return namedtuple("Named", fields[path])(*parts) if path in fields else tuple(parts)
 
 
 def _value(said: dict, scope: dict[str, Any]) -> Any:

@@ -1,7 +1,8 @@
 """Known mistakes as formulas: if the result equals what a mistake would give, the mistake is named.
 
 Each hypothesis is computed in float64 from the inputs that the kernel saw. A match must be as close as a right kernel
-would have to be, so a coincidence is out of the question; where nothing matches, nothing is claimed.
+would have to be, and what is matched must differ from the right result by more than rounding explains: of few elements,
+or of small effects, some mistake fits by chance. Where nothing matches, nothing is claimed.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from dataclasses import dataclass, replace
 import torch
 
 from grader.arguments import Argument, exact, tensors_of
-from grader.bounds import EXACT, tolerance
+from grader.bounds import EXACT, UNIT_ROUNDOFF, tolerance
 from grader.explain.evidence import Evidence
 from grader.run import short_dtype
 
 LOG_OF_SMALLEST = math.log(2.0**-126)  # exp of less is below fp32's smallest normal number
 WIDER_THAN_FP32 = (torch.float64, torch.int32, torch.int64)
 TELLING = 16  # elements: fewer may fit rounded operands by chance
+TELLING_BITS = 4  # of 16 results drawn at random one looks like a given mistake
 
 
 @dataclass
@@ -41,6 +43,10 @@ def matching_hypothesis(evidence: Evidence) -> Hypothesis | None:
 
 
 def _matches(evidence: Evidence, hypothesis: Hypothesis, inputs: list[Argument]) -> bool:
+    return _fits(evidence, hypothesis, inputs) and _bits_told(evidence, hypothesis.result, inputs) >= TELLING_BITS
+
+
+def _fits(evidence: Evidence, hypothesis: Hypothesis, inputs: list[Argument]) -> bool:
     out, result = evidence.comparison.out, hypothesis.result
     if result.shape != out.shape or bool(_equal(result.to(out.dtype), evidence.comparison.expected).all()):
         return False
@@ -59,6 +65,30 @@ def _matches(evidence: Evidence, hypothesis: Hypothesis, inputs: list[Argument])
     error = (out.double() - evidence.comparison.ref).abs()
     explained = same | (distance < 0.5 * error) | ~finite
     return bool(explained[evidence.comparison.wrong].all())
+
+
+def _bits_told(evidence: Evidence, result: torch.Tensor, inputs: list[Argument]) -> float:
+    """How much a match says: of the wrong elements, the leading bits of the mistake's effect that no rounding makes.
+
+    Rounding is what the bound allows, or a conversion to fp16 on the way, such as of a sum that is kept in it.
+    """
+    comparison, wanted = evidence.comparison, evidence.wanted
+    if wanted.dtype not in UNIT_ROUNDOFF or wanted.dtype in WIDER_THAN_FP32:
+        return torch.inf
+    coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF[wanted.dtype])
+    terms = size_of_terms(wanted.bound, inputs, comparison.ref)
+    rounding = tolerance(wanted.bound, inputs, comparison.ref, wanted.dtype).maximum(coarsest * terms)
+    effect = (result - comparison.ref).abs()
+    bits = (effect.nan_to_num(nan=torch.inf) / rounding.nan_to_num(nan=0.0, posinf=0.0)).log2()
+    return float(bits.clamp(min=0.0)[comparison.wrong].nansum())
+
+
+def size_of_terms(bound: str, inputs: list[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """What rounding on the way is relative to: of a sum its terms, however small it is itself; [shape of ref]."""
+    if bound != "gemm":
+        return ref.abs()
+    a, b = inputs
+    return a.abs() @ b.abs()
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
@@ -164,6 +194,7 @@ def _readings(name: str, tensor: torch.Tensor) -> list[tuple[str, tuple[int, ...
         contiguous,
         ("stride-ignored", (row, 1), f"The column stride of {name} is not used."),
         ("stride-ignored", (columns, column), f"The row stride of {name} is not used."),
+        ("stride-ignored", (1, column), f"The row stride of {name} is not used."),
         ("strides-swapped", (column, row), f"The strides of {name} are exchanged."),
     ]
 

@@ -8,7 +8,7 @@ from grader.arguments import exact
 from grader.bounds import EXACT, UNIT_ROUNDOFF, tolerance
 from grader.exercise import in_words
 from grader.explain.evidence import Evidence, count_text, index_text, number_text, program_text
-from grader.explain.hypotheses import matching_hypothesis
+from grader.explain.hypotheses import matching_hypothesis, size_of_terms
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.inputs import is_poison
 from grader.run import short_dtype
@@ -209,10 +209,7 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
     rounded_early = evidence.wanted.bound in EXACT and evidence.wanted.dtype == torch.float32
     if (evidence.wanted.bound in EXACT and not rounded_early) or int(wrong.sum()) < comparison.wrong_count:
         return None
-    scale = comparison.ref.abs()
-    if evidence.wanted.bound == "gemm":
-        a, b = exact(evidence.inputs)
-        scale = a.abs() @ b.abs()
+    scale = size_of_terms(evidence.wanted.bound, exact(evidence.inputs), comparison.ref)
     relative = float(((comparison.out.double() - comparison.ref).abs() / scale)[wrong].max())
     if relative > 32 * UNIT_ROUNDOFF[torch.float16]:
         return None

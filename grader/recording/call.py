@@ -84,6 +84,8 @@ class Recipe:
     constants: by path of the argument, a number in a list and further numbers in tuples; a value is
         {"value": repr}, {"dtype": name}, {"function": name}, {"items": [values]} or {"other": text}.
     attrs: by path, what the front end was told of the argument: [["tt.divisibility", 16]].
+    fields: by path, the names of a tuple that has names for its parts.
+    symbol: what the text calls the function, where `repr` was given to triton.jit.
     """
 
     function: str
@@ -92,6 +94,8 @@ class Recipe:
     attrs: list[tuple[list[int], Any]]
     options: dict[str, Any]  # of OPTIONS, all that this Triton has: num_warps, num_stages, num_ctas ...
     globals: list[list] = field(default_factory=list)  # [name, 1 for a constexpr, constant] of the module
+    fields: list[tuple[list[int], list[str]]] = field(default_factory=list)
+    symbol: str = ""
 
 
 @dataclass
@@ -172,6 +176,8 @@ def _recipe(data: object) -> Recipe:
         items(data, "attrs", lambda item: _at_path(item, _plain)),
         _options(data.get("options")),
         items({"globals": [], **data}, "globals", _global),
+        items({"fields": [], **data}, "fields", lambda item: _at_path(item, _field_names)),
+        checked(data.get("symbol", ""), "str", "symbol"),
     )
 
 
@@ -179,6 +185,10 @@ def _at_path(data: object, read: Any) -> tuple[list[int], Any]:
     if not isinstance(data, list) or len(data) != 2:
         raise ProtocolError("a value without the path of its argument")
     return checked(data[0], "list[int]", "a path"), read(data[1])
+
+
+def _field_names(data: object) -> list[str]:
+    return checked(data, "list[str]", "the names of a tuple's parts")
 
 
 def _global(data: object) -> list:

@@ -33,7 +33,7 @@ PARTLY_RIGHT = {
     "01_masked_add/floor_grid": {"right": 6, **COST_WAITS},
     "01_masked_add/grid_of_one_program": {"right": 5, **COST_WAITS},
     "01_masked_add/hard_coded_start": {"right": 2, **COST_WAITS},
-    "01_masked_add/if_on_a_tile": {"cost": 1},
+    "01_masked_add/if_on_a_tile": {"right": ALL, **COST_WAITS},
     "01_masked_add/grid_one_too_many": {"cost": 1},
     "02_strided_blocks/assume_contiguous_source": {"right": 6, **COST_WAITS},
     "02_strided_blocks/hard_coded_tile": {"right": 2, **COST_WAITS},

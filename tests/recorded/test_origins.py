@@ -86,6 +86,30 @@ OWN = {
         PLAIN.replace("VALUE", "i.to(D)").replace("BLOCK:", "D: tl.constexpr, BLOCK:"), "x, z, tl.float16, "
     ),
     "a tuple as an argument": file(PLAIN.replace("VALUE", "T[0]").replace("BLOCK:", "T, BLOCK:"), "x, z, (1.0, 2), "),
+    "a tuple with names as an argument": file(
+        PLAIN.replace("VALUE", "T.scale * T.inner.rows").replace("BLOCK:", "T, BLOCK:"),
+        "x, z, Outer(1.5, Inner(2, 3)), ",
+        "import typing\nfrom typing import NamedTuple\n"
+        "class Inner(typing.NamedTuple):\n    rows: int\n    columns: int\n"
+        "class Outer(NamedTuple):\n    scale: float\n    inner: Inner\n",
+    ),
+    "a constant tuple with names": file(
+        PLAIN.replace("VALUE", "T.scale").replace("BLOCK:", "T: tl.constexpr, BLOCK:"),
+        "x, z, Held(1.5, 2), ",
+        "from collections import namedtuple\nHeld = namedtuple('Held', 'scale, rows')\n",
+    ),
+    "a tuple with names that a kernel makes": file(
+        PLAIN.replace("VALUE", "Held(i, 2).scale"),
+        before="import collections\nHeld = collections.namedtuple('Held', ['scale', 'rows'])\n",
+    ),
+    "another name for the compiled kernel": file(
+        PLAIN.replace("VALUE", "1.0").replace("jit", "jit(repr=lambda one: f'kernel_{one.constants[\"BLOCK\"]}')")
+    ),
+    "what the launch is told": file(
+        PLAIN.replace("VALUE", "1.0").replace(
+            "jit", "jit(do_not_specialize=[0], launch_metadata=lambda grid, kernel, args: {})"
+        )
+    ),
     "a constexpr function": file(
         PLAIN.replace("VALUE", "half(BLOCK)"),
         before="@triton.constexpr_function\ndef half(n):\n    return n // 2\n",
