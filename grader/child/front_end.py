@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import triton
@@ -50,6 +50,15 @@ def dots_of_any_size() -> Iterator[None]:
         CUDABackend.get_codegen_implementation = before
 
 
+@cache
+def _context(target: GPUTarget) -> Any:
+    """One for all texts: loading the dialects takes as long as a quarter of a text."""
+    context = ir.context()
+    ir.load_dialects(context)
+    make_backend(target).load_dialects(context)
+    return context
+
+
 class Kernel:
     """What Triton keeps of one specialization of a JIT function, in place of its own CompiledKernel.
 
@@ -65,10 +74,8 @@ class Kernel:
     @cached_property
     def text(self) -> bytes:
         """The module in MLIR's generic form, as the front end makes it."""
-        backend, context = make_backend(self._target), ir.context()
+        backend, context = make_backend(self._target), _context(self._target)
         options = backend.parse_options(dict(self._given))
-        ir.load_dialects(context)
-        backend.load_dialects(context)
         codegen, modules = backend.get_codegen_implementation(options), backend.get_module_map()
         try:
             module = self.src.make_ir(self._target, options, codegen, modules, context)
