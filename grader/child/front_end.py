@@ -7,6 +7,7 @@ code and whatever else a compiled kernel has are there when a host function asks
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from triton.compiler.compiler import ASTSource, CompiledKernel, filter_traceback
 from triton.language import constexpr, dtype
 from triton.runtime import JITFunction, _allocation
 from triton.runtime.errors import OutOfResources
+from triton.runtime.jit import JITCallable
 
 from grader.child.ttir_text import source_of
 
@@ -36,6 +38,7 @@ MOST_TEXT = 200  # characters of a constant
 MOST_GLOBALS = 256
 
 _compile_in_full = compiler.compile
+_trees: dict[str, ast.Module] = {}  # by the text of a function
 
 
 @contextlib.contextmanager
@@ -203,6 +206,14 @@ def install(on_launch: Callable[..., None]) -> None:
         _ = kernel.text  # so that it fails here, where Triton's would
         return kernel
 
+    parse = JITCallable.parse
+
+    def parse_once(function: JITCallable) -> ast.Module:
+        """A text's tree is read by the front end and by Triton's hash of the function, and left as it is."""
+        if function.src not in _trees:
+            _trees[function.src] = parse(function)
+        return _trees[function.src]
+
     run = JITFunction.run
 
     def run_on_a_whole_grid(function: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
@@ -212,4 +223,4 @@ def install(on_launch: Callable[..., None]) -> None:
         return run(function, *args, grid=checked, warmup=warmup, **kwargs)
 
     compiler.compile = triton.compile = compile_lazily
-    JITFunction.run = run_on_a_whole_grid
+    JITCallable.parse, JITFunction.run = parse_once, run_on_a_whole_grid
