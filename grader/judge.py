@@ -63,13 +63,14 @@ class Judge:
             self.run.work_ahead(lambda: self._work_ahead(twice, compiled))
 
     def _work_ahead(self, twice: list[Asked], compiled: list[Asked]) -> None:
-        trials: list[Trial] = []
+        foreseen: list[Foreseen] = []
         for use in twice:
-            if use.fixture == "drawn":
-                trials += self._drawn_trials(use.test, self.promise(use.options))
+            if use.fixture == "drawn":  # of these, a wrong one ends the test
+                trials = self._drawn_trials(use.test, self.promise(use.options))
             else:
-                trials += self._trials(use.test, use.data, None, use.options.get("dtypes") or (), use.constants)
-        self.run.record_in_drawn_order(self.exercise, trials, between=lambda: self.compile_ahead(compiled))
+                trials = self._trials(use.test, use.data, None, use.options.get("dtypes") or (), use.constants)
+            foreseen += [Foreseen(trial, if_right=use.fixture == "drawn") for trial in trials]
+        self.run.record_in_drawn_order(self.exercise, foreseen, between=lambda: self.compile_ahead(compiled))
 
     def compile_ahead(self, uses: list[Asked]) -> None:
         """Each of these is compiled sooner or later: better now, on cores that have nothing to do."""
@@ -338,6 +339,7 @@ class Judge:
             self.right_with_own_blocks += not trial.constants
         else:
             self.wrong_with_own_blocks |= not trial.constants
+            self.run.values_are_wrong = True
             if blame:
                 self._blame_a_number(trial, verdict)
             self._blame_an_earlier_call(trial, inputs, verdict)

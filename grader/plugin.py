@@ -17,6 +17,7 @@ from grader import sandbox
 from grader.exercise import Folder, all_folders
 from grader.gpu.models import DEFAULT_TARGET, MODELS
 from grader.machine import machine_for
+from grader.one_thread import PATIENT
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -87,6 +88,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.reportchars = "N"
     machine = machine_for(config.option, folders)
     gc.disable()
+    os.environ.update(PATIENT)
     try:
         from grader.session import Session  # imports torch: only when there is something to grade
     except ImportError as error:

@@ -182,6 +182,7 @@ class Run:
         self._ahead: threading.Thread | None = None  # while it works, nobody else asks the recorder
         self._news = threading.Condition()  # of a recording, or of its end
         self._ending = False
+        self.values_are_wrong = False  # of a call: what only right ones need is not recorded ahead any more
         self._beside = _files_of(folder)
 
     def _look_for_empty_regions(self) -> None:
@@ -237,19 +238,22 @@ class Run:
                 self._news.wait_for(lambda: key in self._recorded or self._ahead is None)
 
     def record_in_drawn_order(
-        self, exercise: Exercise, trials: list[Trial], between: Callable[[], None] = lambda: None
+        self, exercise: Exercise, foreseen: list[Foreseen], between: Callable[[], None] = lambda: None
     ) -> None:
         """Records calls that will be asked for, each twice and with others between, in orders that the seed draws.
 
         So what a file keeps from one call, or does in some of them only, meets other calls than it was written for.
         Ends at the first that cannot be recorded, and when it takes long: then each is recorded when it is asked for.
+        Those that are asked for only if all values are right are left out from the first wrong one on.
         `between`: what to do after each has been recorded once.
         """
         draw, until = random.Random(f"{self.seed} order of calls"), time.monotonic() + MOST_AHEAD
         for again in (False, True):
-            for trial in draw.sample(trials, len(trials)):
+            for one in draw.sample(foreseen, len(foreseen)):
+                if one.if_right and self.values_are_wrong:
+                    continue
                 try:
-                    call = self.recorded(exercise, trial, _without_values(trial), again).call
+                    call = self.recorded(exercise, one.trial, _without_values(one.trial), again).call
                 except ChildEnded:  # whoever asks for it is told
                     return
                 if call.error is not None or call.refusals or time.monotonic() > until or self._ending:
@@ -359,6 +363,8 @@ class Run:
     def compile_ahead(self, exercise: Exercise, foreseen: list[Foreseen]) -> None:
         """Begins with the machine code of calls that will be asked for, up to the first that cannot be recorded."""
         for one in foreseen:
+            if one.if_right and self.values_are_wrong:
+                continue
             try:
                 call = self.recorded(exercise, one.trial, _without_values(one.trial)).call
             except ChildEnded:  # whoever asks for it is told

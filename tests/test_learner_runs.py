@@ -51,6 +51,11 @@ def write(course: Path, id: str, text: str) -> Path:
     return path
 
 
+def test_threads_without_work_leave_the_cores_to_others(course):
+    said = run("exercises/03_softmax", cwd=course, OMP_DISPLAY_ENV="verbose").err  # by libgomp, as it is loaded
+    assert "GOMP_SPINCOUNT = '0'" in said
+
+
 def test_a_stub_is_not_attempted_in_one_line_without_colour(course):
     done = run("exercises/03_softmax", cwd=course)
     assert done.status == 1 and done.err == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader import normal
+from grader.run import Foreseen
 from grader.verdict import FAIL, PASS
 from tests.conftest import ROOT
 
@@ -19,7 +20,7 @@ def with_host(body: str) -> str:
 def recorded(bench, source: str, seed: int = 1):
     judged = bench(source, seed=seed)
     trials = [judged.judge.trial("test_a_case", (normal(size), normal(size)), "float32") for size in SIZES]
-    judged.run.record_in_drawn_order(judged.judge.exercise, trials)
+    judged.run.record_in_drawn_order(judged.judge.exercise, [Foreseen(trial) for trial in trials])
     return judged
 
 
@@ -52,6 +53,18 @@ def test_what_is_recorded_is_not_recorded_again_when_it_is_judged(bench):
 def test_nothing_is_recorded_ahead_behind_a_call_that_fails(bench, end):
     called = order(bench, 1, f"print(x.numel(), flush=True); {end}")
     assert len(called) == 1
+
+
+def test_from_the_first_wrong_call_on_only_what_is_asked_for_anyway_is_recorded_ahead(bench):
+    judged = bench(with_host("print(x.numel(), flush=True)").replace("x + y, mask", "x - y, mask"))
+    trials = [judged.judge.trial("test_a_case", (normal(size), normal(size)), "float32") for size in SIZES]
+    assert judged.check(normal(5), normal(5), dtypes=("float32",)).outcome == FAIL
+    judged.run.recorder.end()
+    before = judged.run.recorder.printed_bytes
+    foreseen = [Foreseen(trial, if_right=trial is not trials[1]) for trial in trials]
+    judged.run.record_in_drawn_order(judged.judge.exercise, foreseen)
+    judged.run.recorder.end()
+    assert judged.run.recorder.printed_bytes - before == len("700\n" * 2)
 
 
 KEPT = {
@@ -99,6 +112,6 @@ def test_a_kernel_that_was_compiled_in_a_call_with_other_block_sizes_is_the_same
     text = text.replace("    N = x.numel()", "    touch_kernel[(1,)](z)\n    return z\n    N = x.numel()")
     judged = bench(text)
     trials = [judged.judge.trial("test_a_case", (normal(7), normal(7)), "float32", None, {"BLOCK_N": 64})]
-    judged.run.record_in_drawn_order(judged.judge.exercise, trials)
+    judged.run.record_in_drawn_order(judged.judge.exercise, [Foreseen(trial) for trial in trials])
     verdict = judged.check(normal(7), normal(7))
     assert verdict.outcome == FAIL and "every call" not in " ".join(verdict.lines)

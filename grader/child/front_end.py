@@ -7,10 +7,11 @@ code and whatever else a compiled kernel has are there when a host function asks
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +24,7 @@ from triton.compiler.compiler import ASTSource, CompiledKernel, filter_traceback
 from triton.language import constexpr, dtype
 from triton.runtime import JITFunction, _allocation
 from triton.runtime.errors import OutOfResources
+from triton.runtime.jit import JITCallable
 
 from grader.child.ttir_text import source_of
 
@@ -37,6 +39,7 @@ MOST_TEXT = 200  # characters of a constant
 MOST_GLOBALS = 256
 
 _compile_in_full = compiler.compile
+_trees: dict[str, ast.Module] = {}  # by the text of a function
 
 
 @contextlib.contextmanager
@@ -49,6 +52,15 @@ def dots_of_any_size() -> Iterator[None]:
         yield
     finally:
         CUDABackend.get_codegen_implementation = before
+
+
+@cache
+def _context(target: GPUTarget) -> Any:
+    """One for all texts: loading the dialects takes as long as a quarter of a text."""
+    context = ir.context()
+    ir.load_dialects(context)
+    make_backend(target).load_dialects(context)
+    return context
 
 
 class Kernel:
@@ -66,10 +78,8 @@ class Kernel:
     @cached_property
     def text(self) -> bytes:
         """The module in MLIR's generic form, as the front end makes it."""
-        backend, context = make_backend(self._target), ir.context()
+        backend, context = make_backend(self._target), _context(self._target)
         options = backend.parse_options(dict(self._given))
-        ir.load_dialects(context)
-        backend.load_dialects(context)
         codegen, modules = backend.get_codegen_implementation(options), backend.get_module_map()
         try:
             module = self.src.make_ir(self._target, options, codegen, modules, context)
@@ -221,6 +231,14 @@ def install(on_launch: Callable[..., None]) -> None:
         _ = kernel.text  # so that it fails here, where Triton's would
         return kernel
 
+    parse = JITCallable.parse
+
+    def parse_once(function: JITCallable) -> ast.Module:
+        """A text's tree is read by the front end and by Triton's hash of the function, and left as it is."""
+        if function.src not in _trees:
+            _trees[function.src] = parse(function)
+        return _trees[function.src]
+
     run = JITFunction.run
 
     def run_on_a_whole_grid(function: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
@@ -230,4 +248,4 @@ def install(on_launch: Callable[..., None]) -> None:
         return run(function, *args, grid=checked, warmup=warmup, **kwargs)
 
     compiler.compile = triton.compile = compile_lazily
-    JITFunction.run = run_on_a_whole_grid
+    JITCallable.parse, JITFunction.run = parse_once, run_on_a_whole_grid

@@ -14,6 +14,8 @@ import signal
 import subprocess
 import sys
 
+from grader.one_thread import PATIENT
+
 NOT_REWRITTEN = "ignore::pytest.PytestAssertRewriteWarning"  # of our own plugin, which is imported already
 COMMAND = [sys.executable, "-P", "-m", "grader.learn.warm_run"]
 PATIENCE = 5.0  # seconds until a run that was told to leave is killed
@@ -54,6 +56,7 @@ def main() -> int:
     """The process itself: prepares, reads one line with pytest's arguments, runs it. Leaves when nobody asks."""
     gc.disable()
     signal.signal(signal.SIGTERM, _leave)
+    os.environ.update(PATIENT)
     import pytest
 
     from grader.gpu.device import device_here, model_here

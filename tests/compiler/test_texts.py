@@ -1,0 +1,69 @@
+"""A child's texts: to the byte what the compiler makes in a context of its own, whatever texts were made before."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+
+import pytest
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget
+from triton.compiler.compiler import make_backend
+
+from grader.asked import asked
+from grader.child.own_kernels import File
+from grader.child.ttir_text import source_of
+from grader.exercise import Folder, all_folders, load_test_file
+from grader.gpu.models import DEFAULT_MODEL
+from grader.judge import Judge
+from grader.recording.call import Kernel
+from grader.run import Run, _without_values
+from tests.conftest import ROOT
+
+FOLDERS = {folder.id: folder for folder in all_folders(ROOT)}
+SUBMISSIONS = [
+    (id, path)
+    for id, folder in FOLDERS.items()
+    for path in (folder.solution_file, *sorted((ROOT / "tests/accepted" / id).glob("*.py"))[::3])
+]
+EVERY = 6  # of the calls that the tests draw
+
+
+def texts_in_a_context_each(file: File, kernel: Kernel) -> list[str]:
+    recipe = json.loads(json.dumps(dataclasses.asdict(kernel.recipe)))
+    target, texts = GPUTarget("cuda", DEFAULT_MODEL.arch, 32), []
+    for function in file.functions(kernel.recipe.function):
+        backend, context = make_backend(target), ir.context()
+        ir.load_dialects(context)
+        backend.load_dialects(context)
+        options = backend.parse_options({name: value for name, value in recipe["options"].items() if value is not None})
+        made = (backend.get_codegen_implementation(options), backend.get_module_map(), context)
+        texts.append(source_of(file.source(function, recipe).make_ir(target, options, *made)))
+    return texts
+
+
+def kernels_of(folder: Folder, run: Run) -> list[Kernel]:
+    """Of some of the drawn calls of the exercise's tests, all recorded in one child."""
+    judge = Judge(load_test_file(folder).exercise, run)
+    drawn = [
+        judge._drawn_trials(use.test, judge.promise(use.options)) for use in asked(load_test_file(folder), "drawn")
+    ]
+    trials = [trial for trials in drawn for trial in trials[::EVERY]]
+    calls = [run.recorded(judge.exercise, trial, _without_values(trial)).call for trial in trials]
+    assert not any(call.error for call in calls)
+    return list({kernel.source: kernel for call in calls for kernel in call.kernels}.values())
+
+
+@pytest.mark.parametrize("id, path", SUBMISSIONS, ids=[f"{id}-{path.stem}" for id, path in SUBMISSIONS])
+def test_a_text_does_not_depend_on_those_before_it(id, path):
+    run = Run(FOLDERS[id], str(path), seed=1)
+    try:
+        kernels = kernels_of(FOLDERS[id], run)
+        with contextlib.chdir(run.recorder._child.folder):
+            file = File(run.filename, run.submission.source)
+        assert kernels
+        for kernel in kernels:
+            assert kernel.source in texts_in_a_context_each(file, kernel)
+    finally:
+        run.end()
