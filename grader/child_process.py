@@ -28,7 +28,7 @@ MOST_STACK = 1 << 14  # bytes of the end of what it prints: there it tells
 
 @dataclass
 class ChildEnded(Exception):
-    """The child is gone. how: "exit" (status), "signal" (number), "time" (seconds), "garbled" (what was wrong)."""
+    """The child is gone. how: "exit" (status), "signal" (number), "time" (how much), "garbled" (what was wrong)."""
 
     how: str
     detail: str
@@ -48,6 +48,7 @@ class ChildProcess:
         self.printed = ""
         self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
+        self.seconds_waiting = 0.0  # for something else than a core, in all answers so far
         self._printed_last, self._filename = b"", ""
         self._patience, self._queued = math.inf, 0.0  # until then, and longer by what it waits for a core
         self._nursery = shared_nursery(model, sandbox)
@@ -85,29 +86,44 @@ class ChildProcess:
         The child counts them, for nobody's kernel is at fault where other processes have the cores. One that waits
         in place of computing ends as well, a little later.
         """
-        now, self._queued = time.monotonic(), self._seconds_in_queue()
+        now, self._queued, before = time.monotonic(), self._seconds_in_queue(), self._seconds_at_work()
         self._patience = math.inf if self._queued is None else now + limit + WAITING
         self._filename = header.get("filename", self._filename)
         deadline = now + min(BUSY_MACHINE * limit, limit + MOST_BUSY)
         try:
             self._send(memoryview(protocol.pack({**header, "seconds": limit}, blob)), deadline)
-            return self._receive(deadline)
+            answer = self._receive(deadline)
+            after = self._seconds_at_work()
+            if before is not None and after is not None:
+                self.seconds_waiting += max(0.0, time.monotonic() - now - (after - before))
+            return answer
         except ChildEnded as ended:
             out_of_time = ended == OUT_OF_TIME or ended.how == "time"
             if ended.how == "time":
                 self._ask_where_it_is()
             self.end()
             if out_of_time:
-                raise ChildEnded("time", f"{limit:g}", self._where_it_was()) from None
+                raise ChildEnded("time", f"{limit:g} s", self._where_it_was()) from None
             raise
+
+    def _seconds_at_work(self) -> float | None:
+        """That the child had a core or was ready for one; None where that cannot be known."""
+        times = self._scheduled()
+        return times and sum(times)
 
     def _seconds_in_queue(self) -> float | None:
         """That the child was ready to run and others had the cores; None where that cannot be known."""
+        times = self._scheduled()
+        return times and times[1]
+
+    def _scheduled(self) -> tuple[float, float] | None:
+        """Seconds with a core, and in the queue for one."""
         try:
             if self._nursery.sandboxed:  # its number is the sandbox's own
                 return None
-            return int(Path(f"/proc/{self._pid}/schedstat").read_text().split()[1]) / 1e9
-        except (OSError, ValueError, IndexError):
+            running, queued, _ = Path(f"/proc/{self._pid}/schedstat").read_text().split()
+            return int(running) / 1e9, int(queued) / 1e9
+        except (OSError, ValueError):
             return None
 
     def _ask_where_it_is(self) -> None:

@@ -12,6 +12,7 @@ from grader.reply import failure_of
 from grader.submission import Submission
 
 LOAD_LIMIT = 10.0  # seconds for the submission's own import
+MOST_WAITING = 6.0  # seconds for something else than a core, of all calls together
 LIMIT_AFTER_AN_END = 2.0  # once a call ended its process, the next ones get less, so that a run ends
 
 T = TypeVar("T")
@@ -33,13 +34,15 @@ class Runner:
         self.versions: dict[str, str] = {}
         self._child: ChildProcess | None = None
         self._has_ended = False
-        self._first_limit = ""  # seconds that the first call had which ran out of them
+        self._first_limit = ""  # of the first call that took longer
+        self._waiting = 0.0  # seconds that the children before this one have waited
 
     def ask(self, request: dict, blob: bytes, limit: float, read: Callable[[dict, bytes], T]) -> T:
         """The answer to a request, as `read` understands it. Raises ChildEnded."""
         limit = min(limit, LIMIT_AFTER_AN_END) if self._has_ended else limit
         try:
             self._load()
+            self._refuse_to_wait_longer()
             return read(*self._answer(request, blob, limit))
         except ChildEnded as ended:
             self._has_ended = True
@@ -49,12 +52,17 @@ class Runner:
             self.end()
             raise ChildEnded("garbled", str(error)) from None
 
+    def _refuse_to_wait_longer(self) -> None:
+        """Calls that sleep a little, each within its limit, would make a run of a hundred calls take minutes."""
+        if self._waiting + self._child.seconds_waiting > MOST_WAITING:
+            raise ChildEnded("time", f"the {MOST_WAITING:g} s that all its calls together may wait")
+
     def _with_first_limit(self, ended: ChildEnded) -> ChildEnded:
         """A later call has little time: that the first one had more is part of what is told."""
         if ended.how != "time" or ended is self.load_ended:
             return ended
         if self._first_limit:
-            limits = f"{self._first_limit} s, nor another call within {ended.detail}"
+            limits = f"{self._first_limit}, nor another call within {ended.detail}"
             return ChildEnded("time", limits, ended.where)
         self._first_limit = ended.detail
         return ended
@@ -101,4 +109,5 @@ class Runner:
             self._child.end()
             self.printed = self.printed or self._child.printed
             self.printed_bytes += self._child.printed_bytes
+            self._waiting += self._child.seconds_waiting
             self._child = None

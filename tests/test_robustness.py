@@ -16,6 +16,7 @@ import pytest
 
 from grader.child_process import ChildEnded
 from grader.inputs import normal
+from grader.run import Foreseen
 from grader.verdict import FAIL, PASS, SKIPPED, WAITED
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -228,10 +229,20 @@ def test_what_has_no_end_in_an_earlier_call_either_is_told_with_the_limit_of_bot
     monkeypatch.setattr("grader.runner.LIMIT_AFTER_AN_END", 0.5)
     judged = bench(HANGS["a loop"][0])
     ahead = judged.judge.trial("ahead", (normal(6), normal(6)), "float32", None, {})
-    judged.run.record_in_drawn_order(judged.judge.exercise, [ahead])
+    judged.run.record_in_drawn_order(judged.judge.exercise, [Foreseen(ahead)])
     verdict = judged.check(normal(5), normal(5))
     limits = "within 2 s, nor another call within 0.5 s"
     assert verdict.lines[0].startswith(f"masked_add did not finish {limits}: then it was in line 1")
+
+
+def test_calls_that_sleep_a_little_each_end_the_run_together(bench, monkeypatch):
+    monkeypatch.setattr("grader.runner.MOST_WAITING", 1.0)
+    judged = bench(host("import time\ntime.sleep(0.4)"))
+    verdicts = [judged.check(normal(size), normal(size), dtypes=("float32",)) for size in (5, 6, 7)]
+    assert verdicts[0].outcome == PASS, verdicts[0].lines  # two recordings of it
+    limit = "masked_add did not finish within the 1 s that all its calls together may wait"
+    assert verdicts[1].id == "time-limit" and verdicts[1].lines[0].startswith(limit), verdicts[1].lines
+    assert verdicts[2].outcome == SKIPPED and "ran out of time" in verdicts[2].note
 
 
 def test_an_import_without_end_is_told_by_its_line(bench, monkeypatch):
@@ -276,7 +287,7 @@ def test_a_call_that_waits_for_ever_ends_too(bench):
     os.kill(child._pid, signal.SIGSTOP)
     with pytest.raises(ChildEnded) as ended:
         child.ask({"kind": "record"}, b"", 0.2)
-    assert (ended.value.how, ended.value.detail) == ("time", "0.2")
+    assert (ended.value.how, ended.value.detail) == ("time", "0.2 s")
 
 
 def in_two_seconds(judged):

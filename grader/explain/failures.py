@@ -156,7 +156,7 @@ def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Ex
 
 def _out_of_time(what: str, kind: str, how: ChildEnded, at_import: bool, submission: Submission) -> Verdict:
     """What it was doing when its time was used up, as far as that is known."""
-    line, sentence = how.where.line, f"{what} did not finish within {how.detail} s"
+    line, sentence = how.where.line, f"{what} did not finish within {how.detail}"
     if how.where.compiling:
         sentence += f": then the compiler was still at work on what line {line} launches."
         advice = (
