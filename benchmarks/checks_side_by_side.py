@@ -20,10 +20,10 @@ sys.path.insert(0, str(ROOT))
 
 import pytest  # noqa: E402
 
-from grader.exercise import all_folders  # noqa: E402
+from grader.course.exercise import all_folders  # noqa: E402
 from grader.gpu.device import driver_device  # noqa: E402
-from grader.gpu.pool import Pool  # noqa: E402
-from grader.gpu.replayer import Replayer  # noqa: E402
+from grader.gpu.pool.pool import Pool  # noqa: E402
+from grader.gpu.pool.replay_process import Replayer  # noqa: E402
 
 NUMBERS = ("02", "03", "05")
 PROCESSES = (1, 2, 3, 5)
@@ -40,7 +40,7 @@ def questions() -> list[tuple[dict, bytes, float]]:
             return super().check(request, blob, limit, alone)
 
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
-        patch.setattr("grader.gpu.replays.Pool", Listening)
+        patch.setattr("grader.gpu.pool.replays.Pool", Listening)
         for folder in all_folders(ROOT):
             if folder.number in NUMBERS:
                 pytest.main([str(folder.path), "--submission", str(folder.solution_file)])

@@ -14,8 +14,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from grader import sandbox
-from grader.exercise import all_folders
+from grader.course.exercise import all_folders
+from grader.processes import bubblewrap
 from tests.classroom.instructor import ROOT, Classroom
 from tests.classroom.synthetic import Class
 
@@ -31,7 +31,7 @@ def main(students: int) -> None:
         hand_ins = Class(SEED, released).hand_ins(students)
         for hand_in in hand_ins:
             classroom.hand_in(hand_in.student, hand_in.exercise, hand_in.files)
-        sandboxed = sandbox.missing() or "in a sandbox"
+        sandboxed = bubblewrap.missing() or "in a sandbox"
         print(f"{students} students, {len(hand_ins)} hand-ins, {os.cpu_count()} cores, {sandboxed}", flush=True)
         show("course grade, all of it", seconds(classroom, "course", "grade"), len(hand_ins))
         idle = seconds(classroom, "course", "grade")

@@ -18,18 +18,18 @@ from pathlib import Path
 
 import torch
 
-from grader.child_process import ChildEnded
+from grader.compiler.machine_code import MachineCode
 from grader.gpu.device import device_here
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.plan import Recording
-from grader.gpu.replays import Replays
-from grader.interpreting import Interpreter
-from grader.machine_code import MachineCode
-from grader.protocol import InterpretRequest, RecordRequest, TensorSpec
-from grader.recording.call import read_recorded
-from grader.reply import spec_and_bytes, spec_of, tensor_of
-from grader.runner import Runner
-from grader.submission import Submission
+from grader.gpu.pool.replays import Replays
+from grader.processes.child import ChildEnded
+from grader.processes.interpreter_process import Interpreter
+from grader.processes.submission_process import Runner
+from grader.submission.text import Submission
+from grader.wire.messages import InterpretRequest, RecordRequest, TensorSpec
+from grader.wire.recorded_call import read_recorded
+from grader.wire.reply import spec_and_bytes, spec_of, tensor_of
 
 N, SIDE = 1024, 32  # lanes of a kernel, as a vector and as a matrix
 FLOATS, WHOLE = ("float32", "float16", "bfloat16", "float64"), ("int8", "int16", "int32", "int64")

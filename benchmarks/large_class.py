@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from grader import sandbox
+from grader.processes import bubblewrap
 from tests.classroom.submission_folder import SubmissionFolder
 from tests.classroom.synthetic import Class, handed_out
 
@@ -29,7 +29,7 @@ def main(students: int, exercises: list[str]) -> None:
         hand_ins = Class(SEED, handed_out(*exercises)).scripts(students)
         for hand_in in hand_ins:
             SubmissionFolder(base / "submissions", base).hand_in(hand_in)
-        how = sandbox.missing() or "each in a sandbox"
+        how = bubblewrap.missing() or "each in a sandbox"
         print(f"{len(hand_ins)} submissions of {', '.join(exercises)}; {cores} cores; {how}", flush=True)
         seconds = {}
         for jobs in dict.fromkeys((cores, 1)):

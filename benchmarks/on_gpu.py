@@ -18,18 +18,18 @@ from pathlib import Path
 import torch
 import triton
 
-from grader.exercise import Folder, all_folders, load_test_file
+from grader.course.exercise import Folder, all_folders, load_test_file
 from grader.gpu.answers import ANCHOR, TORCH
-from grader.gpu.buffers import Buffers
 from grader.gpu.device import Clocks, Device, device_here
-from grader.gpu.launcher import Functions
-from grader.gpu.measuring import Speed, anchor_chain, fastest, least_bytes, plan_chain, slots_for, torch_chain
+from grader.gpu.inside.buffers import Buffers
+from grader.gpu.inside.launcher import Functions
+from grader.gpu.inside.measuring import Speed, anchor_chain, fastest, least_bytes, plan_chain, slots_for, torch_chain
+from grader.gpu.inside.timing import Chain, Flush, measure
 from grader.gpu.plan import Recording
-from grader.gpu.timing import Chain, Flush, measure
-from grader.inputs import Data, normal, output
-from grader.judge import Judge
-from grader.reply import DTYPES
-from grader.run import Run
+from grader.judge.judge import Judge
+from grader.judge.run import Run
+from grader.numerics.data_sets import Data, normal, output
+from grader.wire.reply import DTYPES
 
 ROOT = Path(__file__).resolve().parent.parent
 SOLUTION, BEYOND, TUTORIAL, COMPILED = "solution", "beyond", "tutorial", "torch.compile"

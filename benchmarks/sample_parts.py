@@ -23,10 +23,10 @@ sys.path.insert(0, str(ROOT))
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
-from grader.exercise import all_folders  # noqa: E402
-from grader.gpu import measuring, process, timing  # noqa: E402
+from grader.course.exercise import all_folders  # noqa: E402
 from grader.gpu.device import driver_device  # noqa: E402
-from grader.gpu.pool import Pool  # noqa: E402
+from grader.gpu.inside import measuring, process, timing  # noqa: E402
+from grader.gpu.pool.pool import Pool  # noqa: E402
 
 TIMES = 5  # that each sample is taken; the first, which loads what torch needs, does not count
 PARTS = ("prepared", "warm-up", "drawn", "timed", "verified", "all, alone")
@@ -42,7 +42,7 @@ def samples_asked() -> list[tuple[dict, bytes]]:
             return super().sample(request, blob, work, served)
 
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
-        patch.setattr("grader.gpu.replays.Pool", Listening)
+        patch.setattr("grader.gpu.pool.replays.Pool", Listening)
         for folder in all_folders(ROOT):
             pytest.main([str(folder.path), "--submission", str(folder.solution_file)])
     return list(asked.values())

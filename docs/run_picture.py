@@ -40,7 +40,7 @@ def printed() -> str:
             text=True,
             # Of pytest's plugins ours alone: what others have to say is no part of a run.
             env={**os.environ, "COLUMNS": str(WIDTH), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-                 "PYTEST_PLUGINS": "grader.plugin"},
+                 "PYTEST_PLUGINS": "grader.session.plugin"},
         ).stdout  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-_HOME = dict.fromkeys(("Exercise", "Example", "Result"), "grader.exercise")
+_HOME = dict.fromkeys(("Exercise", "Example", "Result"), "grader.course.exercise")
 _HOME |= dict.fromkeys(
     (
         "cancelling",
@@ -24,9 +24,9 @@ _HOME |= dict.fromkeys(
         "unusual",
         "with_some",
     ),
-    "grader.inputs",
+    "grader.numerics.data_sets",
 )
-_HOME |= dict.fromkeys(("any_strides", "contiguous", "into", "one_of", "target", "upto"), "grader.drawn")
+_HOME |= dict.fromkeys(("any_strides", "contiguous", "into", "one_of", "target", "upto"), "grader.course.drawn_calls")
 __all__ = list(_HOME)
 
 

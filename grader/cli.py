@@ -10,7 +10,7 @@ from importlib import import_module
 
 import click
 
-from grader import text_output
+from grader.show import plain_characters
 
 COMMANDS = {
     "status": "grader.learn.status:status",
@@ -22,8 +22,8 @@ COMMANDS = {
     "programs": "grader.learn.programs:programs",
     "inspect": "grader.learn.inspection:inspect_kernel",
     "plot": "grader.learn.plot:plot",
-    "report": "grader.learn.page:report",
-    "doctor": "grader.doctor:doctor",
+    "report": "grader.learn.report_page:report",
+    "doctor": "grader.doctor.doctor:doctor",
     "check": "grader.author.commands:check",
     "stub": "grader.author.commands:stub",
     "gate": "grader.author.commands:gate",
@@ -65,4 +65,4 @@ def main() -> None:
     \b
     Example:  course status
     """
-    text_output.prepare()
+    plain_characters.prepare()

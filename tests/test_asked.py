@@ -6,8 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from grader.asked import asked
-from grader.inputs import normal
+from grader.course.stated_calls import asked
+from grader.numerics.data_sets import normal
 
 
 @pytest.fixture

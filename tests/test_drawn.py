@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from grader import any_strides, contiguous, large, normal, subnormal, target, unusual, upto
-from grader.asked import asked
 from grader.author.mutants import mutants_of
-from grader.drawn import Promise, stated
-from grader.exercise import Folder, all_folders, load_test_file
-from grader.inputs import Data, generator_for, is_poison, some_minus_infinity, whole
-from grader.layouts import CONTIGUOUS, OVERLAPPING, Layout, every, padded, repeated, reversed_order, transposed
-from grader.simpler import simpler, smallest
+from grader.course.drawn_calls import Promise, stated
+from grader.course.exercise import Folder, all_folders, load_test_file
+from grader.course.simpler_calls import simpler, smallest
+from grader.course.stated_calls import asked
+from grader.numerics.data_sets import Data, generator_for, is_poison, some_minus_infinity, whole
+from grader.numerics.layouts import CONTIGUOUS, OVERLAPPING, Layout, every, padded, repeated, reversed_order, transposed
 from tests.conftest import ROOT
 
 SEEDS = range(25)

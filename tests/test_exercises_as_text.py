@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.exercise import Folder, all_folders, empty_regions, marked_regions
-from grader.submission import access_at, has_mask, kernel_text, read_submission
+from grader.course.exercise import Folder, all_folders, empty_regions, marked_regions
+from grader.submission.text import access_at, has_mask, kernel_text, read_submission
 
 ROOT = Path(__file__).resolve().parent.parent
 IDS = [folder.id for folder in all_folders(ROOT)]

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from grader import normal, output, special, uniform
-from grader.layouts import transposed
-from grader.verdict import FAIL, PASS, Verdict
+from grader.explain.verdict import FAIL, PASS, Verdict
+from grader.numerics.layouts import transposed
 from tests.conftest import ROOT, mutant
 
 

@@ -10,7 +10,7 @@ import types
 
 import pytest
 
-from grader.kernel_names import MODULES, all_refused, members
+from grader.submission.kernel_names import MODULES, all_refused, members
 
 HEAD = "import math\nimport os\nimport torch\nimport triton\nimport triton.language as tl\n"
 

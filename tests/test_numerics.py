@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader import comparison
-from grader.bounds import inputs_of, tolerance
-from grader.comparison import compare, is_right, quick_error, row_slices, rows_at_once
-from grader.inputs import cancelling, generator_for, integers, is_poison, normal, one_hot, output, with_some
-from grader.interpreted import _order_matters, _same_bits
-from grader.reply import Reply
+from grader.judge.in_interpreter import _order_matters, _same_bits
+from grader.numerics import comparison
+from grader.numerics.bounds import inputs_of, tolerance
+from grader.numerics.comparison import compare, is_right, quick_error, row_slices, rows_at_once
+from grader.numerics.data_sets import cancelling, generator_for, integers, is_poison, normal, one_hot, output, with_some
+from grader.wire.reply import Reply
 
 SOFTMAX_IN = torch.randn(8, 100, generator=torch.Generator().manual_seed(1), dtype=torch.float64).float().double()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader import normal, output
-from grader.verdict import FAIL, PASS
+from grader.explain.verdict import FAIL, PASS
 from tests.conftest import ROOT, mutant
 
 ADD = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from grader import normal
-from grader.run import Foreseen
-from grader.verdict import FAIL, PASS
+from grader.explain.verdict import FAIL, PASS
+from grader.judge.run import Foreseen
 from tests.conftest import ROOT
 
 SIZES = (5, 700, 1024, 3000, 5000)

@@ -6,8 +6,8 @@ import pytest
 import triton
 
 from grader import normal
-from grader.interpreted import AS_PRODUCT
-from grader.verdict import FAIL, PASS
+from grader.explain.verdict import FAIL, PASS
+from grader.judge.in_interpreter import AS_PRODUCT
 
 IN_TF32 = tuple(map(int, triton.__version__.split(".")[:2])) < (3, 9)
 MATMUL = """

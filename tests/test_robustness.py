@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.child_process import ChildEnded
-from grader.inputs import normal
-from grader.run import Foreseen
-from grader.verdict import FAIL, PASS, SKIPPED, WAITED
+from grader.explain.verdict import FAIL, PASS, SKIPPED, WAITED
+from grader.judge.run import Foreseen
+from grader.numerics.data_sets import normal
+from grader.processes.child import ChildEnded
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = "import os, sys\nimport torch\nimport triton\nimport triton.language as tl\n"
@@ -37,7 +37,7 @@ RIGHT = f"{HEAD}{KERNEL}\ndef masked_add(x, y):\n    z = torch.empty_like(x)\n{L
 @pytest.fixture(autouse=True)
 def behind_the_list(monkeypatch):
     """Most of these files would be refused as text. Here it is seen what holds if one were not."""
-    monkeypatch.setattr("grader.judge.all_refused", lambda tree: [])
+    monkeypatch.setattr("grader.judge.judge.all_refused", lambda tree: [])
 
 
 def host(body: str) -> str:
@@ -191,7 +191,7 @@ def test_missing_file(bench, tmp_path):
     judged.path.unlink()
     again = bench(RIGHT)
     again.path.unlink()
-    from grader.run import Run
+    from grader.judge.run import Run
 
     run = Run(judged.run.folder, str(judged.path), 1)
     assert run.submission.failure.kind == "missing"
@@ -212,8 +212,8 @@ HANGS = {
 @pytest.mark.parametrize("name", HANGS)
 def test_what_has_no_end_is_ended_at_its_limit_and_told_by_its_line(bench, monkeypatch, name):
     source, sentence = HANGS[name]
-    monkeypatch.setattr("grader.run.RECORD_LIMIT", 2.0)
-    monkeypatch.setattr("grader.child_process.WAITING", 1.0)
+    monkeypatch.setattr("grader.judge.run.RECORD_LIMIT", 2.0)
+    monkeypatch.setattr("grader.processes.child.WAITING", 1.0)
     judged = bench(source)
     verdict = judged.check(normal(5), normal(5))
     assert re.search(f"masked_add did not finish within 2 s: {sentence}", " ".join(verdict.lines)), verdict.lines
@@ -225,8 +225,8 @@ def test_what_has_no_end_is_ended_at_its_limit_and_told_by_its_line(bench, monke
 
 def test_what_has_no_end_in_an_earlier_call_either_is_told_with_the_limit_of_both(bench, monkeypatch):
     """The first call may be one that is recorded ahead, of which nothing is told until one is asked for."""
-    monkeypatch.setattr("grader.run.RECORD_LIMIT", 2.0)
-    monkeypatch.setattr("grader.runner.LIMIT_AFTER_AN_END", 0.5)
+    monkeypatch.setattr("grader.judge.run.RECORD_LIMIT", 2.0)
+    monkeypatch.setattr("grader.processes.submission_process.LIMIT_AFTER_AN_END", 0.5)
     judged = bench(HANGS["a loop"][0])
     ahead = judged.judge.trial("ahead", (normal(6), normal(6)), "float32", None, {})
     judged.run.record_in_drawn_order(judged.judge.exercise, [Foreseen(ahead)])
@@ -236,7 +236,7 @@ def test_what_has_no_end_in_an_earlier_call_either_is_told_with_the_limit_of_bot
 
 
 def test_calls_that_sleep_a_little_each_end_the_run_together(bench, monkeypatch):
-    monkeypatch.setattr("grader.runner.MOST_WAITING", 1.0)
+    monkeypatch.setattr("grader.processes.submission_process.MOST_WAITING", 1.0)
     judged = bench(host("import time\ntime.sleep(0.4)"))
     verdicts = [judged.check(normal(size), normal(size), dtypes=("float32",)) for size in (5, 6, 7)]
     assert verdicts[0].outcome == PASS, verdicts[0].lines  # two recordings of it
@@ -246,7 +246,7 @@ def test_calls_that_sleep_a_little_each_end_the_run_together(bench, monkeypatch)
 
 
 def test_an_import_without_end_is_told_by_its_line(bench, monkeypatch):
-    monkeypatch.setattr("grader.runner.LOAD_LIMIT", 2.0)
+    monkeypatch.setattr("grader.processes.submission_process.LOAD_LIMIT", 2.0)
     verdict = bench(f"{RIGHT}\nX = 10 ** 10 ** 9\n").check(normal(5), normal(5))
     assert verdict.kind == "file" and verdict.line == 19
     assert verdict.lines[0] == "Importing masked_add.py did not finish within 2 s: then it was in line 19."
@@ -255,7 +255,7 @@ def test_an_import_without_end_is_told_by_its_line(bench, monkeypatch):
 
 def test_the_limit_counts_what_the_call_computes_not_what_others_do(bench, monkeypatch):
     """A child that gets no core for longer than its limit, as on a busy machine, is not at fault."""
-    monkeypatch.setattr("grader.run.RECORD_LIMIT", 1.0)
+    monkeypatch.setattr("grader.judge.run.RECORD_LIMIT", 1.0)
     judged = bench(RIGHT)
     assert judged.check(normal(5), normal(5)).outcome == PASS  # the child is there
     child = judged.run.recorder._child
@@ -401,7 +401,8 @@ def test_the_temporary_folder_is_removed(bench):
 def test_a_killed_parent_leaves_nothing_running(tmp_path):
     """SIGKILL of pytest in the middle of an endless loop: the children notice, or run into their limit of CPU time."""
     script = (
-        "import sys; from grader.child_process import ChildProcess; from grader.nursery import shared_nursery\n"
+        "import sys; from grader.processes.child import ChildProcess\n"
+        "from grader.processes.triton_forkserver_client import shared_nursery\n"
         "child = ChildProcess(); print(child.folder, shared_nursery().folder, flush=True); sys.stdin.read()\n"
     )
     command = [sys.executable, "-c", script]

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from grader import normal, output
-from grader.asked import asked
-from grader.drawn_pages import ENTRIES, entries_of
-from grader.exercise import all_folders, load_test_file
+from grader.course.exercise import all_folders, load_test_file
+from grader.course.stated_calls import asked
+from grader.explain.verdict import FAIL, NOT_RUN, SKIPPED
 from grader.interpreter.buffers import PAGE, Buffer
 from grader.interpreter.sampled import programs_of
 from grader.interpreter.views import View
-from grader.sampled import Cut
-from grader.verdict import FAIL, NOT_RUN, SKIPPED
+from grader.judge.in_samples import Cut
+from grader.numerics.drawn_pages import ENTRIES, entries_of
 from tests.conftest import ROOT
 
 LARGE = {

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from grader.author import proof
 from grader.author.mutants import BadMutant, mutants_of
-from grader.exercise import Folder, marked_regions
-from grader.learn.hints import FITS
+from grader.course.exercise import Folder, marked_regions
+from grader.progress.hints import FITS
 
 MOST_STUB_LINES = 60
 LEAST_MUTANTS, LEAST_ACCEPTED = 10, 4
@@ -55,7 +55,7 @@ def check(
 
 def _complaints_of_code(folder: Folder) -> list[str]:
     """What takes torch to find out; for a worker."""
-    from grader.author.constants import accepted_constants
+    from grader.author.accepted_constants import accepted_constants
     from grader.author.gates import complaints
 
     return accepted_constants(folder) + complaints(folder)

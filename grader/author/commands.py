@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from grader.choice import chosen
+from grader.course.by_name import chosen
 from grader.files import keep_aside
 
 
@@ -75,7 +75,7 @@ def gate(exercises: tuple[str, ...]) -> None:
     """
     from grader.author import gates
     from grader.gpu.device import Device, device_here
-    from grader.gpu.replays import shared_replays
+    from grader.gpu.pool.replays import shared_replays
 
     device = device_here()
     if not isinstance(device, Device):

@@ -14,17 +14,17 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 
-from grader.asked import asked
-from grader.exercise import Folder, load_test_file
+from grader.course.exercise import Folder, load_test_file
+from grader.course.stated_calls import asked
 from grader.files import write_whole
 from grader.gpu.answers import Measurement
 from grader.gpu.device import Device
-from grader.gpu.replays import Replays
-from grader.gpu.verdict import LEAST_GAP, gate_between
-from grader.inputs import Data
-from grader.judge import Judge
-from grader.run import Run
-from grader.speed import samples_of
+from grader.gpu.pool.replays import Replays
+from grader.judge.judge import Judge
+from grader.judge.run import Run
+from grader.judge.speed_rule import LEAST_GAP, gate_between
+from grader.judge.speed_samples import samples_of
+from grader.numerics.data_sets import Data
 
 SAMPLES = 5
 FIGURES = "figures.json"

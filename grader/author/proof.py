@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from grader.author.mutants import mutants_of
-from grader.exercise import Folder
-from grader.learn.hints import SAYS_ITSELF, read_hints
-from grader.verdict import FAIL, NOT_ATTEMPTED, PASS
+from grader.course.exercise import Folder
+from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS
+from grader.progress.hints import SAYS_ITSELF, read_hints
 
 REJECTED_WITH, PASSES = "Rejected with:", "Passes:"
 ROOM_TO_BOUND = 0.85  # a solution closer to its bound than this leaves other right kernels no room
@@ -151,7 +151,7 @@ def prepare() -> None:
     """Done once in each worker: what pytest would otherwise import, and collect as garbage, for every submission."""
     import torch
 
-    import grader.session  # noqa: F401
+    import grader.session.session  # noqa: F401
 
     torch.set_num_threads(1)
     os.environ["NO_COLOR"] = "1"

@@ -6,7 +6,7 @@ import nbformat
 from nbgrader.preprocessors import ClearSolutions
 from traitlets.config import Config
 
-from grader.exercise import STUB, Folder
+from grader.course.exercise import STUB, Folder
 
 CELL = {"schema_version": 3, "grade_id": "submission", "solution": True, "grade": False, "locked": False, "task": False}
 

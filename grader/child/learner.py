@@ -20,8 +20,8 @@ from types import ModuleType
 from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources
 
-from grader.child.refusals import NotRecordable
-from grader.protocol import Failure
+from grader.child.torch_refusals import NotRecordable
+from grader.wire.messages import Failure
 
 MOST_MESSAGE, MOST_NAMES = 500, 64
 DEFINITION = re.compile(r"^def (\w+)", re.MULTILINE)

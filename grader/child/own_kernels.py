@@ -26,7 +26,7 @@ from triton.compiler.compiler import ASTSource
 from triton.runtime import JITFunction
 
 from grader.child.front_end import Kernel
-from grader.kernel_names import MODULES, FileNames, all_refused, members
+from grader.submission.kernel_names import MODULES, FileNames, all_refused, members
 
 MOST_CANDIDATES = 8  # functions of one name
 SYMBOL = re.compile(r"[A-Za-z_][\w.$]*", re.ASCII)  # what a kernel may be called on a GPU

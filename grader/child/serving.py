@@ -15,9 +15,9 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from grader.child import fence
+from grader.child import landlock
 from grader.child.printed import reveal
-from grader.protocol import LENGTHS, pack, unpack_header, unpack_lengths
+from grader.wire.messages import LENGTHS, pack, unpack_header, unpack_lengths
 
 MORE_MEMORY = 2 << 30  # address space for the learner's data, beyond what the libraries have mapped
 MOST_FILE_BYTES = 64 << 20
@@ -79,7 +79,7 @@ def serve(host: Host, request_fd: int, reply_fd: int) -> None:
     leave = os._exit  # without the learner's atexit functions and destructors
     _limit_resources()
     faulthandler.register(signal.SIGXCPU, file=2, all_threads=False, chain=True)  # the line it was in, then its end
-    pipe.send({"kind": "ready", "fenced": fence.close(Path.cwd(), Path(os.devnull))})
+    pipe.send({"kind": "ready", "fenced": landlock.close(Path.cwd(), Path(os.devnull))})
     try:
         while (request := pipe.receive()) is not None:
             _limit_cpu(request[0]["seconds"])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from grader import sandbox
 from grader.classroom.graded import Graded
 from grader.classroom.patience import patiently
 from grader.classroom.results import Results, Text
 from grader.files import remove_unfinished
+from grader.processes import bubblewrap
 
 Say = Callable[[str], None]
 
@@ -24,7 +24,7 @@ class How:
     workers ("": on this machine).
     """
 
-    isolation: str = sandbox.AUTO
+    isolation: str = bubblewrap.AUTO
     jobs: int | None = None
     scheduler: str = ""
 
@@ -41,8 +41,8 @@ class Students:
 
 
 def check_isolation(how: How) -> None:
-    if how.isolation == sandbox.STRICT and not how.scheduler and sandbox.missing():
-        raise GradingError(f"--isolation strict: {sandbox.missing()}. Nothing was graded.")
+    if how.isolation == bubblewrap.STRICT and not how.scheduler and bubblewrap.missing():
+        raise GradingError(f"--isolation strict: {bubblewrap.missing()}. Nothing was graded.")
 
 
 def judge_missing(
@@ -83,7 +83,7 @@ def _how(missing: list[Text], how: How) -> str:
 def _level(how: How) -> str:
     if how.scheduler:
         return f"by the workers of {how.scheduler}"
-    if sandbox.wanted(how.isolation):
+    if bubblewrap.wanted(how.isolation):
         return "each in a sandbox of its own"
-    why = f": {sandbox.missing()}" if how.isolation != sandbox.LIMITS else ""
+    why = f": {bubblewrap.missing()}" if how.isolation != bubblewrap.LIMITS else ""
     return f"each with process limits only{why}"

@@ -33,9 +33,9 @@ from grader.classroom.names import CHECK_CELL
 from grader.classroom.outputs import item_outputs, report_outputs
 from grader.classroom.results import Results, Text
 from grader.classroom.rubric import SPEED, Item, items_of
-from grader.exercise import STUB, Folder
+from grader.course.exercise import STUB, Folder
 from grader.gpu.models import gpu_here
-from grader.sandbox import AUTO
+from grader.processes.bubblewrap import AUTO
 
 TEMPLATES = Path(__file__).with_name("templates")
 

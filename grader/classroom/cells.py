@@ -13,7 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from grader.exercise import Folder
+from grader.course.exercise import Folder
+from grader.places import COURSE
 
 _results: dict[tuple[str, str], dict] = {}  # by exercise and text: grade cells share one run
 
@@ -53,7 +54,7 @@ def score(exercise: str, item: str) -> float | None:
 
 def _result(exercise: str, again: bool) -> dict | None:
     """The judge's result for the file in the current folder; None, and a sentence, where there is nothing to judge."""
-    folder = Folder(_course() / "exercises" / exercise)
+    folder = Folder(COURSE / "exercises" / exercise)
     if not folder.test_file.exists():
         print(f"{folder.path} is not there. The course's package was not installed from a copy of the course:")
         print("in its folder, run python -m pip install -e .")
@@ -89,9 +90,5 @@ def _picture(result: dict) -> str:
     return picture_of(result)
 
 
-def _course() -> Path:
-    return Path(__file__).resolve().parents[2]
-
-
 def _python_path() -> str:
-    return os.pathsep.join(filter(None, [str(_course()), os.environ.get("PYTHONPATH", "")]))
+    return os.pathsep.join(filter(None, [str(COURSE), os.environ.get("PYTHONPATH", "")]))

@@ -11,10 +11,10 @@ from pathlib import Path
 from grader.classroom.graded import MISSING, NOT_GRADED, Graded
 from grader.classroom.rubric import is_decided
 from grader.classroom.similarity import Pair, near_identical
-from grader.exercise import Folder, stub_text
+from grader.course.exercise import Folder, stub_text
+from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS
 from grader.files import write_whole
-from grader.html_page import rendered
-from grader.verdict import FAIL, NOT_ATTEMPTED, PASS
+from grader.show.html_page import rendered
 
 TEMPLATE = Path(__file__).with_name("templates") / "class_report.html"
 MOST_CAUSES, MOST_PAIRS, MOST_NAMES, MOST_BARS = 8, 40, 12, 25

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from grader.choice import chosen
+from grader.course.by_name import chosen
 from grader.gpu.models import gpu_here
-from grader.sandbox import AUTO, LEVELS
+from grader.processes.bubblewrap import AUTO, LEVELS
 
 EVERYONE = "*"  # what --regrade without a name stands for
 

@@ -18,8 +18,8 @@ from grader.classroom.json_text import json_text
 from grader.classroom.per_test import gradescope_tests, junit_suite, junit_text
 from grader.classroom.rubric import Item, items_of
 from grader.classroom.tables import csv_of
+from grader.explain.verdict import NOT_ATTEMPTED
 from grader.files import remove_unfinished, write_whole
-from grader.verdict import NOT_ATTEMPTED
 
 WRITERS = 8  # threads: thousands of small files, and each has to reach the disk or a share
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from grader.classroom.handin import HandIn
 from grader.classroom.results import Text
 from grader.classroom.rubric import counted, is_decided
-from grader.verdict import PASS
+from grader.explain.verdict import PASS
 
 GRADED, PARTLY, NOT_GRADED, MISSING = "graded", "partly graded", "not graded", "missing"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from grader.classroom.names import SOLUTION_CELL, magic_of
 from grader.classroom.patience import is_away
-from grader.submission import MOST_BYTES
+from grader.submission.text import MOST_BYTES
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode

@@ -18,8 +18,8 @@ from grader.classroom.door import Door, Offer
 from grader.classroom.lending import Standing
 from grader.classroom.results import faulty, version_of
 from grader.classroom.warm_judge import Unconnected, WarmJudge
-from grader.exercise import Folder, found_here
-from grader.gpu.shared_pool import SharedPool
+from grader.course.exercise import Folder, found_here
+from grader.gpu.pool.shared_pool import SharedPool
 
 GPU = "GPU"  # the resource that a Dask worker with a GPU announces
 LENT = "LENT_GPU"  # announced beside it by one whose GPU is another worker's

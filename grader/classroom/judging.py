@@ -10,11 +10,11 @@ import os
 import tempfile
 from pathlib import Path
 
-from grader import sandbox
 from grader.classroom.results import Text, faulty
 from grader.gpu.device import driver_device, model_here
-from grader.nursery import MachineFault, shared_nursery
-from grader.sandbox import AUTO
+from grader.processes import bubblewrap
+from grader.processes.bubblewrap import AUTO
+from grader.processes.triton_forkserver_client import MachineFault, shared_nursery
 
 
 def judge(text: Text, level: str = AUTO) -> dict:
@@ -51,11 +51,11 @@ def prepare(level: str, scratch: str) -> None:
     `scratch`, which is removed however it ends.
     """
     tempfile.tempdir = scratch
-    model, sandboxes = model_here(driver_device()), (sandbox.RECORDER, sandbox.ORIGINS)
+    model, sandboxes = model_here(driver_device()), (bubblewrap.RECORDER, bubblewrap.ORIGINS)
     with contextlib.suppress(MachineFault):  # the first text tells
         shared_nursery()
-        for number in sandboxes if sandbox.wanted(level) else (None,):
+        for number in sandboxes if bubblewrap.wanted(level) else (None,):
             shared_nursery(model, number)
-    import grader.session  # noqa: F401
+    import grader.session.session  # noqa: F401
 
     gc.freeze()

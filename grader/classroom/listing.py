@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.exercise import Folder
-from grader.session import points_of, rubric_item
+from grader.course.exercise import Folder
+from grader.session.session import points_of, rubric_item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.classroom import gpus
-from grader.learn.terminal import console
-from grader.verdict import NOT_ATTEMPTED, PASS
+from grader.explain.verdict import NOT_ATTEMPTED, PASS
+from grader.show.terminal import console
 
 RECENT = 100  # judged texts that the expected end is reckoned from
 EVERY = 60.0  # seconds between two lines in a pipe

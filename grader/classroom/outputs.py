@@ -10,8 +10,8 @@ MOST_REPORT = 20_000  # characters
 
 def picture_of(result: dict) -> str:
     """The map of tiles of a result that has a wrong one, as SVG; "" where it would say nothing."""
-    from grader.pictures.tiles import tile_map_svg
-    from grader.tilemap import RIGHT, TileMap
+    from grader.explain.tile_map import RIGHT, TileMap
+    from grader.show.tiles_svg import tile_map_svg
 
     if not result.get("tiles"):
         return ""

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as xml
 from collections.abc import Iterator
 
 from grader.classroom.rubric import is_decided
-from grader.verdict import FAIL, PASS
+from grader.explain.verdict import FAIL, PASS
 
 
 def gradescope_tests(result: dict) -> Iterator[dict]:

@@ -16,21 +16,19 @@ from pathlib import Path
 
 from grader.classroom.json_text import json_text
 from grader.classroom.rubric import is_decided
-from grader.exercise import Folder
+from grader.course.exercise import Folder
 from grader.files import write_whole
+from grader.places import PACKAGE
 
-PACKAGE = Path(__file__).resolve().parent.parent
 # Rooms and files whose code decides no verdict.
 NOT_THE_JUDGE = (
     "classroom",
     "author",
     "learn",
-    "pictures",
+    "progress",
+    "show",
+    "doctor",
     "cli.py",
-    "doctor.py",
-    "doctor_gpu.py",
-    "choice.py",
-    "text_output.py",
 )
 
 

@@ -10,8 +10,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.exercise import Folder
-from grader.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED
+from grader.course.exercise import Folder
+from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED
+from grader.places import COURSE
 
 RIGHT, COST, SPEED, HIDDEN, OTHER = "right", "cost", "speed", "hidden", "other"
 TITLES = {
@@ -90,7 +91,7 @@ def points_of(folders: list[Folder], hidden: Path | None = None) -> dict[str, di
     """The points of each exercise's items, by its id: what its test file and the hidden cases add up to."""
     command = [sys.executable, "-m", "pytest", *(str(folder.path) for folder in folders)]
     command += ["--collect-only", "-p", "grader.classroom.listing", *(["--hidden", str(hidden)] if hidden else [])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([_own_path(), os.environ.get("PYTHONPATH", "")])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(COURSE), os.environ.get("PYTHONPATH", "")])}
     root = folders[0].root
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=300)
     points: dict[str, dict[str, float]] = {folder.id: {} for folder in folders}
@@ -102,7 +103,3 @@ def points_of(folders: list[Folder], hidden: Path | None = None) -> dict[str, di
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()
         raise RubricError(said[0].removeprefix("ERROR: ") if said else "pytest found no test")
     return {id: {name: items[name] for name in TITLES if name in items} for id, items in points.items()}
-
-
-def _own_path() -> str:
-    return str(Path(__file__).resolve().parents[2])

@@ -24,11 +24,12 @@ from queue import Empty, SimpleQueue
 from typing import TextIO
 
 from grader.classroom.results import Text, faulty
-from grader.exercise import OWN_COURSE, Folder, found_here
+from grader.course.exercise import Folder, found_here
 from grader.gpu.device import use_device
-from grader.gpu.replays import use_pool
-from grader.gpu.shared_pool import PoolElsewhere
-from grader.one_thread import ONE_THREAD
+from grader.gpu.pool.replays import use_pool
+from grader.gpu.pool.shared_pool import PoolElsewhere
+from grader.places import COURSE
+from grader.processes.environment import ONE_THREAD
 
 MOST_SECONDS = 600  # for one text: one whose every call waits in place of computing takes half of them
 MOST_TEXTS = 200  # then a fresh process, so that nothing can pile up
@@ -120,10 +121,14 @@ class WarmJudge:
 
     def _start(self) -> None:
         """Raises OSError where no pool can be reached."""
-        path = os.pathsep.join(filter(None, [str(OWN_COURSE), os.environ.get("PYTHONPATH", "")]))
+        path = os.pathsep.join(filter(None, [str(COURSE), os.environ.get("PYTHONPATH", "")]))
         environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "100"}
         # Of pytest's plugins ours alone: any other costs each judge time, and might change what it says.
-        environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "grader.plugin", "PYTEST_ADDOPTS": ""}
+        environment |= {
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTEST_PLUGINS": "grader.session.plugin",
+            "PYTEST_ADDOPTS": "",
+        }
         if self.gpu:
             environment["CUDA_VISIBLE_DEVICES"] = self.gpu
         with contextlib.ExitStack() as given:
@@ -191,7 +196,7 @@ def _listen(asked: TextIO, requests: SimpleQueue[str], folder: str) -> None:
 
 
 def _leave(folder: str) -> None:
-    from grader.child_process import abandon_children
+    from grader.processes.child import abandon_children
 
     abandon_children()
     shutil.rmtree(folder, ignore_errors=True)

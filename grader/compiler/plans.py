@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from grader.compiler.result import Compiled, Failed, TensorMapForm
 from grader.gpu.plan import Kernel, Parameter, Plan, TensorMap, accept
-from grader.protocol import GpuModel, ProtocolError, TensorSpec
-from grader.recording import call as recorded
-from grader.recording.parts import Alternative, Buffer, Choice, PlannedLaunch, Step, View
+from grader.wire import recorded_call as recorded
+from grader.wire.messages import GpuModel, ProtocolError, TensorSpec
+from grader.wire.recorded_parts import Alternative, Buffer, Choice, PlannedLaunch, Step, View
 
 # Types of elements as the compiler numbers them -> as the CUDA driver does; the same but for three.
 DATA_TYPES = {**{number: number for number in range(16)}, 8: 10, 9: 8, 10: 9}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from grader.cubin import BadCubin, read_cubin
-from grader.fields import build, checked, items
 from grader.gpu.plan import MOST_THREADS, TEXTS, Kernel
-from grader.protocol import GpuModel, ProtocolError
-from grader.recording.parts import read_part
+from grader.wire.cubin import BadCubin, read_cubin
+from grader.wire.fields import build, checked, items
+from grader.wire.messages import GpuModel, ProtocolError
+from grader.wire.recorded_parts import read_part
 
 STAGES = ("ttir", "ttgir", "llir", "ptx", "cubin")
 TENSOR_MEMORY_COLUMNS = 512  # of a multiprocessor from sm_100 on

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from grader.exercise import Exercise
+from grader.course.exercise import Exercise
 from grader.explain.evidence import count_text
-from grader.protocol import Launch, Traffic
-from grader.reply import Reply
-from grader.verdict import PASS, Verdict, failed
+from grader.explain.verdict import PASS, Verdict, failed
+from grader.wire.messages import Launch, Traffic
+from grader.wire.reply import Reply
 
 SLACK = 1e-6  # of a reading; counts are exact, divisions are not
 

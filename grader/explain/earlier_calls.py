@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from grader.exercise import Exercise
-from grader.recording.call import Kernel, Recipe, RecordedCall
-from grader.recording.parts import PlannedLaunch, steps_with
-from grader.submission import Submission
-from grader.verdict import Verdict
+from grader.course.exercise import Exercise
+from grader.explain.verdict import Verdict
+from grader.submission.text import Submission
+from grader.wire.recorded_call import Kernel, Recipe, RecordedCall
+from grader.wire.recorded_parts import PlannedLaunch, steps_with
 
 SPEAKS_FOR_ITSELF = ("error", "result", "refused")  # kinds of verdicts that say more than where the mistake shows
 WHY = "What a call does may depend on its arguments alone: nothing may be kept from one call to the next."

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 import torch
 
-from grader.arguments import Argument, tensors_of
-from grader.comparison import Comparison
-from grader.exercise import Exercise
-from grader.protocol import Launch
-from grader.reply import Reply, Writers
-from grader.run import Trial
-from grader.submission import KernelText, Submission, access_at, has_mask, kernel_text
-from grader.wanted import Wanted
+from grader.course.exercise import Exercise
+from grader.course.wanted_results import Wanted
+from grader.judge.run import Trial
+from grader.numerics.arguments import Argument, tensors_of
+from grader.numerics.comparison import Comparison
+from grader.submission.text import KernelText, Submission, access_at, has_mask, kernel_text
+from grader.wire.messages import Launch
+from grader.wire.reply import Reply, Writers
 
 
 @dataclass

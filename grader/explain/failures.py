@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 from dataclasses import replace
 
-from grader.child_process import ChildEnded
-from grader.exercise import Exercise
-from grader.kernel_names import Refused
-from grader.protocol import Failure
-from grader.reply import Refusal, Reply
-from grader.submission import Submission, builtin_at, is_in_kernel
-from grader.verdict import Verdict, failed
+from grader.course.exercise import Exercise
+from grader.explain.verdict import Verdict, failed
+from grader.processes.child import ChildEnded
+from grader.submission.kernel_names import Refused
+from grader.submission.text import Submission, builtin_at, is_in_kernel
+from grader.wire.messages import Failure
+from grader.wire.reply import Refusal, Reply
 
 MOST_WORD, MOST_MESSAGE = 80, 400  # characters of what Python, torch or Triton say
 MOST_REFUSED = 8  # names that a verdict lists

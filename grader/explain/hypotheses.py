@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from grader.arguments import Argument, exact, tensors_of
-from grader.bounds import EXACT, UNIT_ROUNDOFF, tolerance
 from grader.explain.evidence import Evidence
-from grader.run import short_dtype
+from grader.judge.run import short_dtype
+from grader.numerics.arguments import Argument, exact, tensors_of
+from grader.numerics.bounds import EXACT, UNIT_ROUNDOFF, tolerance
 
 LOG_OF_SMALLEST = math.log(2.0**-126)  # exp of less is below fp32's smallest normal number
 WIDER_THAN_FP32 = (torch.float64, torch.int32, torch.int64)

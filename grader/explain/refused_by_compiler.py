@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from grader.exercise import Exercise
+from grader.course.exercise import Exercise
 from grader.explain.failures import kernel_mistake, shortened
-from grader.protocol import Failure, GpuModel
-from grader.submission import Submission
-from grader.verdict import Verdict, failed
+from grader.explain.verdict import Verdict, failed
+from grader.submission.text import Submission
+from grader.wire.messages import Failure, GpuModel
 
 STATEMENTS = {
     "Break": "`break`; run the loop to its end, or use while with a condition",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grader.explain.evidence import count_text
+from grader.explain.verdict import INCONCLUSIVE, PASS, SKIPPED, Verdict, failed
 from grader.gpu.answers import COPY, MATMUL
-from grader.gpu.facts import WIDEST, facts_of
+from grader.gpu.compiled_facts import WIDEST, facts_of
 from grader.gpu.plan import Plan
-from grader.protocol import GpuModel
-from grader.submission import Submission
-from grader.verdict import INCONCLUSIVE, PASS, SKIPPED, Verdict, failed
+from grader.submission.text import Submission
+from grader.wire.messages import GpuModel
 
 FEW_BYTES_PER_PROGRAM = 2048
 LEAST_WAVES = 2  # programs per multiprocessor

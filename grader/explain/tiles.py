@@ -9,8 +9,8 @@ from itertools import pairwise
 import torch
 
 from grader.explain.evidence import Evidence, number_text
-from grader.reply import Writers
-from grader.tilemap import RIGHT, UNWRITTEN, WRONG, Tile, TileMap
+from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, Tile, TileMap
+from grader.wire.reply import Writers
 
 MOST_TILES = 1024
 

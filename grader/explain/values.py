@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import torch
 
-from grader.arguments import exact
-from grader.bounds import EXACT, UNIT_ROUNDOFF, tolerance
-from grader.exercise import in_words
+from grader.course.exercise import in_words
 from grader.explain.evidence import Evidence, count_text, index_text, number_text, program_text
 from grader.explain.hypotheses import matching_hypothesis, size_of_terms
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
-from grader.inputs import is_poison
-from grader.run import short_dtype
-from grader.submission import first_load_with_other
-from grader.verdict import Verdict, failed
+from grader.explain.verdict import Verdict, failed
+from grader.judge.run import short_dtype
+from grader.numerics.arguments import exact
+from grader.numerics.bounds import EXACT, UNIT_ROUNDOFF, tolerance
+from grader.numerics.data_sets import is_poison
+from grader.submission.text import first_load_with_other
 
 TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another one by chance
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from itertools import combinations
 
-from grader.exercise import Exercise
+from grader.course.exercise import Exercise
+from grader.course.wanted_results import Wanted
 from grader.explain.evidence import count_text
-from grader.protocol import DTYPE_BYTES
-from grader.recording.parts import Returned, View
-from grader.reply import Reply
-from grader.run import short_dtype
-from grader.submission import Submission
-from grader.verdict import Verdict, failed
-from grader.wanted import Wanted
+from grader.explain.verdict import Verdict, failed
+from grader.judge.run import short_dtype
+from grader.submission.text import Submission
+from grader.wire.messages import DTYPE_BYTES
+from grader.wire.recorded_parts import Returned, View
+from grader.wire.reply import Reply
 
 Shape = tuple[int, ...]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grader.gpu.models import MODELS, gpu_here, target_here
-from grader.protocol import GpuModel
+from grader.wire.messages import GpuModel
 
 # What the vendors' datasheets promise: bytes per second of memory, dense fp16 FLOP per second. Nothing is faster.
 PEAKS = {

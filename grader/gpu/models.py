@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from grader.protocol import GpuModel
+from grader.wire.messages import GpuModel
 
 # Limits: CUDA C++ Programming Guide, table of technical specifications per compute capability. Multiprocessors, L2 and
 # memory: the vendor's datasheets.

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from grader.cubin import BadCubin, Cubin, read_cubin
-from grader.fields import build, checked, items
-from grader.protocol import Failure, GpuModel, ProtocolError, TensorSpec
-from grader.recording.parts import (
+from grader.wire.cubin import BadCubin, Cubin, read_cubin
+from grader.wire.fields import build, checked, items
+from grader.wire.messages import Failure, GpuModel, ProtocolError, TensorSpec
+from grader.wire.recorded_parts import (
     NUMBER_BYTES,
     Alternative,
     BadPlan,
@@ -37,7 +37,7 @@ from grader.recording.parts import (
     read_view,
     steps_with,
 )
-from grader.reply import Refusal
+from grader.wire.reply import Refusal
 
 __all__ = [
     "Alternative", "BadPlan", "Buffer", "Choice", "Data", "Fill", "Kernel", "Parameter", "Plan", "PlannedLaunch",

@@ -18,12 +18,12 @@ from grader.interpreter.launch import MOST_PROGRAMS, run_launch
 from grader.interpreter.memory import Memory
 from grader.interpreter.program import Kernel
 from grader.interpreter.views import View
-from grader.protocol import Failure, InterpretRequest, Launch, TensorSpec
-from grader.recording import parts
-from grader.recording.call import Parameter, RecordedCall
-from grader.recording.parts import Choice, Data, Fill, PlannedLaunch, Step, steps_with
-from grader.recording.results import results_by_name
 from grader.ttir.module import BadText, Type
+from grader.wire import recorded_parts
+from grader.wire.messages import Failure, InterpretRequest, Launch, TensorSpec
+from grader.wire.recorded_call import Parameter, RecordedCall
+from grader.wire.recorded_parts import Choice, Data, Fill, PlannedLaunch, Step, steps_with
+from grader.wire.recorded_results import results_by_name
 
 # Of tensors, as torch names them -> of elements, as the text does.
 ELEMENTS = {
@@ -203,7 +203,7 @@ def view_of_spec(spec: TensorSpec) -> View:
     return View(spec.offset * item, tuple(spec.shape), tuple(spec.strides), item)
 
 
-def view_of(view: parts.View) -> View:
+def view_of(view: recorded_parts.View) -> View:
     return View(view.offset, tuple(view.shape), tuple(view.strides), DTYPES[ELEMENTS[view.dtype]].itemsize)
 
 

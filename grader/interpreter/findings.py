@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from grader.interpreter.buffers import Argument, Buffer
-from grader.protocol import Finding
+from grader.wire.messages import Finding
 
 MOST_REPORTS = 64
 

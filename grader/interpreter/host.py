@@ -12,10 +12,10 @@ from grader.interpreter.call import Call
 from grader.interpreter.dtypes import Unsupported
 from grader.interpreter.program import Kernel
 from grader.interpreter.sampled import SampledCall
-from grader.protocol import Failure, InterpretRequest
-from grader.recording.call import read_recorded
 from grader.ttir.module import BadText
 from grader.ttir.parser import parse
+from grader.wire.messages import Failure, InterpretRequest
+from grader.wire.recorded_call import read_recorded
 
 MOST_KERNELS = 256  # that are kept ready
 

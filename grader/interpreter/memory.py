@@ -20,8 +20,8 @@ from grader.interpreter.shadow import ATOMIC, NOBODY, SEVERAL, Order, Sight, Uni
 from grader.interpreter.trace import NO_OFFSET, Lanes, Trace
 from grader.interpreter.traffic import Groups, count_instruction, is_increasing, starts_of_runs
 from grader.interpreter.views import View
-from grader.protocol import Finding, TracedAccess, Traffic
 from grader.ttir.module import Place
+from grader.wire.messages import Finding, TracedAccess, Traffic
 
 APART = 1 << 42  # bytes from one buffer's pretended address to the next one's
 

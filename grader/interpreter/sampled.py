@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from grader.drawn_pages import entries_of
 from grader.interpreter.batch import Batch
 from grader.interpreter.buffers import Buffer
 from grader.interpreter.call import Call, first_view, view_of, view_of_spec
@@ -21,7 +20,8 @@ from grader.interpreter.dtypes import Unsupported
 from grader.interpreter.launch import run_launch
 from grader.interpreter.program import Kernel
 from grader.interpreter.views import View
-from grader.protocol import DTYPE_BYTES
+from grader.numerics.drawn_pages import entries_of
+from grader.wire.messages import DTYPE_BYTES
 
 MOST_PAGED = 16 << 20  # bytes of the pages of one buffer
 MOST_LANES = 1 << 25  # elements that the operations of a launch yield; no further program is begun after that

@@ -9,7 +9,7 @@ import numpy as np
 
 from grader.interpreter.buffers import Buffer
 from grader.interpreter.findings import Turn
-from grader.protocol import TracedAccess
+from grader.wire.messages import TracedAccess
 
 MOST_ACCESSES = MOST_LANES = 256
 MOST_NOTED = 1 << 13  # accesses of all programs, of which the first ones are told

@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.gpu.facts import without_counted_lines
-from grader.learn.levels import instructions
+from grader.gpu.compiled_facts import without_counted_lines
+from grader.learn.code_levels import instructions
 
 LIMIT = 30  # seconds
 ASSEMBLERS = ("ptxas-blackwell", "ptxas")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from grader.choice import EXERCISE, course_root
-from grader.exercise import Folder
-from grader.learn import progress
-from grader.learn.hints import Hint, Hints, read_hints
-from grader.learn.progress import Record
-from grader.learn.record import last_result
-from grader.learn.standing import current_exercise, read_progress
-from grader.verdict import FAIL
+from grader.course.by_name import EXERCISE, course_root
+from grader.course.exercise import Folder
+from grader.explain.verdict import FAIL
+from grader.progress import progress
+from grader.progress.hints import Hint, Hints, read_hints
+from grader.progress.last_result import last_result
+from grader.progress.progress import Record
+from grader.progress.standing import current_exercise, read_progress
 
 FITS = "> This speaks of your last run:"
 NOTHING_FITS = (
@@ -76,7 +76,7 @@ def _hints_of(folder: Folder) -> Hints:
 
 
 def _print(folder: Folder, record: Record, hints: Hints, chosen: tuple[Hint, ...]) -> None:
-    from grader.learn.terminal import console
+    from grader.show.terminal import console
 
     out = console()
     cause = record.cause if record.outcome == FAIL else ""
@@ -115,7 +115,7 @@ def _print_passage(out, text: str, fits: bool) -> None:
 
 
 def _next(folder: Folder, hints: Hints, level: int, cause: str) -> str:
-    from grader.learn.terminal import shown
+    from grader.show.terminal import shown
 
     edit = f"Next: try again with pytest {shown(folder.path)}."
     if level < len(hints.levels):

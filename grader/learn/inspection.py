@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.asked import Asked, asked
-from grader.choice import EXERCISE
-from grader.exercise import Folder
-from grader.learn.levels import LEVELS, READING, instructions
+from grader.course.by_name import EXERCISE
+from grader.course.exercise import Folder
+from grader.course.stated_calls import Asked, asked
+from grader.learn.code_levels import LEVELS, READING, instructions
 from grader.learn.runnable import judge_it, recorded, refuse_what_cannot_run
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from grader.gpu.plan import Kernel, Plan, PlannedLaunch
-    from grader.run import Run
+    from grader.judge.run import Run
 
 NAMES = {"ttir": "Triton IR", "ttgir": "Triton GPU IR", "llir": "LLVM IR", "ptx": "PTX", "sass": "machine code"}
 
@@ -36,10 +36,10 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
     \b
     Example:  course inspect 03 --ir ptx
     """
-    from grader.exercise import load_test_file
+    from grader.course.exercise import load_test_file
     from grader.gpu.models import MODELS, target_here
-    from grader.learn.terminal import busy
-    from grader.run import Run
+    from grader.judge.run import Run
+    from grader.show.terminal import busy
 
     target = target or target_here()
     if target not in MODELS:
@@ -57,8 +57,8 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
 
 def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, Asked]:
     """Of the first call that a test of the exercise compiles."""
-    from grader.reply import DTYPES
-    from grader.run import Trial
+    from grader.judge.run import Trial
+    from grader.wire.reply import DTYPES
 
     stated, cases = module.exercise, asked(module, "compiled")
     if not cases:
@@ -76,7 +76,7 @@ def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, Asked]
 
 
 def _show(run: Run, plan: Plan, launches: list[PlannedLaunch], case: Asked, level: str | None, meta: bool) -> None:
-    from grader.learn.terminal import console
+    from grader.show.terminal import console
 
     out = console()
     sizes = ", ".join(dict.fromkeys(data.label for data in case.data))
@@ -97,7 +97,7 @@ def _show(run: Run, plan: Plan, launches: list[PlannedLaunch], case: Asked, leve
 
 
 def _show_resources(out, run: Run, kernel: Kernel) -> None:
-    from grader.gpu.facts import facts_of
+    from grader.gpu.compiled_facts import facts_of
 
     facts = facts_of(kernel, run.filename)
     widths = {}

@@ -7,9 +7,9 @@ import sys
 
 import click
 
-from grader.choice import EXERCISE, course_root
-from grader.exercise import Folder
-from grader.learn.standing import next_exercise, read_progress
+from grader.course.by_name import EXERCISE, course_root
+from grader.course.exercise import Folder
+from grader.progress.standing import next_exercise, read_progress
 
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
 
@@ -32,7 +32,7 @@ def lesson(exercise: Folder | None) -> None:
 def _rendered(folder: Folder) -> str:
     from rich.markdown import Markdown
 
-    from grader.learn.terminal import console, shown
+    from grader.show.terminal import console, shown
 
     path = folder.path / "README.md"
     try:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.choice import EXERCISE
-from grader.exercise import Folder
+from grader.course.by_name import EXERCISE
+from grader.course.exercise import Folder
 
 if TYPE_CHECKING:
     from grader.gpu.device import Device
-    from grader.learn.curves import Curves
+    from grader.judge.run import Run
     from grader.learn.sweep import Sweep
-    from grader.run import Run
+    from grader.progress.curves import Curves
 
 
 @click.command(short_help="throughput over size, on a GPU: yours, the solution's, torch's")
@@ -34,7 +34,7 @@ def plot(exercise: Folder, submission: str | None, out: Path | None) -> None:
     path = out or exercise.root / f"throughput_{exercise.id}.png"
     _refuse_path(path)
     device = _gpu(exercise)
-    from grader.gpu.replays import Replays
+    from grader.gpu.pool.replays import Replays
     from grader.learn.runnable import refuse_what_cannot_run
 
     replays, runs = Replays(device), {}
@@ -61,7 +61,7 @@ def _refuse_path(path: Path) -> None:
 
 def _gpu(folder: Folder) -> Device:
     from grader.gpu.device import NO_GPU, device_here
-    from grader.learn.terminal import shown
+    from grader.show.terminal import shown
 
     device = device_here()
     if device == NO_GPU:
@@ -78,8 +78,8 @@ def _gpu(folder: Folder) -> Device:
 
 def _runs(folder: Folder, submission: str | None, device: Device) -> dict[str, Run]:
     """What is timed, by name: the submission first, then the solution unless that is the submission."""
-    from grader.learn.curves import SOLUTION, YOURS
-    from grader.run import Run
+    from grader.judge.run import Run
+    from grader.progress.curves import SOLUTION, YOURS
 
     path = folder.submission_file(submission)
     if path == folder.solution_file:
@@ -92,8 +92,8 @@ def _runs(folder: Folder, submission: str | None, device: Device) -> dict[str, R
 
 
 def _sweep(folder: Folder, runs: dict[str, Run], replays) -> Sweep:
-    from grader.asked import asked
-    from grader.exercise import load_test_file
+    from grader.course.exercise import load_test_file
+    from grader.course.stated_calls import asked
     from grader.learn.sweep import Sweep
 
     module = load_test_file(folder)
@@ -107,7 +107,7 @@ def _measured(sweep: Sweep) -> tuple[Curves, list[str]]:
     """The curves, and why points are missing."""
     from rich.progress import Progress
 
-    from grader.learn.terminal import console
+    from grader.show.terminal import console
 
     notes: list[str] = []
     out = console()
@@ -118,7 +118,7 @@ def _measured(sweep: Sweep) -> tuple[Curves, list[str]]:
 
 def _show(folder: Folder, curves: Curves, notes: list[str], path: Path, keep_them: bool) -> None:
     from grader.learn.curve_table import curve_table
-    from grader.learn.terminal import console
+    from grader.show.terminal import console
 
     out = console()
     out.print(f"{folder.id}: throughput in {curves.unit} on {curves.gpu}", style="bold", markup=False)
@@ -135,10 +135,10 @@ def _show(folder: Folder, curves: Curves, notes: list[str], path: Path, keep_the
 
 
 def _write_picture(folder: Folder, curves: Curves, path: Path) -> None:
-    from grader.learn.caches import keep_caches_in
+    from grader.learn.matplotlib_cache import keep_caches_in
 
     keep_caches_in(folder.root)
-    from grader.pictures.throughput import curves_png
+    from grader.show.throughput_svg import curves_png
 
     try:
         path.write_bytes(curves_png(curves))
@@ -147,7 +147,7 @@ def _write_picture(folder: Folder, curves: Curves, path: Path) -> None:
 
 
 def _keep(folder: Folder, curves: Curves) -> None:
-    from grader.learn import curves as curve_file
+    from grader.progress import curves as curve_file
 
     try:
         curve_file.keep(folder, curves)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.choice import EXERCISE
-from grader.exercise import Folder
+from grader.course.by_name import EXERCISE
+from grader.course.exercise import Folder
 from grader.files import write_whole
 from grader.learn.runnable import judge_it, refuse_what_cannot_run
 
 if TYPE_CHECKING:
-    from grader.exercise import Exercise
-    from grader.learn.touched import Touched
-    from grader.reply import Reply
-    from grader.run import Run, Trial
+    from grader.course.exercise import Exercise
+    from grader.judge.run import Run, Trial
+    from grader.learn.program_accesses import Touched
+    from grader.wire.reply import Reply
 
 MOST_PROGRAMS = 16
 SEED = 0  # values do not matter here
@@ -32,11 +32,11 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
     \b
     Example:  course programs 02
     """
-    from grader.child_process import ChildEnded
-    from grader.exercise import load_test_file
-    from grader.learn.terminal import busy
-    from grader.nursery import MachineFault
-    from grader.run import Run, Trial
+    from grader.course.exercise import load_test_file
+    from grader.judge.run import Run, Trial
+    from grader.processes.child import ChildEnded
+    from grader.processes.triton_forkserver_client import MachineFault
+    from grader.show.terminal import busy
 
     stated = load_test_file(exercise).exercise
     if stated.example is None:
@@ -57,7 +57,7 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
 
 
 def _trial(kind: type[Trial], exercise: Exercise) -> Trial:
-    from grader.reply import DTYPES
+    from grader.wire.reply import DTYPES
 
     example = exercise.example
     return kind(
@@ -67,8 +67,8 @@ def _trial(kind: type[Trial], exercise: Exercise) -> Trial:
 
 
 def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Reply, svg: Path | None) -> None:
-    from grader.learn.terminal import console, shown
-    from grader.learn.touched import touched
+    from grader.learn.program_accesses import touched
+    from grader.show.terminal import console, shown
 
     if reply.error is not None or run.recorder.load_failure is not None:
         error = run.recorder.load_failure or reply.error
@@ -99,7 +99,7 @@ def _shapes(exercise: Exercise, trial: Trial, reply: Reply) -> dict[str, tuple[i
 
 
 def _print_programs(out, reply: Reply, shapes: dict[str, tuple[int, ...]]) -> None:
-    from grader.learn.touched import in_words, verb_of
+    from grader.learn.program_accesses import in_words, verb_of
 
     by_program: dict[tuple[int, tuple[int, ...]], list[tuple[str, int]]] = {}
     for access in reply.trace:
@@ -118,7 +118,7 @@ def _print_programs(out, reply: Reply, shapes: dict[str, tuple[int, ...]]) -> No
 
 
 def _print_grid(out, one: Touched) -> None:
-    from grader.pictures.programs import short
+    from grader.show.programs_svg import short
 
     cells = [[short(one.of(row, column)) for column in range(one.columns)] for row in range(one.rows)]
     width = max((len(cell) for line in cells for cell in line), default=1)
@@ -130,7 +130,7 @@ def _print_grid(out, one: Touched) -> None:
 
 
 def _write_picture(path: Path, grids: list[Touched], title: str) -> None:
-    from grader.pictures.programs import programs_svg
+    from grader.show.programs_svg import programs_svg
 
     try:
         write_whole(path, programs_svg(grids, title))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from grader.choice import EXERCISE
-from grader.exercise import Folder, stub_text
+from grader.course.by_name import EXERCISE
+from grader.course.exercise import Folder, stub_text
 from grader.files import keep_aside, write_whole
 
 
@@ -18,7 +18,7 @@ def reset(exercise: Folder, yes: bool) -> None:
     \b
     Example:  course reset 03
     """
-    from grader.learn.terminal import shown
+    from grader.show.terminal import shown
 
     path = exercise.learner_file
     try:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from grader.exercise import Exercise
+    from grader.course.exercise import Exercise
     from grader.gpu.plan import Recording
-    from grader.run import Run, Trial
+    from grader.judge.run import Run, Trial
 
 
 def judge_it(run: Run) -> str:
     """The next action where something is wrong with a submission."""
-    from grader.learn.terminal import shown
+    from grader.show.terminal import shown
 
     path = run.submission.path
     other = f" --submission {shown(path)}" if path != run.folder.learner_file else ""
@@ -23,7 +23,7 @@ def judge_it(run: Run) -> str:
 
 def refuse_what_cannot_run(run: Run) -> None:
     """What the text alone decides. Raises click.ClickException, as all here do."""
-    from grader.kernel_names import all_refused
+    from grader.submission.kernel_names import all_refused
 
     name = run.submission.path.name
     if run.not_attempted:
@@ -36,9 +36,9 @@ def refuse_what_cannot_run(run: Run) -> None:
 
 def recorded(run: Run, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
     """A call of the entry, compiled and not run."""
-    from grader.child_process import ChildEnded
     from grader.gpu.plan import BadPlan
-    from grader.nursery import MachineFault
+    from grader.processes.child import ChildEnded
+    from grader.processes.triton_forkserver_client import MachineFault
 
     try:
         recording = run.recording(exercise, trial, texts)

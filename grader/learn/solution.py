@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from grader.choice import EXERCISE
-from grader.exercise import BEGIN, END, Folder
-from grader.learn import progress
-from grader.learn.hints import read_hints
-from grader.learn.progress import Record
-from grader.learn.standing import read_progress
+from grader.course.by_name import EXERCISE
+from grader.course.exercise import BEGIN, END, Folder
+from grader.progress import progress
+from grader.progress.hints import read_hints
+from grader.progress.progress import Record
+from grader.progress.standing import read_progress
 
 
 @click.command(short_help="the worked solution, after passing or with --give-up")
@@ -56,7 +56,7 @@ def _show(folder: Folder) -> None:
     from rich.markdown import Markdown
     from rich.syntax import Syntax
 
-    from grader.learn.terminal import console, shown
+    from grader.show.terminal import console, shown
 
     try:
         code = folder.solution_file.read_text(encoding="utf-8")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from grader.choice import course_root
-from grader.exercise import all_folders
-from grader.learn import progress
-from grader.learn.progress import Progress, Record
-from grader.learn.standing import BROKEN_AGAIN, FAILING, NOT_STARTED, PASSED, next_line, read_progress, state
+from grader.course.by_name import course_root
+from grader.course.exercise import all_folders
+from grader.progress import progress
+from grader.progress.progress import Progress, Record
+from grader.progress.standing import BROKEN_AGAIN, FAILING, NOT_STARTED, PASSED, next_line, read_progress, state
 
 STYLES = {PASSED: "green", FAILING: "red", BROKEN_AGAIN: "red", NOT_STARTED: "dim"}
 
@@ -24,7 +24,7 @@ def status() -> None:
     """
     from rich.table import Table
 
-    from grader.learn.terminal import NARROW, ago, console
+    from grader.show.terminal import NARROW, ago, console
 
     root = course_root()
     done, out = read_progress(root), console()

@@ -13,21 +13,21 @@ from dataclasses import dataclass
 
 import click
 
-from grader.asked import Asked
-from grader.exercise import Exercise
-from grader.explain import on_gpu
+from grader.course.exercise import Exercise
+from grader.course.stated_calls import Asked
+from grader.explain import gpu_findings
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement
 from grader.gpu.answers import TORCH as TORCH_CHAIN
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import Recording
-from grader.gpu.replayer import ReplayEnded
-from grader.gpu.replays import Replays
-from grader.learn.curves import CEILINGS, TORCH, UNITS, Curves, number_text, resized, shape_text, sizes_below
+from grader.gpu.pool.replay_process import ReplayEnded
+from grader.gpu.pool.replays import Replays
+from grader.judge.on_gpu import asked_of, other_result
+from grader.judge.run import Run, Trial, short_dtype, trial_of
+from grader.judge.speed_samples import flops_of
 from grader.learn.runnable import judge_it, recorded
-from grader.replayed import asked_of, other_result
-from grader.reply import DTYPES
-from grader.run import Run, Trial, short_dtype, trial_of
-from grader.speed import flops_of
+from grader.progress.curves import CEILINGS, TORCH, UNITS, Curves, number_text, resized, shape_text, sizes_below
+from grader.wire.reply import DTYPES
 
 AT_ONCE = 4  # processes that warm up together; a measurement waits until all of them are ready
 
@@ -106,7 +106,7 @@ class Sweep:
                 raise click.ClickException(
                     f"The process that owns the GPU ended: {ended.detail}. Next: course doctor"
                 ) from None
-            self._refuse(run, on_gpu.fault(ended).lines[0].rstrip("."))
+            self._refuse(run, gpu_findings.fault(ended).lines[0].rstrip("."))
         except GpuBusy as busy:
             raise click.ClickException(f"{busy}. Next: try again when it is done.") from None
         return Measurement.from_json(reply)

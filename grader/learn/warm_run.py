@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 
-from grader.one_thread import PATIENT
+from grader.processes.environment import PATIENT
 
 NOT_REWRITTEN = "ignore::pytest.PytestAssertRewriteWarning"  # of our own plugin, which is imported already
 COMMAND = [sys.executable, "-P", "-m", "grader.learn.warm_run"]
@@ -60,12 +60,12 @@ def main() -> int:
     import pytest
 
     from grader.gpu.device import device_here, model_here
-    from grader.nursery import MachineFault, shared_nursery
+    from grader.processes.triton_forkserver_client import MachineFault, shared_nursery
 
     with contextlib.suppress(MachineFault, ImportError):  # the run tells
         for model in (None, model_here(device_here())):
             shared_nursery(model)
-        import grader.session  # noqa: F401  imports torch
+        import grader.session.session  # noqa: F401  imports torch
     gc.freeze()
     gc.enable()
     request = sys.stdin.readline()
@@ -74,8 +74,8 @@ def main() -> int:
 
 def _leave(signum: int, frame) -> None:
     """At once and without a word, whatever runs."""
-    if "grader.child_process" in sys.modules:
-        sys.modules["grader.child_process"].abandon_children()
+    if "grader.processes.child" in sys.modules:
+        sys.modules["grader.processes.child"].abandon_children()
     os._exit(1)
 
 

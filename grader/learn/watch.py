@@ -14,12 +14,12 @@ from pathlib import Path
 
 import click
 
-from grader.choice import EXERCISE, course_root
-from grader.exercise import Folder, all_folders
+from grader.course.by_name import EXERCISE, course_root
+from grader.course.exercise import Folder, all_folders
 from grader.learn.hint import show_hint
 from grader.learn.keys import single_keys
-from grader.learn.standing import current_exercise, read_progress
 from grader.learn.warm_run import WarmRun
+from grader.progress.standing import current_exercise, read_progress
 
 TICK = 0.05  # seconds between two looks at the files
 KEYS = "h hint   n next exercise   r run again   q quit"
@@ -131,7 +131,7 @@ class Watcher:
 
 
 def _dim(text: str) -> None:
-    from grader.learn.terminal import console
+    from grader.show.terminal import console
 
     console().print(text, style="dim", markup=False)
 

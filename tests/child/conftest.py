@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import torch
 
-from grader.child_process import ChildProcess
 from grader.gpu.models import DEFAULT_MODEL
-from grader.nursery import shared_nursery
-from grader.protocol import InterpretRequest, RecordRequest, TensorSpec
-from grader.recording.call import read_recorded
-from grader.recording.parts import BadPlan
-from grader.reply import spec_and_bytes, spec_of, tensor_of
-from grader.run import Recorded
+from grader.judge.run import Recorded
+from grader.processes.child import ChildProcess
+from grader.processes.triton_forkserver_client import shared_nursery
+from grader.wire.messages import InterpretRequest, RecordRequest, TensorSpec
+from grader.wire.recorded_call import read_recorded
+from grader.wire.recorded_parts import BadPlan
+from grader.wire.reply import spec_and_bytes, spec_of, tensor_of
 
 LIMIT = 60.0  # seconds for one answer
 PREAMBLE = """\

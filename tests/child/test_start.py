@@ -14,10 +14,10 @@ from tests.conftest import ROOT
 
 PREPARE = """
 import json, sys
-from grader.child.nursery import _prepared
+from grader.forkservers.triton_forkserver import _prepared
 _prepared(json.loads(sys.argv[1]))
 import torch
-from grader.child.refusals import Refusals
+from grader.child.torch_refusals import Refusals
 device, ready = sys.argv[2], set(sys.modules)
 with Refusals("").on():
     x = torch.empty(4, 5, device=device)

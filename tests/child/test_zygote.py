@@ -16,10 +16,10 @@ from tests.conftest import ROOT
 START = """
 import os, sys
 from pathlib import Path
-from grader.child_process import ChildProcess
+from grader.processes.child import ChildProcess
 from grader.gpu.models import MODELS
-from grader.nursery import MachineFault, _shared, shared_nursery
-from grader.zygote import shared_zygote
+from grader.processes.triton_forkserver_client import MachineFault, _shared, shared_nursery
+from grader.processes.torch_forkserver_client import shared_zygote
 
 def parent(pid):
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

@@ -15,8 +15,8 @@ from grader.classroom.health import MOST_SICK, Health
 from grader.classroom.judges import GPU, LENT
 from grader.classroom.live import View
 from grader.classroom.results import Results, Text, faulty
-from grader.exercise import Folder
-from grader.sandbox import LIMITS
+from grader.course.exercise import Folder
+from grader.processes.bubblewrap import LIMITS
 from tests.classroom.dask_cluster import DaskCluster
 from tests.classroom.instructor import ROOT
 

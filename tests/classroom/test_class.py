@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.exercise import all_folders, marked_regions
+from grader.course.exercise import all_folders, marked_regions
 from tests.classroom.instructor import ROOT, Classroom, environment, points_without_speed
 from tests.classroom.synthetic import Class, HandIn
 
@@ -184,7 +184,10 @@ def test_no_process_and_no_file_of_a_submission_is_left(graded):
             environ, command = (pid / "environ").read_bytes(), (pid / "cmdline").read_bytes()
         except OSError:
             continue
-        ours = re.search(b"grader.child.nursery|warm_judge", command) and str(classroom.path).encode() in environ
+        ours = (
+            re.search(b"grader.forkservers.triton_forkserver|warm_judge", command)
+            and str(classroom.path).encode() in environ
+        )
         assert not ours, f"process {pid.name} is left: {command[:200]}"
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from distributed import get_worker
 
-import grader.exercise
+import grader.course.exercise
 from grader.classroom import engine, judges, patience, warm_judge
 from grader.classroom.batch import GradingError, How, Students, judge_missing
 from grader.classroom.graded import Graded
@@ -24,9 +24,9 @@ from grader.classroom.handin import HandIn
 from grader.classroom.judges import Judges
 from grader.classroom.results import Results, Text
 from grader.classroom.warm_judge import WarmJudge, request_of
-from grader.exercise import Folder
-from grader.gpu.frames import received, send
-from grader.sandbox import AUTO, LIMITS
+from grader.course.exercise import Folder
+from grader.processes.bubblewrap import AUTO, LIMITS
+from grader.wire.files import received, send
 from tests.classroom.instructor import ROOT, solution
 
 ADD = Folder(ROOT / "exercises/01_masked_add")
@@ -315,7 +315,7 @@ def test_a_full_disk_is_not_waited_for(number):
 
 def test_a_judge_waits_for_the_course_itself(tmp_path, monkeypatch):
     exercise = tmp_path / "course/exercises" / ADD.id
-    monkeypatch.setattr(grader.exercise, "OWN_COURSE", tmp_path / "none")
+    monkeypatch.setattr(grader.course.exercise, "COURSE", tmp_path / "none")
     request = {"course": str(tmp_path / "course"), "exercise": ADD.id}
 
     def comes_back(seconds: float) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from grader.classroom.door import MOST_GREETED, Door
 from grader.gpu.device import NO_GPU
-from grader.gpu.shared_pool import PoolElsewhere, SharedPool
+from grader.gpu.pool.shared_pool import PoolElsewhere, SharedPool
 from tests.classroom.dask_cluster import until
 
 HERE = "127.0.0.1"

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from grader.exercise import Folder
-from grader.hidden import read_cases
+from grader.course.exercise import Folder
+from grader.course.hidden_cases import read_cases
 from tests.classroom.instructor import ROOT, environment
 from tests.conftest import mutant
 

@@ -9,24 +9,24 @@ import time
 
 import pytest
 
-from grader import sandbox
-from grader.child_process import ChildEnded, ChildProcess
-from grader.exercise import Folder, load_test_file
-from grader.explain.compiled import Expectations
+from grader.course.exercise import Folder, load_test_file
+from grader.explain.compiled_code import Expectations
+from grader.explain.verdict import PASS
 from grader.gpu.models import DEFAULT_MODEL
-from grader.inputs import normal
-from grader.judge import Judge
-from grader.nursery import Nursery
-from grader.run import Run
-from grader.verdict import PASS
+from grader.judge.judge import Judge
+from grader.judge.run import Run
+from grader.numerics.data_sets import normal
+from grader.processes import bubblewrap
+from grader.processes.child import ChildEnded, ChildProcess
+from grader.processes.triton_forkserver_client import Nursery
 from tests.classroom.instructor import ROOT, environment
 
-needs_bubblewrap = pytest.mark.skipif(bool(sandbox.missing()), reason=sandbox.missing() or "-")
+needs_bubblewrap = pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing() or "-")
 
 
 def inside(text: str) -> str:
     """What a submission that consists of `text` prints in a sandbox; its failure, if it has one."""
-    child = ChildProcess(DEFAULT_MODEL, sandbox.RECORDER)
+    child = ChildProcess(DEFAULT_MODEL, bubblewrap.RECORDER)
     try:
         answer, _ = child.ask({"kind": "load", "filename": "kernel.py"}, text.encode(), 20)
         failure = answer["error"] or {}
@@ -84,10 +84,10 @@ def test_processes_are_few_for_an_ordinary_user():
 
 @needs_bubblewrap
 def test_a_nursery_that_was_lost_is_replaced():
-    from grader.nursery import shared_nursery
+    from grader.processes.triton_forkserver_client import shared_nursery
 
     assert inside("print(1)") == "1"
-    lost = shared_nursery(DEFAULT_MODEL, sandbox.RECORDER)
+    lost = shared_nursery(DEFAULT_MODEL, bubblewrap.RECORDER)
     lost._process.kill()
     lost._process.wait()
     assert inside("print(2)") == "2"
@@ -95,7 +95,7 @@ def test_a_nursery_that_was_lost_is_replaced():
 
 @needs_bubblewrap
 def test_a_hanging_submission_ends_at_its_time_limit():
-    child, started = ChildProcess(DEFAULT_MODEL, sandbox.RECORDER), time.monotonic()
+    child, started = ChildProcess(DEFAULT_MODEL, bubblewrap.RECORDER), time.monotonic()
     with pytest.raises(ChildEnded) as ended:
         child.ask({"kind": "load", "filename": "kernel.py"}, b"while True: pass", 1)
     assert ended.value.how == "time"

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 import torch
 
+from grader.compiler.machine_code import MachineCode
 from grader.gpu.models import MODELS
 from grader.gpu.plan import Plan, sent
-from grader.machine_code import MachineCode
-from grader.protocol import RecordRequest
-from grader.recording.call import read_recorded
-from grader.recording.results import results_by_name
-from grader.reply import spec_of
-from grader.runner import Runner
-from grader.submission import Submission
+from grader.processes.submission_process import Runner
+from grader.submission.text import Submission
+from grader.wire.messages import RecordRequest
+from grader.wire.recorded_call import read_recorded
+from grader.wire.recorded_results import results_by_name
+from grader.wire.reply import spec_of
 
 LIMIT = 120.0  # seconds; the machine may be busy
 PREAMBLE = """\

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.asked import Asked, asked
-from grader.child_process import ChildEnded
-from grader.compiler.pool import processes_here
-from grader.exercise import Folder, load_test_file
-from grader.explain.compiled import Expectations
-from grader.inputs import normal
-from grader.judge import Judge
-from grader.run import Foreseen, Run
-from grader.verdict import PASS, failed
+from grader.compiler.compiler_pool import processes_here
+from grader.course.exercise import Folder, load_test_file
+from grader.course.stated_calls import Asked, asked
+from grader.explain.compiled_code import Expectations
+from grader.explain.verdict import PASS, failed
+from grader.judge.judge import Judge
+from grader.judge.run import Foreseen, Run
+from grader.numerics.data_sets import normal
+from grader.processes.child import ChildEnded
 from tests.conftest import ROOT, mutant
 
 FOLDER = Folder(ROOT / "exercises" / "01_masked_add")
@@ -77,7 +77,7 @@ def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
 
 
 def test_an_import_that_runs_out_of_time_is_waited_for_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("grader.runner.LOAD_LIMIT", 2.0)
+    monkeypatch.setattr("grader.processes.submission_process.LOAD_LIMIT", 2.0)
     (tmp_path / "masked_add.py").write_text(FOLDER.solution_file.read_text() + "while True:\n    pass\n")
     judge = Judge(load_test_file(FOLDER).exercise, Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
     try:
@@ -151,7 +151,7 @@ class Waiting:
 def test_what_waits_for_right_values_is_not_begun_once_one_is_wrong(judge, monkeypatch, before, kind, left):
     """A check, too, asks for the call with 208 elements. After a file that does not load nothing waits."""
     judge, pool = judge(before), Waiting()
-    monkeypatch.setattr("grader.machine_code.shared_pool", lambda: pool)
+    monkeypatch.setattr("grader.compiler.machine_code.shared_pool", lambda: pool)
     both, once, twice = of_size(judge, 208, 301, 301)  # three kernels: N is a multiple of 16, or is none
     twice.constants["BLOCK_N"] = 512
     judge.run.compile_ahead(

@@ -15,7 +15,7 @@ from triton.compiler.compiler import ASTSource
 from triton.language import math
 from triton.language.extra.cuda import libdevice
 
-from grader.cubin import TABLES, read_cubin
+from grader.wire.cubin import TABLES, read_cubin
 from tests.compiled.by_hand import ARCHITECTURES, compiled, kernels_of
 
 POINTERS = {"int32": "*i32", "int64": "*i64", "uint32": "*u32", "uint64": "*u64"}  # others are called what they are

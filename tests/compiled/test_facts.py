@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.child.stand_in import Utils
-from grader.cubin import read_cubin
-from grader.gpu.facts import Facts, facts_of
+from grader.child.pretended_gpu import Utils
+from grader.gpu.compiled_facts import Facts, facts_of
 from grader.gpu.models import MODELS
+from grader.wire.cubin import read_cubin
 
 SOLUTIONS = Path(__file__).resolve().parent.parent.parent / "solutions"
 HALF = torch.float16

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.child.refusals import Refusals
+from grader.child.torch_refusals import Refusals
 
 LAYOUTS = {
     "a vector": lambda: torch.empty(7),

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.cubin import HEADER, SECTION, BadCubin, read_cubin
 from grader.gpu.models import MODELS
 from grader.gpu.plan import BadPlan, Plan, read_plan
-from grader.protocol import ProtocolError, TensorSpec
+from grader.wire.cubin import HEADER, SECTION, BadCubin, read_cubin
+from grader.wire.messages import ProtocolError, TensorSpec
 
 MODEL = MODELS["sm_90"]
 SOURCE = """

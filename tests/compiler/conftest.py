@@ -10,7 +10,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
 
 from grader.child.ttir_text import source_of
-from grader.compiler.client import Compiler
+from grader.compiler.compiler_client import Compiler
 from tests.compiled.by_hand import kernels_of
 
 OPTIONS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "enable_fp_fusion": True}

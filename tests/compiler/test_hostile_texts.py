@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.child_process import own_children
-from grader.compiler.client import Compiler
+from grader.compiler.compiler_client import Compiler
 from grader.compiler.result import Compiled, Failed, read_answer
 from grader.gpu.models import MODELS
 from grader.gpu.plan import BadPlan, Plan, accept
-from grader.protocol import ProtocolError
+from grader.processes.child import own_children
+from grader.wire.messages import ProtocolError
 from tests.compiler.conftest import OPTIONS
 from tests.conftest import ROOT
 
@@ -202,7 +202,7 @@ def test_nothing_is_left_of_it(text):
 
 
 def test_nothing_is_left_where_nobody_ended_it(tmp_path):
-    program = "from grader.compiler.client import Compiler; print(Compiler().versions)"
+    program = "from grader.compiler.compiler_client import Compiler; print(Compiler().versions)"
     given = {**os.environ, "TMPDIR": str(tmp_path)}
     said = subprocess.run([sys.executable, "-c", program], env=given, cwd=ROOT, capture_output=True, timeout=LIMIT)
     assert b"triton" in said.stdout and not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ from grader.compiler.plans import NotCompiled, plan_of
 from grader.compiler.result import Failed
 from grader.gpu.models import MODELS
 from grader.gpu.plan import Fill, Plan, PlannedLaunch, TensorMap
-from grader.recording.results import results_by_name
+from grader.wire.recorded_results import results_by_name
 from tests.compiler.test_same_code import ATOMICS, DESCRIPTORS
 from tests.recorded.conftest import Recording, meta
 

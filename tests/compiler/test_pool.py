@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.child_process import own_children
-from grader.compiler.pool import Pool
+from grader.compiler.compiler_pool import Pool
 from grader.compiler.result import Compiled, Failed
 from grader.gpu.models import MODELS
+from grader.processes.child import own_children
 from tests.compiler.conftest import OPTIONS
 from tests.compiler.test_hostile_texts import LIMIT
 
@@ -56,7 +56,7 @@ def test_what_was_cancelled_before_it_began_is_asked_anew(pool, text):
 def test_a_refusal_is_kept_and_a_process_that_died_is_asked_again(pool, text, monkeypatch):
     refused = pool.compile("no text", OPTIONS, MODEL, ())
     assert refused.result(LIMIT).what == "text" and pool.compile("no text", OPTIONS, MODEL, ()) is refused
-    monkeypatch.setattr("grader.compiler.client.Compiler.compile", lambda *_: Failed("died"))
+    monkeypatch.setattr("grader.compiler.compiler_client.Compiler.compile", lambda *_: Failed("died"))
     died = pool.compile(text, OPTIONS, MODEL, ())
     assert died.result(LIMIT).what == "died"
     monkeypatch.undo()

@@ -14,7 +14,7 @@ from grader.child.own_kernels import File
 from grader.compiler.result import Compiled
 from grader.gpu.models import MODELS
 from grader.gpu.plan import TEXTS
-from grader.recording.call import Kernel
+from grader.wire.recorded_call import Kernel
 from tests.compiled.by_hand import compiled
 from tests.compiler.conftest import OPTIONS
 from tests.conftest import ROOT

@@ -11,14 +11,14 @@ from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import make_backend
 
-from grader.asked import asked
 from grader.child.own_kernels import File
 from grader.child.ttir_text import source_of
-from grader.exercise import Folder, all_folders, load_test_file
+from grader.course.exercise import Folder, all_folders, load_test_file
+from grader.course.stated_calls import asked
 from grader.gpu.models import DEFAULT_MODEL
-from grader.judge import Judge
-from grader.recording.call import Kernel
-from grader.run import Run, _without_values
+from grader.judge.judge import Judge
+from grader.judge.run import Run, _without_values
+from grader.wire.recorded_call import Kernel
 from tests.conftest import ROOT
 
 FOLDERS = {folder.id: folder for folder in all_folders(ROOT)}

@@ -13,26 +13,26 @@ import numpy as np
 import pytest
 import torch
 
-from grader.gpu import checking, measuring, process
 from grader.gpu.answers import Measurement, Round
-from grader.gpu.buffers import Buffers
 from grader.gpu.device import Device
+from grader.gpu.inside import checking, measuring, process
+from grader.gpu.inside.buffers import Buffers
+from grader.gpu.inside.timing import Chain
 from grader.gpu.models import MODELS
 from grader.gpu.plan import Plan, Recording
-from grader.gpu.replays import Replays
-from grader.gpu.timing import Chain
+from grader.gpu.pool.replays import Replays
 from grader.interpreter.call import Call
 from grader.interpreter.program import Kernel
-from grader.protocol import InterpretRequest
-from grader.recording.call import RecordedCall
-from grader.run import Run
+from grader.judge.run import Run
 from grader.ttir.parser import parse
+from grader.wire.messages import InterpretRequest
+from grader.wire.recorded_call import RecordedCall
 
 Harm = Callable[[Plan, Buffers], None]
 
 
 class PoolHere:
-    """In place of grader.gpu.pool.Pool. `asked`: kinds of requests; `replies`: to them, as a pipe would bring them."""
+    """In place of a Pool. `asked`: kinds of requests; `replies`: to them, as a pipe would bring them."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -66,7 +66,7 @@ class ReplaysHere(Replays):
 
 
 class Interpreted:
-    """In place of grader.gpu.replay.Replay."""
+    """In place of grader.gpu.inside.replay.Replay."""
 
     def __init__(self, replays: ReplaysHere, plan: Plan, _: object, buffers: Buffers, config: int = 0) -> None:
         self.replays, self.call, self.plan, self.buffers, self.config = replays, replays.call, plan, buffers, config

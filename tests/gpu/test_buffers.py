@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from grader.gpu.answers import Overrun
-from grader.gpu.buffers import GUARD, POISON, Buffers
+from grader.gpu.inside.buffers import GUARD, POISON, Buffers
 from grader.gpu.plan import Buffer, Plan, View
-from grader.inputs import normal
-from grader.reply import spec_of
+from grader.numerics.data_sets import normal
+from grader.wire.reply import spec_of
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_views_are_counted_from_the_buffer_and_not_from_its_memory(buffers):
 def changed_between(monkeypatch):
     """By parts of 8 bytes. It reaches the driver through cuda-bindings, which a machine without a GPU need not have."""
     pytest.importorskip("cuda.bindings")
-    from grader.gpu import checking
+    from grader.gpu.inside import checking
 
     monkeypatch.setattr(checking, "MOST_COMPARED", 8)
     return checking._changed_between

@@ -7,15 +7,15 @@ from dataclasses import asdict
 
 import pytest
 
-from grader import doctor_gpu
-from grader.doctor import _judged_here
-from grader.doctor_gpu import Found, describe, examine_gpu, tell, why_ended
-from grader.explain.ceilings import Ceiling, percent
+from grader.doctor import gpu_probe
+from grader.doctor.ceiling_words import Ceiling, percent
+from grader.doctor.doctor import _judged_here
+from grader.doctor.gpu_probe import Found, describe, examine_gpu, tell, why_ended
 from grader.gpu.answers import ANCHOR, COPY, KERNEL, MATMUL, Measurement, Round
 from grader.gpu.device import Device
 from grader.gpu.models import MODELS
-from grader.gpu.replayer import ReplayEnded
-from grader.gpu.replays import Replays
+from grader.gpu.pool.replay_process import ReplayEnded
+from grader.gpu.pool.replays import Replays
 
 H200 = Device("GPU-0", MODELS["sm_90"])
 BYTES, FLOPS = 1 << 30, 2 * 4096**3
@@ -117,7 +117,7 @@ def test_the_gpu_in_words():
 
 
 def examined(monkeypatch, device) -> tuple[Found, list[tuple[str, str, bool]]]:
-    monkeypatch.setattr(doctor_gpu, "device_here", lambda: device)
+    monkeypatch.setattr(gpu_probe, "device_here", lambda: device)
     lines: list[tuple[str, str, bool]] = []
     return examine_gpu(lambda *line: lines.append(line), lambda text: contextlib.nullcontext()), lines
 

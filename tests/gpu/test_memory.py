@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.exercise import Exercise, Folder, all_folders, load_test_file
+from grader.course.exercise import Exercise, Folder, all_folders, load_test_file
 from grader.gpu.device import Device, device_here
 from grader.gpu.plan import Recording
-from grader.gpu_memory import SHARE_OF_MEMORY, blame, bytes_needed
-from grader.inputs import integers, normal, output, special
-from grader.judge import Judge
-from grader.run import Run, Trial
+from grader.judge.gpu_memory import SHARE_OF_MEMORY, blame, bytes_needed
+from grader.judge.judge import Judge
+from grader.judge.run import Run, Trial
+from grader.numerics.data_sets import integers, normal, output, special
 from tests.conftest import ROOT
 
 on_a_gpu = pytest.mark.skipif(not isinstance(device_here(), Device), reason="needs a GPU")
@@ -120,8 +120,8 @@ def test_every_call_of_the_course_fits_into_24_gigabytes(largest):
 
 def share_used(exercise: Exercise, trial: Trial, recording: Recording) -> float:
     """The peak of a call, drawn, replayed and compared here, over what is counted for it."""
-    from grader.gpu.checking import compared, drawn, replayed
-    from grader.gpu.launcher import Functions
+    from grader.gpu.inside.checking import compared, drawn, replayed
+    from grader.gpu.inside.launcher import Functions
 
     plan, arguments, data = recording.plan, recording.arguments, list(trial.data)
     seeds = list(range(len(data)))
@@ -143,7 +143,7 @@ def share_used(exercise: Exercise, trial: Trial, recording: Recording) -> float:
 
 @pytest.fixture(params=[True, False], ids=["a quick look is enough", "compared in full"])
 def comparing(request, monkeypatch):
-    from grader.gpu import checking
+    from grader.gpu.inside import checking
 
     if not request.param:
         monkeypatch.setattr(checking, "quick_error", lambda *_: float("inf"))
@@ -189,7 +189,7 @@ def test_other_values_and_layouts_take_no_more_than_is_counted(number, data, dty
 
 LEFT_AFTER = """
 import torch
-from grader.gpu.process import KEPT_BYTES, give_memory_back
+from grader.gpu.inside.process import KEPT_BYTES, give_memory_back
 
 for bytes_used in (KEPT_BYTES // 2, 2 * KEPT_BYTES):
     torch.empty(bytes_used, dtype=torch.uint8, device="cuda")

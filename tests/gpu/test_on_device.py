@@ -139,8 +139,8 @@ HOST_DESCRIPTORS = """
 
 def test_host_descriptors_that_are_taken_apart_for_an_a100_give_the_right_result():
     """Its machine code cannot run here, but the driver makes machine code for this GPU from the same PTX."""
-    from grader.gpu.checking import replayed
-    from grader.gpu.launcher import Functions
+    from grader.gpu.inside.checking import replayed
+    from grader.gpu.inside.launcher import Functions
 
     x = torch.randn(100, 72, dtype=torch.float16, device="cuda")
     recording = Recording(HOST_DESCRIPTORS, "sm_80")

@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 
-from grader.exercise import Folder
+from grader.course.exercise import Folder
 from grader.gpu.device import Device, device_here
-from grader.learn import curves as curve_file
+from grader.progress import curves as curve_file
 from tests.learn.conftest import COURSE, Course
 
 HERE = device_here()

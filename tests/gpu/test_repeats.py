@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from grader.gpu.answers import Overrun, Replayed
-from grader.gpu.buffers import Buffers
+from grader.gpu.inside.buffers import Buffers
 from grader.gpu.plan import Buffer, Plan, View
-from grader.protocol import TensorSpec
+from grader.wire.messages import TensorSpec
 
 N = 6
 X = TensorSpec("x", "float32", (N,), (1,), 0, 0, 4 * N)
@@ -80,7 +80,7 @@ class OnlyOnce:
 def replayed(request, monkeypatch):
     """replayed(kernel): (the result, what was found)."""
     pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not have
-    from grader.gpu import checking
+    from grader.gpu.inside import checking
 
     class Replay:
         def __init__(self, plan, kernel: Kernel, buffers: Buffers, config: int) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not have
 
-from grader.exercise import Folder  # noqa: E402
-from grader.inputs import normal, output  # noqa: E402
-from grader.verdict import FAIL, PASS  # noqa: E402
+from grader.course.exercise import Folder  # noqa: E402
+from grader.explain.verdict import FAIL, PASS  # noqa: E402
+from grader.numerics.data_sets import normal, output  # noqa: E402
 from tests.conftest import ROOT  # noqa: E402
 from tests.gpu.replays_here import replays_here  # noqa: E402, F401
 

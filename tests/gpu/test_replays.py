@@ -14,19 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from grader.exercise import Folder
-from grader.gpu import pool as pool_module
-from grader.gpu import process as process_module
-from grader.gpu import replayer, shared_pool
+from grader.course.exercise import Folder
 from grader.gpu.device import NO_GPU, Device
+from grader.gpu.inside import process as process_module
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
 from grader.gpu.models import MODELS
 from grader.gpu.plan import Recording
-from grader.gpu.pool import Pool
-from grader.gpu.replayer import ReplayEnded
-from grader.gpu.replays import Replays
-from grader.gpu.shared_pool import PoolElsewhere, SharedPool
-from grader.protocol import ProtocolError, pack
+from grader.gpu.pool import pool as pool_module
+from grader.gpu.pool import replay_process, shared_pool
+from grader.gpu.pool.pool import Pool
+from grader.gpu.pool.replay_process import ReplayEnded
+from grader.gpu.pool.replays import Replays
+from grader.gpu.pool.shared_pool import PoolElsewhere, SharedPool
+from grader.wire.messages import ProtocolError, pack
 from tests.conftest import ROOT
 
 COPY = "copy for [1000] float32"
@@ -37,7 +37,7 @@ import os, sys, time
 sys.path.insert(0, {root!r})
 from pathlib import Path
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
-from grader.gpu.frames import received, send
+from grader.wire.files import received, send
 
 requests, replies = open(int(sys.argv[2]), "rb"), open(int(sys.argv[3]), "wb")
 
@@ -91,7 +91,7 @@ def replays(tmp_path, monkeypatch):
         tries = tmp_path / "tries"
         tries.write_text("")
         process = PROCESS.format(root=str(ROOT), uuid=UUID, tries=str(tries), no_room=no_room)
-        monkeypatch.setattr(replayer, "BOOT", process)
+        monkeypatch.setattr(replay_process, "BOOT", process)
         made.append(Replays(Device(UUID, MODELS["sm_90"])))
         return made[-1]
 
@@ -167,7 +167,7 @@ def test_a_question_that_was_interrupted_leaves_no_answer_to_the_next_one(replay
     replays = replays()
     process = checked(replays)["process"]
     with monkeypatch.context() as interrupted, pytest.raises(KeyboardInterrupt):
-        interrupted.setattr(replayer.Replayer, "_receive", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        interrupted.setattr(replay_process.Replayer, "_receive", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         checked(replays)
     assert checked(replays)["process"] != process
 
@@ -327,7 +327,7 @@ def test_when_a_kernel_ruins_a_process_the_next_one_is_warm(judge, monkeypatch):
     checked(one)
     started = [process.pid for process in judge.pool._checkers]
     with monkeypatch.context() as ruined, pytest.raises(ReplayEnded):
-        ruined.setattr(replayer.Replayer, "_receive", lambda *_: (_ for _ in ()).throw(ProtocolError("garbled")))
+        ruined.setattr(replay_process.Replayer, "_receive", lambda *_: (_ for _ in ()).throw(ProtocolError("garbled")))
         checked(one)
     assert checked(one)["process"] == started[0]
     assert [process.alive for process in judge.pool._checkers] == [True, True]
@@ -386,13 +386,14 @@ def test_a_judge_knows_when_its_pool_is_gone():
 def test_a_kernel_that_never_ends_ends_with_its_pool(tmp_path, monkeypatch):
     """A real pool. In place of the replay process: one that says who it is, and hears nothing while it is asked."""
     hanging = (
-        "import os, sys, time; sys.path.insert(0, {root!r}); from grader.protocol import pack; "
+        "import os, sys, time; sys.path.insert(0, {root!r}); from grader.wire.messages import pack; "
         "replies = open(int(sys.argv[3]), 'wb'); replies.write(pack({{'kind': 'ready'}})); replies.flush(); "
         "os.read(int(sys.argv[2]), 9); open({said!r}, 'w').write(str(os.getpid())); time.sleep(1000)"
     ).format(root=str(ROOT), said=str(tmp_path / "said"))
-    without_gpu = "import grader.gpu.replayer as r, grader.gpu.shared_pool as s; from grader.gpu.models import MODELS; "
+    without_gpu = "import grader.gpu.pool.replay_process as r, grader.gpu.pool.shared_pool as s; "
+    without_gpu += "from grader.gpu.models import MODELS; "
     without_gpu += f"r.BOOT = {hanging!r}; s.driver_device = lambda: s.Device({UUID!r}, MODELS['sm_90']); "
-    path, main = shared_pool.BOOT.split("from grader.gpu.shared_pool import main; ")
+    path, main = shared_pool.BOOT.split("from grader.gpu.pool.shared_pool import main; ")
     monkeypatch.setattr(shared_pool, "BOOT", f"{path}{without_gpu}s.{main}")
     shared = SharedPool(UUID)
     with shared.connection() as connection:
@@ -420,7 +421,7 @@ def _is_over(process: str) -> bool:
 
 def test_the_process_of_a_pool_needs_no_torch():
     """It starts before the judges do, and imports in no time."""
-    code = "import sys, grader.gpu.shared_pool; sys.exit('torch' in sys.modules)"
+    code = "import sys, grader.gpu.pool.shared_pool; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0
 
 

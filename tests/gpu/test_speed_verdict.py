@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from grader.gpu.verdict import (
+from grader.judge.speed_rule import (
     FAST,
     GRACE,
     INCONCLUSIVE,

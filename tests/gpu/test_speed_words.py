@@ -8,14 +8,14 @@ import subprocess
 import pytest
 import torch
 
-from grader.explain import on_gpu, speed
+from grader.explain import gpu_findings, speed
 from grader.explain.speed import Speed
+from grader.explain.verdict import FAIL, PASS, SKIPPED
 from grader.gpu import device
 from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement, Overrun, Round, Summary
 from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.models import DEFAULT_MODEL
-from grader.gpu.replayer import ReplayEnded
-from grader.verdict import FAIL, PASS, SKIPPED
+from grader.gpu.pool.replay_process import ReplayEnded
 
 FAST = Speed("copy", 0.80, 0.91, 3.921e12, 4.3e12, 2.6e12, samples=2)
 
@@ -73,25 +73,27 @@ def test_too_few_valid_rounds_are_no_share():
     ],
 )
 def test_a_fault_of_the_gpu_is_a_sentence(detail, sentence):
-    verdict = on_gpu.fault(ReplayEnded("failed", detail))
+    verdict = gpu_findings.fault(ReplayEnded("failed", detail))
     assert verdict.outcome == FAIL and sentence in verdict.lines[0]
 
 
 def test_a_kernel_that_does_not_end_is_a_sentence():
-    assert "does not end" in on_gpu.fault(ReplayEnded("time", "")).lines[0]
+    assert "does not end" in gpu_findings.fault(ReplayEnded("time", "")).lines[0]
 
 
 def test_bytes_beside_a_tensor_are_counted_and_placed():
     assert (
-        on_gpu.overrun(Overrun("z", "after", 0, 12)).lines[0]
+        gpu_findings.overrun(Overrun("z", "after", 0, 12)).lines[0]
         == "On the GPU the kernel writes 12 bytes past the end of z."
     )
-    assert "before the start of z, the nearest 8 bytes away" in on_gpu.overrun(Overrun("z", "before", 8, 1)).lines[0]
-    assert "changes 4 bytes between the elements of z" in on_gpu.overrun(Overrun("z", "between", 0, 4)).lines[0]
+    assert (
+        "before the start of z, the nearest 8 bytes away" in gpu_findings.overrun(Overrun("z", "before", 8, 1)).lines[0]
+    )
+    assert "changes 4 bytes between the elements of z" in gpu_findings.overrun(Overrun("z", "between", 0, 4)).lines[0]
 
 
 def test_wrong_elements_of_a_large_result_are_summed_up():
-    lines = on_gpu.wrong_summary("z", Summary([10, 100], 1000, 5, 1e300, [3, 4], "1.5", "nan", unwritten=5)).lines
+    lines = gpu_findings.wrong_summary("z", Summary([10, 100], 1000, 5, 1e300, [3, 4], "1.5", "nan", unwritten=5)).lines
     assert lines[0] == "5 of 1 000 elements of z are wrong on the GPU; the first is z[3, 4]: nan, expected 1.5."
     assert lines[1] == "5 of them were never written."
 
@@ -100,7 +102,7 @@ def test_the_copy_that_others_are_compared_with_is_sound_ptx(tmp_path):
     pytest.importorskip("cuda.bindings")
     from triton.backends.nvidia.compiler import get_ptxas
 
-    from grader.gpu.anchors import COPY_PTX
+    from grader.gpu.inside.anchors import COPY_PTX
 
     (tmp_path / "copy.ptx").write_bytes(COPY_PTX.rstrip(b"\0"))
     for target in ("sm_80", "sm_90", "sm_100"):

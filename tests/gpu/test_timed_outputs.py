@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grader.bounds import tolerance
-from grader.exercise import Folder, load_test_file
-from grader.gpu.buffers import Buffers
+from grader.course.exercise import Folder, load_test_file
 from grader.gpu.device import Device, device_here
+from grader.gpu.inside.buffers import Buffers
 from grader.gpu.plan import Buffer, Plan, View
-from grader.inputs import Data, normal, with_some
-from grader.reply import spec_of
+from grader.numerics.bounds import tolerance
+from grader.numerics.data_sets import Data, normal, with_some
+from grader.wire.reply import spec_of
 from tests.conftest import ROOT
 
-measuring = pytest.importorskip("grader.gpu.measuring", exc_type=ImportError)  # wants cuda-bindings
+measuring = pytest.importorskip("grader.gpu.inside.measuring", exc_type=ImportError)  # wants cuda-bindings
 N = 1000
 
 
@@ -195,8 +195,8 @@ def test_a_call_moves_each_element_once():
 @pytest.fixture
 def checking(monkeypatch):
     """In parts of 300 elements."""
-    monkeypatch.setattr("grader.comparison.MOST_COMPARED", 300)
-    return pytest.importorskip("grader.gpu.checking", exc_type=ImportError)
+    monkeypatch.setattr("grader.numerics.comparison.MOST_COMPARED", 300)
+    return pytest.importorskip("grader.gpu.inside.checking", exc_type=ImportError)
 
 
 def test_a_large_result_is_compared_on_inputs_drawn_anew(checking):

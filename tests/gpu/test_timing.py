@@ -6,7 +6,7 @@ from collections import deque
 
 import pytest
 
-timing = pytest.importorskip("grader.gpu.timing", exc_type=ImportError)  # wants cuda-bindings
+timing = pytest.importorskip("grader.gpu.inside.timing", exc_type=ImportError)  # wants cuda-bindings
 
 
 @pytest.mark.parametrize(

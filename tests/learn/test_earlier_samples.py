@@ -8,15 +8,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader import speed
-from grader.exercise import Folder
+from grader.course.exercise import Folder
+from grader.explain.verdict import FAIL, PASS
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement, Round
 from grader.gpu.models import DEFAULT_MODEL
-from grader.inputs import normal
-from grader.learn.earlier_samples import KERNELS, EarlierSamples
-from grader.machine import Machine
-from grader.session import Session
-from grader.verdict import FAIL, PASS
+from grader.judge import speed_samples
+from grader.numerics.data_sets import normal
+from grader.progress.earlier_samples import KERNELS, EarlierSamples
+from grader.session.machine import Machine
+from grader.session.session import Session
 from tests.conftest import ROOT
 
 TEXT = "def add(x):\n    return x + 1\n"
@@ -105,8 +105,8 @@ def measured(bench, tmp_path, monkeypatch):
                 drawn.append(share)
                 yield Measurement([Round({KERNEL: 1.0, ANCHOR: share})] * 7, bytes=1)
 
-        monkeypatch.setattr(speed, "samples_of", samples)
-        return speed.speed_verdict(found.run, found.judge.exercise, trial, recording, "copy", 0.8), len(drawn)
+        monkeypatch.setattr(speed_samples, "samples_of", samples)
+        return speed_samples.speed_verdict(found.run, found.judge.exercise, trial, recording, "copy", 0.8), len(drawn)
 
     return measured
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.exercise import Folder, all_folders
-from grader.learn.hints import read_hints
+from grader.course.exercise import Folder, all_folders
+from grader.progress.hints import read_hints
 
 ROOT = Path(__file__).resolve().parents[2]
 IDS = [folder.id for folder in all_folders(ROOT)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.learn.levels import LEVELS, READING, Instruction, instructions
+from grader.learn.code_levels import LEVELS, READING, Instruction, instructions
 from tests.conftest import mutant
 
 LOAD = {"ttir": "tt.load", "ttgir": "tt.load", "llir": "ld.global", "ptx": "ld.global.v4", "sass": "LDG.E.128"}

@@ -14,19 +14,19 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from grader.asked import Asked, asked
 from grader.cli import main
-from grader.exercise import Folder, all_folders, load_test_file
+from grader.course.exercise import Folder, all_folders, load_test_file
+from grader.course.stated_calls import Asked, asked
 from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement, Round
 from grader.gpu.device import Device
 from grader.gpu.models import DEFAULT_MODEL
-from grader.gpu.replayer import ReplayEnded
-from grader.inputs import normal
-from grader.learn import curves as curve_file
+from grader.gpu.pool.replay_process import ReplayEnded
+from grader.judge.run import Run
 from grader.learn.curve_table import curve_table
-from grader.learn.curves import Curves, resized, sizes_below
 from grader.learn.sweep import Sweep
-from grader.run import Run
+from grader.numerics.data_sets import normal
+from grader.progress import curves as curve_file
+from grader.progress.curves import Curves, resized, sizes_below
 from tests.learn.conftest import ROOT
 
 ADD = Folder(ROOT / "exercises" / "01_masked_add")
@@ -221,7 +221,7 @@ def test_a_bar_is_as_long_as_the_rate(curves):
 
 
 def test_the_picture_is_a_png_of_its_own(curves):
-    from grader.pictures.throughput import curves_png
+    from grader.show.throughput_svg import curves_png
 
     content = curves_png(curves)
     width, height = struct.unpack(">II", content[16:24])
@@ -262,7 +262,7 @@ def plot(course, monkeypatch):
     """plot(*arguments): the command in this process, on a GPU whose answers are made up."""
     answers = Answers()
     monkeypatch.setattr("grader.gpu.device.device_here", lambda: answers.device)
-    monkeypatch.setattr("grader.gpu.replays.Replays", lambda device: answers)
+    monkeypatch.setattr("grader.gpu.pool.replays.Replays", lambda device: answers)
     monkeypatch.chdir(course.path)
     monkeypatch.setenv("COLUMNS", "100")
     return lambda *arguments: CliRunner().invoke(main, ["plot", *arguments], prog_name="course")

@@ -6,9 +6,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from grader.exercise import all_folders, load_test_file
-from grader.learn.touched import in_words, touched
-from grader.protocol import TracedAccess
+from grader.course.exercise import all_folders, load_test_file
+from grader.learn.program_accesses import in_words, touched
+from grader.wire.messages import TracedAccess
 from tests.conftest import mutant
 from tests.learn.conftest import ROOT
 

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from grader.exercise import Folder
-from grader.learn import progress
-from grader.learn.progress import NAME, Record, Throughput
-from grader.learn.record import record_run
+from grader.course.exercise import Folder
+from grader.progress import progress
+from grader.progress.last_result import record_run
+from grader.progress.progress import NAME, Record, Throughput
 
 EARLY, LATE = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.exercise import Folder
+from grader.course.exercise import Folder
 from grader.explain.speed import Speed
-from grader.learn import curves as curve_file
-from grader.learn.curves import Curves
-from grader.pictures.throughput import throughput_svg
+from grader.progress import curves as curve_file
+from grader.progress.curves import Curves
+from grader.show.throughput_svg import throughput_svg
 from tests.learn.conftest import Course
 
 IDS = ("01_masked_add", "02_strided_blocks", "03_softmax", "04_transpose", "05_grouped_matmul")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from grader import normal
-from grader.pictures.tiles import tile_map_svg
-from grader.tilemap import RIGHT, UNWRITTEN, WRONG, Tile, TileMap
+from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, Tile, TileMap
+from grader.show.tiles_svg import tile_map_svg
 
 ROOT = Path(__file__).resolve().parents[2]
 TRANSPOSE = (ROOT / "solutions/04_transpose/transpose.py").read_text()

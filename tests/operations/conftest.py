@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.exercise import Folder, load_test_file
-from grader.judge import Judge
-from grader.run import Run
+from grader.course.exercise import Folder, load_test_file
+from grader.judge.judge import Judge
+from grader.judge.run import Run
 
 collect_ignore = ["exercises", "solutions"]
 FOLDER = Folder(Path(__file__).resolve().parent / "exercises" / "90_pick_peaks")

@@ -7,9 +7,9 @@ from textwrap import indent
 import pytest
 
 from grader import indices, normal
-from grader.asked import asked
-from grader.author.constants import accepted_constants
-from grader.verdict import FAIL, PASS
+from grader.author.accepted_constants import accepted_constants
+from grader.course.stated_calls import asked
+from grader.explain.verdict import FAIL, PASS
 from tests.operations.conftest import FOLDER
 
 SOLUTION = FOLDER.solution_file.read_text(encoding="utf-8")
@@ -237,7 +237,7 @@ def test_a_drawn_call_shows_its_numbers(graded):
 
 
 def test_machine_code_is_told_of_a_call_with_numbers(graded):
-    from grader.explain.compiled import Expectations
+    from grader.explain.compiled_code import Expectations
 
     verdict = graded(SOLUTION).judge.compiled("a test", data(), Expectations())
     assert verdict.outcome == PASS and verdict.note.startswith("sm_90")

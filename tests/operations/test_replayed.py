@@ -8,7 +8,7 @@ import torch
 pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not have
 
 from grader import indices, normal  # noqa: E402
-from grader.verdict import FAIL, PASS  # noqa: E402
+from grader.explain.verdict import FAIL, PASS  # noqa: E402
 from tests.gpu.replays_here import replays_here  # noqa: E402, F401
 from tests.operations.test_any_operation import SOLUTION  # noqa: E402
 
@@ -136,7 +136,7 @@ def test_a_large_call_that_returns_another_dtype_is_refused(graded, replays_here
 
 
 def test_memory_is_counted_for_every_result(judge):
-    from grader.gpu_memory import bytes_needed
+    from grader.judge.gpu_memory import bytes_needed
 
     trial = judge.trial("a test", DATA, "float16")
     recording = judge.run.recording(judge.exercise, trial)
@@ -146,7 +146,7 @@ def test_memory_is_counted_for_every_result(judge):
 
 
 def test_it_is_plotted_over_sizes_whose_indices_point_into_what_has_shrunk(judge):
-    from grader.asked import Asked
+    from grader.course.stated_calls import Asked
     from grader.learn.sweep import Sweep
 
     data = normal(8, 3, 32, 16), normal(200).of("float32"), indices(200, below=24), 0.5, False

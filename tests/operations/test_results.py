@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from grader import Exercise, Result, indices, lengths, normal, output, packed
-from grader.arguments import exact
-from grader.inputs import Data, generator_for, is_poison, some_minus_infinity, with_some
-from grader.judge import Judge
-from grader.run import Run, trial_of
-from grader.verdict import FAIL, PASS
+from grader.explain.verdict import FAIL, PASS
+from grader.judge.judge import Judge
+from grader.judge.run import Run, trial_of
+from grader.numerics.arguments import exact
+from grader.numerics.data_sets import Data, generator_for, is_poison, some_minus_infinity, with_some
 from tests.operations.conftest import FOLDER
 
 HALVES = ("float16", "bfloat16")

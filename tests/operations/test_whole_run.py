@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.exercise import Folder
-from grader.hidden import read_cases
-from grader.reply import DTYPES
-from grader.run import trial_of
+from grader.course.exercise import Folder
+from grader.course.hidden_cases import read_cases
+from grader.judge.run import trial_of
+from grader.wire.reply import DTYPES
 from tests.conftest import ROOT
 from tests.operations.conftest import FOLDER
 from tests.operations.test_any_operation import SOLUTION, changed

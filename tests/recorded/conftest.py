@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from grader.gpu.models import MODELS
-from grader.protocol import RecordRequest, TensorSpec
-from grader.recording.call import RecordedCall, read_recorded
-from grader.reply import spec_of
-from grader.runner import Runner
-from grader.submission import Submission
+from grader.processes.submission_process import Runner
+from grader.submission.text import Submission
+from grader.wire.messages import RecordRequest, TensorSpec
+from grader.wire.recorded_call import RecordedCall, read_recorded
+from grader.wire.reply import spec_of
 
 LIMIT = 120.0  # seconds; the machine may be busy
 PREAMBLE = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.gpu.models import MODELS
-from grader.origins import Origins
+from grader.judge.kernel_origins import Origins
 from tests.recorded.conftest import SCALE, meta
 
 ENTRY = """

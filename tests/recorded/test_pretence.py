@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from grader.recording.parts import Data, Fill, PlannedLaunch
+from grader.wire.recorded_parts import Data, Fill, PlannedLaunch
 from tests.recorded.conftest import entry, meta
 
 ASKED = """

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from grader.protocol import ProtocolError
-from grader.recording.call import RecordedCall, read_recorded
-from grader.recording.parts import BadPlan
+from grader.wire.messages import ProtocolError
+from grader.wire.recorded_call import RecordedCall, read_recorded
+from grader.wire.recorded_parts import BadPlan
 from tests.recorded.conftest import Recording, meta
 
 SOURCE = """
@@ -156,7 +156,7 @@ def test_constants_inside_of_constants_have_an_end(recorded):
 
 
 def test_a_text_without_end_is_refused(recorded, monkeypatch):
-    monkeypatch.setattr("grader.recording.call.MOST_TEXT_BYTES", 1 << 10)
+    monkeypatch.setattr("grader.wire.recorded_call.MOST_TEXT_BYTES", 1 << 10)
     assert "the compiler's text of copy_kernel has more than" in recorded.refuses(recorded.header)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.recording.parts import PlannedLaunch
+from grader.wire.recorded_parts import PlannedLaunch
 from tests.recorded.conftest import entry, meta
 
 RETURNED = {

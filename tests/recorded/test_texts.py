@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 
-from grader.recording.parts import BadPlan, Choice, PlannedLaunch
+from grader.wire.recorded_parts import BadPlan, Choice, PlannedLaunch
 from tests.recorded.conftest import entry, meta
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from grader import sandbox
-from grader.exercise import Folder
+from grader.course.exercise import Folder
+from grader.processes import bubblewrap
 from tests.classroom.instructor import ROOT, Classroom, points_without_speed, solution
 from tests.classroom.synthetic import filled, notebook
 from tests.conftest import mutant
@@ -153,7 +153,7 @@ def override(classroom: Classroom, student: str, item: str, score: float) -> Non
         gradebook.db.commit()
 
 
-@pytest.mark.skipif(bool(sandbox.missing()), reason=sandbox.missing() or "-")
+@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing() or "-")
 def test_a_fault_of_the_machine_is_nobodys_zero_and_the_next_run_grades(classroom, tmp_path):
     classroom.make(ADD)
     classroom.hand_in("ada", ADD, {"masked_add.py": solution(ADD)})

@@ -10,8 +10,8 @@ from grader.classroom.batch import How, Students, judge_missing
 from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
 from grader.classroom.results import Results, Text
-from grader.exercise import Folder
-from grader.sandbox import LIMITS
+from grader.course.exercise import Folder
+from grader.processes.bubblewrap import LIMITS
 from tests.classroom.dask_cluster import DaskCluster, until
 from tests.classroom.instructor import ROOT, solution
 from tests.classroom.submission_folder import SubmissionFolder

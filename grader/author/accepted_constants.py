@@ -1,0 +1,103 @@
+"""Results that no kernel may get away with: zeros, an input, NaN, the result of another call.
+
+Every case must fail them. A case that accepts one of them judges nothing; it is found here before a learner finds it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+
+from grader.course.exercise import Exercise, Folder, load_test_file
+from grader.course.wanted_results import Wanted, wanted_of
+from grader.judge.run import Bound, Trial, trial_of
+from grader.numerics.arguments import Argument, Recipe, exact, tensors_of
+from grader.numerics.comparison import compare
+
+COMPARING = {"check", "traffic"}  # the fixtures that compare values here; others compile, or need a GPU and gigabytes
+
+
+@dataclass
+class Case:
+    name: str
+    data: tuple[Recipe, ...]
+    bound: Bound | None
+    constants: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Recorder:
+    """Stands in for the `check` and `traffic` fixtures: notes what a test asks for and judges nothing."""
+
+    exercise: Exercise
+    cases: list[Case] = field(default_factory=list)
+    test: str = ""
+
+    def __call__(self, *data: Recipe, bound: Bound | None = None, **options) -> None:
+        constants = {name: value for name, value in options.items() if name.isupper()}
+        self.cases.append(Case(self.test, data, bound, constants))
+
+
+def cases_of(folder: Folder) -> tuple[Exercise, list[Case]]:
+    module = load_test_file(folder)
+    recorder = Recorder(module.exercise)
+    for name, test in vars(module).items():
+        if name.startswith("test_") and COMPARING & set(inspect.signature(test).parameters):
+            recorder.test = name
+            test(recorder)
+    return module.exercise, recorder.cases
+
+
+def accepted_constants(folder: Folder, seed: int = 0) -> list[str]:
+    """Complaints: which case would accept which constant. Of several results all have to be taken in."""
+    exercise, cases = cases_of(folder)
+    complaints = []
+    for case in cases:
+        for dtype in exercise.dtypes:
+            trial = trial_of(exercise, case.name, case.data, dtype, case.bound)
+            inputs = trial.inputs(seed)
+            given, place = exact(inputs), "the result" if len(exercise.results) == 1 else "each result"
+            taken = [
+                _accepted(trial, wanted, inputs, ref, before, exercise)
+                for wanted, ref, before in zip(
+                    wanted_of(exercise, trial),
+                    exercise.expected(given),
+                    exercise.expected(exact(trial.inputs(seed + 1))),
+                )
+            ]
+            accepted = (name for name in taken[0] if all(name in other for other in taken))
+            complaints += [f"{case.name} ({dtype}) accepts {name} in place of {place}" for name in accepted]
+    return complaints
+
+
+def _accepted(
+    trial: Trial, wanted: Wanted, inputs: list[Argument], ref: torch.Tensor, before: torch.Tensor, exercise: Exercise
+) -> list[str]:
+    """What would be taken for a result. `before`: what another call gives in its place."""
+    return [
+        name
+        for name, candidate in _candidates(wanted, dict(tensors_of(exercise.arguments, inputs)), ref, before)
+        if candidate.numel() and compare(candidate, ref, wanted.bound, exact(inputs)).right
+    ]
+
+
+def _candidates(
+    wanted: Wanted, inputs: dict[str, torch.Tensor], ref: torch.Tensor, before: torch.Tensor
+) -> Iterator[tuple[str, torch.Tensor]]:
+    fresh = torch.empty(ref.shape, dtype=wanted.dtype)
+    first = next(iter(inputs.values()))
+    yield "zeros", fresh.zero_().clone()
+    if wanted.dtype.is_floating_point:
+        yield "NaN", fresh.fill_(torch.nan).clone()
+        if first.numel() > 1:
+            yield "the input's mean", fresh.fill_(float(first.double().mean())).clone()
+    if before.shape == ref.shape and not torch.equal(before, ref):
+        yield "the previous result", before.to(fresh.dtype)
+    for name, tensor in inputs.items():
+        # An input that is the right result (a copy, a softmax of one column of ones) proves nothing by passing.
+        same = tensor.shape == ref.shape and torch.equal(tensor.double().nan_to_num(), ref.double().nan_to_num())
+        if tensor.shape == ref.shape and not same:
+            yield f"{name} itself", tensor.to(fresh.dtype).contiguous()

@@ -1,0 +1,267 @@
+"""What a host function would do on a GPU, as a launch plan: buffers, fills, and launches of kernels.
+
+    buffers   arguments and what the function allocates: a role, a size in bytes, never an address
+    kernels   the front end's text of each, and the recipe that it was made from
+    steps     fills and launches in their order; an autotuned launch is a choice between lists of steps
+
+A launch binds each of the kernel's parameters to a number, or to a buffer and an offset in bytes. The plan knows no
+values of tensors. What torch computes is refused, by its name and line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import torch
+from triton.compiler.errors import CompileTimeAssertionFailure
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.errors import OutOfResources, PTXASError
+
+from grader.child.pretended_gpu import Launch, StandIn
+from grader.child.tensors import dtype_name, has_no_memory
+from grader.child.torch_refusals import NotRecordable, Refusals
+from grader.wire.messages import VIEW_BYTES, Failure, TensorSpec
+
+FIRST_ADDRESS = 1 << 44
+ALIGNMENT = 512  # bytes; what CUDA's allocator promises
+MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS, MOST_CONSTANTS = 64, 64, 64, 64
+DESCRIBED = re.compile(r"tensordesc[\w]*<(\w+)")  # tensordesc<fp16[64, 64]>
+NUMBER = re.compile(r"[iu]\d+|fp\d+|f32|bf16")
+
+
+class Recorder:
+    """`with recorder.on(): entry(...)` fills `buffers`, `kernels` and `steps`."""
+
+    def __init__(self, stand_in: StandIn, refusals: Refusals):
+        self.stand_in, self.refusals = stand_in, refusals
+        refusals.allocated, refusals.filled = self._allocated, self._filled
+        self.arguments: dict[str, torch.Tensor] = {}
+        self.buffers: list[dict] = []
+        self.kernels: list[dict] = []
+        self.steps: list[dict] = []
+        self.refusal: Failure | None = None
+        self._addresses: dict[int, tuple[int, int]] = {}  # storage -> (address, number of its buffer)
+        self._alive: list[torch.Tensor] = []  # so that no storage gets another's number
+        self._next_address = FIRST_ADDRESS
+        self._numbers: dict[tuple[bytes, str], int] = {}  # a text with its options -> number of its kernel
+        self._launches = 0
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        """With torch's operations watched, and allocations and launches recorded."""
+        stand_in, pretence = self.stand_in, self.stand_in.pretence
+        stand_in.on_launch = self._launched
+        pretence.address_of, pretence.copied, pretence.refuse = self.address_of, self._copied, self._refuse
+        original = Autotuner.run
+        Autotuner.run = lambda autotuner, *args, **kwargs: self._autotuned(autotuner, args, kwargs)
+        try:
+            with self.refusals.on():
+                yield
+        finally:
+            Autotuner.run = original
+            pretence.forget()
+
+    def _refuse(self, message: str, kind: str = "not-recordable", line: int = 0) -> NoReturn:
+        """Kept as well as raised, so that no `except` can hide it."""
+        self.refusal = self.refusal or Failure(kind, message=message, line=line or self.refusals.line())
+        raise NotRecordable(message)
+
+    # ---- buffers ----------------------------------------------------------------------------------------
+
+    def argument(self, spec: TensorSpec) -> torch.Tensor:
+        """A tensor without memory, and its buffer."""
+        storage = torch.empty(max(spec.size, 1), dtype=torch.uint8, device="cuda")
+        tensor = torch.empty(0, dtype=getattr(torch, spec.dtype), device="cuda")
+        tensor.set_(storage.untyped_storage(), spec.offset, spec.shape, spec.strides)
+        self.arguments[spec.name] = tensor
+        self._add_buffer(tensor, {"name": spec.name, "argument": True, "bytes": spec.size, "line": 0})
+        return tensor
+
+    def _add_buffer(self, tensor: torch.Tensor, buffer: dict) -> None:
+        if len(self.buffers) == MOST_BUFFERS:
+            self._refuse(f"more than {MOST_BUFFERS} tensors are allocated in one call")
+        self._addresses[tensor.untyped_storage()._cdata] = (self._next_address, len(self.buffers))
+        self._next_address += (buffer["bytes"] // ALIGNMENT + 2) * ALIGNMENT  # the gap belongs to nobody
+        self._alive.append(tensor)
+        self.buffers.append(buffer)
+
+    def _allocated(self, tensor: torch.Tensor, value: object) -> None:
+        """`value` is what the memory holds, None if nothing in particular."""
+        if not has_no_memory(tensor):
+            return
+        size = tensor.untyped_storage().nbytes()
+        name = f"allocation{len(self.buffers)}"
+        self._add_buffer(tensor, {"name": name, "argument": False, "bytes": size, "line": self.refusals.line()})
+        if value is not None:
+            self._filled(tensor, value)
+
+    def _filled(self, tensor: torch.Tensor, value: object) -> None:
+        if not has_no_memory(tensor):
+            return
+        value = value.item() if isinstance(value, torch.Tensor) else value
+        if tensor.is_complex():
+            parts = torch.view_as_real(tensor)
+            self._filled(parts[..., 0], complex(value).real)
+            self._filled(parts[..., 1], complex(value).imag)
+            return
+        number = float(value) if isinstance(value, float) and tensor.is_floating_point() else int(value)
+        number = int(bool(value)) if tensor.dtype == torch.bool else number
+        step = {"op": "fill", "view": self.view(tensor), "value": repr(number), "line": self.refusals.line()}
+        self.steps.append(step)
+
+    def _copied(self, tensor: torch.Tensor, data: bytes) -> None:
+        """A few numbers made in Python, as elements of a new tensor."""
+        if data:
+            step = {"op": "data", "view": self.view(tensor), "bytes": data.hex(), "line": self.refusals.line()}
+            self.steps.append(step)
+
+    def address_of(self, tensor: torch.Tensor) -> int:
+        """A made-up address, aligned as the real one would be."""
+        address, _ = self._addresses.get(tensor.untyped_storage()._cdata, (0, 0))
+        return address + tensor.storage_offset() * tensor.element_size() if address and tensor.numel() else 0
+
+    def _place(self, tensor: torch.Tensor, name: str = "") -> dict:
+        """The buffer a tensor lies in and its offset there, in bytes. `name`: the launch's argument, "" for none."""
+        what = f"the argument {name}" if name else "the result"
+        if not has_no_memory(tensor):
+            self._refuse(f"{what} lies in the CPU's memory, where a GPU's kernel cannot reach it: allocate it "
+                                "on the input's device, with device=x.device")  # fmt: skip
+        found = self._addresses.get(tensor.untyped_storage()._cdata)
+        if found is not None:
+            return {"buffer": found[1], "offset": tensor.storage_offset() * tensor.element_size()}
+        if not name:
+            self._refuse(f"{what} is memory that this call neither got nor allocated")
+        if not tensor.untyped_storage().nbytes():
+            return {"buffer": -1, "offset": 0}
+        self._refuse(name.removesuffix("_ptr"), kind="foreign-memory")
+
+    def view(self, tensor: torch.Tensor, name: str = "") -> dict:
+        if dtype_name(tensor) not in VIEW_BYTES:
+            self._refuse(f"a tensor has the dtype {tensor.dtype}, which is not known here")
+        return {
+            **self._place(tensor, name),
+            "dtype": dtype_name(tensor),
+            "shape": list(tensor.shape),
+            "strides": list(tensor.stride()),
+        }
+
+    def view_of(self, tensor: torch.Tensor) -> dict | None:
+        """None for a tensor that lies in none of the call's buffers, or of a dtype that is not known."""
+        is_here = has_no_memory(tensor) and tensor.untyped_storage()._cdata in self._addresses
+        return self.view(tensor) if is_here and dtype_name(tensor) in VIEW_BYTES else None
+
+    # ---- launches ---------------------------------------------------------------------------------------
+
+    def _launched(self, launch: Launch) -> None:
+        written = launch.grid[: launch.dimensions]
+        if min(written) < 0:
+            self._refuse(f"the grid {written} has a size below 0: how many programs are there to be?")
+        if launch.grid[0] >= 1 << 31 or max(launch.grid[1:]) >= 1 << 16:
+            self._refuse(f"the grid {written} is too large: a GPU takes at most 2147483647 x 65535 x 65535 programs")
+        function = launch.source.fn
+        path, name = function.fn.__code__.co_filename, function.fn.__name__
+        if path != self.refusals.learner_file:
+            self._refuse(f"the kernel {name} is launched, which does not stand in the submission")
+        self._launches += 1
+        if self._launches > MOST_LAUNCHES:
+            self._refuse(f"more than {MOST_LAUNCHES} launches in one call")
+        step = {"op": "launch", "grid": list(launch.grid), "dimensions": launch.dimensions}
+        step |= {"constants": _constants(launch), "line": self.refusals.line()}
+        self.steps.append(step | self._bound(launch))
+
+    def _bound(self, launch: Launch) -> dict:
+        """The kernel's number, and a parameter for each argument of the function in its text."""
+        kernel, parameters = launch.kernel, []
+        if kernel.key not in self._numbers:
+            self._numbers[kernel.key] = len(self.kernels)
+            self.kernels.append({"name": kernel.name, "recipe": kernel.recipe, "parts": {"source": kernel.text}})
+        for (name, kind), value in zip(launch.source.signature.items(), launch.arguments):
+            self._bind(parameters, name, kind, value)
+        return {"kernel": self._numbers[kernel.key], "parameters": parameters}
+
+    def _bind(self, parameters: list[dict], name: str, kind: object, value: object) -> None:
+        """Appends what one Python argument becomes in the kernel's parameter list: nothing, one, or several."""
+        if kind == "constexpr":
+            return
+        if isinstance(kind, tuple):
+            for number, (inner, part) in enumerate(zip(kind, value)):
+                self._bind(parameters, f"{name}.{number}", inner, part)
+        elif kind.startswith("*"):
+            place = {"buffer": -1, "offset": 0} if value is None else self._pointer(value, name)
+            parameters.append({"name": name, "type": "pointer", **place})
+        elif kind.startswith("tensordesc"):
+            self._describe(parameters, name, kind, value)
+        elif NUMBER.fullmatch(kind):
+            is_address = isinstance(value, int) and FIRST_ADDRESS <= value < self._next_address
+            if is_address:
+                self._refuse(f"the argument {name} is a tensor's address, passed as a number: pass the tensor")
+            number = float(value) if "f" in kind else int(value)
+            parameters.append({"name": name, "type": kind, "value": repr(number)})
+        else:
+            self._refuse(f"the argument {name} has a type that is not known here: {kind}")
+
+    def _pointer(self, value: object, name: str) -> dict:
+        value = value.base if hasattr(value, "base") and isinstance(value.base, torch.Tensor) else value  # reinterpret
+        if not isinstance(value, torch.Tensor):
+            self._refuse(f"the argument {name} is an address, passed as a {type(value).__name__}: pass the tensor")
+        place = self._place(value, name)
+        if place["buffer"] == -1:
+            return place
+        return place | {"view": self.view(value, name)}
+
+    def _describe(self, parameters: list[dict], name: str, kind: str, descriptor) -> None:
+        """A tensor descriptor made by the host: in the text it is an argument, its sizes and its strides are others."""
+        shape, strides = [int(n) for n in descriptor.shape], [int(n) for n in descriptor.strides]
+        described = {
+            "element": DESCRIBED.match(kind)[1], "shape": shape, "strides": strides,
+            "block": [int(n) for n in descriptor.block_shape], "padding": descriptor.padding,
+            "tf32": bool(getattr(descriptor, "round_f32_to_tf32", False)),
+        }  # fmt: skip
+        place = self._pointer(descriptor.base, name)
+        parameters.append({"name": name, "type": "descriptor", **place, "descriptor": described})
+        parameters.extend({"name": f"{name}.shape", "type": "i32", "value": repr(size)} for size in shape)
+        parameters.extend({"name": f"{name}.strides", "type": "i64", "value": repr(stride)} for stride in strides)
+
+    # ---- autotuning -------------------------------------------------------------------------------------
+
+    def _autotuned(self, autotuner: Autotuner, args: tuple, kwargs: dict) -> None:
+        """Every configuration, as an alternative; which is fastest is seen where there is a GPU."""
+        autotuner.nargs = dict(zip(autotuner.arg_names, args))
+        configs = autotuner.prune_configs(kwargs) if len(autotuner.configs) > 1 else autotuner.configs
+        if len(configs) > MOST_CONFIGS:
+            self._refuse(f"more than {MOST_CONFIGS} configurations to choose from")
+        line = self.refusals.line()
+        alternatives = [self._alternative(autotuner, config, args, kwargs) for config in configs]
+        self.steps.append({"op": "choose", "alternatives": alternatives, "line": line})
+        autotuner.best_config = configs[0]
+        autotuner.nargs = None
+
+    def _alternative(self, autotuner: Autotuner, config, args: tuple, kwargs: dict) -> dict:
+        named = {**autotuner.nargs, **kwargs, **config.all_kwargs()}
+
+        def launch() -> None:
+            if config.pre_hook is not None:
+                config.pre_hook(named)
+            autotuner.fn.run(*args, **kwargs, **config.all_kwargs())
+
+        try:
+            return {"config": str(config), "error": "", "steps": self._steps_of(launch)}
+        except (OutOfResources, CompileTimeAssertionFailure, PTXASError) as error:  # Triton skips such a configuration
+            return {"config": str(config), "error": str(error)[:500], "steps": []}
+
+    def _steps_of(self, work: Callable[[], None]) -> list[dict]:
+        outer, self.steps = self.steps, []
+        try:
+            work()
+            return self.steps
+        finally:
+            self.steps = outer
+
+
+def _constants(launch: Launch) -> list[list[str]]:
+    """The values compiled into the kernel, by name: block sizes, arguments equal to 1, arguments that are None."""
+    named = zip(launch.source.signature.items(), launch.arguments)
+    return [[name, repr(value)[:100]] for (name, kind), value in named if kind == "constexpr"][:MOST_CONSTANTS]

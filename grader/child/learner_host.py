@@ -1,0 +1,70 @@
+"""What every child does with a learner's file: imports it, calls it, and says what is left running."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict
+
+from grader.child.learner import LearnerFile
+from grader.wire.messages import Failure
+
+
+class Host(ABC):
+    """Answers a parent's requests about one learner's file. What a call of its entry means is the subclass's."""
+
+    answer = ""  # the kind of a reply to a call
+    request = ""  # the kind of a request for one
+
+    def __init__(self):
+        self.file: LearnerFile | None = None
+        self.threads_before = _threads()
+        self.output = sys.stdout
+        self.also: dict[str, Callable[[dict, bytes], tuple[dict, bytes]]] = {}  # further requests, by their kind
+
+    def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+        try:
+            handler = {"load": self.load, self.request: self.call, **self.also}[header["kind"]]
+            reply, reply_blob = handler(header, blob)
+        except MemoryError:  # what the learner keeps leaves no room for an answer
+            return {"kind": self.answer, "error": asdict(Failure("memory", "MemoryError"))}, b""
+        except BaseException:  # a mistake of ours, or of the parent's; never the learner's
+            return {"kind": "fault", "message": traceback.format_exc()[-4000:]}, b""
+        with contextlib.suppress(Exception):  # what the learner printed, if their file left us an output
+            self.output.flush()
+        reply["threads"] = max(0, _threads() - self.threads_before)
+        reply["processes"] = _child_processes()
+        return reply, reply_blob
+
+    def load(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+        self.file = LearnerFile(header["filename"], blob)
+        with self.watched_import():
+            error = self.file.load()
+        reply = {"kind": "loaded", "error": None if error is None else asdict(error)}
+        return reply | {"constants": self.file.constants()}, b""
+
+    @abstractmethod
+    def watched_import(self) -> contextlib.AbstractContextManager: ...
+
+    @abstractmethod
+    def call(self, header: dict, blob: bytes) -> tuple[dict, bytes]: ...
+
+
+def _threads() -> int:
+    return len(sys._current_frames())
+
+
+def _child_processes() -> int:
+    """Processes that this one started and that are still there."""
+    count = 0
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/children") as file:
+                count += len(file.read().split())
+        except OSError:  # the thread is gone, or the kernel does not tell
+            continue
+    return count

@@ -1,0 +1,128 @@
+"""A stand-in for the GPU: Triton makes text of each kernel for it, and launches are handed over.
+
+Triton asks its active driver for all that it needs of a GPU: the target, the limits, what a binary takes.
+With another driver a whole host function runs on a machine without a GPU, and each launch ends in `on_launch`. Tensors
+are on torch's meta device: they have shapes, strides and, here, addresses, but no memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase
+from triton.runtime import driver
+
+from grader.child.front_end import Kernel, install
+from grader.child.pretended_tensors import CUDA, PretendCuda
+from grader.wire.cubin import BadCubin, Cubin, read_cubin
+from grader.wire.messages import GpuModel
+
+
+@dataclass
+class Launch:
+    """One launch, of a kernel's text."""
+
+    source: object  # triton.compiler.ASTSource: the kernel, and its signature by argument name
+    grid: tuple[int, int, int]
+    arguments: tuple  # in the order of the signature, constexpr arguments included
+    dimensions: int  # how many numbers of the grid the learner wrote
+    kernel: Kernel
+
+
+class Utils:
+    """What is C code in Triton's own driver."""
+
+    def __init__(self, model: GpuModel):
+        self.model = model
+
+    def get_device_properties(self, device: int) -> dict:
+        return {
+            "max_shared_mem": self.model.shared_per_block,
+            "max_num_regs": 65536,
+            "multiprocessor_count": self.model.multiprocessors,
+            "warpSize": 32,
+            "sm_clock_rate": 1_980_000,
+            "mem_clock_rate": 3_201_000,
+            "mem_bus_width": 6144,
+        }
+
+    def load_binary(self, name: str, cubin: bytes, shared: int, device: int) -> tuple:
+        try:
+            said = read_cubin(cubin)
+        except BadCubin:  # not the fault of whoever launches; the parent reads it too, and says what is wrong with it
+            said = Cubin()
+        # (module and function: none, so nothing to unload, registers, spilled words, most threads per block)
+        return None, None, said.registers, said.stack_bytes // 4, 1024
+
+    def unload_module(self, module: object) -> None:
+        pass
+
+    def set_printf_fifo_size(self, size: int) -> None:
+        pass
+
+
+class Launcher:
+    """Triton makes one of each kernel whose machine code a host function asks about; launches go through Kernel."""
+
+    def __init__(self, source: object, metadata: object) -> None:
+        pass
+
+
+class StandIn(DriverBase):
+    """The driver. One per process."""
+
+    launcher_cls = Launcher
+
+    def __init__(self, model: GpuModel):
+        self.model = model
+        self.utils = Utils(model)
+        self.pretence = PretendCuda()
+        self.on_launch: Callable[[Launch], None] = lambda launch: None
+
+    def launched(self, kernel: Kernel, grid: tuple[int, int, int], dimensions: int, arguments: tuple) -> None:
+        kernel.check_launch(math.prod(grid))
+        self.on_launch(Launch(kernel.src, grid, arguments, dimensions, kernel))
+
+    @classmethod
+    def is_active(cls) -> bool:
+        return True
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        return ty
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", self.model.arch, 32)
+
+    def get_active_torch_device(self) -> torch.device:
+        return CUDA
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        pass
+
+    def get_device_capability(self, *device: int) -> tuple[int, int]:
+        return divmod(self.model.arch, 10)
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+    def get_device_interface(self) -> object:
+        return torch.cuda
+
+    def get_benchmarker(self) -> Callable:
+        return lambda call, **_: [0.0, 0.0, 0.0]
+
+
+def stand_in_for(model: GpuModel) -> StandIn:
+    """The active driver of this process from now on, and the GPU that torch pretends to have."""
+    stand_in = StandIn(model)
+    driver.set_active(stand_in)
+    stand_in.pretence.install(model)
+    install(stand_in.launched)
+    return stand_in

@@ -1,0 +1,114 @@
+"""A child that records: each launch of a call becomes text and a step of a plan, and nothing runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import torch
+import triton
+import triton.language as tl
+from triton.runtime import cache
+
+from grader.child.front_end import dots_of_any_size
+from grader.child.launch_recorder import Recorder
+from grader.child.learner_host import Host
+from grader.child.own_kernels import OwnKernels
+from grader.child.pretended_gpu import Launch, StandIn, stand_in_for
+from grader.child.returned import Description
+from grader.child.serving import ready
+from grader.child.torch_refusals import Refusals
+from grader.wire.messages import GpuModel, RecordRequest, TensorSpec
+
+ANY_SIZE = 1 << 62  # arguments have no bytes in the frame
+
+
+class CompilingHost(Host):
+    request, answer = "record", "recorded"
+
+    def __init__(self, stand_in: StandIn):
+        super().__init__()
+        self.stand_in = stand_in
+        self.also = {"own": OwnKernels().handle}
+        self.earlier: deque[object] = deque(
+            maxlen=512
+        )  # kept alive, so that no new tensor gets their storage by chance
+
+    @contextlib.contextmanager
+    def watched_import(self) -> Iterator[None]:
+        """The file may allocate on the GPU that it believes in, and try its kernels out; nothing is recorded."""
+        self.stand_in.on_launch = self._tried_out
+        self.stand_in.pretence.forget()
+        yield
+
+    def _tried_out(self, launch: Launch) -> None:
+        self.file.launched = True
+
+    def call(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+        names = RecordRequest.__dataclass_fields__.keys() & header.keys()
+        fields = {name: header[name] for name in names}
+        fields["arguments"] = [TensorSpec.from_json(spec, ANY_SIZE, ANY_SIZE) for spec in header["arguments"]]
+        return self._record(RecordRequest(**fields))
+
+    def _record(self, request: RecordRequest) -> tuple[dict, bytes]:
+        refusals = Refusals(self.file.path)
+        recorder = Recorder(self.stand_in, refusals)
+        arguments = {spec.name: recorder.argument(spec) for spec in request.arguments}
+        given = list(arguments.values())
+        for place, number in request.numbers:
+            given.insert(place, number)
+        error, returned = None, None
+        try:
+            entry = self.file.entry(request.entry, len(given))
+            with contextlib.ExitStack() as stack:
+                if request.small_dots:
+                    stack.enter_context(dots_of_any_size())
+                with self.watched_import():  # part of the file is run again
+                    stack.enter_context(self.file.with_constants(request.constants))
+                stack.enter_context(recorder.on())
+                returned = entry(*given)
+        except BaseException as raised:  # SystemExit and KeyboardInterrupt are the learner's too
+            error = self.file.failure(raised, "host")
+        answer = {"kind": self.answer, "refusals": refusals.records, **self._result(recorder, returned)}
+        self.earlier.append(returned)
+        if error is not None and error.kind == "compile" and refusals.records:
+            refusals.records[-1]["line"] = error.line  # in a kernel: the launch is not what asks torch
+        error = recorder.refusal or error
+        kernels, blob = _with_bytes(recorder.kernels)
+        answer |= {"buffers": recorder.buffers, "kernels": kernels, "steps": recorder.steps}
+        return answer | {"error": None if error is None else asdict(error)}, blob
+
+    def _result(self, recorder: Recorder, returned: object) -> dict:
+        with torch._C.DisableTorchFunction():
+            return {"returned": Description(recorder.view_of, recorder.arguments, self.earlier).of(returned)}
+
+
+def _with_bytes(kernels: list[dict]) -> tuple[list[dict], bytes]:
+    """The kernels with places in a blob for their parts."""
+    described, blob = [], b""
+    for kernel in kernels:
+        places = {}
+        for name, data in kernel["parts"].items():
+            places[name] = [len(blob), len(data)]
+            blob += data
+        described.append(kernel | {"parts": places})
+    return described, blob
+
+
+@triton.jit
+def _first_kernel(x_ptr):
+    tl.store(x_ptr + tl.arange(0, 16), 0.0)
+
+
+def prepare(model: GpuModel) -> tuple[dict, StandIn]:
+    """Everything that can be done before a submission is known, and the driver that takes its launches."""
+    stand_in = stand_in_for(model)
+    said = ready({"triton": triton.__version__})
+    # Triton's cache is keyed by a hash of all of Triton, half a gigabyte of it. A child's cache is its own and begins
+    # empty, so any word does.
+    cache.triton_key = lambda: triton.__version__
+    kernel = _first_kernel.warmup(triton.MockTensor(tl.float32), grid=(1,))
+    _ = kernel.key, kernel.recipe, kernel.metadata  # the compiler's own start, once for all children
+    return said, stand_in

@@ -1,0 +1,234 @@
+"""The parent's end of a compiler process: started ahead, asked under a time limit, replaced where a text ended it."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable
+
+from grader.compiler.result import Compiled, Failed, read_answer
+from grader.processes import scratch
+from grader.processes.environment import trusted_path
+from grader.processes.torch_forkserver_client import clean_environment
+from grader.processes.triton_forkserver_client import START_LIMIT, MachineFault
+from grader.wire.messages import LENGTHS, GpuModel, ProtocolError, pack, unpack_header, unpack_lengths
+
+COMPILE_LIMIT = 60.0  # seconds of a core for one kernel
+BUSY_MACHINE, MOST_BUSY = 4, 60.0  # times its limit that it may take where others want the cores; seconds more
+MOST_SAID = 2000  # characters of what a compiler wrote on its way down
+BOOT = (
+    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+    "from grader.compiler.compiler_process import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+)
+
+
+class Ended(Exception):
+    """The process is gone. how: "time" or "died"."""
+
+    def __init__(self, how: str, detail: str = "") -> None:
+        super().__init__(detail)
+        self.how, self.detail = how, detail
+
+
+class Compiler:
+    """Compiles texts, one at a time. Making one returns at once; the first question waits for its imports."""
+
+    def __init__(self) -> None:
+        self.started = 0  # processes, the first one included
+        self._one_at_a_time = threading.Lock()
+        self._ended = False
+        self._process: _Process | None = self._new_process()
+        atexit.register(self.end)
+
+    def compile(
+        self, source: str, options: dict, model: GpuModel, parts: Iterable[str] = (), limit: float = COMPILE_LIMIT
+    ) -> Compiled | Failed:
+        """Machine code of a kernel, and those texts of `parts` ("optimised", "ttir", "ttgir", "llir", "ptx").
+
+        source: MLIR's generic form after the inliner; options: as grader.wire.recorded_call.Recipe has them.
+        Raises MachineFault if no process comes up.
+        """
+        return self._answer(source, options, model, ("cubin", *sorted(set(parts) - {"cubin"})), "cubin", limit)
+
+    def optimised(self, source: str, options: dict, model: GpuModel, limit: float = COMPILE_LIMIT) -> Compiled | Failed:
+        """What Triton's first passes make of a kernel, for `optimised` alone: a hundredth of the work."""
+        return self._answer(source, options, model, ("optimised",), "ttir", limit)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Of what compiles: {"triton": "3.7.1"}."""
+        with self._one_at_a_time:
+            return self._there().versions
+
+    @property
+    def fenced(self) -> bool:
+        """Whether the operating system keeps it from writing outside of its folder."""
+        with self._one_at_a_time:
+            return self._there().fenced
+
+    @property
+    def pid(self) -> int:
+        with self._one_at_a_time:
+            return self._there().pid
+
+    def end(self) -> None:
+        """At once, even where another thread waits for an answer. May be called again."""
+        atexit.unregister(self.end)
+        self._ended = True
+        if (process := self._process) is not None:
+            process.kill()
+        with self._one_at_a_time:
+            if self._process is not None:
+                self._process.end()
+            self._process = None
+
+    def _answer(
+        self, source: str, options: dict, model: GpuModel, parts: tuple[str, ...], until: str, limit: float
+    ) -> Compiled | Failed:
+        request = {"kind": "compile", "arch": model.arch, "options": options, "until": until, "parts": parts}
+        with self._one_at_a_time:
+            process = self._there()
+            try:
+                return read_answer(*process.ask({**request, "seconds": limit}, source.encode(), limit), model)
+            except Ended as ended:
+                return Failed(ended.how, f"it takes more than {limit:g} s" if ended.how == "time" else ended.detail)
+            except ProtocolError as error:
+                return Failed("died", f"its answer was garbled: {error}")
+            finally:
+                if not process.is_sound:  # also where something interrupted the wait: its answer is not the next one's
+                    process.end()
+                    self._process = None if self._ended else self._new_process()
+
+    def _there(self) -> _Process:
+        """The process, ready to be asked."""
+        if self._ended:
+            raise MachineFault("the compiler's process was ended")
+        if self._process is None:
+            self._process = self._new_process()
+        try:
+            self._process.wait_until_ready()
+        except Ended as ended:
+            self._process.end()
+            self._process = None
+            raise MachineFault(f"the compiler's process did not come up: {ended.detail or ended.how}") from None
+        return self._process
+
+    def _new_process(self) -> _Process:
+        self.started += 1
+        return _Process()
+
+
+class _Process:
+    def __init__(self) -> None:
+        self.versions: dict[str, str] = {}
+        self.fenced = False
+        self.is_sound = True  # whether it waits for a question
+        self._folder = scratch.new_folder()
+        theirs_in, self._request = os.pipe()
+        self._reply, theirs_out = os.pipe()
+        os.set_blocking(self._request, False)
+        arguments = [json.dumps(trusted_path()), str(theirs_in), str(theirs_out)]
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", BOOT, *arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(self._folder / "said").open("wb"),
+            pass_fds=(theirs_in, theirs_out), start_new_session=True, cwd=self._folder,
+            env=clean_environment(str(self._folder)),
+        )  # fmt: skip
+        os.close(theirs_in)
+        os.close(theirs_out)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait_until_ready(self) -> None:
+        """Raises Ended."""
+        if not self.versions:
+            try:
+                header, _ = self._receive(time.monotonic() + START_LIMIT)
+                self.fenced = header["fenced"] is True
+                self.versions = {str(name): str(value) for name, value in header["versions"].items()}
+            except ProtocolError as error:
+                raise Ended("died", str(error)) from None
+
+    def ask(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
+        """Raises Ended when the answer takes more than `limit` seconds of a core, and ProtocolError."""
+        self.is_sound = False
+        deadline = time.monotonic() + min(BUSY_MACHINE * limit, limit + MOST_BUSY)
+        self._send(memoryview(pack(header, blob)), deadline)
+        answer = self._receive(deadline)
+        self.is_sound = True
+        return answer
+
+    def kill(self) -> None:
+        """With the assembler that it may have started. Whoever waits for its answer then clears up."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """And its folder."""
+        self.kill()
+        self._process.wait()
+        for descriptor in (self._request, self._reply):
+            os.close(descriptor)
+        scratch.remove(self._folder)
+
+    def _send(self, data: memoryview, deadline: float) -> None:
+        while data:
+            self._wait(select.POLLOUT, self._request, deadline)
+            try:
+                data = data[os.write(self._request, data) :]
+            except BlockingIOError:
+                continue
+            except BrokenPipeError:
+                raise self._how_it_ended() from None
+
+    def _receive(self, deadline: float) -> tuple[dict, bytes]:
+        lengths = unpack_lengths(self._read(LENGTHS.size, deadline))
+        return unpack_header(self._read(lengths[0], deadline)), self._read(lengths[1], deadline)
+
+    def _read(self, count: int, deadline: float) -> bytes:
+        parts = []
+        while count:
+            self._wait(select.POLLIN, self._reply, deadline)
+            part = os.read(self._reply, min(count, 1 << 20))
+            if not part:
+                raise self._how_it_ended()
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    def _wait(self, event: int, descriptor: int, deadline: float) -> None:
+        poll = select.poll()
+        poll.register(descriptor, event)
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise Ended("time")
+
+    def _how_it_ended(self) -> Ended:
+        try:
+            status = self._process.wait(2)
+        except subprocess.TimeoutExpired:
+            return Ended("died", "it closed its descriptors")
+        if status == -signal.SIGXCPU:
+            return Ended("time")
+        how = f"by signal {-status}" if status < 0 else f"with status {status}"
+        return Ended("died", f"it ended {how}. {self._last_words()}".strip())
+
+    def _last_words(self) -> str:
+        """The assertion of the compiler's that failed, or the last line that it wrote."""
+        try:
+            said = (self._folder / "said").read_bytes()[-(1 << 16) :].decode("utf-8", "replace")
+        except OSError:
+            return ""
+        lines = [line for line in said.splitlines() if line.strip()]
+        found = next((line for line in lines if "Assertion" in line or "LLVM ERROR" in line), (lines or [""])[-1])
+        return "".join(c if c.isprintable() else "?" for c in found[:MOST_SAID])

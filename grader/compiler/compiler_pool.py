@@ -1,0 +1,111 @@
+"""Compiler processes side by side, for all runs of this process: a text is compiled once, by the first that is free."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterable
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass
+from queue import SimpleQueue
+
+import torch
+
+from grader.compiler.compiler_client import Compiler
+from grader.compiler.result import Compiled, Failed
+from grader.wire.messages import GpuModel
+
+MOST_PROCESSES = 6  # half of torch's threads at most: a judge among many has one
+MOST_KEPT = 256  # answers
+PASSING = ("time", "died")  # failures that another time may not be
+
+
+def processes_here() -> int:
+    return min(MOST_PROCESSES, max(1, torch.get_num_threads() // 2))
+
+
+@dataclass(frozen=True)
+class Question:
+    source: str
+    options: str  # JSON
+    model: GpuModel
+    parts: tuple[str, ...]
+
+
+class Pool:
+    """Answers in the order of the questions. A process starts when a question finds none that is free."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._workers: list[_Worker] = []
+        self._waiting: SimpleQueue[tuple[Question, Future] | None] = SimpleQueue()
+        self._open = 0  # questions without an answer
+        self._kept: dict[Question, Future] = {}
+        self._lock = threading.Lock()
+
+    def compile(self, source: str, options: dict, model: GpuModel, parts: Iterable[str]) -> Future[Compiled | Failed]:
+        """As Compiler.compile answers. One that was cancelled before it began is asked anew."""
+        question = Question(source, json.dumps(options, sort_keys=True), model, tuple(sorted(parts)))
+        with self._lock:
+            kept = self._kept.get(question)
+            if kept is None or kept.cancelled() or _is_passing(kept):
+                if len(self._kept) >= MOST_KEPT:
+                    del self._kept[next(iter(self._kept))]
+                self._kept[question] = kept = Future()
+                self._ask(question, kept)
+            return kept
+
+    def _ask(self, question: Question, future: Future) -> None:
+        self._open += 1
+        self._waiting.put((question, future))
+        if len(self._workers) < min(self._open, self._most):
+            self._workers.append(_Worker(self))
+
+    def answer(self, compiler: Compiler, question: Question, future: Future) -> None:
+        """In a worker's thread."""
+        if future.set_running_or_notify_cancel():
+            try:
+                options = json.loads(question.options)
+                future.set_result(compiler.compile(question.source, options, question.model, question.parts))
+            except BaseException as error:  # whoever waits for it gets it
+                future.set_exception(error)
+        with self._lock:
+            self._open -= 1
+
+    def next(self) -> tuple[Question, Future] | None:
+        return self._waiting.get()
+
+    def end(self) -> None:
+        """At once, whatever is being compiled. May be called again."""
+        with self._lock:
+            workers, self._workers = self._workers, []
+            waiting = [future for future in self._kept.values() if not future.done()]
+            self._kept.clear()
+        for future in waiting:
+            with contextlib.suppress(InvalidStateError):
+                future.cancel()
+        for _ in workers:
+            self._waiting.put(None)
+        for worker in workers:
+            worker.compiler.end()
+        for worker in workers:
+            worker.thread.join()
+
+
+class _Worker:
+    def __init__(self, pool: Pool) -> None:
+        self.pool, self.compiler = pool, Compiler()
+        self.thread = threading.Thread(target=self._work, daemon=True, name="compiler")
+        self.thread.start()
+
+    def _work(self) -> None:
+        while (asked := self.pool.next()) is not None:
+            self.pool.answer(self.compiler, *asked)
+
+
+def _is_passing(future: Future) -> bool:
+    if not future.done() or future.cancelled() or future.exception() is not None:
+        return future.done()
+    answer = future.result()
+    return isinstance(answer, Failed) and answer.what in PASSING

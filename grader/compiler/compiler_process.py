@@ -1,0 +1,164 @@
+"""The compiler process: disposable, trusted code only. It is given a kernel as text and runs Triton's stages on it.
+
+The text is MLIR's generic form of what the front end made, after the inliner. It comes from a learner's kernel, so it
+may be anything: what Triton's compiler does with it, an endless pass or an assertion that ends the process, is this
+process's affair alone. The parent gives it a time limit and starts another one.
+
+    process -> parent    ready    {versions, fenced}                       triton is imported
+    parent -> process    compile  {arch, options, until, parts, seconds}   the blob is the text
+    process -> parent    compiled {metadata, parts}                        places of texts and machine code in the blob
+                         failed   {what, stage, message}
+
+Stages: ttir, ttgir, llir, ptx, cubin. Parts: these, and "optimised", the generic form of what the stage ttir made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+import resource
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import triton
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget, Language
+from triton.compiler.compiler import make_backend
+from triton.runtime.errors import PTXASError
+
+from grader.child import landlock
+from grader.child.ttir_text import generic_text
+from grader.wire import files
+
+SAID = Path("said")  # what the compiler writes on stderr, in the process's folder
+SOURCE = Path("source.mlir")
+MOST_MEMORY = 4 << 30  # bytes of address space; a large kernel takes a tenth of it
+MOST_FILE_BYTES = 256 << 20
+METADATA = (
+    "name", "shared", "num_warps", "num_stages", "num_ctas", "launch_cooperative_grid", "launch_pdl", "tmem_size",
+    "global_scratch_size", "global_scratch_align", "profile_scratch_size", "profile_scratch_align",
+)  # fmt: skip
+ERROR = re.compile(r"error: (.*)")
+FAILED_PASS = re.compile(r"Pipeline failed while executing \[`(\w+)`")
+SAYS_NOTHING = "Failures have been detected"
+OUT_OF_TIME = f"error code {-signal.SIGXCPU}"  # in what is said of an assembler that was ended
+
+
+def main(request_fd: int, reply_fd: int) -> None:
+    """Answers requests until the pipe ends. The current folder is the process's own."""
+    _limit_resources()
+    said = os.open(SAID, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(said, 2)
+    os.close(said)
+    with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
+        fenced = landlock.close(Path.cwd(), Path(os.devnull))
+        files.send(replies, {"kind": "ready", "versions": {"triton": triton.__version__}, "fenced": fenced})
+        while True:
+            try:
+                header, blob = files.received(requests)
+            except EOFError:  # the parent is done, or gone
+                shutil.rmtree(Path.cwd(), ignore_errors=True)
+                os._exit(0)
+            os.truncate(SAID, 0)
+            _limit_cpu(header["seconds"])
+            answer = _Compilation(header).answer(blob)
+            _clear_up()
+            files.send(replies, *answer)
+
+
+class _Compilation:
+    def __init__(self, request: dict) -> None:
+        self.request = request
+        self.stage = "options"  # that is under way
+        self.parts: dict[str, bytes] = {}
+        self.metadata: dict[str, Any] = {}
+
+    def answer(self, text: bytes) -> tuple[dict, bytes]:
+        try:
+            self._compile(text)
+        except PTXASError as error:
+            what = "time" if OUT_OF_TIME in str(error) else "assembler"
+            return self._failed(what, str(error)), b""
+        except MemoryError:
+            return self._failed("memory", "it takes more memory than a compiler should"), b""
+        except Exception as error:
+            what = {"options": "options", "source": "text"}.get(self.stage, "stage")
+            return self._failed(what, self._diagnosis() or f"{type(error).__name__}: {error}"), b""
+        places, blob = {}, b""
+        for name, data in self.parts.items():
+            places[name] = [len(blob), len(data)]
+            blob += data
+        metadata = {name: self.metadata[name] for name in METADATA if name in self.metadata}
+        descriptors = [dict(about) for about in self.metadata.get("tensordesc_meta") or []]
+        return {"kind": "compiled", "metadata": metadata, "descriptors": descriptors, "parts": places}, blob
+
+    def _failed(self, what: str, message: str) -> dict:
+        return {"kind": "failed", "what": what, "stage": self.stage, "message": message}
+
+    def _compile(self, text: bytes) -> None:
+        target = GPUTarget("cuda", self.request["arch"], 32)
+        backend = make_backend(target)
+        options = backend.parse_options(dict(self.request["options"]))
+        stages: dict = {}
+        backend.add_stages(stages, options, Language.TRITON)
+        context = ir.context()
+        ir.load_dialects(context)
+        backend.load_dialects(context)
+        self.metadata = {"target": target, **vars(options)}
+        self.stage = "source"
+        SOURCE.write_bytes(text)
+        module = ir.parse_mlir_module(str(SOURCE), context)
+        module.context = context  # Triton's stages ask the module for it
+        if not module.get_entry_func_name():
+            raise ValueError("it has no kernel")  # with an assertion the passes would end this process
+        for self.stage, stage in stages.items():
+            module = stage(module, self.metadata)
+            self._keep(module, context)
+            if self.stage == self.request["until"]:
+                return
+
+    def _keep(self, module: Any, context: Any) -> None:
+        """Adds what is asked for of this stage's result."""
+        if self.stage == "ttir" and "optimised" in self.request["parts"]:
+            self.parts["optimised"] = generic_text(module, context).encode()
+        if self.stage in self.request["parts"]:
+            self.parts[self.stage] = module if isinstance(module, bytes) else str(module).encode()
+
+    def _diagnosis(self) -> str:
+        """What MLIR wrote on stderr: its first error, or the pass that failed without one."""
+        said = SAID.read_text(errors="replace")
+        errors = (found[1] for found in ERROR.finditer(said) if not found[1].startswith(SAYS_NOTHING))
+        failed = (f"the pass {found[1]} failed" for found in FAILED_PASS.finditer(said))
+        return next(errors, next(failed, ""))
+
+
+def _limit_resources() -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a file over the limit becomes an OSError
+    for limit, value in (
+        (resource.RLIMIT_AS, MOST_MEMORY),
+        (resource.RLIMIT_FSIZE, MOST_FILE_BYTES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, most = resource.getrlimit(limit)
+        value = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(limit, (value, value))
+
+
+def _limit_cpu(seconds: float) -> None:
+    """For the next request, in seconds of a core from now on; past them this process ends with SIGXCPU."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    value = math.ceil(used.ru_utime + used.ru_stime + seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (value if most == resource.RLIM_INFINITY else min(value, most), most))
+
+
+def _clear_up() -> None:
+    """The text, and what an assembler that failed leaves."""
+    for path in Path().iterdir():
+        if path != SAID:
+            with contextlib.suppress(OSError):
+                path.unlink()

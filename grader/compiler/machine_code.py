@@ -1,0 +1,94 @@
+"""Machine code of the kernels of recorded calls: made of the text that is interpreted, by processes of our own.
+
+Compiling a kernel takes longer than interpreting a small call of it, so it is begun where a call is foreseen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from concurrent.futures import Future
+from functools import cache
+
+from grader.compiler.compiler_pool import Pool, processes_here
+from grader.compiler.plans import NotCompiled, plan_of
+from grader.compiler.result import Compiled
+from grader.gpu.plan import Plan
+from grader.wire.messages import Failure, GpuModel, ProtocolError, TensorSpec
+from grader.wire.recorded_call import Kernel, RecordedCall
+from grader.wire.recorded_parts import BadPlan, View
+
+FACTS = ("ptx", "ttgir")  # the texts that tell what the compiler made of a kernel
+INLINE_ASSEMBLY = '"tt.elementwise_inline_asm"'
+PRODUCT, SUM, SOLID = '"tt.dot"', '"tt.reduce"', re.compile(r"tensor<\d+x\d+x\d+x")  # a tile of three dimensions
+
+
+@cache
+def shared_pool() -> Pool:
+    return Pool(processes_here())
+
+
+class MachineCode:
+    """Of one submission's kernels, for one GPU. Whatever it asks for raises MachineFault."""
+
+    def __init__(self, model: GpuModel) -> None:
+        self._model = model
+        self._certain: set[Future] = set()
+        self._if_right: set[Future] = set()  # will be asked for only if all values are right
+        self._wrong = False  # one is not
+
+    def begin(self, call: RecordedCall, texts: Iterable[str] = (), if_right: bool = False) -> None:
+        """Compiles a call's kernels in the background."""
+        if call.error is None and not call.refusals and not (if_right and self._wrong):
+            futures = (self._compiled(kernel, texts) for kernel in call.kernels if INLINE_ASSEMBLY not in kernel.source)
+            (self._if_right if if_right else self._certain).update(futures)
+
+    def values_are_wrong(self) -> None:
+        """What waits for them to be right will not be asked for, and need not be begun."""
+        self._wrong = True
+        for future in self._if_right - self._certain:
+            future.cancel()
+
+    def plan(
+        self, call: RecordedCall, arguments: list[TensorSpec], results: dict[str, View], texts: Iterable[str] = ()
+    ) -> Plan:
+        """What a GPU replays of a call; one with an error where a kernel cannot be compiled. Raises BadPlan.
+
+        results: by name, as results_by_name gives them. texts: what to keep of each kernel beside FACTS: ttir, llir.
+        """
+        self.begin(call, texts)
+        try:
+            return plan_of(call, lambda kernel: self._answer(kernel, texts), arguments, results, self._model)
+        except NotCompiled as refused:
+            return Plan(error=_failure(refused))
+        except ProtocolError as error:
+            raise BadPlan(f"a launch does not go with its kernel: {error}") from None
+
+    def with_products(self, kernel: Kernel) -> str:
+        """The kernel's text after Triton's first passes, if they have made a product of tiles of a sum; else "".
+
+        tl.sum(a[:, :, None] * b[None, :, :], 1) becomes a tl.dot, whose operands 3.6 and 3.7 round to tf32.
+        """
+        if SUM not in kernel.source or not SOLID.search(kernel.source) or INLINE_ASSEMBLY in kernel.source:
+            return ""
+        answer = self._compiled(kernel, ("optimised",)).result()
+        text = answer.optimised if isinstance(answer, Compiled) else ""
+        return text if text.count(PRODUCT) > kernel.source.count(PRODUCT) else ""
+
+    def _answer(self, kernel: Kernel, texts: Iterable[str]):
+        if INLINE_ASSEMBLY in kernel.source:
+            raise BadPlan(f"{kernel.name} holds inline assembly, which is not judged here")
+        return self._compiled(kernel, texts).result()
+
+    def _compiled(self, kernel: Kernel, texts: Iterable[str]) -> Future:
+        return shared_pool().compile(kernel.source, kernel.recipe.options, self._model, {*FACTS, *texts})
+
+    def end(self) -> None:
+        for future in self._certain | self._if_right:
+            future.cancel()
+
+
+def _failure(refused: NotCompiled) -> Failure:
+    failed = refused.failed
+    kind = "resources" if failed.what == "resources" else "compile"
+    return Failure(kind, message=failed.message, line=refused.line, kernel=refused.kernel)

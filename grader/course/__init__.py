@@ -1,0 +1,1 @@
+"""What an exercise is, where its files lie, and the calls that judge it: stated, drawn, hidden."""

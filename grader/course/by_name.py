@@ -1,0 +1,61 @@
+"""Which course, and which exercise in it, a command line means: "3", "03", "softmax", "soft" and "03_softmax"."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import click
+
+from grader.course.exercise import Folder, all_folders
+from grader.places import COURSE
+
+
+def course_root() -> Path:
+    """The course that the current folder lies in; else the one this package belongs to."""
+    here = Path.cwd()
+    for folder in (here, *here.parents, COURSE):
+        if (folder / "exercises").is_dir() and (folder / "solutions").is_dir():
+            return folder
+    raise click.ClickException("There is no course here: a folder with exercises/ and solutions/ was expected.")
+
+
+def chosen(texts: tuple[str, ...]) -> list[Folder]:
+    """The exercises named by number, name or prefix; all of them when nothing is named."""
+    folders = all_folders(course_root())
+    return [one_of(folders, text) for text in texts] if texts else folders
+
+
+def one_of(folders: list[Folder], text: str) -> Folder:
+    """Raises click.ClickException with the nearest names where `text` names none, or several."""
+    wanted = text.strip().rstrip("/").lower()
+    wanted = wanted.zfill(2) if wanted.isdigit() else wanted
+    exact = [f for f in folders if wanted in (f.number, f.name, f.id)]
+    found = exact or [f for f in folders if wanted and (f.id.startswith(wanted) or f.name.startswith(wanted))]
+    if len(found) == 1:
+        return found[0]
+    names = [n for f in folders for n in (f.id, f.name)]
+    near = [f.id for f in found] or difflib.get_close_matches(wanted, names, 3, 0.4)
+    near = list(dict.fromkeys(next(f.id for f in folders if name in (f.id, f.name)) for name in near))
+    also = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(f.number for f in folders)}."
+    what = "Several exercises begin with" if found else "No exercise is called"
+    raise click.ClickException(f"{what} {text!r}. {also}")
+
+
+class ExerciseName(click.ParamType):
+    """A command's NN: becomes a Folder, and the shell completes it."""
+
+    name = "NN"
+
+    def convert(self, value, param, ctx):
+        return value if isinstance(value, Folder) else one_of(all_folders(course_root()), value)
+
+    def shell_complete(self, ctx, param, incomplete):
+        from click.shell_completion import CompletionItem
+
+        begins = incomplete.zfill(2) if incomplete.isdigit() and len(incomplete) == 2 else incomplete
+        folders = all_folders(course_root())
+        return [CompletionItem(f.id) for f in folders if f.id.startswith(begins) or f.name.startswith(begins)]
+
+
+EXERCISE = ExerciseName()

@@ -1,0 +1,52 @@
+"""The smallest of the calls that fail as a drawn one did: what is not needed for the failure is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+
+from grader.course.drawn_calls import Call, Promise
+from grader.numerics.layouts import CONTIGUOUS
+
+
+def simpler(promise: Promise, call: Call) -> Iterator[Call]:
+    """Calls that differ from this one by something left out, what leaves most out first."""
+    strided = [name for name, layout in call.layouts.items() if layout != CONTIGUOUS]
+    unusual = [name for name, kind in call.values.items() if kind is not promise.arguments[name].values[0]]
+    if call.same:
+        yield replace(call, same={})
+    yield from _without(call, "layouts", strided, lambda name: CONTIGUOUS)
+    yield from _without(call, "values", unusual, lambda name: promise.arguments[name].values[0])
+    if call.constants:
+        yield replace(call, constants={})
+    if call.dtype != promise.dtypes[0]:
+        yield replace(call, dtype=promise.dtypes[0])
+    for smaller in (lambda size: 1, lambda size: size // 2, lambda size: size - 1):
+        for name, size in call.sizes.items():
+            if 1 <= smaller(size) < size:
+                yield replace(call, sizes=call.sizes | {name: smaller(size)})
+
+
+def _without(call: Call, what: str, names: list[str], ordinary: Callable) -> Iterator[Call]:
+    """With the ordinary in place of all of these, then of one after the other."""
+    now = getattr(call, what)
+    groups = [names, *([name] for name in names)] if len(names) > 1 else [names] if names else []
+    for group in groups:
+        yield replace(call, **{what: now | {name: ordinary(name) for name in group}})
+
+
+def smallest(promise: Promise, call: Call, fails: Callable[[Call], bool], tries: int) -> Call:
+    """The simplest call that still fails, as far as so many further calls tell; the same each time."""
+    tried, found = {repr(call)}, call
+    while tries > 0:
+        fresh = (one for one in simpler(promise, found) if repr(one) not in tried)
+        for candidate in islice(fresh, tries):
+            tried.add(repr(candidate))
+            tries -= 1
+            if fails(candidate):
+                found = candidate
+                break
+        else:
+            break
+    return found

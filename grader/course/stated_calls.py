@@ -1,0 +1,46 @@
+"""What an exercise's tests hand to a fixture: their data and options, read by running them with a stand-in for it.
+
+So a command can compile or time what a test compiles or times, and a test file says everything once.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grader.numerics.data_sets import Data
+
+
+@dataclass
+class Asked:
+    """One use of a fixture, in the test of this name."""
+
+    test: str
+    fixture: str
+    data: tuple[Data, ...]
+    options: dict
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """Those of the module to replace: they are written in capitals."""
+        return {name: value for name, value in self.options.items() if name.isupper()}
+
+
+def asked(module: ModuleType, *fixtures: str) -> list[Asked]:
+    """In the order of the test file. Tests state their data before anything is drawn, so nothing is run here.
+
+    A test that has other parameters too, as a parametrized one, is left out: only pytest can call it.
+    """
+    found: list[Asked] = []
+    for name, test in vars(module).items():
+        parameters = list(inspect.signature(test).parameters) if name.startswith("test_") else []
+        if len(parameters) == 1 and parameters[0] in fixtures:
+
+            def note(*data, test=name, fixture=parameters[0], **options) -> None:
+                found.append(Asked(test, fixture, data, options))
+
+            test(note)
+    return found

@@ -1,0 +1,49 @@
+"""What a call has to give: each of its results with the dtype and the bound that it has in this call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from grader.course.exercise import Exercise, Result
+from grader.judge.run import Trial
+from grader.numerics.bounds import EXACT
+from grader.numerics.data_sets import Data
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """`operation`: the bound that the exercise states for the result, whatever holds in this call."""
+
+    name: str
+    dtype: torch.dtype
+    bound: str
+    operation: str
+    place: int | None  # among what the entry returns; None: it is an argument that is updated and not returned
+    is_argument: bool  # filled, or updated in place
+    is_updated: bool
+    is_alone: bool  # the call has no other result
+
+
+def wanted_of(exercise: Exercise, trial: Trial) -> list[Wanted]:
+    """In the order in which the reference gives them."""
+    returned = exercise.returned
+    found = []
+    for place, result in enumerate(exercise.results):
+        dtype, bound = _dtype(exercise, trial, result), trial.bounds.get(result.name) or trial.bound
+        operation = result.bound or exercise.bound
+        if not dtype.is_floating_point:
+            bound, operation = (one if one in EXACT else "exact" for one in (bound, operation))
+        found.append(Wanted(
+            result.name, dtype, bound, operation, place if place < len(returned) else None,
+            result.name in exercise.arguments, result.name in exercise.updates, len(exercise.results) == 1,
+        ))  # fmt: skip
+    return found
+
+
+def _dtype(exercise: Exercise, trial: Trial, result: Result) -> torch.dtype:
+    if result.name in exercise.arguments:
+        recipe = trial.data[exercise.arguments.index(result.name)]
+        return recipe.dtype_in(trial.dtype) if isinstance(recipe, Data) else trial.dtype
+    return getattr(torch, result.dtype) if result.dtype else trial.dtype

@@ -1,0 +1,190 @@
+"""`course doctor`: what is installed, what can be judged here, and a kernel, run and compiled, to prove it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from grader.doctor.gpu_probe import Found, examine_gpu
+from grader.processes import bubblewrap
+
+SUPPORTED = {"torch": (2, 6), "triton": (3, 6), "numpy": (1, 26), "pytest": (8, 2)}
+NEWEST_TESTED = {"triton": (3, 9)}
+PYTHONS = ((3, 11), (3, 13))
+
+PROBE = """\
+import torch, triton
+import triton.language as tl
+
+
+@triton.jit
+def probe_kernel(x_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    total = tl.zeros((BLOCK_N,), dtype=tl.float32)
+    for start in range(0, N, BLOCK_N):
+        offsets = start + tl.arange(0, BLOCK_N)
+        total += tl.load(x_ptr + offsets, mask=offsets < N, other=0.0)
+    tl.store(z_ptr, tl.sum(total, 0))
+
+
+def probe(x):
+    z = torch.empty((1,), dtype=x.dtype, device=x.device)
+    probe_kernel[(1,)](x, z, x.numel(), BLOCK_N=64)
+    return z
+"""
+
+
+@click.command(short_help="versions, what can be judged here, a self-test")
+def doctor() -> None:
+    """Versions, what can be judged here, and a kernel that runs to prove it.
+
+    On a machine with a GPU it also measures what the GPU can do now, and whether verdicts on speed can be trusted.
+
+    \b
+    Example:  course doctor
+    """
+    raise SystemExit(0 if examine(click.echo) else 1)
+
+
+def examine(say: Callable[[str], None]) -> bool:
+    """Says what it finds, line by line; True when exercises can be judged on this machine."""
+    fine = _versions(say)
+    fine &= _platform(say)
+    fine = fine and _self_test(say)
+    gpu = _gpu(say) if fine else Found()
+    say(f"sandbox        {bubblewrap.missing() or 'bubblewrap works'}; only needed to grade other people's files")
+    say("")
+    if fine:
+        for line in _judged_here(gpu):
+            say(line)
+    else:
+        say("Exercises cannot be judged here until the lines marked with ! are mended.")
+        say('Next: python -m pip install -c constraints.txt -e ".[author]"')
+    return fine
+
+
+def _gpu(say: Callable[[str], None]) -> Found:
+    from grader.show.terminal import busy
+
+    return examine_gpu(lambda name, found, good: say(_line(name, found, good, "")), busy)
+
+
+def _judged_here(gpu: Found) -> list[str]:
+    judged = "Judged here: values, memory safety, races, traffic, machine code."
+    begin = "Next: pytest exercises/01_masked_add"
+    if not gpu.here:
+        return [f"{judged} Not here: speed.", begin]
+    if not gpu.usable:
+        return [judged, "Not here: large sizes and speed, since the GPU cannot be used.", f"{begin} --device cpu"]
+    speed = "speed" if gpu.trusted else "speed, which may come out as inconclusive"
+    return [judged, f"On the GPU: large sizes, bf16 and {speed}.", begin]
+
+
+def _versions(say: Callable[[str], None]) -> bool:
+    version = sys.version_info[:2]
+    fine = PYTHONS[0] <= version
+    note = "" if version <= PYTHONS[1] else f"  newer than {'.'.join(map(str, PYTHONS[1]))}, the newest tested"
+    say(_line("Python", platform.python_version(), fine, note or _least(PYTHONS[0], fine)))
+    for name, least in SUPPORTED.items():
+        try:
+            found = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            say(_line(name, "missing", False, ""))
+            fine = False
+            continue
+        numbers = tuple(int(part) for part in found.split("+")[0].split(".")[:2] if part.isdigit())
+        enough = numbers >= least
+        newer = name in NEWEST_TESTED and numbers > NEWEST_TESTED[name]
+        say(_line(name, found, enough, "  newer than the newest tested" if newer else _least(least, enough)))
+        fine &= enough
+    return fine
+
+
+def _least(version: tuple[int, ...], fine: bool) -> str:
+    return "" if fine else f"  at least {'.'.join(map(str, version))} is needed"
+
+
+def _line(name: str, version: str, fine: bool, note: str) -> str:
+    return f"{name:<15}{version}{'' if fine else '  !'}{note}"
+
+
+def _platform(say: Callable[[str], None]) -> bool:
+    fine = sys.platform == "linux"
+    note = "" if fine else "  !  Triton is published for Linux: use Linux, WSL or a container"
+    say(f"{'system':<15}{platform.system()} {platform.machine()}{note}")
+    return fine
+
+
+def _self_test(say: Callable[[str], None]) -> bool:
+    """Records and interprets a kernel with a loop of runtime length, and compiles it."""
+    from grader.processes.child import ChildEnded
+    from grader.processes.triton_forkserver_client import MachineFault
+
+    fine = True
+    for name, test in (("interpreter", _interpreted), ("compiler", _compiled)):
+        try:
+            passed, said = test()
+        except (ChildEnded, MachineFault) as error:
+            passed, said = False, f"{type(error).__name__}: {error}"
+        say(_line(name, said, passed, ""))
+        fine &= passed
+    return fine
+
+
+def _interpreted() -> tuple[bool, str]:
+    import torch
+
+    from grader.gpu.models import DEFAULT_MODEL
+    from grader.processes.interpreter_process import Interpreter
+    from grader.processes.submission_process import Runner
+    from grader.submission.text import Submission
+    from grader.wire.messages import InterpretRequest, RecordRequest
+    from grader.wire.reply import spec_and_bytes
+
+    x = torch.arange(1, 201, dtype=torch.float32)
+    runner = Runner(Submission(Path("probe.py"), PROBE.encode()), "probe.py", DEFAULT_MODEL)
+    interpreter = Interpreter()
+    try:
+        request = RecordRequest("probe", [spec_and_bytes("x", x, 0)[0]])
+        recorded, texts = runner.ask(request.to_json(), b"", 60, lambda *answer: answer)
+        if recorded["error"] is not None:
+            return False, str(recorded["error"])
+        spec, data = spec_and_bytes("x", x, len(texts))
+        reply = interpreter.ask(InterpretRequest(recorded, "probe.py", [spec], limit=30.0), texts + data)
+    finally:
+        runner.end()
+        interpreter.end()
+    total = float(reply.output) if reply.output is not None else None
+    said = f"a kernel ran: the sum of 1 to 200 is {total:g}" if total is not None else str(reply.error)
+    return total == 20100 and not reply.findings, said
+
+
+def _compiled() -> tuple[bool, str]:
+    import torch
+
+    from grader.compiler.machine_code import MachineCode
+    from grader.gpu.models import DEFAULT_MODEL
+    from grader.processes.submission_process import Runner
+    from grader.submission.text import Submission
+    from grader.wire.messages import RecordRequest
+    from grader.wire.recorded_call import read_recorded
+    from grader.wire.recorded_parts import BadPlan
+    from grader.wire.reply import spec_of
+
+    specs, model = [spec_of("x", torch.empty(200, device="meta"))], DEFAULT_MODEL
+    runner = Runner(Submission(Path("probe.py"), PROBE.encode()), "probe.py", model)
+    request = RecordRequest("probe", specs).to_json()
+    try:
+        call = runner.ask(request, b"", 60, lambda header, blob: read_recorded(header, blob, specs))
+        plan = MachineCode(model).plan(call, specs, {})
+    except BadPlan as error:
+        return False, str(error)
+    finally:
+        runner.end()
+    if plan.error is not None or not plan.kernels:
+        return False, str(plan.error or "nothing was compiled")
+    return True, f"a kernel was compiled for {model.target}: {plan.kernels[0].cubin.registers} registers"

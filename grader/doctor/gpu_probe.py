@@ -1,0 +1,119 @@
+"""`course doctor` on a machine with a GPU: what it is, what it can do now, and whether speed can be told on it."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.doctor.ceiling_words import MOST_SPREAD, Ceiling, percent
+from grader.gpu.answers import COPY, MATMUL
+from grader.gpu.device import NO_GPU, Device, device_here
+from grader.gpu.models import driver_here
+
+if TYPE_CHECKING:
+    from grader.gpu.pool.replays import Replays
+
+PROCESSES, LEAST_PROCESSES = 5, 3
+ENOUGH = 20.0  # seconds; after them no further process is asked
+NOT_NEEDED = "none found: not needed; a GPU adds large sizes and speed"
+
+
+@dataclass
+class Found:
+    """`usable`: kernels can be judged on the GPU; `trusted`: their speed too. here: there is a GPU at all."""
+
+    here: bool = False
+    usable: bool = False
+    trusted: bool = False
+
+
+def examine_gpu(say: Callable[[str, str, bool], None], wait: Callable) -> Found:
+    """`say` takes a name, what was found, and whether it is in order; `wait(text)` is a context for what takes time."""
+    device = device_here()
+    if device == NO_GPU:
+        say("GPU", NOT_NEEDED, True)
+        return Found()
+    if isinstance(device, str):
+        say("GPU", f"there is one, and it cannot be used: {device}", False)
+        return Found(here=True)
+    say("GPU", describe(device, driver_here()), True)
+    from grader.gpu.lock import GpuBusy
+    from grader.gpu.pool.replay_process import ReplayEnded
+    from grader.gpu.pool.replays import Replays
+
+    replays = Replays(device)
+    try:
+        with wait("Measuring the GPU ..."):
+            answers = ask(replays)
+    except ReplayEnded as ended:
+        say("speed", why_ended(ended), False)
+        return Found(here=True, usable=ended.how == "no-room")
+    except GpuBusy as busy:
+        say("speed", f"not measured now: {busy}", False)
+        return Found(here=True, usable=True)
+    finally:
+        replays.end()
+    return Found(here=True, usable=True, trusted=tell(answers, device, say))
+
+
+def describe(device: Device, driver: str) -> str:
+    """ "NVIDIA H200, 140 GiB, sm_90, driver 570.133.20" """
+    memory = f"{device.model.memory_bytes / (1 << 30):.0f} GiB"
+    return ", ".join([device.name, memory, device.model.target] + [f"driver {driver}"] * bool(driver))
+
+
+def ask(replays: Replays) -> list[dict]:
+    """The answers of fresh processes, which start side by side and measure one after the other."""
+    replays.start(PROCESSES)
+    started, answers = time.monotonic(), []
+    while len(answers) < PROCESSES:
+        answers.append(replays.ceilings(secrets.randbits(62)))
+        if len(answers) >= LEAST_PROCESSES and time.monotonic() - started > ENOUGH:
+            break
+    return answers
+
+
+def why_ended(ended) -> str:
+    if ended.how == "no-room":
+        return "not measured: the GPU has too little free memory; other programs hold it"
+    if ended.how == "time":
+        return "the process that owns the GPU did not answer in time"
+    return f"the process that owns the GPU ended{': ' * bool(ended.detail)}{ended.detail}"
+
+
+def tell(answers: list[dict], device: Device, say: Callable[[str, str, bool], None]) -> bool:
+    """What the answers mean, line by line; True where verdicts on speed can be trusted."""
+    ceilings = [Ceiling(COPY), Ceiling(MATMUL)]
+    for ceiling, kind in zip(ceilings, ("copy", "fp16 matmul")):
+        for answer in answers:
+            ceiling.add(answer)
+        say(kind, f"{ceiling.rate_text}{_of_datasheet(ceiling, device)}" if ceiling.rates else "not measured", True)
+    held_down = next((answer["complaint"] for answer in answers if answer["complaint"]), "")
+    say("clock", _clock(answers[-1], held_down), not held_down)
+    for ceiling in ceilings:
+        if len(ceiling.shares) > 1:
+            text = f"{percent(ceiling.spread)} between {len(ceiling.shares)} processes, at most "
+            say(f"A/A {ceiling.name}", f"{text}{percent(MOST_SPREAD[ceiling.name])}: timed against itself", True)
+    complaints = [text for text in (held_down, *(ceiling.complaint for ceiling in ceilings)) if text]
+    if device.is_impossible(bytes_per_second=ceilings[0].rate, flops=ceilings[1].rate):
+        complaints.append("it seems faster than its datasheet allows; please report this")
+    say("speed", f"verdicts cannot be trusted now: {complaints[0]}" if complaints else "verdicts can be trusted here",
+        not complaints)  # fmt: skip
+    return not complaints
+
+
+def _of_datasheet(ceiling: Ceiling, device: Device) -> str:
+    if device.peaks is None:
+        return ""
+    return f", {100 * ceiling.rate / device.peaks[ceiling.name == MATMUL]:.0f} % of the datasheet"
+
+
+def _clock(answer: dict, held_down: str) -> str:
+    """ "1980 of 1980 MHz, not throttled" """
+    now, most = answer["megahertz"], answer["most_megahertz"]
+    if not now:
+        return "not known: the driver's NVML does not answer, or nvidia-ml-py is missing"
+    return f"{now:.0f}{f' of {most:.0f}' if most else ''} MHz, {held_down or 'not throttled'}"

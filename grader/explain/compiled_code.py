@@ -1,0 +1,137 @@
+"""What the compiler made of a call's kernels, against what a fast kernel needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.course.exercise import Exercise
+from grader.explain.evidence import count_text
+from grader.explain.verdict import PASS, Verdict, failed
+from grader.gpu.compiled_facts import WIDEST, Access, Facts, facts_of
+from grader.gpu.plan import Plan
+from grader.submission.text import Submission
+from grader.wire.messages import GpuModel
+
+MUCH_SMALLER = 4  # tiles this many times smaller than the largest may be moved as they like
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """What a test asks of the machine code. That it exists, fits the GPU and spills nothing is always asked."""
+
+    vectors: bool = False  # every access to global memory moves 16 bytes
+    tensor_cores: bool = False  # products of tiles run on tensor cores
+    pipelined: bool = False  # loads run ahead, straight into shared memory
+
+
+def compiled_verdict(
+    plan: Plan, expected: Expectations, submission: Submission, exercise: Exercise, model: GpuModel, filename: str
+) -> Verdict:
+    """Of an autotuned kernel one configuration has to meet what is expected; else the first is explained."""
+    verdicts = []
+    for config in range(plan.configs):
+        numbers = dict.fromkeys(launch.kernel for launch in plan.launches(config))
+        facts = [facts_of(plan.kernels[number], filename) for number in numbers]
+        if facts:
+            verdicts.append(_judged(facts, expected, submission, model))
+    if not verdicts:
+        return failed("no-launch", f"{exercise.entry} returned without launching a kernel.", kind="error")
+    return next((verdict for verdict in verdicts if verdict.outcome == PASS), verdicts[0])
+
+
+def _judged(facts: list[Facts], expected: Expectations, submission: Submission, model: GpuModel) -> Verdict:
+    large = max(kernel.tile_bytes for kernel in facts) / MUCH_SMALLER
+    complaints = (
+        complaint
+        for kernel in facts
+        for complaint in (
+            _spilled(kernel),
+            _narrow(kernel, large, submission) if expected.vectors else None,
+            _not_pipelined(kernel) if expected.pipelined and kernel.tensor_cores else None,
+        )
+        if complaint is not None
+    )
+    return (
+        (_without_tensor_cores(facts) if expected.tensor_cores else None)
+        or next(complaints, None)
+        or Verdict(PASS, note=_note(facts, model), figures=_figures(facts))
+    )
+
+
+def _spilled(kernel: Facts) -> Verdict | None:
+    if not kernel.spilled_bytes:
+        return None
+    return failed(
+        "spills",
+        f"{kernel.kernel} needs more than the 255 registers that a thread can have: {kernel.spilled_bytes} bytes per "
+        "thread are spilled to memory.",
+        f"It runs with {count_text(kernel.warps, 'warp')}. A smaller tile, or more warps (num_warps=) to share it, "
+        "leaves each thread less to hold.",
+        kind="cost",
+    )
+
+
+def _narrow(kernel: Facts, large: float, submission: Submission) -> Verdict | None:
+    """Accesses of less than 16 bytes to large tiles: too few per thread, or neighbours that the compiler cannot see."""
+    access = kernel.narrowest(large)
+    if access is None or access.bytes >= WIDEST:
+        return None
+    where = f" in line {access.line}" if access.line else ""
+    sentence = f"The {access.kind}s{where} move {access.bytes} bytes at a time; one thread can move {WIDEST}."
+    code = submission.line(access.line)
+    place = f"Line {access.line}:  {code}" if code else ""
+    return failed("scalar-access", sentence, _why_narrow(kernel, access), place, kind="cost", line=access.line)
+
+
+def _why_narrow(kernel: Facts, access: Access) -> str:
+    share, threads = kernel.share_per_thread(access), 32 * kernel.warps
+    if access.bytes >= share > 0:
+        return (
+            f"The tile is shared by {threads} threads ({count_text(kernel.warps, 'warp')}) and leaves each "
+            f"{share:g} bytes: make the tile larger."
+        )
+    return (
+        "Neighbouring lanes have to touch neighbouring addresses, and the compiler has to see it: the last axis of the "
+        "tile comes from tl.arange times a stride of 1, rows begin at multiples of 16 elements, and no mask splits "
+        "neighbours."
+    )
+
+
+def _not_pipelined(kernel: Facts) -> Verdict | None:
+    if kernel.async_copies or kernel.tma_copies:
+        return None
+    return failed(
+        "not-pipelined",
+        f"The loads of {kernel.kernel} wait for memory: none runs ahead of the product that needs it.",
+        "The compiler copies the next tiles to shared memory during a product if they are loaded in the loop, in "
+        "pieces of at least 4 bytes, and num_stages is 2 or more.",
+        kind="cost",
+    )
+
+
+def _without_tensor_cores(facts: list[Facts]) -> Verdict | None:
+    if any(kernel.tensor_cores for kernel in facts):
+        return None
+    return failed(
+        "no-tensor-cores",
+        "The product does not run on the tensor cores, which multiply fp16 tiles more than ten times as fast.",
+        "tl.dot of fp16 tiles with at least 16 rows and columns uses them; sums of products and fp32 tiles with "
+        'input_precision="ieee" do not.',
+        kind="cost",
+    )
+
+
+def _note(facts: list[Facts], model: GpuModel) -> str:
+    kernel = max(facts, key=lambda kernel: kernel.registers)
+    parts = [f"{model.target}: {kernel.registers} registers"]
+    if kernel.shared:
+        parts.append(f"{kernel.shared / 1024:g} KiB shared" if kernel.shared >= 1024 else f"{kernel.shared} B shared")
+    if kernel.tensor_cores:
+        parts.append(kernel.tensor_cores)
+    if access := kernel.narrowest(kernel.tile_bytes / MUCH_SMALLER):
+        parts.append(f"{access.bytes}-byte accesses")
+    return ", ".join(parts)
+
+
+def _figures(facts: list[Facts]) -> dict[str, float]:
+    return {"registers": max(k.registers for k in facts), "shared_bytes": max(k.shared for k in facts)}

@@ -1,0 +1,175 @@
+"""Where children come from: a process that has imported torch and triton and forks one child per request.
+
+A fork starts with everything imported and nothing of any submission loaded, in milliseconds instead of a second and a
+half. The nursery itself never sees a submission.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+
+from grader.child.serving import Host, ready, serve
+from grader.wire.messages import GpuModel
+
+MOST_PROCESSES = 64  # in a sandbox, of an ordinary user; Linux does not count those of root
+START_OVER = 5.0  # seconds for a killed child to be gone
+PR_SET_DUMPABLE = 4
+
+
+def main(control_fd: int, model: dict | None, sandboxed: bool) -> None:
+    """Answers {"folder": PATH} with three descriptors (requests, replies, output) by {"pid": N}, until the end.
+
+    With a GPU's `model` children run a submission for it, and record; without one they interpret recorded calls. In a
+    sandbox the nursery also looks after its child, which nobody outside can: {"wait": SECONDS} and {"end": true} are
+    answered by {"status": N}.
+    """
+    control = socket.socket(fileno=control_fd)
+    os.set_inheritable(control_fd, False)
+    folders = [os.getcwd()]
+    try:
+        _fork_on_request(control, model, sandboxed, folders)
+    finally:  # the parent is done, or was killed before it could clear up, which it may be before we are ready
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)
+
+
+def _fork_on_request(control: socket.socket, model: dict | None, sandboxed: bool, folders: list[str]) -> None:
+    """Until the parent is gone; what it named as its children's folders is added to `folders`."""
+    ready, new_host = _prepared(model)
+    gc.freeze()  # what is imported stays, and stays shared between the children
+    gc.enable()
+    control.send(json.dumps({**ready, "pid": os.getpid()}).encode())
+    if sandboxed:
+        Warden(control, new_host).serve()
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, 4096, 3)
+        if not message:
+            return
+        folders.append(json.loads(message)["folder"])
+        pid = _fork(new_host, control, folders[-1], *descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        control.send(json.dumps({"pid": pid}).encode())
+
+
+class Warden:
+    """The only process of a sandbox beside its child, and beyond its reach: it cannot be traced by it."""
+
+    def __init__(self, control: socket.socket, new_host: Callable[[], Host]) -> None:
+        self.control, self.new_host = control, new_host
+        self.scratch, self.pid, self.status = os.getcwd(), 0, None
+
+    def serve(self) -> None:
+        """Answers until the end; one child at a time."""
+        _set_dumpable(False)
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(self.control, 4096, 3)
+            if not message:
+                os._exit(0)  # the sandbox ends with its first process, and the child with it
+            request = json.loads(message)
+            if "folder" in request:
+                self._start(request["folder"], *descriptors)
+                answer = {"pid": self.pid}
+            else:
+                answer = {"status": self._waited(request["wait"]) if "wait" in request else self._ended()}
+            self.control.send(json.dumps(answer).encode())
+
+    def _start(self, folder: str, *descriptors: int) -> None:
+        self._ended()
+        os.mkdir(folder)
+        self.status, self.pid = None, os.fork()
+        if self.pid == 0:
+            self.control.close()
+            _set_dumpable(True)
+            resource.setrlimit(resource.RLIMIT_NPROC, (MOST_PROCESSES, MOST_PROCESSES))
+            _become_child(self.new_host, folder, *descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def _waited(self, limit: float) -> int | None:
+        deadline = time.monotonic() + limit
+        while self.pid and self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = os.waitstatus_to_exitcode(status)
+            elif time.monotonic() > deadline:
+                break
+            else:
+                time.sleep(0.005)
+        return self.status
+
+    def _ended(self) -> int | None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGKILL)  # every process of the sandbox but its first one and this one
+        status = self._waited(START_OVER)
+        for entry in os.listdir(self.scratch):
+            shutil.rmtree(os.path.join(self.scratch, entry), ignore_errors=True)
+        self.pid = 0
+        return status
+
+
+def _set_dumpable(value: bool) -> None:
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, int(value), 0, 0, 0)
+
+
+def _prepared(model: dict | None) -> tuple[dict, Callable[[], Host]]:
+    """What there is to say once everything is imported, and what makes a child's host. Triton is in one mode only."""
+    if model is None:
+        from grader.interpreter.host import InterpreterHost
+
+        return ready({}), InterpreterHost
+    from grader.child.recording_host import CompilingHost, prepare
+
+    said, stand_in = prepare(GpuModel(**model))
+    return said, lambda: CompilingHost(stand_in)
+
+
+def _fork(
+    new_host: Callable[[], Host], control: socket.socket, folder: str, requests: int, replies: int, output: int
+) -> int:
+    """Forks twice, so that the child is handed to the parent, which can then wait for it and learn how it ended."""
+    reading, writing = os.pipe()
+    middle = os.fork()
+    if middle == 0:
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            os.close(reading)
+            os.close(writing)
+            _become_child(new_host, folder, requests, replies, output)
+        os.write(writing, str(pid).encode())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(middle, 0)
+    pid = int(os.read(reading, 20))
+    os.close(reading)
+    return pid
+
+
+def _become_child(new_host: Callable[[], Host], folder: str, requests: int, replies: int, output: int) -> None:
+    os.setsid()
+    os.chdir(folder)
+    for name in ("HOME", "TMPDIR", "TRITON_HOME"):
+        os.environ[name] = folder
+    tempfile.tempdir = None  # what the nursery's imports found lies outside of the child's folder
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for descriptor, target in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(descriptor, target)
+    os.close(nothing)
+    os.close(output)
+    try:
+        serve(new_host(), requests, replies)
+    finally:
+        os._exit(1)

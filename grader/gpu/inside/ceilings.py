@@ -1,0 +1,54 @@
+"""What this GPU can do now, and how well it can be told: the anchors, timed against copies of themselves.
+
+Both chains of a measurement do the same work, on buffers of their own, through the code that times submissions. What
+they differ by is the error of the clock, the GPU and its neighbours.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import asdict
+
+import torch
+
+from grader.gpu.answers import ANCHOR, COPY, KERNEL, MATMUL, Measurement
+from grader.gpu.device import Clocks
+from grader.gpu.inside.anchors import Anchor, copy_of, matmul_of
+from grader.gpu.inside.timing import Chain, Flush, measure
+
+SLOTS = 4  # sets of buffers per chain
+COPY_BYTES = 1 << 30  # read and written by a call; less where the GPU has little memory
+SHARE_OF_MEMORY = 1 / 16  # for one call: two chains of four then take half
+MATMUL_SIZE = 4096  # M, N and K, in fp16
+
+
+def answer(uuid: str, seed: int, l2_bytes: int, memory_bytes: int) -> dict:
+    """A measurement of each ceiling, as JSON, with the work of a call; the clock and what holds it down, just after."""
+    clocks, order = Clocks(uuid), random.Random(seed)
+    generator = torch.Generator("cuda").manual_seed(seed)
+    copy_bytes = min(COPY_BYTES, int(SHARE_OF_MEMORY * memory_bytes))
+    makers: dict[str, Callable[[], Anchor]] = {
+        COPY: lambda: copy_of(copy_bytes, SLOTS),
+        MATMUL: lambda: matmul_of(MATMUL_SIZE, MATMUL_SIZE, MATMUL_SIZE, torch.float16, SLOTS),
+    }
+    found: dict = {"kind": "ceilings"}
+    for name, make in makers.items():
+        anchors = {KERNEL: make(), ANCHOR: make()}
+        chains = {chain: _chain(anchor, generator) for chain, anchor in anchors.items()}
+        sample: Measurement = measure(chains, Flush(l2_bytes), clocks, order)
+        sample.bytes = anchors[KERNEL].bytes
+        found[name] = {"sample": asdict(sample), "flops": anchors[KERNEL].flops}
+    return found | {
+        "megahertz": clocks.megahertz(),
+        "most_megahertz": clocks.most_megahertz(),
+        "complaint": clocks.complaint(),
+    }
+
+
+def _chain(anchor: Anchor, generator: torch.Generator) -> Chain:
+    def refresh() -> None:
+        for tensor in anchor.inputs:
+            tensor.normal_(generator=generator)
+
+    return Chain(anchor.calls, refresh)

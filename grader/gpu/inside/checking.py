@@ -1,0 +1,219 @@
+"""One call replayed on a GPU, several times over: its results, what it wrote beside them, and whether they repeat.
+
+Between the repeats the guards' bytes and the buffers' places change. A right kernel gives the same bits each time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from grader.course.exercise import Exercise
+from grader.gpu.answers import Overrun, Replayed, Summary
+from grader.gpu.inside.buffers import POISON, Buffers
+from grader.gpu.inside.launcher import Functions
+from grader.gpu.inside.replay import Replay
+from grader.gpu.plan import Plan
+from grader.numerics.arguments import Argument, Recipe, exact
+from grader.numerics.bounds import inputs_of
+from grader.numerics.comparison import MOST_COMPARED, Comparison, bits_of, compare, quick_error, row_slices
+from grader.numerics.data_sets import BITS, Data, drawing_precision, is_poison, poison_
+from grader.wire.messages import TensorSpec
+
+# (bytes past an aligned address, what the guards hold): NaN, a number, NaN again with the neighbours elsewhere.
+REPEATS = ((0, POISON), (16, 0x5A), (64, POISON))
+LARGE = 1 << 28  # bytes of buffers: beyond, those of one repeat are given back before the next
+
+Fill = Callable[[Buffers], None]
+
+
+@dataclass
+class Repeat:
+    """One run, enqueued, on a set of buffers of its own. `before`: the arguments' bytes as they were. `first`: the
+    results of the first run, by name; empty in that one."""
+
+    buffers: Buffers
+    before: list[torch.Tensor]
+    outputs: dict[str, torch.Tensor]
+    first: dict[str, torch.Tensor]
+
+
+def replayed(
+    plan: Plan, functions: Functions, config: int, fill: Fill, arguments: list[TensorSpec], written: list[str]
+) -> tuple[dict[str, torch.Tensor], Replayed]:
+    """The results of the first run by name, and what all runs did. `fill` gives the arguments the same bytes each time.
+    `written`: the names of those that the call may change.
+
+    After each run of a small call the host waits once: beside others on the GPU, each wait costs it a turn. It does not
+    wait less: a hostile kernel could find what is kept on the GPU, and blot out what its last run has left there.
+    """
+    small = sum(buffer.bytes for buffer in plan.buffers) < LARGE
+    kept: list[Buffers] = []
+    results, found = {}, Replayed()
+    for shift, pattern in REPEATS:
+        buffers = Buffers(plan, shift, pattern)
+        fill(buffers)
+        before = [buffers.data(number).clone() for number in range(len(arguments))]
+        Replay(plan, functions, buffers, config).enqueue()
+        one = Repeat(buffers, before, {name: buffers.view(view) for name, view in plan.results.items()}, results)
+        if not small or torch.stack(_flags(one, arguments, written)).any():
+            _tell(one, found, arguments, written)
+        results = results or {name: output.clone() for name, output in one.outputs.items()}
+        if small:
+            kept.append(buffers)  # so that the next ones lie elsewhere
+        del buffers, before, one
+    return results, found
+
+
+def _flags(one: Repeat, arguments: list[TensorSpec], written: list[str]) -> list[torch.Tensor]:
+    """Each [], bool, on the GPU: true where the run did something beside giving its results. Takes some memory."""
+    flags = [one.buffers.touched_guards()]
+    flags += [(bits_of(one.outputs[name]) != bits_of(first)).any() for name, first in one.first.items()]
+    for number, spec in enumerate(arguments):
+        before, after = one.before[number], one.buffers.data(number)
+        if spec.name in written:
+            flags.append(_words(_without_elements(before ^ after, spec)).any())
+        else:
+            flags.append((_words(before) != _words(after)).any())
+    return flags
+
+
+def _tell(one: Repeat, found: Replayed, arguments: list[TensorSpec], written: list[str]) -> None:
+    """Adds what a run did to what was found: the host waits, and `before` is overwritten."""
+    overruns, changed = one.buffers.overruns(), []
+    for number, spec in enumerate(arguments):
+        before, after = one.before[number], one.buffers.data(number)
+        if spec.name in written:
+            overruns += _changed_between(before.bitwise_xor_(after), spec)
+        elif (_words(before) != _words(after)).any():
+            changed.append(spec.name)
+    for name, first in one.first.items():
+        if differing := _differing(first, one.outputs[name]):
+            found.differing[name] = max(differing, found.differing.get(name, 0))
+    found.overruns = found.overruns or overruns
+    found.changed = found.changed or changed
+
+
+def _changed_between(changed: torch.Tensor, spec: TensorSpec) -> list[Overrun]:
+    """An argument that is filled keeps the bytes in the holes of its view. `changed`: not 0 where a byte changed."""
+    if not _words(_without_elements(changed, spec)).any():
+        return []
+    count = sum(int(part.count_nonzero()) for part in changed.split(MOST_COMPARED))  # it takes 8 bytes for each
+    return [Overrun(spec.name, "between", 0, count)]
+
+
+def _without_elements(changed: torch.Tensor, spec: TensorSpec) -> torch.Tensor:
+    """The same bytes of an argument's buffer, with 0 in place of those of its elements."""
+    size = getattr(torch, spec.dtype).itemsize
+    strides = [stride * size for stride in spec.strides]
+    changed.as_strided((*spec.shape, size), (*strides, 1), changed.storage_offset() + spec.offset * size).zero_()
+    return changed
+
+
+def _words(data: torch.Tensor) -> torch.Tensor:
+    """The bytes of a buffer, up to eight at a time: a pass over them takes less."""
+    return data.view(BITS[math.gcd(data.numel(), 8)])
+
+
+def _differing(one: torch.Tensor, other: torch.Tensor) -> int:
+    """How many elements differ in their bits."""
+    one, other = torch.atleast_1d(one, other)
+    return sum(_count(bits_of(one[rows]) != bits_of(other[rows])) for rows in row_slices(one.shape, "bits"))
+
+
+def _count(flags: torch.Tensor) -> int:
+    return int(flags.sum()) if flags.any() else 0  # a sum takes eight times as much memory
+
+
+# ---- arguments drawn here, compared here: for sizes that no pipe should carry ----------------------------------------
+
+
+def drawn(recipes: list[Recipe], arguments: list[TensorSpec], seeds: list[int], device: str = "cuda") -> Fill:
+    """`recipes` and `seeds`: of all that the entry is called with; `arguments`: of the tensors among it."""
+    tensors = [(recipe, seed) for recipe, seed in zip(recipes, seeds, strict=True) if isinstance(recipe, Data)]
+
+    def fill(buffers: Buffers) -> None:
+        for number, ((recipe, seed), spec) in enumerate(zip(tensors, arguments, strict=True)):
+            view = buffers.argument(number, spec)
+            if not recipe.leaves_no_hole:
+                poison_(buffers.data(number).view(view.dtype))
+            recipe.fill(view, torch.Generator(device).manual_seed(seed), drawing_precision(view.dtype))
+
+    return fill
+
+
+def compared(
+    exercise: Exercise, bounds: dict[str, str], outputs: dict[str, torch.Tensor], recipes: list[Recipe],
+    dtype: torch.dtype, seeds: list[int],
+) -> dict[str, Summary]:  # fmt: skip
+    """Each result against the reference in float64, on inputs that are drawn anew: no kernel could change those.
+
+    `bounds`, `outputs`: of each result, by name; `dtype`: the run's.
+
+    Those inputs, the reference and what it rounds to are overwritten before this returns. What a quick look leaves
+    behind is the right result of the kernel itself, or of a call that has failed and is not made again.
+    """
+    device, as_it_is = next(iter(outputs.values())).device, set(bounds.values()) == {"bits"}
+    fresh = (_drawn_anew(recipe, dtype, seed, device) for recipe, seed in zip(recipes, seeds, strict=True))
+    given = list(fresh) if as_it_is else exact(fresh)  # one at a time: a copy is exact in any dtype
+    refs = exercise.expected(given)
+    found = {
+        one.name: _summary(outputs[one.name], ref, bounds[one.name], given)
+        for one, ref in zip(exercise.results, refs, strict=True)
+    }
+    _wipe(*refs, *(one for one in given if isinstance(one, torch.Tensor)))
+    return found
+
+
+def _drawn_anew(recipe: Recipe, dtype: torch.dtype, seed: int, device: torch.device) -> Argument:
+    if not isinstance(recipe, Data):
+        return recipe
+    generator = torch.Generator(device).manual_seed(seed)
+    return recipe.tensor(dtype, generator, drawing_precision(recipe.dtype_in(dtype)))
+
+
+def _summary(out: torch.Tensor, ref: torch.Tensor, bound: str, given: list[Argument]) -> Summary:
+    summary = Summary(list(ref.shape), out.numel())
+    if out.shape != ref.shape:
+        return summary
+    out, parts = torch.atleast_1d(out, ref)
+    for rows in row_slices(out.shape, bound):
+        part = out[rows], parts[rows], bound, inputs_of(bound, rows, given)
+        if (error := float(quick_error(*part))) <= 1:
+            summary.largest_error = max(summary.largest_error, error)
+            continue
+        comparison = compare(*part)
+        _add_to(summary, comparison, rows.start)
+        if comparison.expected.dtype != ref.dtype:  # else it is the reference, which later parts may share
+            _wipe(comparison.expected)
+    return summary
+
+
+def _add_to(summary: Summary, part: Comparison, start: int) -> None:
+    """Counts in the comparison of the rows from `start` on."""
+    if not part.right:
+        if not summary.wrong:
+            row, *rest = first = part.first_wrong
+            summary.first = [start + row, *rest]
+            summary.expected, summary.found = (f"{float(t[first]):.6g}" for t in (part.expected, part.out))
+        summary.wrong += part.wrong_count
+        summary.unwritten += int((_is_unwritten(part.out) & part.wrong).sum())
+    summary.largest_error = max(summary.largest_error, _finite(part.largest_error))
+
+
+def _wipe(*tensors: torch.Tensor) -> None:
+    for tensor in tensors:
+        tensor.fill_(float("nan") if tensor.is_floating_point() else 0)
+
+
+def _is_unwritten(out: torch.Tensor) -> torch.Tensor:
+    """Elements that hold the poison of fresh memory, or of an argument to be filled."""
+    return (bits_of(out) == -1) | is_poison(out)
+
+
+def _finite(number: float) -> float:
+    """JSON has no infinity."""
+    return min(number, 1e300)

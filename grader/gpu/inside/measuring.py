@@ -1,0 +1,224 @@
+"""A sample of a call's speed: the plan on several sets of buffers, beside an anchor, and beside torch if asked for."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+
+from grader.course.exercise import Exercise
+from grader.gpu.answers import ANCHOR, KERNEL, MATMUL, TORCH, Measurement
+from grader.gpu.device import Clocks
+from grader.gpu.inside import anchors
+from grader.gpu.inside.buffers import Buffers
+from grader.gpu.inside.launcher import Functions
+from grader.gpu.inside.replay import Replay
+from grader.gpu.inside.timing import Chain, Flush, measure
+from grader.gpu.plan import Plan
+from grader.numerics.arguments import Argument, Recipe, in_precision
+from grader.numerics.comparison import is_right, surely_right
+from grader.numerics.data_sets import Data, drawing_precision
+from grader.wire.messages import TensorSpec
+
+TOTAL_WANTED = 512 << 20  # bytes of all sets of buffers: several times the largest L2 cache there is
+LEAST_SLOTS, MOST_SLOTS = 4, 20
+
+
+@dataclass
+class Speed:
+    """What to measure: a call in a run of one dtype, checked against the exercise's reference.
+
+    bounds: of the results, by name. recipes: of all that the entry is called with; arguments: the tensors among it.
+    """
+
+    exercise: Exercise
+    bounds: dict[str, str]
+    recipes: list[Recipe]
+    dtype: torch.dtype
+    arguments: list[TensorSpec]
+    anchor: str
+    config: int = 0
+    seed: int = 0
+    with_torch: bool = False
+    l2_bytes: int = 0
+    uuid: str = ""
+    device: str = "cuda"
+    generator: torch.Generator = field(init=False)  # of the anchor's inputs
+    order: torch.Generator = field(init=False)  # of the seeds of the kernel's inputs
+
+    def __post_init__(self) -> None:
+        self.generator = torch.Generator(self.device).manual_seed(self.seed)
+        self.order = torch.Generator().manual_seed(self.seed)
+
+    def generator_of(self, seed: int, number: int) -> torch.Generator:
+        """Draws an argument's values; the same ones each time."""
+        return torch.Generator(self.device).manual_seed(seed + number)
+
+    @property
+    def tensors(self) -> list[tuple[int, Data, TensorSpec]]:
+        """Of each tensor among the arguments: its place among all, its recipe, and how it lies in memory."""
+        recipes = [(place, one) for place, one in enumerate(self.recipes) if isinstance(one, Data)]
+        return [(place, one, spec) for (place, one), spec in zip(recipes, self.arguments, strict=True)]
+
+
+def least_bytes(plan: Plan, arguments: list[TensorSpec], exercise: Exercise) -> int:
+    """Bytes that a call has to move: each element of an input read once, each of a result written once."""
+    filled = set(exercise.written) - set(exercise.updates)
+    moved = [(spec.shape, spec.dtype) for spec in arguments if spec.name not in filled]
+    moved += [(view.shape, view.dtype) for view in plan.results.values()]
+    return sum(math.prod(shape) * getattr(torch, dtype).itemsize for shape, dtype in moved)
+
+
+def slots_for(plan: Plan) -> int:
+    bytes_per_slot = max(sum(buffer.bytes for buffer in plan.buffers), 1)
+    return max(LEAST_SLOTS, min(MOST_SLOTS, TOTAL_WANTED // bytes_per_slot))
+
+
+def sample(
+    plan: Plan, functions: Functions, speed: Speed, wait_for_turn: Callable[[], None] = lambda: None
+) -> Measurement:
+    slots = [Buffers(plan) for _ in range(slots_for(plan))]
+    chains = {KERNEL: plan_chain(plan, functions, speed, slots), ANCHOR: anchor_chain(plan, speed, len(slots))}
+    if speed.with_torch:
+        chains[TORCH] = torch_chain(speed, slots)
+    found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed), wait_for_turn)
+    found.bytes, found.config = least_bytes(plan, speed.arguments, speed.exercise), speed.config
+    return found
+
+
+def fastest(plan: Plan, functions: Functions, speed: Speed) -> int:
+    """The configuration of an autotuned kernel that takes the least time; each is verified on the way elsewhere."""
+    slots = [Buffers(plan) for _ in range(LEAST_SLOTS)]
+    chains = {}
+    for config in plan.usable_configs:
+        speed.config = config
+        chains[str(config)] = plan_chain(plan, functions, speed, slots)
+    found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed))
+    total = {name: sum(one.seconds[name] for one in found.rounds) for name in chains}
+    return int(min(total, key=total.get))
+
+
+def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffers]) -> Chain:
+    calls = [Replay(plan, functions, buffers, speed.config).enqueue for buffers in slots]
+    seeds = [0] * len(slots)  # of the inputs that a set of buffers holds now
+
+    def refresh() -> None:
+        for slot, buffers in enumerate(slots):
+            seeds[slot] = int(torch.randint(1 << 62, (1,), generator=speed.order))
+            buffers.poison()
+            for number, (place, recipe, spec) in enumerate(speed.tensors):
+                view = buffers.argument(number, spec)
+                if recipe.is_output:
+                    view.fill_(float("nan") if view.is_floating_point() else -1)
+                recipe.fill(view, speed.generator_of(seeds[slot], place), drawing_precision(view.dtype))
+
+    def verify() -> str:
+        clean = [_surely_clean(plan, speed, buffers, seed) for buffers, seed in zip(slots, seeds)]
+        if torch.stack(clean).all():  # of all at once: the host waits once
+            return ""
+        wrong = (_complaint(plan, speed, buffers, seed) for buffers, seed in zip(slots, seeds))
+        return next(filter(None, wrong), "")
+
+    return Chain(calls, refresh, verify)
+
+
+def _surely_clean(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> torch.Tensor:
+    """Whether a quick look finds a timed call right, and nothing written beside its buffers; [], bool, on the GPU."""
+    inputs, clean = _drawn_again(speed, seed, _quick_precision(speed)), ~buffers.touched_guards()
+    with tensor_cores(speed.dtype.itemsize == 2):  # which multiply numbers of 16 bits exactly
+        for out, ref, bound in _results(plan, speed, buffers, inputs):
+            if out.shape != ref.shape:
+                return torch.zeros_like(clean)
+            clean.logical_and_(surely_right(out, ref, bound, inputs))
+    return clean
+
+
+def _complaint(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> str:
+    """Why a timed call was wrong, "" if it was right."""
+    inputs = _drawn_again(speed, seed, torch.float64 if _computes(speed) else None)
+    for out, ref, bound in _results(plan, speed, buffers, inputs):
+        if out.shape != ref.shape:
+            return "an output of a timed call has another shape than it should"
+        if not is_right(out, ref, bound, inputs):
+            return "an output of a timed call is wrong"
+    overruns = buffers.overruns()
+    return f"a timed call wrote outside of {overruns[0].buffer}" if overruns else ""
+
+
+def _results(
+    plan: Plan, speed: Speed, buffers: Buffers, inputs: list[Argument]
+) -> Iterator[tuple[torch.Tensor, torch.Tensor, str]]:
+    """Of each result what the call gave, what the reference gives, and the bound between them."""
+    for one, ref in zip(speed.exercise.results, speed.exercise.expected(inputs), strict=True):
+        yield buffers.view(plan.results[one.name]), ref, speed.bounds[one.name]
+
+
+def _computes(speed: Speed) -> bool:
+    """Whether the call is more than a copy, which is exact in any dtype."""
+    return set(speed.bounds.values()) != {"bits"}
+
+
+def _quick_precision(speed: Speed) -> torch.dtype | None:
+    """In which a quick look computes what was expected. An exact sum of 16 bits is not to be rounded twice."""
+    if not _computes(speed):
+        return None
+    twice = "exact" in speed.bounds.values() and speed.dtype.itemsize == 2
+    return torch.float64 if speed.dtype == torch.float64 or twice else torch.float32
+
+
+def _drawn_again(speed: Speed, seed: int, precision: torch.dtype | None) -> list[Argument]:
+    """The inputs of a call: a kernel may have changed those in the buffers, so that another result seems right.
+
+    Floats in this precision and whole numbers in int64, or all as they are. What was expected may stay in memory: the
+    next round has other inputs.
+    """
+    given: list[Argument] = list(speed.recipes)
+    for place, recipe, spec in speed.tensors:
+        dtype = getattr(torch, spec.dtype)
+        drawn = recipe.tensor(dtype, speed.generator_of(seed, place), drawing_precision(dtype))
+        given[place] = drawn if precision is None else in_precision(drawn, precision)
+    return given
+
+
+@contextmanager
+def tensor_cores(allowed: bool) -> Iterator[None]:
+    """Products of float32 in there may be computed by tensor cores, which see 10 bits after the point."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def anchor_chain(plan: Plan, speed: Speed, slots: int) -> Chain:
+    if speed.anchor == MATMUL:
+        (M, K), (_, N) = speed.arguments[0].shape, speed.arguments[1].shape
+        anchor = anchors.matmul_of(M, K, N, speed.dtype, slots)
+    else:
+        anchor = anchors.copy_of(least_bytes(plan, speed.arguments, speed.exercise), slots)
+
+    def refresh() -> None:
+        for tensor in anchor.inputs:
+            tensor.normal_(generator=speed.generator)
+
+    return Chain(anchor.calls, refresh)
+
+
+def torch_chain(speed: Speed, slots: list[Buffers]) -> Chain:
+    """The reference in the dtypes of the call; where a result is a view of an argument, a contiguous copy of it."""
+
+    def call(buffers: Buffers) -> None:
+        given, memory = list(speed.recipes), []
+        for number, (place, _, spec) in enumerate(speed.tensors):
+            given[place] = view = buffers.argument(number, spec)
+            memory.append(view.untyped_storage().data_ptr())
+        for result in speed.exercise.expected(given):
+            if result.untyped_storage().data_ptr() in memory:
+                result.clone(memory_format=torch.contiguous_format)
+
+    return Chain([lambda buffers=buffers: call(buffers) for buffers in slots])

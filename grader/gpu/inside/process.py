@@ -1,0 +1,152 @@
+"""The replay process: disposable, trusted code only, owner of a GPU context that a submission's kernels may ruin.
+
+It is given plans that the parent has accepted, and accepts them once more. While a kernel of a submission can still run
+on some data, it holds no expected value of these. After a fault of a kernel it is of no more use: the parent starts
+another one.
+
+    process -> parent    ready    {}                                    torch is imported, the context is there
+    parent -> process    check    {plan, config, arguments, ...}        a call on inputs that the blob holds
+                         draw     {plan, config, arguments, data, ...}  a call on inputs drawn here, compared here
+                         measure  {plan, config, arguments, data, ...}  a sample of a call's speed
+                         ceilings {uuid, seed, ...}                     the anchors against themselves; no plan
+                         go       {}                                    after prepared: the GPU is all yours
+    process -> parent    prepared {}                                    memory is filled, graphs are made, nothing timed
+    process -> parent    checked  {overruns, changed, differing, outputs}  the results' bytes are the blob
+                         drawn    {overruns, changed, differing, summaries}
+                         measured {rounds, wrong, bytes, config}
+                         ceilings {copy, matmul, megahertz, complaint}
+                         failed   {message}                             the driver refused, or a kernel faulted
+                         no-room  {message}                             the GPU has too little memory
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+import torch
+
+from grader.course.exercise import Exercise, Folder, found_here, load_test_file
+from grader.gpu.inside import ceilings, checking, measuring
+from grader.gpu.inside.buffers import Buffers
+from grader.gpu.inside.launcher import DriverError, Functions
+from grader.gpu.lock import gpu_held
+from grader.gpu.plan import Plan, read_plan
+from grader.numerics.arguments import from_json
+from grader.wire import files
+from grader.wire.messages import GpuModel, TensorSpec
+from grader.wire.reply import spec_and_bytes
+
+ANY_SIZE = 1 << 62
+KEPT_BYTES = 64 << 20  # of memory, for the next question: asking the driver took a quarter of a check
+
+
+def main(request_fd: int, reply_fd: int, uuid: str) -> None:
+    """Answers requests until the pipe ends."""
+    with gpu_held(uuid, alone=False):  # a context in the making would disturb a measurement
+        torch.zeros(1, device="cuda")  # makes the context and keeps it current
+    with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
+
+        def wait_for_turn() -> None:
+            files.send(replies, {"kind": "prepared"})
+            _received(requests)
+
+        files.send(replies, {"kind": "ready"})
+        while True:
+            reply, blob = _answer(*_received(requests), wait_for_turn)
+            files.send(replies, reply, blob)
+            if reply["kind"] == "failed":
+                os._exit(1)  # the context may be ruined, and leaving in order would wait for it
+            if reply["kind"] == "measured":
+                gc.collect()  # graphs, and the memory that they keep
+            give_memory_back()
+
+
+def give_memory_back() -> None:
+    """To the driver, for others on this GPU; all that is free, unless it is little."""
+    if torch.cuda.memory_reserved() > KEPT_BYTES:
+        torch.cuda.empty_cache()
+
+
+def _received(requests: BinaryIO) -> tuple[dict, bytes]:
+    try:
+        return files.received(requests)
+    except EOFError:
+        os._exit(0)  # the parent is done, or gone
+
+
+def _answer(header: dict, blob: bytes, wait_for_turn: Callable[[], None]) -> tuple[dict, bytes]:
+    answers = {"check": _check, "draw": _draw, "measure": partial(_measure, wait_for_turn)}
+    try:
+        if header["kind"] == "ceilings":
+            wait_for_turn()
+            return ceilings.answer(header["uuid"], header["seed"], header["l2_bytes"], header["memory_bytes"]), b""
+        arguments = [TensorSpec.from_json(spec, ANY_SIZE, ANY_SIZE) for spec in header["arguments"]]
+        plan = read_plan(header["plan"], blob[: header["plan_bytes"]], arguments, GpuModel(**header["model"]))
+        functions = Functions(plan)
+        reply = answers[header["kind"]](header, blob[header["plan_bytes"] :], plan, functions, arguments)
+        functions.unload()
+        return reply
+    except torch.OutOfMemoryError as error:
+        return {"kind": "no-room", "message": str(error).splitlines()[0][:300]}, b""
+    except (DriverError, RuntimeError) as error:
+        said = str(error).splitlines()[0][:300]
+        short = "out of memory" in said.lower().replace("_", " ")
+        return {"kind": "no-room" if short else "failed", "message": said}, b""
+
+
+def _exercise(header: dict) -> Exercise:
+    return load_test_file(found_here(Folder(Path(header["folder"])))).exercise
+
+
+def _check(
+    header: dict, storages: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]
+) -> tuple[dict, bytes]:
+    parts = [storages[spec.start : spec.start + spec.size] for spec in arguments]
+    given = [torch.frombuffer(bytearray(data), dtype=torch.uint8).cuda() if data else None for data in parts]
+
+    def fill(buffers: Buffers) -> None:
+        for number, data in enumerate(given):
+            if data is not None:
+                buffers.data(number).copy_(data)
+
+    results, found = checking.replayed(plan, functions, header["config"], fill, arguments, header["written"])
+    outputs, blob = [], b""
+    for name, result in results.items():
+        spec, data = spec_and_bytes(name, result.cpu().contiguous(), len(blob))
+        outputs.append(spec.to_json())
+        blob += data
+    return {"kind": "checked", **asdict(found), "outputs": outputs}, blob
+
+
+def _draw(header: dict, _: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]) -> tuple[dict, bytes]:
+    exercise, seeds = _exercise(header), header["seeds"]
+    recipes = [from_json(one) for one in header["data"]]
+    fill = checking.drawn(recipes, arguments, seeds)
+    results, found = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.written)
+    dtype = getattr(torch, header["dtype"])
+    summaries = checking.compared(exercise, header["bounds"], results, recipes, dtype, seeds)
+    told = {name: asdict(summary) for name, summary in summaries.items()}
+    return {"kind": "drawn", **asdict(found), "summaries": told}, b""
+
+
+def _measure(
+    wait_for_turn: Callable[[], None],
+    header: dict, _: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec],
+) -> tuple[dict, bytes]:  # fmt: skip
+    exercise = _exercise(header)
+    speed = measuring.Speed(
+        exercise, header["bounds"], [from_json(one) for one in header["data"]], getattr(torch, header["dtype"]),
+        arguments, header["anchor"], header["config"], header["seed"], header["with_torch"],
+        header["model"]["l2_bytes"], header["uuid"],
+    )  # fmt: skip
+    if not header["choose"] or plan.configs == 1:
+        return {"kind": "measured", **asdict(measuring.sample(plan, functions, speed, wait_for_turn))}, b""
+    wait_for_turn()
+    speed.config = measuring.fastest(plan, functions, speed)
+    return {"kind": "measured", **asdict(measuring.sample(plan, functions, speed))}, b""

@@ -1,0 +1,50 @@
+"""A plan on the GPU: its kernels, a set of buffers, and its steps in their order on one stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from grader.gpu.inside.buffers import Buffers
+from grader.gpu.inside.launcher import BoundLaunch, Functions
+from grader.gpu.plan import Data, Fill, Plan, PlannedLaunch, steps_with
+
+
+class Replay:
+    """One configuration of a plan, bound to one set of buffers."""
+
+    def __init__(self, plan: Plan, functions: Functions, buffers: Buffers, config: int = 0):
+        self.buffers = buffers
+        self.steps: list[Callable[[int], None]] = []
+        addresses, first = buffers.addresses, True
+        for step in steps_with(plan.steps, config):
+            if isinstance(step, Fill):
+                self.steps.append(self._fill(step))
+            elif isinstance(step, Data):
+                self.steps.append(self._copy(step))
+            else:
+                self.steps.append(self._launch(step, plan, functions, addresses, first))
+                first = False
+
+    def _fill(self, step: Fill) -> Callable[[int], None]:
+        view = self.buffers.view(step.view)
+        return lambda stream: view.fill_(step.value)
+
+    def _copy(self, step: Data) -> Callable[[int], None]:
+        """From memory of the GPU, so that nothing waits for the host, and a graph can hold it."""
+        view = self.buffers.view(step.view)
+        values = torch.frombuffer(bytearray(step.bytes), dtype=view.dtype).to(view.device).view(view.shape)
+        return lambda stream: view.copy_(values)
+
+    def _launch(
+        self, step: PlannedLaunch, plan: Plan, functions: Functions, addresses: list[int], first: bool
+    ) -> Callable[[int], None]:
+        kernel, function = plan.kernels[step.kernel], functions.functions[step.kernel]
+        return BoundLaunch(step, kernel, function, addresses, first).enqueue
+
+    def enqueue(self) -> None:
+        """On torch's current stream; returns before anything has run."""
+        stream = torch.cuda.current_stream().cuda_stream
+        for step in self.steps:
+            step(stream)

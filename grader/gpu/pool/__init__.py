@@ -1,0 +1,1 @@
+"""The owners of replay processes: who is asked, when, and how far one is trusted."""

@@ -1,0 +1,105 @@
+"""What a session asks of its GPU: what a plan does there, and how fast. A pool of replay processes answers."""
+
+from __future__ import annotations
+
+import atexit
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from grader.course.exercise import Folder
+from grader.gpu.device import Device
+from grader.gpu.pool.pool import Pool
+from grader.wire.messages import TensorSpec
+
+if TYPE_CHECKING:
+    from grader.gpu.plan import Recording
+
+CHECK_LIMIT, DRAW_LIMIT = 10.0, 30.0  # seconds, where right kernels take 0.1 and 0.5
+
+
+class Replays:
+    """`pool`: a Pool of this process, or its like elsewhere."""
+
+    def __init__(self, device: Device, pool=None) -> None:
+        self.device = device
+        self.pool = pool or Pool(device.uuid)
+        self._work, self._served = "", []
+
+    def start(self, samplers: int, checkers: int = 0) -> None:
+        """Starts so many processes, while other work goes on."""
+        self.pool.start(samplers, checkers)
+
+    def check(
+        self, recording: Recording, config: int, arguments: list[TensorSpec], storages: bytes, written: list[str]
+    ) -> tuple[dict, bytes]:
+        """(reply, bytes of the results) of a call on these very inputs. Raises ReplayEnded, GpuBusy.
+
+        `written`: the names of the arguments that it may change.
+        """
+        request = {"kind": "check", "written": written, **self._given(recording, config, arguments)}
+        return self.pool.check(request, recording.blob + storages, CHECK_LIMIT, alone=False)
+
+    def draw(self, recording: Recording, config: int, folder: Folder, seeds: list[int], alone: bool, **call) -> dict:
+        """The reply to a call on inputs that the process draws from recipes. Raises ReplayEnded, GpuBusy.
+
+        `alone`: it takes so much memory that others beside it might find too little. `call`: see asked_of.
+        """
+        request = {
+            "kind": "draw", "folder": str(folder.path), "seeds": seeds, **call,
+            **self._given(recording, config, recording.arguments),
+        }  # fmt: skip
+        return self.pool.check(request, recording.blob, DRAW_LIMIT, alone)[0]
+
+    def begin_call(self, work: str) -> None:
+        """The samples to come are of another call. `work`: of its anchor, in any words."""
+        self._work, self._served = work, []
+
+    def measure(self, recording: Recording, config: int, folder: Folder, **options) -> dict:
+        """A sample by a process that has taken none since `begin_call`. Raises ReplayEnded, GpuBusy.
+
+        `options`: what asked_of gives of the call, anchor, seed, choose, with_torch.
+        """
+        request = {
+            "kind": "measure", "folder": str(folder.path), "uuid": self.device.uuid, **options,
+            **self._given(recording, config, recording.arguments),
+        }  # fmt: skip
+        reply, process = self.pool.sample(request, recording.blob, self._work, self._served)
+        self._served.append(process)
+        return reply
+
+    def ceilings(self, seed: int) -> dict:
+        """A sample of what the GPU can do now, the anchors against themselves, by a fresh process.
+
+        Raises ReplayEnded, GpuBusy.
+        """
+        model = self.device.model
+        request = {"kind": "ceilings", "uuid": self.device.uuid, "seed": seed}
+        request |= {"l2_bytes": model.l2_bytes, "memory_bytes": model.memory_bytes}
+        return self.pool.ceilings(request)
+
+    def _given(self, recording: Recording, config: int, arguments: list[TensorSpec]) -> dict:
+        return {
+            "plan": recording.header, "plan_bytes": len(recording.blob), "model": asdict(self.device.model),
+            "config": config, "arguments": [spec.to_json() for spec in arguments],
+        }  # fmt: skip
+
+    def end(self) -> None:
+        self.pool.end()
+
+
+_shared: dict[Device, Replays] = {}
+_pool_elsewhere = None
+
+
+def use_pool(pool) -> None:
+    """From now on the shared replays of this process ask this pool, which others ask too."""
+    global _pool_elsewhere
+    _pool_elsewhere = pool
+
+
+def shared_replays(device: Device) -> Replays:
+    """This process's replays on a GPU; they outlive a run, so that the next one finds their processes warm."""
+    if device not in _shared:
+        _shared[device] = Replays(device, _pool_elsewhere)
+        atexit.register(_shared[device].end)
+    return _shared[device]

@@ -1,0 +1,162 @@
+"""One pool of replay processes for all judges of a class on a GPU, in a process of its own.
+
+The driver makes contexts one after the other, 0.1 to 0.2 s each on an H200 and whatever the number of GPUs: with three
+for each of 32 judges the last one was ready after 24 s, and the GPUs waited. A pool starts with three, has eight at
+most, and serves a dozen judges.
+
+    judge -> pool    device   {}
+                     check    {request, limit, alone}     a blob beside it
+                     sample   {request, work, served}
+    pool -> judge    device   {uuid, model}               or {why}: there is none
+                     reply    {reply, process}            as the method of Pool of that name
+                     ended    {how, detail}               ReplayEnded
+                     busy     {message}                   GpuBusy
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+
+from grader.gpu.device import Device, driver_device
+from grader.gpu.lock import GpuBusy
+from grader.gpu.pool.pool import Pool
+from grader.gpu.pool.replay_process import ReplayEnded
+from grader.processes.child import abandon_children
+from grader.processes.environment import ONE_THREAD, trusted_path
+from grader.wire.files import received, send
+from grader.wire.messages import GpuModel
+
+CHECKERS, KEPT, SPARE = 2, 3, 1
+BOOT = (
+    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+    "from grader.gpu.pool.shared_pool import main; main(int(sys.argv[2]))"
+)
+
+
+class SharedPool:
+    """The process, for the GPU with this UUID. It ends when this object is ended, or whoever has it is gone."""
+
+    def __init__(self, uuid: str) -> None:
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs.fileno())],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()], start_new_session=True, cwd="/",
+                env={**os.environ, **ONE_THREAD, "CUDA_VISIBLE_DEVICES": uuid},
+            )  # fmt: skip
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def connection(self) -> socket.socket:
+        """For one more judge: what PoolElsewhere takes. Of no use if the process is gone."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self.serve(theirs)
+        return ours
+
+    def serve(self, connection: socket.socket) -> None:
+        """The judge at the other end of it, wherever that is. The caller may close this end."""
+        with contextlib.suppress(OSError):
+            socket.send_fds(self._control, [b"judge"], [connection.fileno()])
+
+    def end(self) -> None:
+        self._control.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class PoolElsewhere:
+    """In place of a Pool, for a judge that is connected with a shared one."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._frames = connection.makefile("rwb")
+        self.gone = False
+
+    def device(self) -> Device | str:
+        """The GPU, or why there is none."""
+        try:
+            reply, _ = self._ask({"kind": "device"}, b"")
+        except ReplayEnded as ended:
+            return ended.detail
+        return reply["why"] or Device(reply["uuid"], GpuModel(**reply["model"]))
+
+    def start(self, samplers: int, checkers: int = 0) -> None:
+        """They run already."""
+
+    def check(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
+        header, reply_blob = self._ask({"kind": "check", "request": request, "limit": limit, "alone": alone}, blob)
+        return header["reply"], reply_blob
+
+    def sample(self, request: dict, blob: bytes, work: str, served: list[int]) -> tuple[dict, int]:
+        header, _ = self._ask({"kind": "sample", "request": request, "work": work, "served": served}, blob)
+        return header["reply"], header["process"]
+
+    def end(self) -> None:
+        """It serves others, too."""
+
+    def _ask(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+        try:
+            send(self._frames, header, blob)
+            reply, reply_blob = received(self._frames)
+        except (OSError, EOFError):
+            self.gone = True
+            raise ReplayEnded("died", "the process that shares a GPU among judges is gone") from None
+        if reply["kind"] == "busy":
+            raise GpuBusy(reply["message"])
+        if reply["kind"] == "ended":
+            raise ReplayEnded(reply["how"], reply["detail"])
+        return reply, reply_blob
+
+
+# ---- inside of the process ------------------------------------------------------------------------------------------
+
+
+def main(control_fd: int) -> None:
+    """Serves each connection in a thread, until nobody is left who could send another."""
+    device, control = driver_device(), socket.socket(fileno=control_fd)
+    pool = Pool(device.uuid, CHECKERS, KEPT, SPARE) if isinstance(device, Device) else None
+    if pool is not None:
+        pool.start(SPARE, CHECKERS)
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, 16, 1)
+        if not message:
+            abandon_children()  # one in the middle of a kernel that never ends would not hear of it
+            os._exit(0)
+        connection = socket.socket(fileno=descriptors[0])
+        threading.Thread(target=_serve, args=[device, pool, connection], daemon=True).start()
+
+
+def _serve(device: Device | str, pool: Pool | None, connection: socket.socket) -> None:
+    with contextlib.suppress(OSError, EOFError), connection, connection.makefile("rwb") as frames:
+        while True:
+            send(frames, *_answer(device, pool, *received(frames)))
+
+
+def _answer(device: Device | str, pool: Pool | None, header: dict, blob: bytes) -> tuple[dict, bytes]:
+    if header["kind"] == "device":
+        return {"kind": "device", **({"why": device} if pool is None else {"why": "", **asdict(device)})}, b""
+    if pool is None:
+        return {"kind": "ended", "how": "died", "detail": device}, b""
+    try:
+        if header["kind"] == "check":
+            reply, reply_blob = pool.check(header["request"], blob, header["limit"], header["alone"])
+            return {"kind": "reply", "reply": reply}, reply_blob
+        reply, process = pool.sample(header["request"], blob, header["work"], header["served"])
+        return {"kind": "reply", "reply": reply, "process": process}, b""
+    except ReplayEnded as ended:
+        return {"kind": "ended", "how": ended.how, "detail": ended.detail}, b""
+    except GpuBusy as busy:
+        return {"kind": "busy", "message": str(busy)}, b""

@@ -1,0 +1,107 @@
+"""Does a call fit into the GPU's memory, and if it does not: is that the submission's doing?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from grader.course.exercise import Exercise
+from grader.explain import gpu_findings
+from grader.explain.verdict import Verdict
+from grader.gpu.plan import Recording
+from grader.judge.run import Trial
+from grader.numerics.arguments import exact
+from grader.numerics.bounds import EXACT
+from grader.numerics.comparison import BYTES_PER_ELEMENT, rows_at_once
+from grader.numerics.data_sets import Data, drawing_precision
+from grader.wire.messages import DTYPE_BYTES
+
+SHARE_OF_MEMORY = 0.8
+SHARE_BESIDE_OTHERS = 0.1  # as many judges may check side by side as a class has on one GPU
+SHARE_FOR_SCRATCH = 1 / 16  # what a kernel may want beside its arguments and its result, however small these are
+
+
+def bytes_needed(trial: Trial, recording: Recording) -> int:
+    """At the peak, the results of the first repeat being kept all the while: in the next one all buffers, with a copy
+    of the arguments; later, arguments and references in float64, or as they are for a copy, compared part by part."""
+    plan = recording.plan
+    buffers = sum(buffer.bytes for buffer in plan.buffers)
+    return _needed_with(buffers, trial, recording, [view.shape for view in plan.results.values()])
+
+
+def _needed_with(buffers: int, trial: Trial, recording: Recording, shapes: Sequence[Sequence[int]]) -> int:
+    """With so many bytes of buffers, and results of these shapes, in the order of the plan's."""
+    plan, tensors = recording.plan, [recipe for recipe in trial.data if isinstance(recipe, Data)]
+    elements = [math.prod(shape) for shape in shapes]
+    kept = sum(count * DTYPE_BYTES[view.dtype] for count, view in zip(elements, plan.results.values()))
+    arguments = [0, *(buffer.bytes for buffer in plan.buffers if buffer.argument)]
+    drawn = [_bytes_drawn(data, trial.dtype) for data in tensors]
+    given = [_bytes_given(data, trial) for data in tensors]
+    repeating = buffers + max(sum(arguments) + max(arguments) // 2, *drawn)  # a flag for 2 bytes or more
+    drawing = max(one - other for one, other in zip(drawn, given))
+    rounded = max(data.dtype_in(trial.dtype).itemsize * data.elements for data in tensors)
+    references = (trial.dtype.itemsize if _is_copy(trial) else 8) * sum(elements)
+    bounds = max(_bytes_of_bound(trial, tensors, shape, bound) for shape, bound in zip(shapes, _bounds(trial)))
+    comparing = sum(given) + max(references + bounds, drawing + rounded)
+    at_once = max(
+        min(count, rows_at_once(shape, bound) * math.prod(shape[1:]))
+        for count, shape, bound in zip(elements, shapes, _bounds(trial))
+    )
+    return kept + max(repeating, comparing) + BYTES_PER_ELEMENT * at_once
+
+
+def _bounds(trial: Trial) -> list[str]:
+    """Of the results, in their order."""
+    return list(trial.bounds.values())
+
+
+def _is_copy(trial: Trial) -> bool:
+    return set(_bounds(trial)) == {"bits"}
+
+
+def _bytes_given(data: Data, trial: Trial) -> int:
+    """Of an argument as the reference gets it."""
+    return (data.dtype_in(trial.dtype).itemsize if _is_copy(trial) else 8) * data.elements
+
+
+def _bytes_of_bound(trial: Trial, tensors: list[Data], shape: Sequence[int], bound: str) -> int:
+    """Copies of the inputs that a tolerance is computed from, in float64: rows of the first one, all of the others."""
+    if bound in EXACT:
+        return 0
+    first, *others = tensors
+    rows = min(rows_at_once(shape, bound), max([1, *first.shape[:1]]))
+    return 8 * (rows * math.prod(first.shape[1:]) + sum(data.elements for data in others))
+
+
+def _bytes_drawn(data: Data, run: torch.dtype) -> int:
+    """While the values of an argument are drawn, in another such tensor for a change, and rounded."""
+    dtype = data.dtype_in(run)
+    drawn = drawing_precision(dtype).itemsize if dtype.is_floating_point else 8
+    return drawn * (1 + min(len(data.steps), 2)) * data.elements
+
+
+def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: int) -> Verdict | None:
+    """Of a call that found too little memory: what its submission did to bring that about; None if it did nothing, or
+    if any other would have found too little as well.
+
+    The reference is asked for its shape on torch's device without memory, which takes seconds at first.
+    """
+    plan = recording.plan
+    meta = [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in trial.data]
+    expected = [list(ref.shape) for ref in exercise.expected(exact(meta))]
+    if [view.shape for view in plan.results.values()] != expected:
+        return gpu_findings.another_result(exercise.entry)
+    arguments = sum(buffer.bytes for buffer in plan.buffers if buffer.argument)
+    own = [
+        0 if plan.buffers[view.buffer].argument else math.prod(shape) * DTYPE_BYTES[view.dtype]
+        for view, shape in zip(plan.results.values(), expected)
+    ]
+    least = arguments + sum(own)
+    if _needed_with(least, trial, recording, expected) > SHARE_OF_MEMORY * memory_bytes:
+        return None
+    excess = sum(buffer.bytes for buffer in plan.buffers) - least
+    if excess > max(least, SHARE_FOR_SCRATCH * memory_bytes):
+        return gpu_findings.too_much_memory(exercise.entry, excess)
+    return None

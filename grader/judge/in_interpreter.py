@@ -1,0 +1,288 @@
+"""One call in the interpreter: what its values, its accesses to memory and a second call say.
+
+A call is judged twice, unless its cost alone is asked for: with programs in forward order and poison in masked lanes,
+then with programs in reverse order and zeros there. A right kernel gives the same bits both times; which of the two
+changes mattered names the mistake.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from grader.course.exercise import Exercise, in_words
+from grader.course.wanted_results import Wanted, wanted_of
+from grader.explain import broken_promises, failures, offset_overflows
+from grader.explain.evidence import Evidence, count_text
+from grader.explain.memory_findings import memory_verdict
+from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
+from grader.explain.tiles import tile_map
+from grader.explain.values import first_wrong_text, value_verdict
+from grader.explain.verdict import PASS, Verdict, failed
+from grader.explain.wrong_results import Shape, wrong_results
+from grader.judge.run import Run, Trial
+from grader.numerics.arguments import Argument, exact, tensors_of
+from grader.numerics.bounds import EXACT
+from grader.numerics.comparison import Comparison, bits_of, compare
+from grader.wire.reply import Reply
+
+SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
+AS_PRODUCT = (
+    "This Triton turns tl.sum(a[:, :, None] * b[None, :, :], 1) into a tl.dot, and rounds its operands to tf32: write "
+    'tl.dot(a, b, input_precision="ieee") instead.'
+)
+STRIDE_MISTAKES = ("stride-ignored", "strides-swapped")  # a better explanation than the bad access they lead to
+
+
+@dataclass
+class Interpreted:
+    """Judges calls, and remembers which were right: that tells what is wrong with others."""
+
+    exercise: Exercise
+    run: Run
+    right_when_contiguous: bool = False
+    wrong_when_contiguous: bool = False
+    right_before: set[str] = field(default_factory=set)  # bounds
+
+    def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
+        """Of all configurations of the call, and the reply to its first run, which has these `options`."""
+        first = self.run.call(self.exercise, trial, inputs, **options)
+        if self.run.recorder.load_failure is not None:
+            failure = self.run.recorder.load_failure
+            return failures.file_failure(failure, self.run.submission, self.exercise), first
+        verdict = self._first_call(trial, inputs, first)
+        if verdict.outcome == PASS and twice:
+            second = self.run.call(self.exercise, trial, inputs, again=True, order="reverse", fill="zero")
+            verdict = self._second_call(trial, inputs, first, second) or verdict
+        if verdict.outcome == PASS and twice:
+            verdict = self._as_product(trial, inputs) or verdict
+        for config in first.configurations[1:]:
+            if verdict.outcome == PASS:
+                other_trial = replace(trial, config=config)
+                reply = self.run.call(self.exercise, other_trial, inputs)
+                other = self._first_call(other_trial, inputs, reply)
+                verdict = verdict if other.outcome == PASS else self._of_config(trial, inputs, config, other)
+        return verdict, first
+
+    def _of_config(self, trial: Trial, inputs: list[Argument], config: int, verdict: Verdict) -> Verdict:
+        """A failure that the configurations before this one did not have."""
+        call = self.run.recorded(self.exercise, trial, inputs).call
+        which = f"This is configuration {config + 1} of {call.configs} ({call.config_text(config)}); those before it"
+        verdict.lines.insert(1, f"{which} are right. The fastest one is used, and that may be any.")
+        return verdict
+
+    def without_values(
+        self, trial: Trial, inputs: list[Argument], reply: Reply, shape: Shape
+    ) -> tuple[Verdict | None, Evidence]:
+        """What is wrong with a call of which only a sample was run, but for its values, and what is known of it.
+
+        `shape`: what its result has to have.
+        """
+        evidence = self._evidence(trial, inputs, reply, wanted_of(self.exercise, trial)[0])
+        verdict = self._before_values(trial, inputs, reply, [shape]) or memory_verdict(evidence)
+        if verdict is None and reply.broken:
+            verdict = broken_promises.broken(evidence, reply.broken[0])
+        return verdict, evidence
+
+    def _as_product(self, trial: Trial, inputs: list[Argument]) -> Verdict | None:
+        """What is wrong where the compiler multiplies tiles in place of adding products."""
+        reply = self.run.call_with_products(self.exercise, trial, inputs)
+        verdict = self._first_call(trial, inputs, reply) if reply is not None else None
+        if verdict is None or verdict.outcome == PASS:
+            return None
+        verdict.lines.insert(1, AS_PRODUCT)
+        return verdict
+
+    def remember(self, trial: Trial, inputs: list[Argument], right: bool) -> None:
+        contiguous = all(tensor.is_contiguous() for _, tensor in tensors_of(self.exercise.arguments, inputs))
+        if right:
+            self.right_before |= {wanted.bound for wanted in wanted_of(self.exercise, trial)}
+            self.right_when_contiguous |= contiguous
+        else:
+            self.wrong_when_contiguous |= contiguous
+
+    def _before_values(
+        self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape] | None = None
+    ) -> Verdict | None:
+        """What is wrong with a reply before its values are looked at. `shapes`: of the results, if they are known."""
+        submission, exercise = self.run.submission, self.exercise
+        if reply.refusals:
+            return failures.refusal(reply.refusals, submission, exercise)
+        if reply.error is not None:
+            if reply.error.kind in BEFORE_ANY_LAUNCH or is_known(reply.error):
+                return compiler_refusal(reply.error, submission, exercise, self.run.model)
+            memory = memory_verdict(self._evidence(trial, inputs, reply, wanted_of(exercise, trial)[0]))
+            return memory or failures.call_failure(reply.error, submission, exercise)
+        shapes = shapes or [tuple(result.shape) for result in self._reference(inputs)]
+        wanted = wanted_of(exercise, trial)
+        wrong = wrong_results(reply, wanted, shapes, submission, exercise) or failures.left_behind(reply, exercise)
+        if wrong is not None:
+            return wrong
+        if reply.changed:
+            names = in_words(reply.changed)
+            return failed("input-changed", f"{exercise.entry} changes {names}: inputs have to stay as they are.")
+        if not reply.launches and any(output.numel() for output in reply.outputs.values()):
+            return failed("no-launch", f"{exercise.entry} returned without launching a kernel.", kind="error")
+        return None
+
+    def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Evidence]:
+        """Of each result what is known of it, its comparison included."""
+        wanted, given = wanted_of(self.exercise, trial), exact(inputs)
+        return [
+            self._evidence(trial, inputs, reply, one, compare(reply.outputs[one.name], ref, one.bound, given))
+            for one, ref in zip(wanted, self._reference(inputs), strict=True)
+        ]
+
+    def _first_call(self, trial: Trial, inputs: list[Argument], reply: Reply) -> Verdict:
+        early = self._before_values(trial, inputs, reply)
+        if early is not None:
+            return early
+        results = self._compared(trial, inputs, reply)
+        wrong = [evidence for evidence in results if not evidence.comparison.right]
+        by_luck = [evidence for evidence in results if _unwritten(evidence)]
+        memory = memory_verdict((wrong or results)[0])
+        if memory is None and reply.broken:
+            return broken_promises.broken(results[0], reply.broken[0])
+        if memory is None and not wrong and not by_luck:
+            return _passed(results)
+        found = memory if memory is not None and not wrong else self._explained(wrong or by_luck, memory)
+        return offset_overflows.overflow((wrong or results)[0], found) or found
+
+    def _explained(self, wrong: list[Evidence], memory: Verdict | None) -> Verdict:
+        """Wrong values, or values right by luck: the most direct of the possible explanations."""
+        verdicts = [value_verdict(evidence) for evidence in wrong]
+        verdict = min(verdicts, key=lambda one: one.rank)
+        evidence = wrong[verdicts.index(verdict)]
+        trial, inputs, reply = evidence.trial, evidence.inputs, evidence.reply
+        if memory is not None and verdict.id not in STRIDE_MISTAKES:
+            memory.tiles = tile_map(evidence)
+            return memory
+        if memory is not None:  # what lanes out of bounds read changes with what masked ones hold
+            return verdict
+        lines = [line for launch in reply.launches for line in launch.unmasked_fills]
+        if lines:
+            zeros = self.run.call(self.exercise, trial, inputs, fill="zero")
+            if self._masked_lanes_matter(evidence, zeros):
+                return self._no_other(evidence, lines[0])
+        return verdict
+
+    def _masked_lanes_matter(self, evidence: Evidence, zeros: Reply) -> bool:
+        """Whether what masked lanes hold changes a result; `zeros` is the call with 0 in them.
+
+        A copy that is wrong in the same elements either way reads the wrong place: `other` would not help.
+        """
+        if not _alike(evidence.reply, zeros):
+            return True
+        if not _changed(evidence.reply, zeros):
+            return False
+        if evidence.wanted.bound not in EXACT:
+            return True
+        again = self._compared(evidence.trial, evidence.inputs, zeros)
+        (wrong,) = (one.comparison.wrong for one in again if one.wanted == evidence.wanted)
+        return not torch.equal(wrong, evidence.comparison.wrong)
+
+    def _no_other(self, evidence: Evidence, line: int) -> Verdict:
+        verdict = failed(
+            "no-other",
+            f"The load in line {line} has a mask but no `other`: what masked lanes hold is undefined, and here it "
+            f"reaches {evidence.returns}.",
+            evidence.source_line(line),
+            kind="memory",
+            line=line,
+        )
+        if not evidence.comparison.right:
+            verdict.lines.append(first_wrong_text(evidence))
+        verdict.tiles = tile_map(evidence)
+        return verdict
+
+    def _second_call(self, trial: Trial, inputs: list[Argument], first: Reply, second: Reply) -> Verdict | None:
+        """The same inputs again, programs in reverse and masked lanes at 0: None when nothing changed."""
+        early = self._before_values(trial, inputs, second)
+        if early is not None:
+            if early.id == "no-launch":
+                early.lines[0] = f"The second call launched no kernel: {self.exercise.entry} returns a result it kept."
+            else:
+                early.lines.append("So it is in a second call with the same inputs; the first was in order.")
+            return early
+        changed = _changed(first, second)
+        if not changed and not second.findings:
+            return None
+        results = self._compared(trial, inputs, second)
+        memory = memory_verdict(results[0])
+        if memory is not None:
+            return memory
+        lines = [line for launch in first.launches for line in launch.unmasked_fills]
+        third = self.run.call(self.exercise, trial, inputs, fill="zero")
+        there = _alike(third, first)
+        if lines and there and not _changed(third, second):
+            (evidence,) = (one for one in results if one.returns == changed[0])
+            return self._no_other(replace(evidence, reply=first), lines[0])
+        right = all(evidence.comparison.right for evidence in results)
+        if right and any(launch.atomics for launch in first.launches):
+            return None  # atomic sums may come in any order; both results are within the bound
+        if (not there or not _changed(third, first)) and not self._differs_again(trial, inputs, first):
+            return _order_matters(changed[0], first, second)
+        another = "another result" if results[0].wanted.is_alone else f"another {changed[0]}"
+        return failed("stateful", f"A second call with the same inputs gives {another}.", kind="memory")
+
+    def _differs_again(self, trial: Trial, inputs: list[Argument], first: Reply) -> bool:
+        """Whether the second call alone makes the difference, with its programs in the order of the first."""
+        again = self.run.call(self.exercise, trial, inputs, again=True)
+        return not _alike(again, first) or bool(_changed(again, first))
+
+    def _reference(self, inputs: list[Argument]) -> list[torch.Tensor]:
+        return self.exercise.expected(exact(inputs))
+
+    def _evidence(
+        self, trial: Trial, inputs: list[Argument], reply: Reply, wanted: Wanted, comparison: Comparison | None = None
+    ) -> Evidence:
+        constants = {**self.run.recorder.constants, **trial.constants}
+        return Evidence(
+            self.exercise, self.run.submission, trial, inputs, reply, wanted, constants, comparison,
+            self.right_when_contiguous and not self.wrong_when_contiguous, self.right_before,
+        )  # fmt: skip
+
+
+def _unwritten(evidence: Evidence) -> bool:
+    """Elements of fresh memory that no program wrote: right by luck at most."""
+    return evidence.writers is not None and bool((evidence.writers.programs == -1).any())
+
+
+def _alike(one: Reply, other: Reply) -> bool:
+    """Whether two calls gave the same results but for their values."""
+    return {name: (out.shape, out.dtype) for name, out in one.outputs.items()} == {
+        name: (out.shape, out.dtype) for name, out in other.outputs.items()
+    }
+
+
+def _changed(one: Reply, other: Reply) -> list[str]:
+    """The names of the results that have other bits in another call."""
+    return [name for name, out in one.outputs.items() if not _same_bits(out, other.outputs[name])]
+
+
+def _order_matters(name: str, first: Reply, second: Reply) -> Verdict:
+    differing = int(_differing(first.outputs[name], second.outputs[name]).sum())
+    return failed(
+        "race",
+        f"{count_text(differing, 'element')} of {name} change when the programs run in reverse order: a race between "
+        "programs.",
+        kind="memory",
+    )
+
+
+def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype and not bool(_differing(one, other).any())
+
+
+def _differing(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Which elements have other bits; one NaN is as good as another. [same shape], bool."""
+    return (bits_of(one) != bits_of(other)) & ~(one.isnan() & other.isnan())
+
+
+def _passed(results: list[Evidence]) -> Verdict:
+    nearest = max(results, key=lambda evidence: evidence.comparison.largest_error)
+    share = nearest.comparison.largest_error
+    of = "" if nearest.wanted.is_alone else f" for {nearest.returns}"
+    note = f"largest error {share:.2f} of the bound{of}" if share >= SHARE_OF_BOUND_WORTH_A_NOTE else ""
+    return Verdict(PASS, note=note, tiles=tile_map(results[0]), figures={"largest_error": share})

@@ -1,0 +1,281 @@
+"""A call too large for the interpreter, where there is no GPU: some of its programs, on memory made when they touch it.
+
+What a sample can show: accesses out of bounds, offsets that their type does not hold, broken promises, and the values
+that these programs store, where the exercise states which parts of its inputs they are made of (`Exercise.cut`).
+
+Whether all of the result is written cannot be told of programs that were not run, with two exceptions. The programs of
+one launch are taken to be alike if at least half of the sample store the same number of elements, and none stores more;
+if the whole grid, each with that number, could not fill the result, then it does not. That finds grids that are capped
+and blocks that end before their row; a gap smaller than what the programs at the edges leave unused is for the small
+cases to find, where every program runs. The second: offsets that are rounded, or wrap around, while elements are stored
+more than once.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+
+import torch
+
+from grader.course.exercise import Exercise
+from grader.explain import offset_overflows
+from grader.explain.evidence import Evidence, count_text, index_text, program_text
+from grader.explain.tiles import program_index
+from grader.explain.verdict import NOT_RUN, SKIPPED, Verdict, failed
+from grader.judge.in_interpreter import Interpreted
+from grader.judge.run import Run, Trial, short_dtype
+from grader.numerics.arguments import exact
+from grader.numerics.comparison import compare
+from grader.numerics.data_sets import Data, generator_for
+from grader.numerics.drawn_pages import ENTRIES, entries_of
+from grader.numerics.layouts import CONTIGUOUS
+from grader.wire.reply import Reply, Sampled
+
+PROGRAMS = 12  # of a launch
+MOST_COMPARED = 1 << 20  # elements of the part of a result that a program's are compared in
+FEW = 512  # of a program's elements, from each end, where its part is larger
+ONE_BY_ONE = ("normal", "uniform", "integers", "whole")  # draws of which each element is independent of the others
+BY_ROWS = ("leading", "whole rows")  # changes that look at whole rows
+NEEDS_GPU = "needs a GPU"
+TOO_MUCH = ("endless", "not-known", "memory")
+
+
+def sampled(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict:
+    """A failure that a sample of the programs shows; else a skip whose note says what was judged."""
+    exercise = interpreted.exercise
+    if len(exercise.results) > 1 or not all(isinstance(data, Data) for data in trial.data):
+        return Verdict(SKIPPED, NOT_RUN, note=NEEDS_GPU)
+    tables = [_table(run, trial, number) for number in range(len(trial.data))]
+    if any(table is None for table in tables):
+        return Verdict(SKIPPED, NOT_RUN, note=NEEDS_GPU)
+    inputs = [data.shape_on("meta", trial.dtype) for data in trial.data]
+    shape = _shape_of(exercise, inputs)
+    configs, judged = [0], None
+    while configs:
+        one = replace(trial, config=configs.pop(0))
+        reply = run.sample(exercise, one, inputs, tables, PROGRAMS)
+        if reply.error is not None and (reply.error.kind in TOO_MUCH or reply.error.type == "MemoryError"):
+            return Verdict(SKIPPED, NOT_RUN, note=f"{NEEDS_GPU}: no sample of its programs can be interpreted")
+        found, evidence = interpreted.without_values(one, inputs, reply, shape)
+        if found is None and (foreign := run.foreign_kernel()) is not None:
+            return foreign
+        if found is None and reply.sampled is not None:
+            found = _of_one_launch(evidence, reply.sampled, tables) if len(reply.launches) == 1 else None
+        if found is not None:
+            return offset_overflows.overflow(evidence, found) or found
+        if judged is None:
+            judged, configs = reply, _others(run, reply)
+    return Verdict(SKIPPED, NOT_RUN, note=_note(judged, bool(exercise.cut)))
+
+
+def _shape_of(exercise: Exercise, inputs: list[torch.Tensor]) -> tuple[int, ...]:
+    """Of the result. The reference could tell too, without memory, which takes torch a second at first."""
+    if not exercise.cut:
+        return tuple(exercise.reference(*exact(inputs)).shape)
+    return Cut.of(exercise.cut).shape(inputs)
+
+
+def _others(run: Run, reply: Reply) -> list[int]:
+    """Besides the first configuration one more: small calls judge all of them."""
+    others = reply.configurations[1:]
+    return others[run.seed % len(others) :][:1] if others else []
+
+
+def _note(reply: Reply, values: bool) -> str:
+    total = math.prod(reply.launches[-1].grid) if reply.launches else 0
+    run = reply.sampled.programs if reply.sampled is not None else 0
+    judged = "right" if values and len(reply.launches) == 1 else "in bounds"
+    if not run:
+        return NEEDS_GPU
+    sample = f"a sample of {run} of {total} programs is" if run < total else f"all {total} programs are"
+    return f"{sample} {judged}; values in full need a GPU"
+
+
+def _table(run: Run, trial: Trial, number: int) -> torch.Tensor | None:
+    """The values that an argument's memory repeats; [ENTRIES], or [0] for an output; None: not such values."""
+    data = trial.data[number]
+    if data.is_output:
+        return torch.empty(0, dtype=trial.dtype)
+    if data.same_as or data.steps[0][0] not in ONE_BY_ONE or any(step[0] in BY_ROWS for step in data.steps):
+        return None
+    generator = generator_for(run.seed, run.folder.id, trial.name, short_dtype(trial.dtype), number)
+    return replace(data, shape=(ENTRIES,), layout=CONTIGUOUS).tensor(trial.dtype, generator)
+
+
+# ---- what the programs of one launch have stored ---------------------------------------------------------------------
+
+
+@dataclass
+class Stored:
+    """By element: its index in the result, one tensor a dimension; the program that stored it; the value."""
+
+    index: list[torch.Tensor]  # int64
+    programs: torch.Tensor  # int32
+    values: torch.Tensor
+
+
+def _of_one_launch(evidence: Evidence, sampled: Sampled, tables: list[torch.Tensor]) -> Verdict | None:
+    stored = _stored(sampled)
+    found = _too_few(evidence, sampled, stored) or _stored_again(evidence, sampled)
+    if found is not None or not evidence.exercise.cut:
+        return found
+    cut = Cut.of(evidence.exercise.cut)
+    for program in _programs(stored):
+        found = _wrong(evidence, cut, _of_program(stored, program), tables, _name(evidence, sampled, program))
+        if found is not None:
+            return found
+    return None
+
+
+def _stored(sampled: Sampled) -> Stored:
+    """Elements of the result's memory that the result does not see are left out."""
+    rest, index = sampled.offsets, [torch.zeros_like(sampled.offsets) for _ in sampled.shape]
+    inside = rest >= 0
+    steps = [(s, n, dim) for dim, (n, s) in enumerate(zip(sampled.shape, sampled.strides)) if n > 1 and s > 0]
+    for stride, size, dim in sorted(steps, key=lambda step: -step[0]):
+        index[dim], rest = rest // stride, rest % stride
+        inside &= index[dim] < size
+    inside &= rest == 0
+    return Stored([one[inside] for one in index], sampled.programs_of[inside], sampled.values[inside])
+
+
+def _programs(stored: Stored) -> list[int]:
+    """Numbers of the programs that stored anything."""
+    changes = stored.programs[1:] != stored.programs[:-1]
+    firsts = torch.cat([stored.programs[:1], stored.programs[1:][changes]])
+    return firsts.unique().tolist()
+
+
+def _of_program(stored: Stored, program: int) -> Stored:
+    mine = (stored.programs == program).nonzero().flatten()
+    return Stored([one[mine] for one in stored.index], stored.programs[mine], stored.values[mine])
+
+
+def _name(evidence: Evidence, sampled: Sampled, program: int) -> str:
+    return program_text(program_index(program, sampled.grid, len(evidence.reply.launches[-1].grid)))
+
+
+def _too_few(evidence: Evidence, sampled: Sampled, stored: Stored) -> Verdict | None:
+    """Whether the programs of the grid, alike as they are, cannot have written all of the result."""
+    name, grid = evidence.returns, evidence.reply.launches[-1].grid
+    elements, programs = math.prod(sampled.shape), math.prod(grid)
+    counts = torch.tensor([int((stored.programs == program).sum()) for program in _programs(stored)])
+    most = int(counts.max()) if counts.numel() else 0
+    if 2 * int((counts == most).sum()) < sampled.programs or programs * most >= elements or not most:
+        return None
+    size = " x ".join(map(str, grid))
+    cause = f"{name} is not covered by a grid of {size} programs: has it been limited, or rounded down?"
+    if len(sampled.shape) == 2 and programs == sampled.shape[0] and most < sampled.shape[1]:
+        cause = f"The end of each row of {name} is never written: the block ends before the row does."
+    shown = f"Each program writes {most} elements of {name}, together {programs * most} of {elements} at most."
+    return failed("unwritten", cause, shown, kind="memory")
+
+
+def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
+    """Offsets that are not what they should be and meet each other: some elements get several values, others none."""
+    name = evidence.returns
+    written = sum(one.written for one in evidence.reply.traffic if one.argument == name)
+    times = written // max(sampled.values.element_size(), 1)
+    if not evidence.reply.overflows or times <= sampled.stored:
+        return None
+    shown = f"{times} values are stored in {count_text(sampled.stored, 'element')} of {name}: others get none."
+    return failed("unwritten", f"Offsets in {name} meet each other.", shown, kind="memory")
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Cut:
+    """Which part of each input a part of the result is made of: a letter or ":" for each dimension."""
+
+    inputs: list[list[str]]
+    result: list[str]
+
+    @staticmethod
+    def of(text: str) -> Cut:
+        """Of "a[m, :], b[:, n] -> c[m, n]"."""
+        given, made = (re.findall(r"\w+\[([^\]]*)\]", side) for side in text.split("->"))
+        letters = [[letter.strip() for letter in part.split(",")] for part in (*given, *made)]
+        return Cut(letters[:-1], letters[-1])
+
+    def shape(self, inputs: list[torch.Tensor]) -> tuple[int, ...]:
+        """Of the result: a dimension has the size of the input's with its letter, or with ":" in the same place."""
+        sizes = []
+        for dimension, letter in enumerate(self.result):
+            found = (_size(dimension, letter, letters, one) for letters, one in zip(self.inputs, inputs))
+            sizes.append(next(size for size in found if size is not None))
+        return tuple(sizes)
+
+
+def _size(dimension: int, letter: str, letters: list[str], tensor: torch.Tensor) -> int | None:
+    places = [at for at, other in enumerate(letters) if other == letter and (letter != ":" or at == dimension)]
+    return tensor.shape[places[0]] if places else None
+
+
+def _wrong(evidence: Evidence, cut: Cut, mine: Stored, tables: list[torch.Tensor], who: str) -> Verdict | None:
+    """The elements of one program against the reference on just the parts of the inputs that these are made of."""
+    lengths = evidence.output.shape
+    parts, places = _parts(cut, mine, lengths)
+    if math.prod(part.numel() for part in parts) > MOST_COMPARED and mine.values.numel() > 2 * FEW:
+        ends = torch.cat([torch.arange(FEW), torch.arange(-FEW, 0)])
+        mine = Stored([one[ends] for one in mine.index], mine.programs[ends], mine.values[ends])
+        parts, places = _parts(cut, mine, lengths)
+    if math.prod(part.numel() for part in parts) > MOST_COMPARED:
+        return None
+    of_letter = dict(zip(cut.result, parts))
+    given = exact(
+        _values(tensor, letters, of_letter, table)
+        for tensor, letters, table in zip(evidence.inputs, cut.inputs, tables, strict=True)
+    )
+    ref = evidence.exercise.reference(*given)
+    out = ref.to(mine.values.dtype)
+    out = out.clone() if out.data_ptr() == ref.data_ptr() else out.contiguous()
+    out[places] = mine.values
+    comparison = compare(out, ref, evidence.wanted.bound, given)
+    if comparison.right:
+        return None
+    first = comparison.first_wrong
+    place = index_text([int(part[at]) for part, at in zip(parts, first)])
+    yours, expected = float(out[first]), float(comparison.expected[first])
+    name, count = evidence.returns, count_text(comparison.wrong_count, "element")
+    return failed(
+        "wrong-values",
+        f"{name} is wrong in {count} of {mine.values.numel()} that {who} writes, {short_dtype(evidence.trial.dtype)}.",
+        f"First wrong element: {name}[{place}] is {yours:.9g}, expected {expected:.9g}.",
+    )
+
+
+def _parts(cut: Cut, mine: Stored, lengths: torch.Size) -> tuple[list[torch.Tensor], tuple[torch.Tensor, ...]]:
+    """Of each dimension of the result the indices that the program stores at, all, where it is not cut; and of each
+    element its place among these."""
+    found = [
+        (torch.arange(size), one) if letter == ":" else _distinct(one)
+        for letter, one, size in zip(cut.result, mine.index, lengths)
+    ]
+    return [part for part, _ in found], tuple(places for _, places in found)
+
+
+def _distinct(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """As torch.unique with its inverse, in a tenth of the time where numbers lie close together."""
+    low, high = (int(end) for end in numbers.aminmax())
+    if high - low > 8 * numbers.numel():
+        return numbers.unique(return_inverse=True)
+    met = torch.zeros(high - low + 1, dtype=torch.bool)
+    met[numbers - low] = True
+    return met.nonzero().flatten() + low, (met.cumsum(0) - 1)[numbers - low]
+
+
+def _values(
+    tensor: torch.Tensor, letters: list[str], of_letter: dict[str, torch.Tensor], table: torch.Tensor
+) -> torch.Tensor:
+    """A part of an argument, from its table; `tensor` tells its shape and strides."""
+    places = torch.tensor(tensor.storage_offset())
+    for dim, letter in enumerate(letters):
+        index = torch.arange(tensor.shape[dim]) if letter == ":" else of_letter[letter]
+        places = places.unsqueeze(-1) + index * tensor.stride(dim)
+    if not table.numel():
+        return torch.zeros(places.shape, dtype=table.dtype)
+    return table[torch.from_numpy(entries_of(places.numpy()))]

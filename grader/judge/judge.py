@@ -1,0 +1,403 @@
+"""The verdict of a test: each call in the interpreter, in machine code, on a GPU, in the order of the explanations."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from grader.compiler.compiler_pool import processes_here
+from grader.course.drawn_calls import Call, Promise, stated
+from grader.course.exercise import Exercise
+from grader.course.simpler_calls import smallest
+from grader.course.stated_calls import Asked
+from grader.explain import cost, failures
+from grader.explain.compiled_code import Expectations, compiled_verdict
+from grader.explain.earlier_calls import add_to, depends_on_earlier_calls
+from grader.explain.refused_by_compiler import compiler_refusal
+from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED, Verdict, failed
+from grader.gpu.lock import GpuBusy
+from grader.gpu.plan import BadPlan, Recording
+from grader.judge import on_gpu
+from grader.judge.in_interpreter import Interpreted
+from grader.judge.in_samples import sampled
+from grader.judge.run import Bound, Foreseen, Run, Trial, trial_of
+from grader.judge.speed_samples import speed_verdict
+from grader.numerics.arguments import Argument, Recipe
+from grader.processes.child import ChildEnded
+from grader.processes.triton_forkserver_client import MachineFault
+from grader.submission.kernel_names import Refused, all_refused
+from grader.wire.messages import Failure, Launch
+from grader.wire.reply import Reply
+
+ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
+MOST_SIMPLER = 12  # calls that look for a simpler one that fails too
+NOT_SIMPLER = ("file", "region", "ended")  # kinds of failures that a simpler call would not explain better
+OUT_OF_TIME = ("time-limit", "endless", "grid")  # ids of verdicts
+MOST_ALONE = 3  # wrong calls that are made once more, as the first of a process
+MOST_ENDED = 3  # calls that end their process, before the others are not tried
+
+
+@dataclass
+class Judge:
+    """Judges the calls of one exercise's tests, one after the other, for one run."""
+
+    exercise: Exercise
+    run: Run
+    right_with_own_blocks: int = 0  # calls with the module's own block sizes
+    wrong_with_own_blocks: bool = False
+    out_of_time: bool = False  # a call has been
+    ended: int = 0  # calls that ended their process
+    compared_alone: int = 0  # wrong calls that were made once more, as the first of a process
+    right_trials: list[tuple[Trial, list[Launch]]] = field(default_factory=list)  # and what they launched
+    interpreted: Interpreted = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.interpreted = Interpreted(self.exercise, self.run)
+
+    def begin(self, twice: list[Asked], compiled: list[Asked]) -> None:
+        """Records and compiles, in the background, what these tests will ask for: calls that are judged twice, and
+        calls whose machine code is wanted."""
+        if self.before_any_call() is None:
+            self.run.work_ahead(lambda: self._work_ahead(twice, compiled))
+
+    def _work_ahead(self, twice: list[Asked], compiled: list[Asked]) -> None:
+        foreseen: list[Foreseen] = []
+        for use in twice:
+            if use.fixture == "drawn":  # of these, a wrong one ends the test
+                trials = self._drawn_trials(use.test, self.promise(use.options))
+            else:
+                trials = self._trials(use.test, use.data, None, use.options.get("dtypes") or (), use.constants)
+            foreseen += [Foreseen(trial, if_right=use.fixture == "drawn") for trial in trials]
+        self.run.record_in_drawn_order(self.exercise, foreseen, between=lambda: self.compile_ahead(compiled))
+
+    def compile_ahead(self, uses: list[Asked]) -> None:
+        """Each of these is compiled sooner or later: better now, on cores that have nothing to do."""
+        foreseen = []
+        for use in uses:
+            if use.fixture == "drawn":
+                foreseen += [Foreseen(trial) for trial in self._drawn_trials(use.test, self.promise(use.options))]
+                continue
+            in_one_dtype = use.fixture in ("traffic", "throughput")
+            dtypes = use.options.get("dtypes") or self.exercise.dtypes[: 1 if in_one_dtype else None]
+            for trial in self._trials(use.test, use.data, None, dtypes, use.constants):
+                foreseen.append(Foreseen(trial, if_right=use.fixture != "check"))
+        self.run.compile_ahead(self.exercise, _in_turns(foreseen) if processes_here() > 1 else foreseen)
+
+    def check(
+        self,
+        name: str,
+        data: tuple[Recipe, ...],
+        bound: Bound | None = None,
+        dtypes: tuple[str, ...] = (),
+        **constants: int,
+    ) -> Verdict:
+        """Values and memory safety, in every dtype of the exercise or in those given."""
+        trials = self._trials(name, data, bound, dtypes, constants)
+        verdict = max(self._up_to_a_failure(trials, lambda trial: self._values(trial)[0]), key=_seriousness)
+        if verdict.outcome == FAIL and verdict.kind != "file":  # after that everything is asked all the same
+            self.run.machine_code.values_are_wrong()
+        return verdict
+
+    def promise(self, options: dict) -> Promise:
+        """What the keywords of the fixture `drawn` state for this exercise."""
+        return stated(self.exercise.arguments, self.exercise.dtypes, options)
+
+    def drawn(self, name: str, promise: Promise) -> Verdict:
+        """Values and memory safety of the calls that the run's seed makes of a promise; of a failure the simplest."""
+        verdict, largest = Verdict(PASS), 0.0
+        calls = promise.calls(self.run.seed, name)
+        for call in calls:
+            trial = self._drawn_trial(name, promise, call)
+            verdict = self._judged(trial, lambda trial: self._values(trial, blame=False)[0])
+            largest = max(largest, verdict.figures.get("largest_error", 0.0))
+            if verdict.outcome != PASS:
+                break
+        if verdict.outcome == PASS:
+            note = f"{len(calls)} calls" + (f", largest error {largest:.2f} of the bound" if largest else "")
+            return Verdict(PASS, note=note, figures={"largest_error": largest})
+        if verdict.outcome == FAIL and verdict.kind not in NOT_SIMPLER:
+            verdict = self._simplest(name, promise, call, verdict)
+        if verdict.outcome == FAIL and verdict.kind != "file":
+            self.run.machine_code.values_are_wrong()
+        return verdict
+
+    def _simplest(self, name: str, promise: Promise, call: Call, verdict: Verdict) -> Verdict:
+        """Of a call that failed: the verdict of the simplest one that fails in the same way.
+
+        A guess gives way to whatever a simpler call shows.
+        """
+        found = verdict
+
+        def fails(simpler: Call) -> bool:
+            nonlocal found
+            trial = self._drawn_trial(name, promise, simpler)
+            other = self._judged(trial, lambda trial: self._values(trial, blame=False)[0])
+            same = other.outcome == FAIL and other.kind not in NOT_SIMPLER
+            if same and (other.id == found.id or found.kind == "guess"):
+                found = other
+                return True
+            return False
+
+        smallest(promise, call, fails, MOST_SIMPLER)
+        return found
+
+    def _drawn_trials(self, name: str, promise: Promise) -> list[Trial]:
+        return [self._drawn_trial(name, promise, call) for call in promise.calls(self.run.seed, name)]
+
+    def _drawn_trial(self, name: str, promise: Promise, call: Call) -> Trial:
+        """Its data are drawn under its number, which a simpler call keeps."""
+        return self.trial(f"{name} {call.number}", promise.data(call), call.dtype, None, call.constants)
+
+    def traffic(
+        self, name: str, data: tuple[Recipe, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
+    ) -> Verdict:
+        """Bytes moved per argument, in the first dtype of the exercise; the values have to be right too.
+
+        One call tells: whether a second one gives the same is what `check` is for.
+        """
+        trial = self.trial(name, data, self.exercise.dtypes[0], None, constants)
+
+        def moved(trial: Trial) -> Verdict:
+            verdict, reply = self._values(trial, twice=False, count_traffic=True, at_once=at_once)
+            return verdict if verdict.outcome != PASS else cost.traffic_verdict(reply, limits, self.exercise, at_once)
+
+        return self._judged(trial, moved)
+
+    def compiled(self, name: str, data: tuple[Recipe, ...], expected: Expectations, **constants: int) -> Verdict:
+        """What the compiler makes of a call, in every dtype of the exercise; nothing is run."""
+        trials = self._trials(name, data, None, (), constants)
+        return max(self._up_to_a_failure(trials, lambda trial: self._machine_code(trial, expected)), key=_is_no_pass)
+
+    def on_gpu(
+        self,
+        name: str,
+        data: tuple[Recipe, ...],
+        bound: Bound | None = None,
+        dtypes: tuple[str, ...] = (),
+        **constants: int,
+    ) -> Verdict:
+        """Values and memory safety of a call too large for the interpreter, in every dtype or in those given.
+
+        Without a GPU a sample of its programs is judged.
+        """
+        trials = self._trials(name, data, bound, dtypes, constants)
+        if self.run.replays is None:
+            verdicts = [
+                self._judged(trial, lambda trial: sampled(self.run, self.interpreted, trial)) for trial in trials
+            ]
+            return next((one for one in verdicts if one.outcome != SKIPPED), verdicts[-1])
+        seen = [launch for _, launches in self.right_trials for launch in launches]
+        atomics = not seen or any(launch.atomics for launch in seen)
+
+        def replay(trial: Trial) -> Verdict:
+            recording, refused = self._recording(trial)
+            return refused or on_gpu.large(self.run, self.exercise, trial, recording, atomics)
+
+        return max(self._up_to_a_failure(trials, replay), key=_seriousness)
+
+    def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float) -> Verdict:
+        """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
+
+        def timed(trial: Trial) -> Verdict:
+            recording, refused = self._recording(trial)
+            return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate)
+
+        return self._judged(self.trial(name, data, self.exercise.dtypes[0], None, {}), timed)
+
+    def _trials(
+        self,
+        name: str,
+        data: tuple[Recipe, ...],
+        bound: Bound | None,
+        dtypes: tuple[str, ...],
+        constants: dict[str, int],
+    ) -> list[Trial]:
+        """The same call in each of the dtypes, those of the exercise if none are given."""
+        return [self.trial(name, data, dtype, bound, constants) for dtype in dtypes or self.exercise.dtypes]
+
+    def _up_to_a_failure(self, trials: list[Trial], judge: Callable[[Trial], Verdict]) -> list[Verdict]:
+        """The verdicts in order; the first that is no pass is the last."""
+        verdicts = []
+        for trial in trials:
+            verdicts.append(self._judged(trial, judge))
+            if verdicts[-1].outcome != PASS:
+                break
+        return verdicts
+
+    def _machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
+        run = self.run
+        recording, refused = self._recording(trial)
+        if refused is not None:
+            return refused
+        return compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
+
+    def _recording(self, trial: Trial, inputs: list[Argument] | None = None) -> tuple[Recording | None, Verdict | None]:
+        """The launch plan of a trial, ready to be replayed, or why there is none."""
+        run, exercise = self.run, self.exercise
+        try:
+            recording = run.recording(exercise, trial, inputs=inputs)
+            plan = recording.plan
+        except BadPlan as refused:
+            failure = Failure("not-recordable", message=str(refused))
+            return None, compiler_refusal(failure, run.submission, exercise, run.model)
+        if run.recorder.load_failure is not None:
+            return None, failures.file_failure(run.recorder.load_failure, run.submission, exercise)
+        if plan.refusals:
+            return None, failures.refusal(plan.refusals, run.submission, exercise)
+        if plan.error is not None:
+            return None, compiler_refusal(plan.error, run.submission, exercise, run.model)
+        foreign = run.foreign_kernel()
+        return (None, foreign) if foreign else (recording, None)
+
+    def trial(
+        self,
+        name: str,
+        data: tuple[Recipe, ...],
+        dtype: str,
+        bound: Bound | None = None,
+        constants: dict[str, int] | None = None,
+    ) -> Trial:
+        return trial_of(self.exercise, name, data, dtype, bound, constants)
+
+    def limits(
+        self,
+        reads: float | dict[str, float],
+        writes: float | dict[str, float],
+        idle: int | None,
+        programs: int | None,
+        moved: float | None,
+    ) -> cost.TrafficLimits:
+        """The traffic limits of a test; one number stands for every input, or for every result."""
+        exercise = self.exercise
+        filled = set(exercise.written) - set(exercise.updates)
+        inputs, results = [n for n in exercise.arguments if n not in filled], [one.name for one in exercise.results]
+        reads = reads if isinstance(reads, dict) else dict.fromkeys(inputs, reads)
+        writes = writes if isinstance(writes, dict) else dict.fromkeys(results, writes)
+        return cost.TrafficLimits(reads, writes, idle, programs, moved)
+
+    def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
+        verdict = self.before_any_call() or self._not_tried() or self._guarded(trial, judge)
+        if verdict.outcome == FAIL:
+            verdict.note, verdict.case = trial.data_label, trial.label(self.run.recorder.constants)
+            self.out_of_time |= verdict.id in OUT_OF_TIME
+            self.ended += verdict.kind == "ended"
+        return verdict
+
+    def _not_tried(self) -> Verdict | None:
+        """An answer comes soon, whatever the file does: calls like those that took all their time are not made."""
+        if self.out_of_time:
+            return Verdict(SKIPPED, WAITED, note="not tried: a call before it ran out of time")
+        if self.ended >= MOST_ENDED:
+            return Verdict(SKIPPED, WAITED, note=f"not tried: {MOST_ENDED} calls before it ended their process")
+        return None
+
+    def _guarded(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
+        try:
+            verdict = judge(trial)
+        except ChildEnded as how:
+            at_import = how is self.run.recorder.load_ended
+            verdict = failures.ended(how, at_import, self.run.submission, self.exercise)
+        except GpuBusy as busy:
+            raise MachineFault(str(busy)) from None
+        changed = [] if self.run.fenced else self.run.files_changed_beside()
+        if changed and verdict.outcome == PASS:
+            files = ", ".join(changed)
+            return failed("files-changed", f"{self.exercise.entry} changed files beside it: {files}.", kind="error")
+        return verdict
+
+    def before_any_call(self) -> Verdict | None:
+        """What the text of the submission alone decides."""
+        submission = self.run.submission
+        if submission.failure is not None:
+            return failures.file_failure(submission.failure, submission, self.exercise)
+        if self.run.not_attempted:
+            return Verdict(NOT_ATTEMPTED, "not-attempted")
+        return failures.not_allowed(self._refused, submission) if self._refused else None
+
+    @cached_property
+    def _refused(self) -> list[Refused]:
+        return all_refused(self.run.submission.tree)
+
+    def _values(self, trial: Trial, twice: bool = True, blame: bool = True, **options) -> tuple[Verdict, Reply]:
+        """And the reply to the call's first run, which `options` of InterpretRequest are for.
+
+        blame: whether a failure may be put down to block sizes that stand in the code as numbers.
+        """
+        inputs = self.run.inputs(trial)
+        verdict, first = self.interpreted.verdict(trial, inputs, twice, **options)
+        if self.run.recorder.load_failure is not None:
+            return verdict, first
+        if verdict.outcome == PASS and self.run.replays is not None and any(all(one.grid) for one in first.launches):
+            verdict = self._replayed(trial, inputs, first.launches) or verdict
+        if verdict.outcome == PASS:
+            verdict = self.run.foreign_kernel() or verdict
+        self.interpreted.remember(trial, inputs, verdict.outcome == PASS)
+        if verdict.outcome == PASS:
+            self.right_trials.append((trial, first.launches))
+            self.right_with_own_blocks += not trial.constants
+        else:
+            self.wrong_with_own_blocks |= not trial.constants
+            self.run.values_are_wrong = True
+            if blame:
+                self._blame_a_number(trial, verdict)
+            self._blame_an_earlier_call(trial, inputs, verdict)
+        if verdict.outcome != PASS and self.run.empty:
+            still = " and ".join(self.run.empty)
+            verdict.lines.insert(0, f"The marked region in {still} is still empty.")
+            verdict.kind = "region"
+        return verdict, first
+
+    def _replayed(self, trial: Trial, inputs: list[Argument], launches: list[Launch]) -> Verdict | None:
+        """The same call on the GPU, in all its configurations: None if it is right there too."""
+        recording, refused = self._recording(trial, inputs=inputs)
+        if refused is not None:
+            return refused
+        atomics = any(launch.atomics for launch in launches)
+        return on_gpu.complaint(self.run, self.exercise, trial, recording, inputs, atomics)
+
+    def _blame_an_earlier_call(self, trial: Trial, inputs: list[Argument], verdict: Verdict) -> None:
+        """Whether the call would have done something else, had it been the first one."""
+        if self.compared_alone == MOST_ALONE:
+            return
+        self.compared_alone += 1
+        try:
+            here = [self.run.recorded(self.exercise, trial, inputs, again).call for again in (False, True)]
+            alone = self.run.recorded_alone(self.exercise, trial, inputs).call
+        except ChildEnded:
+            return
+        found = (depends_on_earlier_calls(call, alone, self.exercise) for call in here)
+        if told := next(filter(None, found), None):
+            add_to(verdict, told, self.run.submission, self.exercise)
+
+    def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:
+        """Right so far, wrong as soon as the block sizes change: they stand in the code as numbers."""
+        if verdict.kind in ("file", "ended", "error"):
+            return
+        constants = trial.in_effect(self.run.recorder.constants)
+        if constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
+            changed = ", ".join(f"{name} = {value}" for name, value in constants.items())
+            found = "a number, or another name, stands where one of them should"
+            verdict.lines.insert(0, f"Right with your own block sizes, wrong with {changed}: {found}.")
+            verdict.kind = "cause"
+
+
+def _in_turns(foreseen: list[Foreseen]) -> list[Foreseen]:
+    """Kernels with the file's own block sizes take the compiler longest: they take turns with those that get others.
+
+    The first stays the first: it is asked for at once.
+    """
+    own = [one for one in foreseen if not one.trial.constants]
+    others = [one for one in foreseen if one.trial.constants]
+    first, second = (own, others) if foreseen[:1] == own[:1] else (others, own)
+    return [one for pair in itertools.zip_longest(first, second) for one in pair if one is not None]
+
+
+def _is_no_pass(verdict: Verdict) -> bool:
+    return verdict.outcome != PASS
+
+
+def _seriousness(verdict: Verdict) -> tuple[bool, float]:
+    """No pass, then the pass that came nearest to its bound."""
+    return _is_no_pass(verdict), verdict.figures.get("largest_error", 0)

@@ -1,0 +1,98 @@
+"""Whose kernels: whether the text of a recorded kernel is what the front end makes of the file's own function.
+
+A submission's child may have changed its compiler, or launched a kernel from elsewhere, and its plan does not show it.
+So a second process, in which no code of the host function has run, compiles the file's kernels by the same recipes. It
+does so in the background, while calls are interpreted, once for each text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, replace
+
+from grader.explain.verdict import Verdict, failed
+from grader.processes.child import ChildEnded, ChildProcess
+from grader.processes.triton_forkserver_client import MachineFault
+from grader.submission.text import Submission
+from grader.wire.fields import checked, items
+from grader.wire.messages import GpuModel, ProtocolError
+from grader.wire.recorded_call import Kernel
+
+LIMIT = 15.0  # seconds of a core for the text of one kernel
+OWN = "A launch has to use a function under @triton.jit of this file, as it stands there."
+PLAIN = "A kernel may use tl, the kernels of its file, and constants that are plain values."
+
+
+class Origins:
+    """Told of the kernels of one submission by `expect`, which begins; `complaint` waits for what it has to know."""
+
+    def __init__(self, submission: Submission, filename: str, model: GpuModel, sandbox: int | None = None) -> None:
+        self._submission, self._filename, self._model, self._sandbox = submission, filename, model, sandbox
+        self._seen: set[tuple[str, str]] = set()  # text and recipe
+        self._open: list[Future[Verdict | None]] = []  # whose answer nobody has looked at
+        self._found: Verdict | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="origins")
+        self._child: ChildProcess | None = None
+        self._folder = re.compile(rf'"[^"\n]*/{re.escape(filename)}"')
+
+    def expect(self, kernels: list[Kernel]) -> None:
+        for kernel in kernels:
+            key = kernel.source, json.dumps(asdict(kernel.recipe), sort_keys=True)
+            if key not in self._seen:
+                self._seen.add(key)
+                self._open.append(self._thread.submit(self._compare, kernel))
+
+    def complaint(self) -> Verdict | None:
+        """What is wrong with the first of the kernels so far that is not the file's own; None if all are."""
+        while self._open and self._found is None:
+            self._found = self._open.pop(0).result()
+        return self._found and replace(self._found, lines=list(self._found.lines))  # whoever gets it adds lines
+
+    def _compare(self, kernel: Kernel) -> Verdict | None:
+        try:
+            texts, error = self._own_texts(kernel)
+        except (ChildEnded, ProtocolError) as ended:
+            self._end_child()
+            texts, error = [], f"its process ended ({getattr(ended, 'how', 'garbled')})"
+        recorded = self._without_folder(kernel.source)
+        if any(self._without_folder(text) == recorded for text in texts):
+            return None
+        name = kernel.recipe.function
+        if texts:
+            return _foreign(f"The kernel {name} that is launched is not the one in your file: that one compiles to "
+                            "something else.", OWN)  # fmt: skip
+        if error:
+            return _foreign(f"The kernel {name} does not compile from your file's kernels and constants alone: "
+                            f"{error}", PLAIN)  # fmt: skip
+        return _foreign(f"The kernel {name} that is launched does not stand in your file.", OWN)
+
+    def _own_texts(self, kernel: Kernel) -> tuple[list[str], str]:
+        self._child = self._child or ChildProcess(self._model, self._sandbox)
+        request = {"kind": "own", "filename": self._filename, "recipe": asdict(kernel.recipe)}
+        answer, blob = self._child.ask(request, self._submission.source, LIMIT)
+        if answer["kind"] == "fault":
+            last = str(answer.get("message", "")).strip().splitlines()[-1:]
+            raise MachineFault(f"the process that compiles kernels again failed: {''.join(last)[:200]}")
+        texts, start = [], 0
+        for size in items(answer, "sizes", lambda size: checked(size, "int", "size")):
+            texts.append(blob[start : start + max(size, 0)].decode("utf-8", "replace"))
+            start += max(size, 0)
+        return texts, str(answer.get("message", ""))
+
+    def _without_folder(self, text: str) -> str:
+        return self._folder.sub(f'"{self._filename}"', text)
+
+    def _end_child(self) -> None:
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+    def end(self) -> None:
+        self._thread.shutdown(cancel_futures=True)
+        self._end_child()
+
+
+def _foreign(sentence: str, advice: str) -> Verdict:
+    return failed("foreign-kernel", sentence, advice, kind="error")

@@ -1,0 +1,142 @@
+"""Values and memory safety of a call on the GPU: its plan, replayed on inputs that the submission never saw."""
+
+from __future__ import annotations
+
+from grader.course.exercise import Exercise
+from grader.course.wanted_results import Wanted, wanted_of
+from grader.explain import gpu_findings
+from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict
+from grader.gpu.answers import Replayed, Summary
+from grader.gpu.plan import Plan, Recording
+from grader.gpu.pool.replay_process import ReplayEnded
+from grader.judge.gpu_memory import SHARE_BESIDE_OTHERS, SHARE_OF_MEMORY, blame, bytes_needed
+from grader.judge.run import Run, Trial, short_dtype
+from grader.numerics.arguments import Argument, exact, tensors_of, to_json
+from grader.numerics.comparison import compare
+from grader.numerics.data_sets import seed_for
+from grader.processes.triton_forkserver_client import MachineFault
+from grader.wire.messages import TensorSpec
+from grader.wire.reply import spec_and_bytes, tensor_of
+
+
+def complaint(
+    run: Run, exercise: Exercise, trial: Trial, recording: Recording, inputs: list[Argument], atomics: bool
+) -> Verdict | None:
+    """What is wrong with a call on these inputs; None if nothing is. Raises GpuBusy."""
+    specs, storages = [], b""
+    for name, tensor in tensors_of(exercise.arguments, inputs):
+        spec, data = spec_and_bytes(name, tensor, len(storages))
+        specs.append(spec)
+        storages += data
+    given = exact(inputs)
+    expected = dict(zip(wanted_of(exercise, trial), exercise.expected(given), strict=True))
+    if (other := other_result(exercise, trial, recording)) is not None:
+        return other
+    if any(recording.plan.results[wanted.name].shape != list(ref.shape) for wanted, ref in expected.items()):
+        return gpu_findings.another_result(exercise.entry)
+    for config in recording.plan.usable_configs:
+        try:
+            reply, data = run.replays.check(recording, config, specs, storages, exercise.written)
+        except ReplayEnded as ended:
+            return _short_of_memory(run, exercise, trial, recording) if ended.how == "no-room" else fault_of(ended)
+        outputs = {spec.name: tensor_of(spec, data) for spec in _specs(reply, data)}
+        compared = ((one, compare(outputs[one.name], ref, one.bound, given)) for one, ref in expected.items())
+        wrong = (
+            gpu_findings.wrong_values(one.name, comparison) for one, comparison in compared if not comparison.right
+        )
+        found = _beside(Replayed.from_json(reply), atomics) or next(wrong, None)
+        if found is not None:
+            return found
+    return None
+
+
+def _specs(reply: dict, data: bytes) -> list[TensorSpec]:
+    return [TensorSpec.from_json(output, len(data)) for output in reply["outputs"]]
+
+
+def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atomics: bool) -> Verdict:
+    """A call whose inputs are drawn on the GPU and whose result is compared there. Raises GpuBusy."""
+    if (other := other_result(exercise, trial, recording)) is not None:
+        return other
+    needed, memory = bytes_needed(trial, recording), run.replays.device.model.memory_bytes
+    if needed > SHARE_OF_MEMORY * memory:
+        too_large = Verdict(SKIPPED, NOT_RUN, note=f"needs {needed / 1e9:.0f} GB of GPU memory")
+        return blame(exercise, trial, recording, memory) or too_large
+    seeds = seeds_of(run, trial)
+    worst = 0.0
+    for config in recording.plan.usable_configs:
+        try:
+            alone = needed > SHARE_BESIDE_OTHERS * memory
+            reply = run.replays.draw(recording, config, run.folder, seeds, alone, **asked_of(exercise, trial))
+        except ReplayEnded as ended:
+            if ended.how == "no-room":
+                short = Verdict(SKIPPED, NOT_RUN, note="the GPU has too little free memory")
+                return blame(exercise, trial, recording, memory) or short
+            return fault_of(ended)
+        summaries = {name: Summary(**summary) for name, summary in reply["summaries"].items()}
+        if any(summary.shape != recording.plan.results[name].shape for name, summary in summaries.items()):
+            return gpu_findings.another_result(exercise.entry)
+        wrong = (gpu_findings.wrong_summary(name, summary) for name, summary in summaries.items() if summary.wrong)
+        found = _beside(Replayed.from_json(reply), atomics) or next(wrong, None)
+        if found is not None:
+            return found
+        worst = max(worst, *(summary.largest_error for summary in summaries.values()))
+    return Verdict(PASS, figures={"largest_error": worst})
+
+
+def _short_of_memory(run: Run, exercise: Exercise, trial: Trial, recording: Recording) -> Verdict:
+    """Of a call on a small tensor. Raises MachineFault if the submission cannot help it."""
+    if (blamed := blame(exercise, trial, recording, run.replays.device.model.memory_bytes)) is None:
+        raise MachineFault("the GPU has no memory left: another program uses it")
+    return blamed
+
+
+def asked_of(exercise: Exercise, trial: Trial) -> dict:
+    """What a replay process has to know of a call to draw its inputs and to compare its results."""
+    return {
+        "data": [to_json(recipe) for recipe in trial.data],
+        "dtype": str(trial.dtype).removeprefix("torch."),
+        "bounds": {wanted.name: wanted.bound for wanted in wanted_of(exercise, trial)},
+    }
+
+
+def other_result(exercise: Exercise, trial: Trial, recording: Recording) -> Verdict | None:
+    """Small calls have shown what the entry returns; for a large one it might return something else.
+
+    The shape is left to the comparison, where the reference's own is known.
+    """
+    right = all(_is_there(wanted, recording.plan) for wanted in wanted_of(exercise, trial))
+    return None if right else gpu_findings.another_result(exercise.entry)
+
+
+def _is_there(wanted: Wanted, plan: Plan) -> bool:
+    """Whether the call gives this result: in its dtype, in memory of its own or in the argument that it is."""
+    view = plan.results.get(wanted.name)
+    if view is None or view.dtype != str(wanted.dtype).removeprefix("torch."):
+        return False
+    buffer = plan.buffers[view.buffer]
+    return buffer.argument == wanted.is_argument and (not wanted.is_argument or buffer.name == wanted.name)
+
+
+def fault_of(ended: ReplayEnded) -> Verdict:
+    """A fault of the kernel. Raises MachineFault where the process itself died, which no kernel can bring about."""
+    if ended.how == "died":
+        raise MachineFault(f"the process that owns the GPU ended: {ended.detail}")
+    return gpu_findings.fault(ended)
+
+
+def seeds_of(run: Run, trial: Trial) -> list[int]:
+    """One per argument: the inputs are the same for the same seed of the run."""
+    dtype = short_dtype(trial.dtype)
+    return [seed_for(run.seed, run.folder.id, trial.name, dtype, number) for number in range(len(trial.data))]
+
+
+def _beside(found: Replayed, atomics: bool) -> Verdict | None:
+    """Sums by atomics may come in any order, and differ by rounding."""
+    if found.overruns:
+        return gpu_findings.overrun(found.overruns[0])
+    if found.changed:
+        return gpu_findings.input_written(found.changed[0])
+    if found.differing and not atomics:
+        return gpu_findings.not_repeatable(*next(iter(found.differing.items())))
+    return None

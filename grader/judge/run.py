@@ -1,0 +1,415 @@
+"""A run: one submission of one exercise, its secret seed, and the children that run it. Knows no verdicts."""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+
+from grader.compiler.machine_code import MachineCode
+from grader.course.exercise import Exercise, Folder, empty_regions
+from grader.explain.verdict import Verdict
+from grader.gpu.models import DEFAULT_MODEL
+from grader.gpu.plan import Recording
+from grader.gpu.pool.replays import Replays
+from grader.judge.kernel_origins import Origins
+from grader.numerics.arguments import Argument, Recipe, numbers_of, tensors_of
+from grader.numerics.data_sets import Data, generator_for, short_name
+from grader.processes.bubblewrap import ORIGINS, RECORDER
+from grader.processes.child import ChildEnded
+from grader.processes.interpreter_process import Interpreter
+from grader.processes.submission_process import Runner
+from grader.processes.triton_forkserver_client import MachineFault
+from grader.submission.text import Submission, read_submission
+from grader.wire import recorded_parts
+from grader.wire.messages import Failure, GpuModel, InterpretRequest, RecordRequest, Sample, TensorSpec
+from grader.wire.recorded_call import RecordedCall, read_recorded
+from grader.wire.recorded_parts import BadPlan, Fill, steps_with
+from grader.wire.recorded_results import results_by_name
+from grader.wire.reply import DTYPES, Reply, spec_and_bytes, spec_of
+
+if TYPE_CHECKING:
+    from grader.progress.earlier_samples import EarlierSamples
+
+
+RECORD_LIMIT = 8.0  # seconds of a core for a call of the entry and the front end's text of its kernels
+MOST_AHEAD = 5.0  # seconds for the recording of all calls that are foreseen: they take 0.3 to 1
+Bound = str | dict[str, str]  # of all results, or of some by name
+RECORDED_FIELDS = ("kind", "error", "refusals", "buffers", "kernels", "steps", "returned")
+
+
+@dataclass
+class Recorded:
+    """A recorded call, read, and as the child sent it."""
+
+    call: RecordedCall
+    header: dict
+    blob: bytes
+
+    def reply(self, writable: list[str], ran: Reply | None = None) -> Reply:
+        """What the recording alone tells of the call, and what interpreting it has shown."""
+        call, reply = self.call, ran or Reply()
+        reply.error = call.error or reply.error
+        reply.refusals, reply.threads, reply.processes = call.refusals, call.threads, call.processes
+        reply.result = call.returned
+        reply.configurations = call.usable_configs
+        written = (step for step in steps_with(call.steps, 0) if isinstance(step, (Fill, recorded_parts.Data)))
+        filled = [call.buffers[step.view.buffer] for step in written]
+        names = [buffer.name for buffer in filled if buffer.argument and buffer.name not in writable]
+        reply.changed = list(dict.fromkeys(names))
+        return reply
+
+    def with_sources(self, sources: list[str]) -> Recorded:
+        """The same call, with other texts of its kernels."""
+        kernels, blob = [], self.blob
+        for kernel, source in zip(self.header["kernels"], sources, strict=True):
+            kernels.append(kernel | {"parts": {"source": [len(blob), len(source.encode())]}})
+            blob += source.encode()
+        return Recorded(self.call, self.header | {"kernels": kernels}, blob)
+
+
+@dataclass
+class Trial:
+    """One call to be judged: the data sets of the arguments in one dtype, and the bound of its result.
+
+    `bounds`: of results by name, where they have bounds of their own.
+    """
+
+    name: str  # of the test
+    data: tuple[Recipe, ...]
+    dtype: torch.dtype
+    bound: str
+    constants: dict[str, int] = field(default_factory=dict)
+    config: int = 0  # of an autotuned kernel
+    arguments: list[str] = field(default_factory=list)  # their names, for the label
+    small_dots: bool = False  # as in RecordRequest
+    bounds: dict[str, str] = field(default_factory=dict)
+
+    def inputs(self, seed: int, *names: object) -> list[Argument]:
+        """The arguments: the same for the same seed and names. One that is another argument too is the same tensor."""
+        given: list[Argument] = []
+        for number, data in enumerate(self.data):
+            if not isinstance(data, Data):
+                given.append(data)
+            elif data.same_as:
+                given.append(given[self.arguments.index(data.same_as)])
+            else:
+                generator = generator_for(seed, *names, self.name, short_dtype(self.dtype), number)
+                given.append(data.tensor(self.dtype, generator))
+        return given
+
+    @property
+    def data_label(self) -> str:
+        """Shapes, layouts and dtype: "61 x 781 fp32"."""
+        labels = [data.label if isinstance(data, Data) else f"= {data}" for data in self.data]
+        if len(set(labels)) > 1 and self.arguments:
+            labels = [f"{name} {label}" for name, label in zip(self.arguments, labels)]
+        return f"{', '.join(dict.fromkeys(labels))} {short_dtype(self.dtype)}"
+
+    def label(self, constants: Collection[str]) -> str:
+        """The data, and what it sets of the file's own `constants`: "61 x 781 fp32, BLOCK_N = 256"."""
+        return self.data_label + "".join(f", {name} = {value}" for name, value in self.in_effect(constants).items())
+
+    def in_effect(self, constants: Collection[str]) -> dict[str, int]:
+        """Other block sizes, as far as the file has constants of these names."""
+        return {name: value for name, value in self.constants.items() if name in constants}
+
+
+def trial_of(
+    exercise: Exercise,
+    name: str,
+    data: tuple[Recipe, ...],
+    dtype: str,
+    bound: Bound | None = None,
+    constants: dict[str, int] | None = None,
+) -> Trial:
+    """`bound`: of all results, or of some by name; where none is given, those of the exercise."""
+    stated = {result.name: result.bound or exercise.bound for result in exercise.results}
+    bounds = stated | (bound if isinstance(bound, dict) else dict.fromkeys(stated, bound) if bound else {})
+    if unknown := sorted(bounds.keys() - stated):
+        raise ValueError(f"{exercise.entry} has no result {unknown[0]}, for which a bound is given.")
+    first = next(iter(bounds.values()))
+    return Trial(name, data, DTYPES[dtype], first, constants or {}, arguments=exercise.arguments, bounds=bounds)
+
+
+@dataclass
+class Foreseen:
+    """A recording that a test will ask for."""
+
+    trial: Trial
+    if_right: bool = False  # asked for only if all values are right
+
+
+def short_dtype(dtype: torch.dtype) -> str:
+    return short_name(str(dtype).removeprefix("torch."))
+
+
+class Run:
+    """Owns the seed, the inputs and the children. Calls raise ChildEnded."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        submission_path: str | None = None,
+        seed: int | None = None,
+        model: GpuModel = DEFAULT_MODEL,
+        sandboxed: bool = False,
+        replays: Replays | None = None,
+    ) -> None:
+        self.folder = folder
+        self.sandboxed = sandboxed
+        self.seed = secrets.randbits(63) if seed is None else seed
+        self.model = model  # of the GPU that kernels are compiled for
+        self.replays = replays  # None: nothing runs on a GPU
+        self.earlier: EarlierSamples | None = None  # of this submission's speed, where they are kept
+        self.submission: Submission = read_submission(folder.submission_file(submission_path))
+        self.empty: list[str] = []
+        self.regions = 0
+        self._look_for_empty_regions()
+        self.filename = f"{folder.name}.py"  # the submission's name in its child
+        self.recorder = Runner(self.submission, self.filename, model, RECORDER if sandboxed else None)
+        self.interpreter = Interpreter()
+        self.origins = Origins(self.submission, self.filename, model, ORIGINS if sandboxed else None)
+        self.machine_code = MachineCode(model)
+        self._recorded: dict[tuple[str, bool], Recorded] = {}
+        self._ahead: threading.Thread | None = None  # while it works, nobody else asks the recorder
+        self._news = threading.Condition()  # of a recording, or of its end
+        self._ending = False
+        self.values_are_wrong = False  # of a call: what only right ones need is not recorded ahead any more
+        self._beside = _files_of(folder)
+
+    def _look_for_empty_regions(self) -> None:
+        if self.submission.tree is not None and self.folder.solution_file.exists():
+            solution = self.folder.solution_file.read_text(encoding="utf-8")
+            self.empty, self.regions = empty_regions(solution, self.submission.tree)
+
+    @property
+    def not_attempted(self) -> bool:
+        return self.regions > 0 and len(self.empty) == self.regions
+
+    @property
+    def fenced(self) -> bool:
+        return self.recorder.fenced
+
+    def inputs(self, trial: Trial) -> list[Argument]:
+        """The arguments of a trial: the same for the same seed, whatever ran before."""
+        return trial.inputs(self.seed, self.folder.id)
+
+    def recorded(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False) -> Recorded:
+        """What the entry does when it is called on such tensors without values: the first time, or once more."""
+        request = _record_request(exercise, trial, inputs)
+        key = json.dumps(request.to_json(), sort_keys=True), again
+        self._wait_for(key)
+        if key not in self._recorded:
+            recorded = self._record(request)
+            self.origins.expect(recorded.call.kernels)
+            with self._news:
+                self._recorded[key] = recorded
+                self._news.notify_all()
+        return self._recorded[key]
+
+    def work_ahead(self, work: Callable[[], None]) -> None:
+        """Lets `work`, which records and compiles calls that will be asked for, go on while others are judged."""
+
+        def to_its_end() -> None:
+            try:
+                work()
+            except MachineFault:  # whoever asks next is told
+                pass
+            finally:
+                with self._news:
+                    self._ahead = None
+                    self._news.notify_all()
+
+        self._ahead = threading.Thread(target=to_its_end, daemon=True, name="ahead")
+        self._ahead.start()
+
+    def _wait_for(self, key: tuple[str, bool] | None) -> None:
+        """Until this is recorded, or nothing is recorded ahead any more; not for the thread that does it."""
+        if threading.current_thread() is not self._ahead:
+            with self._news:
+                self._news.wait_for(lambda: key in self._recorded or self._ahead is None)
+
+    def record_in_drawn_order(
+        self, exercise: Exercise, foreseen: list[Foreseen], between: Callable[[], None] = lambda: None
+    ) -> None:
+        """Records calls that will be asked for, each twice and with others between, in orders that the seed draws.
+
+        So what a file keeps from one call, or does in some of them only, meets other calls than it was written for.
+        Ends at the first that cannot be recorded, and when it takes long: then each is recorded when it is asked for.
+        Those that are asked for only if all values are right are left out from the first wrong one on.
+        `between`: what to do after each has been recorded once.
+        """
+        draw, until = random.Random(f"{self.seed} order of calls"), time.monotonic() + MOST_AHEAD
+        for again in (False, True):
+            for one in draw.sample(foreseen, len(foreseen)):
+                if one.if_right and self.values_are_wrong:
+                    continue
+                try:
+                    call = self.recorded(exercise, one.trial, _without_values(one.trial), again).call
+                except ChildEnded:  # whoever asks for it is told
+                    return
+                if call.error is not None or call.refusals or time.monotonic() > until or self._ending:
+                    return
+            if not again:
+                between()
+
+    def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor]) -> Recorded:
+        """What the entry does when it is called on such tensors before anything else."""
+        self._wait_for(None)
+        self.recorder.end()
+        return self._record(_record_request(exercise, trial, inputs))
+
+    def foreign_kernel(self) -> Verdict | None:
+        """What is wrong with a kernel of the calls so far that is not the file's own."""
+        return self.origins.complaint()
+
+    def _record(self, request: RecordRequest) -> Recorded:
+        def read(header: dict, blob: bytes) -> Recorded:
+            return Recorded(read_recorded(header, blob, request.arguments), header, blob)
+
+        try:
+            return self.recorder.ask(request.to_json(), b"", RECORD_LIMIT, read)
+        except BadPlan as refused:
+            failure = Failure("not-recordable", message=str(refused))
+            return Recorded(RecordedCall(error=failure), {}, b"")
+
+    def call(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False, **options) -> Reply:
+        """One call of the entry, recorded and then interpreted. `options` are those of InterpretRequest.
+
+        `again`: what it does when it is called once more, on the same inputs. Raises ChildEnded, BadPlan.
+        """
+        recorded = self.recorded(exercise, trial, inputs, again)
+        reply = recorded.reply(exercise.written)
+        if reply.error is not None or reply.refusals:
+            return reply
+        return self._carried_out(exercise, trial, inputs, recorded, **options)
+
+    def call_with_products(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> Reply | None:
+        """The call with the sums that the compiler turns into products of tiles turned; None where there are none."""
+        recorded = self.recorded(exercise, trial, inputs)
+        texts = [self.machine_code.with_products(kernel) for kernel in recorded.call.kernels]
+        if not any(texts):
+            return None
+        sources = [text or kernel.source for text, kernel in zip(texts, recorded.call.kernels)]
+        return self._carried_out(exercise, trial, inputs, recorded.with_sources(sources))
+
+    def _carried_out(
+        self, exercise: Exercise, trial: Trial, inputs: list[Argument], recorded: Recorded, **options
+    ) -> Reply:
+        specs, blob = [], recorded.blob
+        for name, tensor in tensors_of(exercise.arguments, inputs):
+            spec, data = spec_and_bytes(name, tensor, len(blob))
+            specs.append(spec)
+            blob += data
+        return self._interpreted(exercise, trial, recorded, specs, blob, **options)
+
+    def sample(
+        self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], tables: list[torch.Tensor], programs: int
+    ) -> Reply:
+        """Some programs of each launch, on inputs without values: their memory repeats those of `tables`, see there.
+
+        Raises ChildEnded, BadPlan.
+        """
+        recorded = self.recorded(exercise, trial, inputs)
+        reply = recorded.reply(exercise.written)
+        if reply.error is not None or reply.refusals:
+            return reply
+        blob, places = recorded.blob, []
+        for table in tables:
+            data = table.view(torch.uint8).numpy().tobytes()
+            places.append((len(blob), len(data)) if data else None)
+            blob += data
+        specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, inputs, strict=True)]
+        sample = Sample(programs, self.seed, places)
+        return self._interpreted(exercise, trial, recorded, specs, blob, sample=sample)
+
+    def _interpreted(
+        self, exercise: Exercise, trial: Trial, recorded: Recorded, specs: list[TensorSpec], blob: bytes, **options
+    ) -> Reply:
+        header = {key: recorded.header.get(key) for key in RECORDED_FIELDS}
+        writable = exercise.written
+        request = InterpretRequest(
+            header, self.filename, specs, writable, [one.name for one in exercise.returned], list(exercise.updates),
+            config=trial.config, limit=exercise.time_limit, **options,
+        )  # fmt: skip
+        ran = self.interpreter.ask(request, blob)
+        return recorded.reply(writable, ran)
+
+    def recording(
+        self,
+        exercise: Exercise,
+        trial: Trial,
+        texts: tuple[str, ...] = (),
+        inputs: list[Argument] | None = None,
+    ) -> Recording:
+        """One call of the entry with its kernels' machine code, ready for a GPU. Raises ChildEnded, BadPlan.
+
+        `texts`: what to keep of each kernel beside FACTS. `inputs`: what it will be replayed on, if they are there.
+        """
+        given = inputs or _without_values(trial)
+        specs = _specs(exercise, given)
+        call = self.recorded(exercise, trial, given).call
+        results = results_by_name(call.returned, specs, [one.name for one in exercise.returned], exercise.updates)
+        return Recording.of(self.machine_code.plan(call, specs, results, texts), specs)
+
+    def compile_ahead(self, exercise: Exercise, foreseen: list[Foreseen]) -> None:
+        """Begins with the machine code of calls that will be asked for, up to the first that cannot be recorded."""
+        for one in foreseen:
+            if one.if_right and self.values_are_wrong:
+                continue
+            try:
+                call = self.recorded(exercise, one.trial, _without_values(one.trial)).call
+            except ChildEnded:  # whoever asks for it is told
+                return
+            if call.error is not None or call.refusals or self._ending:
+                return
+            self.machine_code.begin(call, if_right=one.if_right)
+
+    def files_changed_beside(self) -> list[str]:
+        """Names of the exercise's files that were rewritten or deleted since the run began; deleted ones are put back.
+
+        For children without a fence. The learner's own file is left alone: an editor may be saving it.
+        """
+        changed = [p for p, content in self._beside.items() if not p.exists() or p.read_bytes() != content]
+        for path in changed:
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(self._beside[path])
+        return [path.name for path in changed]
+
+    def end(self) -> None:
+        self._ending = True
+        self.recorder.kill()
+        self._wait_for(None)
+        self.recorder.end()
+        self.interpreter.end()
+        self.origins.end()
+        self.machine_code.end()
+
+
+def _record_request(exercise: Exercise, trial: Trial, inputs: list[Argument]) -> RecordRequest:
+    specs, numbers = _specs(exercise, inputs), numbers_of(inputs)
+    return RecordRequest(exercise.entry, specs, trial.constants, numbers, trial.small_dots)
+
+
+def _without_values(trial: Trial) -> list[Argument]:
+    return [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in trial.data]
+
+
+def _specs(exercise: Exercise, given: list[Argument]) -> list[TensorSpec]:
+    """Of the tensors among the arguments."""
+    return [spec_of(name, tensor) for name, tensor in tensors_of(exercise.arguments, given)]
+
+
+def _files_of(folder: Folder) -> dict:
+    """The exercise's own files and their bytes; they are few and small."""
+    files = (path for path in folder.path.glob("*") if path.is_file() and path != folder.learner_file)
+    return {path: path.read_bytes() for path in files}

@@ -1,0 +1,106 @@
+"""How fast is a call? Samples from several processes, until the sequential rule has made up its mind."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator
+
+from grader.course.exercise import Exercise
+from grader.explain import speed
+from grader.explain.speed import Speed
+from grader.explain.verdict import Verdict
+from grader.gpu.answers import ANCHOR, COPY, KERNEL, TORCH, Measurement
+from grader.gpu.plan import Recording
+from grader.gpu.pool.replay_process import ReplayEnded
+from grader.judge.gpu_memory import blame
+from grader.judge.on_gpu import asked_of, fault_of, other_result
+from grader.judge.run import Run, Trial
+from grader.judge.speed_rule import FAST, MORE, SLOW, STAGES, Decision, decide_again, distance_of
+from grader.numerics.data_sets import seed_for
+
+MOST_USELESS = 3  # samples without enough valid rounds
+
+
+def speed_verdict(
+    run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str, gate: float
+) -> Verdict:
+    """Raises GpuBusy."""
+    if (other := other_result(exercise, trial, recording)) is not None:
+        return other
+    measured = _what_is_measured(run, trial, anchor, gate)
+    earlier = run.earlier.of(measured) if run.earlier else []
+    samples: list[Measurement] = []
+    useless = 0
+    try:
+        for sample in samples_of(run, exercise, trial, recording, anchor):
+            if sample.wrong:
+                return speed.wrong_while_timed(sample.wrong)
+            if math.isnan(sample.share):
+                useless += 1
+                if useless == MOST_USELESS:
+                    return speed.inconclusive(f"{sample.why_invalid}. Run it again when the GPU is quiet.")
+                continue
+            samples.append(sample)
+            shares = [one.share for one in samples]
+            decision = _decision(earlier, shares, gate)
+            if decision.outcome != MORE:
+                break
+    except ReplayEnded as ended:
+        if ended.how == "no-room":
+            blamed = blame(exercise, trial, recording, run.replays.device.model.memory_bytes)
+            return blamed or speed.inconclusive("the GPU has too little free memory")
+        return fault_of(ended)
+    if run.earlier:
+        run.earlier.keep(measured, [] if decision.outcome == FAST else [*earlier, *shares][-STAGES[-1] :])
+    found = _speed_of(samples, decision, recording, anchor, gate)
+    if run.replays.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
+        return speed.impossible(found)
+    if decision.outcome == FAST:
+        return speed.fast_enough(found)
+    if decision.outcome == SLOW:
+        return speed.too_slow(found, recording.plan, samples[0].config, run.submission, run.model, run.filename)
+    return speed.too_noisy(found)
+
+
+def samples_of(run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:
+    """Another process each. The first also finds an autotuned kernel's fastest configuration, and times torch."""
+    shapes = ", ".join(f"{spec.shape} {spec.dtype}" for spec in recording.arguments)
+    run.replays.begin_call(f"{anchor} for {shapes}")
+    config, number = 0, 0
+    while True:
+        reply = run.replays.measure(
+            recording, config, run.folder, **asked_of(exercise, trial), anchor=anchor,
+            seed=seed_for(run.seed, run.folder.id, trial.name, "speed", number),
+            choose=number == 0, with_torch=number == 0 and anchor == COPY,
+        )  # fmt: skip
+        sample = Measurement.from_json(reply)
+        config, number = sample.config, number + 1
+        yield sample
+
+
+def _decision(earlier: list[float], shares: list[float], gate: float) -> Decision:
+    return decide_again(*([distance_of(share, gate) for share in part] for part in (earlier, shares)))
+
+
+def _what_is_measured(run: Run, trial: Trial, anchor: str, gate: float) -> str:
+    """And on what: samples of something else are no samples of this."""
+    versions = sorted(run.recorder.versions.items())
+    return f"{trial.name}, {trial.data_label}: {gate} of {anchor} on {run.model.name} with {versions}"
+
+
+def _speed_of(samples: list[Measurement], decision: Decision, recording: Recording, anchor: str, gate: float) -> Speed:
+    work = samples[0].bytes if anchor == COPY else flops_of(recording)
+    median = sorted(samples, key=lambda sample: sample.share)[len(samples) // 2]
+    torch = samples[0].seconds(TORCH)
+    return Speed(
+        anchor, gate, statistics.median(sample.share for sample in samples), work / median.seconds(KERNEL),
+        work / median.seconds(ANCHOR), 0.0 if math.isnan(torch) else work / torch, len(samples), decision.spread,
+        decision.samples - len(samples), gate * math.exp(-decision.distance),
+    )  # fmt: skip
+
+
+def flops_of(recording: Recording) -> int:
+    """Of a product of matrices: a multiplication and an addition for each term."""
+    (M, K), (_, N) = recording.arguments[0].shape, recording.arguments[1].shape
+    return 2 * M * N * K

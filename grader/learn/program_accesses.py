@@ -1,0 +1,89 @@
+"""What each program of a small call loads and stores: accesses in words, and which programs touch each element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from grader.wire.messages import TracedAccess
+
+Program = tuple[int, ...]
+MOST_NAMED = 4  # elements, where they form no block
+
+
+@dataclass(frozen=True)
+class Touched:
+    """An argument, and for each of its elements the programs that load it or store it, in their order."""
+
+    name: str
+    shape: tuple[int, ...]
+    verb: str  # "loads" or "stores"
+    programs: tuple[tuple[Program, ...], ...]  # by element, row by row
+
+    @property
+    def rows(self) -> int:
+        return math.prod(self.shape[:-1])
+
+    @property
+    def columns(self) -> int:
+        return self.shape[-1] if self.shape else 1
+
+    def of(self, row: int, column: int) -> tuple[Program, ...]:
+        return self.programs[row * self.columns + column]
+
+
+def verb_of(access: TracedAccess) -> str:
+    return {"load": "loads", "store": "stores"}.get(access.kind, "updates")
+
+
+def touched(accesses: Iterable[TracedAccess], shapes: dict[str, tuple[int, ...]]) -> list[Touched]:
+    """By argument: first what is loaded, then what is stored. Elements that an argument does not have are left out."""
+    found: dict[tuple[str, str], list[dict[Program, None]]] = {}
+    for access in accesses:
+        shape = shapes.get(access.argument)
+        if shape is None:
+            continue
+        verb = "loads" if access.kind == "load" else "stores"
+        cells = found.setdefault((access.argument, verb), [{} for _ in range(math.prod(shape))])
+        for element in access.elements:
+            if 0 <= element < len(cells):
+                cells[element][tuple(access.program)] = None
+    ordered = sorted(found.items(), key=lambda item: item[0][1])
+    return [Touched(name, shapes[name], verb, tuple(map(tuple, cells))) for (name, verb), cells in ordered]
+
+
+def in_words(access: TracedAccess, shape: tuple[int, ...]) -> str:
+    """ "x[0:2, 4:5], 6 of 8 lanes touch nothing" """
+    lanes = [element for element in access.elements if element >= 0]
+    masked = len(access.elements) - len(lanes)
+    where = _block(access.argument, sorted(set(lanes)), shape)
+    if not masked:
+        return where
+    plural, verb = "" if len(access.elements) == 1 else "s", "touches" if masked == 1 else "touch"
+    return f"{where}, {masked} of {len(access.elements)} lane{plural} {verb} nothing"
+
+
+def _block(name: str, elements: list[int], shape: tuple[int, ...]) -> str:
+    """The elements as a slice where they form one, else the first few of them."""
+    if not elements:
+        return f"nothing of {name}"
+    indices = [_index(element, shape) for element in elements]
+    spans = [sorted({index[axis] for index in indices}) for axis in range(len(shape))]
+    whole = all(span == list(range(span[0], span[-1] + 1)) for span in spans)
+    if whole and math.prod(map(len, spans)) == len(elements):
+        return f"{name}[{', '.join(_slice(span) for span in spans)}]"
+    named = ", ".join(f"{name}[{', '.join(map(str, index))}]" for index in indices[:MOST_NAMED])
+    return f"{named}{', ...' if len(elements) > MOST_NAMED else ''} ({len(elements)} elements)"
+
+
+def _slice(span: list[int]) -> str:
+    return str(span[0]) if len(span) == 1 else f"{span[0]}:{span[-1] + 1}"
+
+
+def _index(element: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    index = []
+    for size in reversed(shape):
+        element, at = divmod(element, size)
+        index.append(at)
+    return tuple(reversed(index))

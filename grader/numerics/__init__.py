@@ -1,0 +1,1 @@
+"""Numbers: data sets drawn from a seed, layouts in memory, bounds of rounding, and the comparison."""

@@ -1,0 +1,43 @@
+"""What an entry is called with: tensors, and numbers of Python's among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import torch
+
+from grader.numerics.data_sets import Data
+
+Number = bool | int | float
+Argument = torch.Tensor | Number
+Recipe = Data | Number  # what a test file states for an argument
+
+
+def exact(arguments: Iterable[Argument]) -> list[Argument]:
+    """As a reference gets them: floats in float64, whole numbers in int64, bools and Python's numbers as they are."""
+    return [in_precision(one, torch.float64) for one in arguments]
+
+
+def in_precision(argument: Argument, precision: torch.dtype) -> Argument:
+    """A tensor of floats in this dtype, one of whole numbers in int64; bools and Python's numbers as they are."""
+    if not isinstance(argument, torch.Tensor) or argument.dtype == torch.bool:
+        return argument
+    return argument.to(precision if argument.is_floating_point() else torch.int64)
+
+
+def tensors_of(names: Sequence[str], arguments: Sequence[Argument]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Those of the arguments that are tensors, by name."""
+    return ((name, one) for name, one in zip(names, arguments, strict=True) if isinstance(one, torch.Tensor))
+
+
+def to_json(recipe: Recipe) -> dict | Number:
+    return recipe.to_json() if isinstance(recipe, Data) else recipe
+
+
+def from_json(data: dict | Number) -> Recipe:
+    return Data.from_json(data) if isinstance(data, dict) else data
+
+
+def numbers_of(arguments: Sequence[Argument]) -> list[list]:
+    """[place among the arguments, value] of each that is a number of Python's."""
+    return [[place, one] for place, one in enumerate(arguments) if not isinstance(one, torch.Tensor)]

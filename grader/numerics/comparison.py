@@ -1,0 +1,124 @@
+"""Is a result right? Every element against the exact one, within the bound of the operation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from grader.numerics.bounds import EXACT, tolerance
+from grader.numerics.data_sets import BITS
+
+MOST_COMPARED = 1 << 24  # elements that are compared at a time where memory is short
+BYTES_PER_ELEMENT = 80  # of those: float64, and what a comparison keeps
+
+
+@dataclass
+class Comparison:
+    """out and ref are [any shape]; `error` is |out - ref| in units of the bound, infinite for exact mismatches."""
+
+    out: torch.Tensor  # the submission's dtype
+    expected: torch.Tensor  # ref rounded to that dtype
+    ref: torch.Tensor  # float64
+    wrong: torch.Tensor  # bool
+    error: torch.Tensor  # float64
+
+    @property
+    def right(self) -> bool:
+        return not bool(self.wrong.any())
+
+    @property
+    def wrong_count(self) -> int:
+        return int(self.wrong.sum())
+
+    @property
+    def largest_error(self) -> float:
+        """The worst element's error as a multiple of the bound; 0 for an empty result."""
+        return float(self.error.max()) if self.error.numel() else 0.0
+
+    @property
+    def first_wrong(self) -> tuple[int, ...]:
+        """Index of the first wrong element in C order."""
+        position = int(self.wrong.flatten().to(torch.uint8).argmax())
+        return tuple(int(i) for i in torch.unravel_index(torch.tensor(position), self.wrong.shape))
+
+
+def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[torch.Tensor]) -> Comparison:
+    """`ref` and `inputs` in float64. NaN, +inf and -inf must stand exactly where the reference has them."""
+    expected = ref.to(out.dtype)
+    if bound == "bits":
+        wrong = bits_of(out) != bits_of(expected)
+        wrong &= ~(out.isnan() & expected.isnan())
+        return Comparison(out, expected, ref, wrong, _infinite_where(wrong))
+    if bound == "exact":
+        wrong = (out != expected) & ~(out.isnan() & expected.isnan())
+        return Comparison(out, expected, ref, wrong, _infinite_where(wrong))
+    allowed = tolerance(bound, inputs, ref, out.dtype)
+    distance = (out.double() - ref).abs()
+    # A finite reference past the largest finite number of the dtype rounds to infinity: then infinity is right.
+    finite = out.isfinite() & expected.isfinite()
+    same = (out == expected) | (out.isnan() & expected.isnan())
+    error = torch.where(finite, distance / allowed, _infinite_where(~same))
+    return Comparison(out, expected, ref, error > 1, error)
+
+
+def is_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[torch.Tensor]) -> bool:
+    """As `compare(...).right`, with far fewer passes over memory where everything is finite and right.
+
+    For the bound "bits" `ref` may be in the dtype of the result: a copy is exact in any.
+    """
+    return bool(surely_right(out, ref, bound, inputs)) or compare(out, ref, bound, inputs).right
+
+
+def surely_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Whether a result is right as far as a quick look tells; [], bool, where the result is: the host need not wait.
+
+    False of some right results: of what is not finite, and of little that is not empty. True of a wrong one only where
+    "exact" is asked for, the reference is in float32 and takes several operations: what torch makes of these passes.
+    """
+    return quick_error(out, ref, bound, inputs) <= 1
+
+
+def quick_error(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The worst element's error as a multiple of the bound; [], where the result is. More than 1, or NaN, where a quick
+    look cannot tell.
+
+    `ref` and `inputs` may be in float32: then half of what arithmetic in float32 may add is the reference's, and the
+    result has the other half.
+    """
+    if bound in EXACT:
+        expected = ref.to(out.dtype)
+        same = bits_of(out) == bits_of(expected) if bound == "bits" else out == expected
+        return torch.where(same.all(), 0.0, torch.inf)
+    if not out.numel():
+        return torch.full((), torch.inf, device=out.device)
+    share = 1.0 if ref.dtype == torch.float64 else 0.5
+    allowed = tolerance(bound, inputs, ref, out.dtype, share)
+    least, most = ref.aminmax()
+    representable = (torch.maximum(-least, most) <= torch.finfo(out.dtype).max) & allowed.max().isfinite()
+    return torch.where(representable, (out - ref).abs_().div_(allowed).max(), torch.inf)
+
+
+def bits_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Integers with the same bits; [same shape]."""
+    return tensor.contiguous().view(BITS[tensor.element_size()])
+
+
+def rows_at_once(shape: Sequence[int], bound: str) -> int:
+    """How many rows of a result to compare at a time: MOST_COMPARED elements, or one row; all, where one row might not
+    do for the bound."""
+    if bound not in EXACT and len(shape) != 2:
+        return max([1, *shape[:1]])
+    return max(1, MOST_COMPARED // max(1, math.prod(shape[1:])))
+
+
+def row_slices(shape: Sequence[int], bound: str) -> list[slice]:
+    """The parts in which a result is compared, of its first dimension."""
+    step = rows_at_once(shape, bound)
+    return [slice(start, start + step) for start in range(0, shape[0], step)]
+
+
+def _infinite_where(wrong: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(wrong.shape, dtype=torch.float64, device=wrong.device).masked_fill_(wrong, torch.inf)

@@ -1,0 +1,413 @@
+"""Named data sets: what a test file asks for (`normal(64, 200) - 20`), drawn when the run's secret seed is known.
+
+A data set is a recipe, so a test file can be read and collected without drawing anything, and a recipe can be handed to
+another process as plain text. Values are drawn in float64 and rounded once to the dtype under test; the reference sees
+the rounded values too. On a GPU, where gigabytes are drawn, they may be drawn in less (`drawing_precision`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+
+from grader.numerics import layouts
+from grader.numerics.layouts import CONTIGUOUS, Layout
+
+# Fills the holes of a view and outputs not yet written. A NaN, so reading it spoils the result; a payload of its own.
+POISON_BITS = {
+    torch.float64: 0x7FF8_DEAD_0000_0BAD,
+    torch.float32: 0x7FC0_0BAD,
+    torch.float16: 0x7EAD,
+    torch.bfloat16: 0x7FAD,
+    torch.int64: 0x7FC0_0BAD_7FC0_0BAD,
+    torch.int32: 0x7FC0_0BAD,
+    torch.int16: 0x7EAD,
+    torch.int8: 0x5A,
+    torch.uint8: 0x5A,
+    torch.bool: 1,
+    torch.float8_e4m3fn: 0x7F,
+    torch.float8_e5m2: 0x7F,
+}
+BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # integer dtype by bytes
+
+
+@dataclass(frozen=True)
+class Data:
+    """A recipe for one tensor argument: shape, values and layout in memory.
+
+    `steps`: a draw of DRAWS, then changes of CHANGES, each a name and its numbers. No step: an output, left as poison.
+    `about`: what a learner reads of the values where they are unusual. `same_as`: the argument that this one is too.
+    `dtype`: the argument's own, whatever the dtype of the run; "" for that of the run.
+    """
+
+    shape: tuple[int, ...]
+    steps: tuple[tuple[str | float, ...], ...] = ()
+    layout: Layout = CONTIGUOUS
+    about: str = ""
+    same_as: str = ""
+    dtype: str = ""
+
+    def __add__(self, number: float) -> Data:
+        return self.then("add", number)
+
+    def __sub__(self, number: float) -> Data:
+        return self.then("add", -number)
+
+    def __mul__(self, number: float) -> Data:
+        return self.then("times", number)
+
+    def then(self, change: str, number: float) -> Data:
+        return replace(self, steps=(*self.steps, (change, float(number))))
+
+    @property
+    def is_output(self) -> bool:
+        return not self.steps
+
+    def of(self, dtype: str) -> Data:
+        """In this dtype in every run: a table in "float32" beside data in half precision, indices in "int64"."""
+        return replace(self, dtype=dtype)
+
+    def dtype_in(self, run: torch.dtype) -> torch.dtype:
+        """The argument's dtype in a run with this one."""
+        return getattr(torch, self.dtype) if self.dtype else run
+
+    def transposed(self) -> Data:
+        """The same matrix, stored column by column: strides (1, M). Of more dimensions the last two."""
+        return replace(self, layout=layouts.transposed(len(self.shape)))
+
+    def stored_as(self, *order: int) -> Data:
+        """The same tensor, its dimensions in this order in memory, the outermost first: a [B, H, S, D] view of
+        [B, S, H, D] is `normal(B, H, S, D).stored_as(0, 2, 1, 3)`."""
+        return replace(self, layout=layouts.stored_as(*order))
+
+    def every_second(self) -> Data:
+        """Every second row and column of a larger matrix: holes between all elements."""
+        return replace(self, layout=layouts.every_second(len(self.shape)))
+
+    def padded(self) -> Data:
+        """The first N columns of a wider matrix: holes between the rows."""
+        return replace(self, layout=layouts.padded(layouts.PADDING, len(self.shape), "padded rows"))
+
+    def expanded(self) -> Data:
+        """One row seen M times: row stride 0."""
+        return replace(self, layout=layouts.EXPANDED)
+
+    def shifted(self) -> Data:
+        """One element past the start of its memory: no address is a multiple of 16 bytes."""
+        return replace(self, layout=layouts.SHIFTED)
+
+    @property
+    def label(self) -> str:
+        size = " x ".join(map(str, self.shape)) or "one number"
+        parts = (short_name(self.dtype), self.layout.name, self.about)
+        said = f"{self.same_as} itself" if self.same_as else ", ".join(filter(None, parts))
+        return f"{size} ({said})" if said else size
+
+    @property
+    def leaves_no_hole(self) -> bool:
+        """Whether all of the argument's memory gets a value."""
+        return self.layout.fits_together and not self.is_output
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    def values(self, generator: torch.Generator, precision: torch.dtype = torch.float64) -> torch.Tensor:
+        """The values alone: [shape], in this precision, or in int64 where they are whole; on the generator's device."""
+        (name, *numbers), *changes = self.steps
+        values = DRAWS[name](self.shape, generator, precision, *numbers)
+        for change, number in changes:
+            values = CHANGES[change](values, generator, number)
+        return values
+
+    def tensor(
+        self, dtype: torch.dtype, generator: torch.Generator, precision: torch.dtype = torch.float64
+    ) -> torch.Tensor:
+        """The argument: a view, in the asked layout, of a storage whose other elements are poison. dtype: the run's."""
+        view = self.shape_on(generator.device, dtype)
+        self.fill(view, generator, precision)
+        return view
+
+    def fill(self, view: torch.Tensor, generator: torch.Generator, precision: torch.dtype = torch.float64) -> None:
+        """Draws the values into a view of this shape and layout; an output stays as it is."""
+        if self.is_output:
+            return
+        values = self.scaled_for(view.dtype).values(generator, precision)
+        if self.layout.sliding:
+            _fill_windows(view, values)
+            return
+        for dimension in self.layout.repeated:
+            view, values = view.narrow(dimension, 0, 1), values.narrow(dimension, 0, 1)
+        view.copy_(values)
+
+    def scaled_for(self, dtype: torch.dtype) -> Data:
+        """The same values with steps that speak of the dtype's limits put into numbers."""
+        limits = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
+        scales = {"of the largest": limits.max, "of the smallest": getattr(limits, "tiny", 1)}
+        steps = [("times", step[1] * scales[step[0]]) if step[0] in scales else step for step in self.steps]
+        return replace(self, steps=tuple(steps))
+
+    def shape_on(self, device: str | torch.device, dtype: torch.dtype) -> torch.Tensor:
+        """The argument without its values, as for the device "meta", which has no memory. dtype: the run's."""
+        dtype = self.dtype_in(dtype)
+        if self.leaves_no_hole:
+            return torch.empty(self.shape, dtype=dtype, device=device)
+        return _empty_view(self.shape, self.layout, dtype, device)
+
+    def to_json(self) -> dict:
+        return {"shape": self.shape, "steps": self.steps, "layout": self.layout.to_json(), "dtype": self.dtype}
+
+    @staticmethod
+    def from_json(data: dict) -> Data:
+        steps = tuple(tuple(step) for step in data["steps"])
+        return Data(tuple(data["shape"]), steps, Layout.from_json(data["layout"]), dtype=data["dtype"])
+
+
+def short_name(dtype: str) -> str:
+    """ "fp16" of "float16"; integers keep their names."""
+    return dtype.replace("bfloat", "bf").replace("float", "fp")
+
+
+def drawing_precision(dtype: torch.dtype) -> torch.dtype:
+    """Enough for values of this dtype: in float32 they take half of the memory's traffic."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def poison_(tensor: torch.Tensor) -> torch.Tensor:
+    """Fills a contiguous tensor with this dtype's poison."""
+    tensor.view(BITS[tensor.element_size()]).fill_(POISON_BITS[tensor.dtype])
+    return tensor
+
+
+def is_poison(tensor: torch.Tensor) -> torch.Tensor:
+    """Which elements hold the poison bits; [same shape], bool."""
+    return tensor.contiguous().view(BITS[tensor.element_size()]) == POISON_BITS[tensor.dtype]
+
+
+def _empty_view(shape: tuple[int, ...], layout: Layout, dtype: torch.dtype, device: str | torch.device) -> torch.Tensor:
+    _, elements = layout.strides(shape)
+    return layout.view(poison_(torch.empty(elements, dtype=dtype, device=device)), shape)
+
+
+def _fill_windows(view: torch.Tensor, values: torch.Tensor) -> None:
+    """Of the values that want the same place, the first one in C order gets it."""
+    if not values.numel():
+        return
+    places = torch.zeros(view.shape, dtype=torch.int64)
+    for dimension, (size, stride) in enumerate(zip(view.shape, view.stride())):
+        steps = torch.arange(size).mul_(stride)
+        places += steps.view([-1 if other == dimension else 1 for other in range(view.dim())])
+    flat, order = places.flatten().sort(stable=True)
+    first = torch.cat([torch.ones(1, dtype=torch.bool), flat[1:] != flat[:-1]])
+    memory = view.as_strided((int(flat[-1]) + 1,), (1,), view.storage_offset())
+    memory[flat[first].to(view.device)] = values.flatten()[order[first].to(view.device)].to(view.dtype)
+
+
+def generator_for(seed: int, *names: object) -> torch.Generator:
+    """A generator that depends on the run's seed and on the names alone, not on which tests ran before."""
+    return torch.Generator().manual_seed(seed_for(seed, *names))
+
+
+def seed_for(seed: int, *names: object) -> int:
+    digest = hashlib.sha256(repr((seed, *names)).encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 1
+
+
+def normal(*shape: int) -> Data:
+    """Standard normal values."""
+    return Data(shape, (("normal",),))
+
+
+def uniform(*shape: int) -> Data:
+    """Positive values below 1: a sum grows with its length, so lost digits and dropped terms show."""
+    return Data(shape, (("uniform",),))
+
+
+def integers(*shape: int) -> Data:
+    """-1, 0 and 1: sums are exact in fp32 in any order, so the result must match to the bit."""
+    return Data(shape, (("integers",),))
+
+
+def one_hot(*shape: int) -> Data:
+    """Each row holds a single 1: a product with it copies a row, to the bit."""
+    return Data(shape, (("one hot",),))
+
+
+def falling(*shape: int) -> Data:
+    """Each row falls from 100 to -100."""
+    return Data(shape, (("falling",),))
+
+
+def with_some(value: float, data: Data) -> Data:
+    """`data` with about a tenth of its elements replaced by `value`."""
+    return data.then("with some", value)
+
+
+def leading(value: float, data: Data) -> Data:
+    """`data` with the first half of each row replaced by `value`."""
+    return data.then("leading", value)
+
+
+def special(data: Data) -> Data:
+    """`data` with infinities, NaN and -0.0 strewn in: values that arithmetic changes and a copy must not."""
+    for value in (float("inf"), float("-inf"), float("nan"), -0.0):
+        data = with_some(value, data)
+    return data
+
+
+def unusual(*shape: int) -> Data:
+    """Normal values with infinities, NaN and -0.0 strewn in."""
+    return replace(special(normal(*shape)), about="with inf, NaN and -0.0")
+
+
+def some_minus_infinity(*shape: int) -> Data:
+    """A tenth of the elements are -inf, and about half of the rows hold nothing else."""
+    data = with_some(float("-inf"), normal(*shape)).then("whole rows", float("-inf"))
+    return replace(data, about="with -inf, also in whole rows")
+
+
+def large(*shape: int) -> Data:
+    """Values of the size of the dtype's largest number: a sum of two may be infinite, and a difference is not lost."""
+    return replace(normal(*shape), about="near the largest number").then("of the largest", 0.15)
+
+
+def subnormal(*shape: int) -> Data:
+    """Values below the smallest number that has all its digits: who flushes them to 0 loses them."""
+    return replace(normal(*shape), about="below the smallest normal number").then("of the smallest", 0.3)
+
+
+def whole(*shape: int) -> Data:
+    """Whole numbers of 31 bits, for integer dtypes: fp32 does not hold them."""
+    return Data(shape, (("whole",),))
+
+
+def indices(*shape: int, below: int) -> Data:
+    """Whole numbers from 0 to below - 1, in int32; the first and the last of them occur, at places of their own."""
+    return Data(shape, (("below", below),), about=f"below {below}", dtype="int32")
+
+
+def lengths(*shape: int, below: int) -> Data:
+    """How long each of several sequences is, in int32: from 0, which occurs, to below - 1, which occurs too."""
+    return indices(*shape, below=below)
+
+
+def packed(*shape: int) -> Data:
+    """Words of 32 random bits, in int32: half of them are negative, as a word is whose topmost field is large."""
+    return Data(shape, (("bits",),), about="packed words", dtype="int32")
+
+
+def far_below_zero(*shape: int) -> Data:
+    """Each row falls from -75 to -105: in fp32 exp loses its digits between these."""
+    return replace(falling(*shape) * 0.15 - 90, about="from -75 to -105")
+
+
+def cancelling(M: int, K: int, N: int) -> tuple[Data, Data]:
+    """a [M, K] and b [K, N] of small integers whose running sums pass 2048 and cancel to at most 8.
+
+    fp32 holds every running sum exactly (it stays below 2**24), fp16 holds only even numbers above 2048.
+    """
+    return Data((M, K), (("cancelling a",),)), Data((K, N), (("cancelling b",),))
+
+
+def output(*shape: int) -> Data:
+    """An argument that the entry fills: poison, in any layout."""
+    return Data(shape)
+
+
+# ---- draws: (shape, generator, precision) -> values, and changes: (values, generator, number) -> values --------------
+
+
+def _on(generator: torch.Generator) -> dict:
+    return {"generator": generator, "device": generator.device}
+
+
+def _normal(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.randn(size, dtype=precision, **_on(generator))
+
+
+def _uniform(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.rand(size, dtype=precision, **_on(generator))
+
+
+def _integers(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.randint(-1, 2, size, dtype=torch.int8, **_on(generator)).to(precision)
+
+
+def _one_hot(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    values = torch.zeros(size, dtype=precision, device=generator.device)
+    return values.scatter_(-1, torch.randint(0, size[-1], (size[0], 1), **_on(generator)), 1.0)
+
+
+def _falling(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.linspace(100, -100, size[-1], dtype=precision, device=generator.device).expand(size)
+
+
+def _cancelling_a(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    M, K = size
+    half = torch.randint(2, 5, (M, K // 2), dtype=torch.int8, **_on(generator)).to(precision)
+    values = torch.cat([half, half.new_zeros(M, K % 2), -half], dim=1)
+    values[:, -1] += torch.randint(-2, 3, (M,), **_on(generator))
+    return values
+
+
+def _cancelling_b(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    K, N = size
+    half = torch.randint(2, 5, (K // 2, N), dtype=torch.int8, **_on(generator)).to(precision)
+    return torch.cat([half, half.new_zeros(K % 2, N), half], dim=0)
+
+
+def _whole(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.randint(-(2**31) + 1, 2**31, size, dtype=torch.int64, **_on(generator))
+
+
+def _bits(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.randint(-(2**63), 2**63 - 1, size, dtype=torch.int64, **_on(generator))
+
+
+def _below(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, below: int) -> torch.Tensor:
+    values = torch.randint(0, below, size, dtype=torch.int64, **_on(generator))
+    if (count := values.numel()) == 0:
+        return values
+    last = torch.randint(0, count, (1,), **_on(generator))
+    first = (last + 1 + torch.randint(0, max(1, count - 1), (1,), **_on(generator))) % count
+    values.view(-1)[first] = 0
+    values.view(-1)[last] = below - 1
+    return values
+
+
+def _fitting(values: torch.Tensor, number: float) -> float | int:
+    """Whole numbers stay whole when one is added: torch would make fp32 of them."""
+    return number if values.is_floating_point() else int(number)
+
+
+def _with_some(values: torch.Tensor, generator: torch.Generator, value: float) -> torch.Tensor:
+    return values.masked_fill(torch.rand(values.shape, **_on(generator)) < 0.1, value)
+
+
+def _whole_rows(values: torch.Tensor, generator: torch.Generator, value: float) -> torch.Tensor:
+    chosen = torch.rand(values.shape[:-1], **_on(generator)) < 0.5
+    chosen[:1] = True
+    return values.masked_fill(chosen[..., None], value)
+
+
+def _leading(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tensor:
+    values = values.clone()
+    values[..., : values.shape[-1] // 2] = value
+    return values
+
+
+DRAWS: dict[str, Callable[..., torch.Tensor]] = {
+    "normal": _normal, "uniform": _uniform, "integers": _integers, "one hot": _one_hot, "falling": _falling,
+    "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "whole": _whole, "bits": _bits, "below": _below,
+}  # fmt: skip
+CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor]] = {
+    "add": lambda values, _, number: values + _fitting(values, number),
+    "times": lambda values, _, number: values * _fitting(values, number),
+    "with some": _with_some,
+    "leading": _leading,
+    "whole rows": _whole_rows,
+}

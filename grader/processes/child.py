@@ -1,0 +1,284 @@
+"""The child as the parent sees it: spoken to in frames under a time limit, ended without leftovers."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import select
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.processes import scratch
+from grader.processes.triton_forkserver_client import START_LIMIT, MachineFault, shared_nursery
+from grader.processes.where import HEAD, Where, stack_in, where_in
+from grader.wire import messages
+from grader.wire.messages import GpuModel
+
+MOST_TEXT = 4000  # characters kept of what the learner's file prints
+BUSY_MACHINE, MOST_BUSY = 4, 60.0  # times its limit that a call may take where others want the cores; seconds more
+WAITING = 2.0  # seconds that a call may wait for something else than a core, beyond its limit
+TIME_TO_TELL = 0.5  # seconds to tell where it is, once its time is used up
+MOST_STACK = 1 << 14  # bytes of the end of what it prints: there it tells
+
+
+@dataclass
+class ChildEnded(Exception):
+    """The child is gone. how: "exit" (status), "signal" (number), "time" (how much), "garbled" (what was wrong)."""
+
+    how: str
+    detail: str
+    where: Where = field(default_factory=Where, compare=False)  # it was when its time was used up
+
+
+OUT_OF_TIME = ChildEnded("signal", str(int(signal.SIGXCPU)))
+
+
+class ChildProcess:
+    """One child: load a file, record calls of its entry for `model`; or, without a model, interpret recorded calls.
+
+    `sandbox`: which of this process's sandboxes it is shut in, for each has room for one; None for none.
+    """
+
+    def __init__(self, model: GpuModel | None = None, sandbox: int | None = None) -> None:
+        self.printed = ""
+        self.printed_bytes = 0
+        self.loaded = False  # the submission has been imported
+        self.seconds_waiting = 0.0  # for something else than a core, in all answers so far
+        self._printed_last, self._filename = b"", ""
+        self._patience, self._queued = math.inf, 0.0  # until then, and longer by what it waits for a core
+        self._nursery = shared_nursery(model, sandbox)
+        # What clears up after the nursery takes the child's folder along.
+        self.folder = Path(tempfile.mkdtemp(dir=self._nursery.folder))
+        self._status: int | None = None
+        requests, self._request = os.pipe()
+        self._reply, replies = os.pipe()
+        self._output, output = os.pipe()
+        try:
+            self._pid = self._nursery.child(self.folder, requests, replies, output)
+        except MachineFault:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            for descriptor in (self._request, self._reply, self._output):
+                os.close(descriptor)
+            raise
+        finally:
+            for descriptor in (requests, replies, output):
+                os.close(descriptor)
+        self.versions = self._nursery.versions
+        os.set_blocking(self._request, False)
+        os.set_blocking(self._reply, False)
+        self._drain = threading.Thread(target=self._keep_printed, daemon=True)
+        self._drain.start()
+        try:
+            ready, _ = self._receive(time.monotonic() + START_LIMIT)
+        except ChildEnded as ended:
+            self.end()
+            raise MachineFault(f"the process that runs a submission did not come up ({ended.detail})") from None
+        self.fenced = ready.get("fenced") is True
+
+    def ask(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
+        """Sends a frame and gives the answer. Raises ChildEnded when that takes more than `limit` seconds of a core.
+
+        The child counts them, for nobody's kernel is at fault where other processes have the cores. One that waits
+        in place of computing ends as well, a little later.
+        """
+        now, self._queued, before = time.monotonic(), self._seconds_in_queue(), self._seconds_at_work()
+        self._patience = math.inf if self._queued is None else now + limit + WAITING
+        self._filename = header.get("filename", self._filename)
+        deadline = now + min(BUSY_MACHINE * limit, limit + MOST_BUSY)
+        try:
+            self._send(memoryview(messages.pack({**header, "seconds": limit}, blob)), deadline)
+            answer = self._receive(deadline)
+            after = self._seconds_at_work()
+            if before is not None and after is not None:
+                self.seconds_waiting += max(0.0, time.monotonic() - now - (after - before))
+            return answer
+        except ChildEnded as ended:
+            out_of_time = ended == OUT_OF_TIME or ended.how == "time"
+            if ended.how == "time":
+                self._ask_where_it_is()
+            self.end()
+            if out_of_time:
+                raise ChildEnded("time", f"{limit:g} s", self._where_it_was()) from None
+            raise
+
+    def _seconds_at_work(self) -> float | None:
+        """That the child had a core or was ready for one; None where that cannot be known."""
+        times = self._scheduled()
+        return times and sum(times)
+
+    def _seconds_in_queue(self) -> float | None:
+        """That the child was ready to run and others had the cores; None where that cannot be known."""
+        times = self._scheduled()
+        return times and times[1]
+
+    def _scheduled(self) -> tuple[float, float] | None:
+        """Seconds with a core, and in the queue for one."""
+        try:
+            if self._nursery.sandboxed:  # its number is the sandbox's own
+                return None
+            running, queued, _ = Path(f"/proc/{self._pid}/schedstat").read_text().split()
+            return int(running) / 1e9, int(queued) / 1e9
+        except (OSError, ValueError):
+            return None
+
+    def _ask_where_it_is(self) -> None:
+        if not self._nursery.sandboxed and self._status is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(self._pid, signal.SIGXCPU)
+                self._wait_status(TIME_TO_TELL)
+
+    def _where_it_was(self) -> Where:
+        """That is told behind what the file printed, and is no part of it."""
+        stack = stack_in(self._printed_last)
+        self.printed_bytes -= len(stack)
+        if stack and (head := HEAD.decode()) in self.printed:
+            self.printed = self.printed.rpartition(head)[0]
+        return where_in(stack, self._filename)
+
+    def kill(self) -> None:
+        """Kills the child alone, one without a sandbox: whoever waits for its answer learns that it is gone."""
+        if self._request >= 0 and self._status is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Kills the child, everything it started, and its folder. May be called again."""
+        if self._request < 0:
+            return
+        if self._nursery.sandboxed:
+            self._nursery.end_child()
+        else:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, signal.SIGKILL)
+            self._wait_status(10)
+            _kill_orphans_of(self.folder)
+        self._drain.join(2)
+        for descriptor in (self._request, self._reply):
+            os.close(descriptor)
+        self._request = self._reply = -1
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _wait_status(self, limit: float) -> int | None:
+        """How the child ended, as os.waitstatus_to_exitcode tells it; None if it is still there after `limit` s."""
+        if self._nursery.sandboxed:
+            self._status = self._nursery.child_status(limit) if self._status is None else self._status
+        deadline = time.monotonic() + limit
+        while not self._nursery.sandboxed and self._status is None and time.monotonic() < deadline:
+            try:
+                pid, status = os.waitpid(self._pid, os.WNOHANG)
+            except ChildProcessError:
+                return self._status
+            if pid:
+                self._status = os.waitstatus_to_exitcode(status)
+            else:
+                time.sleep(0.005)
+        return self._status
+
+    def _send(self, data: memoryview, deadline: float) -> None:
+        while data:
+            self._wait(select.POLLOUT, self._request, deadline)
+            try:
+                data = data[os.write(self._request, data) :]
+            except BlockingIOError:
+                continue
+            except BrokenPipeError:
+                raise self._how_it_ended() from None
+
+    def _receive(self, deadline: float) -> tuple[dict, bytes]:
+        try:
+            lengths = messages.unpack_lengths(self._read(messages.LENGTHS.size, deadline))
+            header = messages.unpack_header(self._read(lengths[0], deadline))
+            return header, self._read(lengths[1], deadline)
+        except messages.ProtocolError as error:
+            raise ChildEnded("garbled", str(error)) from None
+
+    def _read(self, count: int, deadline: float) -> bytes:
+        parts, missing = [], count
+        while missing:
+            self._wait(select.POLLIN, self._reply, deadline)
+            try:
+                part = os.read(self._reply, min(missing, 1 << 20))
+            except BlockingIOError:
+                continue
+            if not part:
+                raise self._how_it_ended()
+            parts.append(part)
+            missing -= len(part)
+        return b"".join(parts)
+
+    def _wait(self, event: int, descriptor: int, deadline: float) -> None:
+        poll = select.poll()
+        poll.register(descriptor, event)
+        until = min(deadline, self._patience)
+        while not poll.poll(max(0.0, until - time.monotonic()) * 1000):
+            waited = (self._seconds_in_queue() or 0.0) - (self._queued or 0.0)
+            longer = min(deadline, self._patience + waited)
+            if time.monotonic() >= longer:
+                raise ChildEnded("time", "")
+            until = longer
+
+    def _how_it_ended(self) -> ChildEnded:
+        status = self._wait_status(2)
+        if status is None:
+            return ChildEnded("garbled", "it closed its descriptors")
+        if status < 0:
+            return ChildEnded("signal", str(-status))
+        return ChildEnded("exit", str(status))
+
+    def _keep_printed(self) -> None:
+        kept = bytearray()
+        with open(self._output, "rb", buffering=0) as output:
+            while data := output.read(1 << 16):
+                self.printed_bytes += len(data)
+                self._printed_last = (self._printed_last + data)[-MOST_STACK:]
+                if len(kept) < MOST_TEXT:
+                    kept += data[: MOST_TEXT - len(kept)]
+                    self.printed = kept.decode("utf-8", "replace")
+
+
+def abandon_children() -> None:
+    """For a process that is about to leave at once, as from a signal handler: nothing of it runs on or is left."""
+    for pid in own_children():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+    scratch.remove_all()
+
+
+def _kill_orphans_of(folder: Path) -> None:
+    """Ends processes that a submission left behind in a session of their own: orphans handed to this process.
+
+    One that changed its folder and its environment too is not found here; that takes a sandbox around the child.
+    """
+    for _ in range(20):
+        orphans = [pid for pid in own_children() if _belongs_to(pid, folder)]
+        if not orphans:
+            return
+        for pid in orphans:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+
+def own_children() -> list[int]:
+    """The numbers of this process's children, also of those it did not start."""
+    found = []
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [int(pid) for pid in path.read_text().split()]
+    return found
+
+
+def _belongs_to(pid: int, folder: Path) -> bool:
+    """By the working folder, which a fork inherits, or the HOME, which a program started anew inherits."""
+    try:
+        if Path(os.readlink(f"/proc/{pid}/cwd")) == folder:
+            return True
+        return f"HOME={folder}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False

@@ -1,0 +1,38 @@
+"""The parent's end of the process that interprets recorded calls: trusted, and replaced when a call has ended it."""
+
+from __future__ import annotations
+
+from grader.processes.child import ChildEnded, ChildProcess
+from grader.processes.triton_forkserver_client import MachineFault
+from grader.wire.messages import InterpretRequest, ProtocolError
+from grader.wire.reply import Reply, read_reply
+
+LONGER = 2.0  # seconds beyond a call's limit: it keeps to that itself, and tells where it was
+
+
+class Interpreter:
+    """One process at a time, started when first asked. It has the limits of a submission's, and reads no Python."""
+
+    def __init__(self) -> None:
+        self._process: ChildProcess | None = None
+
+    def ask(self, request: InterpretRequest, blob: bytes) -> Reply:
+        """What a recorded call does with its inputs. Raises ChildEnded: out of time, or of memory."""
+        try:
+            self._process = self._process or ChildProcess()
+            answer, answer_blob = self._process.ask(request.to_json(), blob, request.limit + LONGER)
+            if answer["kind"] == "fault":
+                last = str(answer.get("message", "")).strip().splitlines()[-1:]
+                raise MachineFault(f"the interpreter failed in our own code: {''.join(last)[:200]}")
+            return read_reply(answer, answer_blob)
+        except ChildEnded:
+            self.end()
+            raise
+        except ProtocolError as error:
+            self.end()
+            raise MachineFault(f"the interpreter gave an answer that cannot be read: {error}") from None
+
+    def end(self) -> None:
+        if self._process is not None:
+            self._process.end()
+            self._process = None

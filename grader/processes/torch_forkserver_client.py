@@ -1,0 +1,101 @@
+"""The parent's end of the zygote: one per process, started when the first nursery is wanted, asked to fork each."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import asdict
+
+from grader.processes.environment import ONE_THREAD, trusted_path
+from grader.wire.messages import GpuModel, is_hung_up
+
+BOOT = (
+    "import gc, sys, json; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "
+    "from grader.forkservers.torch_forkserver import main; main(int(sys.argv[2]))"
+)
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Zygote:
+    """Starting it returns at once, and so does asking it to fork: it does that once it has imported torch."""
+
+    def __init__(self) -> None:
+        self.forked: list[int] = []  # the processes that have said that they are there
+        adopt_orphans()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs.fileno())],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                pass_fds=[theirs.fileno()], cwd="/", env=clean_environment(tempfile.gettempdir()),
+                start_new_session=True,
+            )  # fmt: skip
+        os.set_blocking(self._process.stderr.fileno(), False)
+
+    @property
+    def alive(self) -> bool:
+        return not is_hung_up(self._control.fileno())
+
+    def fork(self, folder: str, environment: dict[str, str], model: GpuModel | None, control: int, errors: int) -> None:
+        """A nursery that works in this folder, is spoken to through `control`, and has `errors` for its stderr."""
+        request = {"folder": folder, "environment": environment, "model": model and asdict(model)}
+        socket.send_fds(self._control, [json.dumps(request).encode()], [control, errors])
+
+    def said(self) -> list[str]:
+        """The lines that it wrote on its way down."""
+        return (self._process.stderr.read() or b"").decode("utf-8", "replace").strip().splitlines()
+
+    def end(self) -> None:
+        """And whatever it has forked that does not leave by itself, because a submission has stopped it."""
+        self._control.close()
+        self._process.kill()
+        self._process.wait()
+        self._process.stderr.close()
+        for pid in self.forked:
+            with contextlib.suppress(ChildProcessError):  # it has left, or never became ours
+                if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+
+
+_starting = threading.Lock()
+_shared: list[Zygote] = []
+
+
+def shared_zygote() -> Zygote:
+    """That of this process, started if there is none."""
+    with _starting:
+        if not _shared or not _shared[-1].alive:
+            _shared.append(Zygote())
+            atexit.register(_shared[-1].end)
+        return _shared[-1]
+
+
+def clean_environment(folder: str) -> dict[str, str]:
+    """Nothing of ours but the paths: a submission learns no secret from its environment."""
+    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
+    return {
+        **kept,
+        "LANG": "C.UTF-8",
+        "HOME": folder,
+        "TMPDIR": folder,
+        "TRITON_HOME": folder,
+        "TRITON_DEFAULT_FP_FUSION": "1",
+        "CUDA_VISIBLE_DEVICES": "",  # the child never touches a GPU
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **ONE_THREAD,
+    }
+
+
+def adopt_orphans() -> None:
+    """Linux hands orphaned descendants to this process: the nursery's children, and what they leave behind."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -1,0 +1,161 @@
+"""The parent's end of the nursery: started once per process, in the background, and asked for a child when needed."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+
+from grader.processes import bubblewrap, scratch
+from grader.processes.environment import trusted_path
+from grader.processes.torch_forkserver_client import adopt_orphans, clean_environment, shared_zygote
+from grader.wire.messages import GpuModel, is_hung_up
+
+ANSWER_LIMIT = 10.0  # seconds for a sandbox to be emptied
+START_LIMIT = 120.0  # seconds to import torch and triton; past it the machine is at fault, not the learner
+BOOT = (
+    "import gc, sys, json; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "
+    "from grader.forkservers.triton_forkserver import main; "
+    "main(int(sys.argv[2]), json.loads(sys.argv[3]), sandboxed=True)"
+)
+
+
+class MachineFault(Exception):
+    """Something that is never the learner's fault: no child could be started."""
+
+
+class Nursery:
+    """A warm process that forks children. Starting it returns at once; the first child waits for its imports.
+
+    Its children interpret; those of one with a `model` record for that GPU. It is forked from this process's zygote,
+    which has imported torch. A sandboxed one is on its own; it has one child at a time, and what a child leaves behind,
+    processes and files, ends with it.
+    """
+
+    def __init__(self, model: GpuModel | None = None, sandboxed: bool = False) -> None:
+        self.sandboxed = sandboxed
+        self.folder = str(scratch.new_folder())
+        self.versions: dict[str, str] | None = None
+        self._one_at_a_time = threading.Lock()  # a question and its answer
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control.settimeout(START_LIMIT)
+        self._errors, errors = os.pipe()
+        os.set_blocking(self._errors, False)
+        environment = clean_environment(self.folder)
+        try:
+            if sandboxed:
+                adopt_orphans()
+                self._process = _in_sandbox(self.folder, environment, model, theirs.fileno(), errors)
+            else:
+                self._zygote = shared_zygote()
+                self._zygote.fork(self.folder, environment, model, theirs.fileno(), errors)
+        except OSError as error:
+            raise MachineFault(f"the process that runs submissions did not start: {error}") from error
+        finally:
+            theirs.close()
+            os.close(errors)
+
+    @property
+    def alive(self) -> bool:
+        there = self._process.poll() is None if self.sandboxed else True  # its walls fall before it does
+        return there and not is_hung_up(self._control.fileno())
+
+    def child(self, folder: Path, requests: int, replies: int, output: int) -> int:
+        """The process number of a new child, a child of this process; the descriptors stay ours to close.
+
+        In a sandbox the number is the sandbox's own: child_status and end_child are there for it.
+        """
+        with self._one_at_a_time:
+            self._wait_until_ready()
+            folder = Path(self.folder, folder.name) if self.sandboxed else folder
+            try:
+                request = json.dumps({"folder": str(folder)}).encode()
+                socket.send_fds(self._control, [request], [requests, replies, output])
+                return int(json.loads(self._control.recv(4096))["pid"])
+            except (OSError, ValueError, KeyError) as error:
+                raise MachineFault(f"the process that runs submissions is gone: {type(error).__name__}") from None
+
+    def child_status(self, limit: float) -> int | None:
+        """How a sandboxed child ended, as os.waitstatus_to_exitcode tells it; None if it is still there."""
+        return self._told({"wait": limit}, limit + ANSWER_LIMIT)
+
+    def end_child(self) -> int | None:
+        """Ends a sandboxed child and all that it left in the sandbox; the sandbox too, if it gives no answer."""
+        return self._told({"end": True}, ANSWER_LIMIT)
+
+    def _told(self, request: dict, limit: float) -> int | None:
+        try:
+            self._control.settimeout(limit)
+            self._control.send(json.dumps(request).encode())
+            return json.loads(self._control.recv(4096))["status"]
+        except (OSError, ValueError, KeyError):
+            self._process.kill()
+            self._process.wait()  # so that the next child gets a new sandbox
+            return -signal.SIGKILL
+        finally:
+            self._control.settimeout(START_LIMIT)
+
+    def _wait_until_ready(self) -> None:
+        if self.versions is not None:
+            return
+        try:
+            ready = json.loads(self._control.recv(1 << 16))
+        except (OSError, ValueError):
+            self._control.shutdown(socket.SHUT_RDWR)  # it is not alive, even if it only hangs
+            raise MachineFault(f"torch and triton could not be imported: {self._said() or 'no answer'}") from None
+        self.versions = ready["versions"]
+        if not self.sandboxed:
+            self._zygote.forked.append(ready["pid"])
+
+    def _said(self) -> str:
+        """The last line of what it, or the zygote, wrote on its way down."""
+        said = b""
+        with contextlib.suppress(BlockingIOError):
+            said = os.read(self._errors, 1 << 16)
+        lines = said.decode("utf-8", "replace").strip().splitlines() or ([] if self.sandboxed else self._zygote.said())
+        return "".join(lines[-1:])[:300]
+
+    def end(self) -> None:
+        self._control.close()  # the nursery's signal to leave
+        if self.sandboxed:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._errors)
+        scratch.remove(Path(self.folder))
+
+
+_starting = threading.Lock()
+_shared: dict[tuple[GpuModel | None, int | None], Nursery] = {}
+
+
+def shared_nursery(model: GpuModel | None = None, sandbox: int | None = None) -> Nursery:
+    """This process's nursery for interpreting, or for recording for `model`, started if there is none.
+
+    `sandbox`: a number, where it is to be shut in: a sandbox has room for one child.
+    """
+    kind = model, sandbox
+    with _starting:
+        if kind not in _shared or not _shared[kind].alive:
+            _shared[kind] = Nursery(model, sandboxed=sandbox is not None)
+            atexit.register(_shared[kind].end)
+        return _shared[kind]
+
+
+def _in_sandbox(
+    folder: str, environment: dict[str, str], model: GpuModel | None, control: int, errors: int
+) -> subprocess.Popen:
+    walls, path = bubblewrap.command(folder, trusted_path(), environment)
+    given = [json.dumps(path), str(control), json.dumps(model and asdict(model))]
+    return subprocess.Popen(
+        [*walls, sys.executable, "-I", "-c", BOOT, *given],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=[control], cwd=folder,
+        env=environment, start_new_session=True,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The learner's own record, and what follows from it."""

@@ -1,0 +1,146 @@
+"""Throughput over size, as plain data: what `course plot` measures, draws and keeps for the report."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from grader.course.exercise import Folder
+from grader.files import write_whole
+from grader.progress import progress
+
+if TYPE_CHECKING:
+    from grader.numerics.arguments import Recipe
+    from grader.numerics.data_sets import Data
+
+LEAST_ELEMENTS = 4096  # of the first argument: a smaller call measures little but its launch
+UNITS = {"copy": ("GB/s", 1e9), "matmul": ("TFLOP/s", 1e12)}  # by anchor
+CEILINGS = {"copy": "copy", "matmul": "cuBLAS"}
+YOURS, SOLUTION, TORCH = "yours", "solution", "torch"
+
+
+@dataclass
+class Curves:
+    """Rates by kernel and size, None where nothing could be measured; the ceiling is one of the kernels."""
+
+    exercise: str
+    gpu: str
+    l2_bytes: int
+    shape: str  # of the first argument: "n x 4096, fp32"
+    unit: str
+    ceiling: str  # a key of `rates`
+    sizes: list[int] = field(default_factory=list)  # n
+    rates: dict[str, list[float | None]] = field(default_factory=dict)
+
+    def share(self, name: str, place: int) -> float | None:
+        """Of the ceiling at the same size."""
+        rate, ceiling = self.rates[name][place], self.rates[self.ceiling][place]
+        return rate / ceiling if rate and ceiling else None
+
+    @property
+    def highest(self) -> float:
+        return max((rate for rates in self.rates.values() for rate in rates if rate), default=0.0)
+
+    @property
+    def kernels(self) -> list[str]:
+        """What was timed beside the ceiling, the learner's first."""
+        return [name for name in self.rates if name != self.ceiling]
+
+    @property
+    def summary(self) -> str:
+        """ "At n = 32 768: yours 4 173 GB/s, solution 4 180 GB/s, torch 4 100 GB/s, copy 4 260 GB/s." """
+        if not self.sizes:
+            return "Nothing was measured."
+        told = (f"{name} {rate_text(rates[-1], self.unit)}" for name, rates in self.rates.items())
+        return f"At n = {number_text(self.sizes[-1])}: {', '.join(told)}."
+
+    @property
+    def caption(self) -> str:
+        """What was timed, and how."""
+        return (
+            f"The first argument is {self.shape}. Each figure is the median of 7 rounds in a process of "
+            "its own. A round is a chain of calls in one CUDA graph, each on data of its own, after the L2 cache "
+            f"({self.l2_bytes >> 20} MiB) was flushed: every input comes from memory. What a small call writes may "
+            "stay in the cache. Each timed output was compared with the reference."
+        )
+
+
+def rate_text(rate: float | None, unit: str) -> str:
+    if rate is None:
+        return "not measured"
+    return f"{rate:,.0f} {unit}".replace(",", " ") if rate >= 10 else f"{rate:.2g} {unit}"
+
+
+def number_text(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
+
+
+# ---- sizes ----------------------------------------------------------------------------------------------------------
+
+
+def sizes_below(data: Data) -> list[int]:
+    """Powers of two for the first axis, up to the size that the test asks for."""
+    most = data.shape[0]
+    powers = (1 << power for power in range(most.bit_length()))
+    return [size for size in powers if size < most and math.prod(_shape(data, size, most)) >= LEAST_ELEMENTS] + [most]
+
+
+def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
+    """The same call, smaller: axes as long as the first argument's first one shrink with it, as a square stays one,
+    and what indices stay below, so that they point into what has shrunk."""
+    most = data[0].shape[0]
+
+    def smaller(data: Data) -> Data:
+        steps = [(step[0], max(1, step[1] * size // most)) if step[0] == "below" else step for step in data.steps]
+        return replace(data, shape=_shape(data, size, most), steps=tuple(steps))
+
+    return tuple(smaller(one) if hasattr(one, "shape") else one for one in data)
+
+
+def shape_text(data: Data) -> str:
+    """ "n x 4096" """
+    if len(data.shape) == 1:
+        return "n elements"
+    return " x ".join("n" if axis == data.shape[0] else str(axis) for axis in data.shape)
+
+
+def _shape(data: Data, size: int, most: int) -> tuple[int, ...]:
+    return tuple(size if axis == most else axis for axis in data.shape)
+
+
+# ---- kept for the report --------------------------------------------------------------------------------------------
+
+
+def keep(folder: Folder, curves: Curves) -> None:
+    """Raises OSError."""
+    progress.state_folder(folder.root).joinpath("plots").mkdir(exist_ok=True)
+    write_whole(_file(folder), json.dumps(asdict(curves)) + "\n")
+
+
+def kept(folder: Folder) -> Curves | None:
+    """Those of the last plot; None where there is none, or none that can be read."""
+    try:
+        curves = Curves(**json.loads(_file(folder).read_text(encoding="utf-8")))
+        return curves if _is_sound(curves) else None
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def _is_sound(curves: Curves) -> bool:
+    """Whether it can be drawn. Raises TypeError or AttributeError for what no plot wrote."""
+    texts = (curves.exercise, curves.gpu, curves.shape, curves.unit, curves.ceiling)
+    numbers = [rate for rates in curves.rates.values() for rate in rates if rate is not None]
+    return (
+        all(isinstance(text, str) for text in texts)
+        and all(isinstance(number, int) and number > 0 for number in (curves.l2_bytes, *curves.sizes))
+        and {len(rates) for rates in curves.rates.values()} == {len(curves.sizes)}
+        and all(math.isfinite(rate) and rate > 0 for rate in numbers)
+        and curves.ceiling in curves.rates
+        and bool(curves.sizes)
+    )
+
+
+def _file(folder: Folder):
+    return folder.root / progress.STATE_FOLDER / "plots" / f"{folder.id}.json"

@@ -1,0 +1,52 @@
+"""Where the learner stands: the state of each exercise, and which one is next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.course.exercise import Folder, all_folders
+from grader.explain.verdict import FAIL
+from grader.progress import progress
+from grader.progress.progress import Progress, Record
+
+NOT_STARTED, FAILING, PASSED, BROKEN_AGAIN = "not started", "failing", "passed", "passed, now failing"
+
+
+def read_progress(root: Path) -> Progress:
+    """The progress, or one sentence why it cannot be read."""
+    try:
+        return progress.read(root)
+    except OSError as error:
+        raise click.ClickException(f"{root / progress.NAME} cannot be read: {error.strerror}.") from None
+
+
+def state(record: Record) -> str:
+    if record.passed:
+        return BROKEN_AGAIN if record.outcome == FAIL else PASSED
+    return FAILING if record.runs else NOT_STARTED
+
+
+def next_exercise(root: Path, done: Progress) -> Folder | None:
+    """The first exercise that was never passed; None when all were."""
+    return next((folder for folder in all_folders(root) if not done.of(folder.id).passed), None)
+
+
+def current_exercise(root: Path, done: Progress) -> Folder | None:
+    """What the learner works on: the exercise that failed last, else the next one."""
+    failing = [f for f in all_folders(root) if done.of(f.id).last and done.of(f.id).outcome == FAIL]
+    latest = max((r.last for r in done.records.values() if r.last), default=None)
+    return next((f for f in failing if done.of(f.id).last == latest), None) or next_exercise(root, done)
+
+
+def next_line(root: Path, done: Progress) -> str:
+    """The next action, as the last line of a command."""
+    from grader.show.terminal import shown
+
+    folder = current_exercise(root, done)
+    if folder is None:
+        return "Next: every exercise is passed. course.md says where to go from here."
+    if done.of(folder.id).runs:
+        return f"Next: edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
+    return f"Next: {folder.id}. Read it with: course open {folder.number}"

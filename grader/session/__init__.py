@@ -1,0 +1,1 @@
+"""The pytest plugin: a session, what it prints, what it writes."""

@@ -1,0 +1,80 @@
+"""`--result FILE`: what a run found, as JSON, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from grader.files import write_whole
+
+if TYPE_CHECKING:
+    from grader.session.session import Grading
+
+
+def write(path: Path, gradings: list[Grading]) -> None:
+    """One exercise: its object. Several: an object whose "exercises" is the list of them."""
+    objects = [as_json(grading) for grading in gradings]
+    content = objects[0] if len(objects) == 1 else {"exercises": objects}
+    write_whole(path, json.dumps(content, indent=1) + "\n")
+
+
+def as_json(grading: Grading) -> dict:
+    replays = grading.run.replays
+    reached, possible = grading.points
+    return {
+        "exercise": grading.folder.id,
+        "submission": str(grading.run.submission.path),
+        "outcome": grading.outcome,
+        "message": "\n".join(grading.diagnosis.shown.lines) if grading.diagnosis else "",
+        "cause": grading.diagnosis.verdict.id if grading.diagnosis else "",
+        "tests": [
+            {
+                "name": test.name,
+                "item": test.item,
+                "hidden": test.hidden,
+                "outcome": test.verdict.outcome,
+                "id": test.verdict.id,
+                "points": test.points,
+                "message": "\n".join(test.verdict.lines) or test.verdict.note,
+                "figures": test.verdict.figures,
+            }
+            for test in grading.results
+        ],
+        "points": reached,
+        "possible": possible,
+        "figures": {"seconds": round(grading.seconds, 3), **_worst_figures(grading)},
+        "tiles": _tiles(grading),
+        "device": "cuda" if replays else "cpu",
+        "gpu": replays.device.name if replays else "",
+        "isolation": "sandbox" if grading.run.sandboxed else "fence" if grading.run.fenced else "limits",
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            **grading.run.recorder.versions,
+        },
+        "seed": grading.run.seed,
+        "fault": grading.fault,
+    }
+
+
+def _tiles(grading: Grading) -> dict | None:
+    """The map of the diagnosed failure; where it has none, as a pass, the one with the most tiles."""
+    mapped = [test for test in grading.results if test.shown.tiles]
+    if grading.diagnosis in mapped:
+        mapped = [grading.diagnosis]
+    if not mapped:
+        return None
+    test = max(mapped, key=lambda test: test.shown.tiles.count)
+    return {"test": test.name, **test.shown.tiles.to_json()}
+
+
+def _worst_figures(grading: Grading) -> dict[str, float]:
+    worst: dict[str, float] = {}
+    for test in grading.results:
+        for name, value in test.verdict.figures.items():
+            worst[name] = max(value, worst.get(name, value))
+    return worst

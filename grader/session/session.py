@@ -1,0 +1,306 @@
+"""One pytest session over exercises: which run judges which test, and what became of each test."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from grader.course import hidden_cases
+from grader.course.exercise import Folder
+from grader.course.hidden_cases import Case
+from grader.course.stated_calls import asked
+from grader.explain.verdict import (
+    FAIL,
+    INCOMPLETE,
+    INCONCLUSIVE,
+    NOT_ATTEMPTED,
+    NOT_RUN,
+    PASS,
+    SKIPPED,
+    WAITED,
+    Verdict,
+    failed,
+)
+from grader.gpu.device import NO_GPU, Device, device_here
+from grader.gpu.pool.replays import shared_replays
+from grader.judge.judge import Judge
+from grader.judge.run import Run
+from grader.processes.triton_forkserver_client import MachineFault
+from grader.progress.earlier_samples import EarlierSamples
+from grader.progress.last_result import record_run
+from grader.session import result_file, terminal_report
+from grader.session.machine import Machine
+
+# Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
+ITEMS = {
+    "check": "right", "drawn": "right", "traffic": "cost", "compiled": "cost", "on_gpu": "speed", "throughput": "speed",
+}  # fmt: skip
+JUDGED_TWICE = ("check", "drawn")
+COMPILED, ON_A_GPU = ("compiled",), tuple(ITEMS)  # the fixtures whose calls are
+HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
+WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
+
+
+@dataclass
+class TestResult:
+    name: str  # test_one_full_block
+    item: str
+    points: float
+    verdict: Verdict
+    drawn: bool = False  # its calls come from the seed
+
+    @property
+    def title(self) -> str:
+        return self.name if self.hidden else self.name.removeprefix("test_").replace("_", " ")
+
+    @property
+    def hidden(self) -> bool:
+        return self.item == HIDDEN
+
+    @property
+    def shown(self) -> Verdict:
+        """What a learner may read of the verdict: of a hidden case its name and outcome alone."""
+        return hidden_cases.shown(self.name, self.verdict) if self.hidden else self.verdict
+
+
+@dataclass
+class Grading:
+    """One exercise in this session."""
+
+    folder: Folder
+    run: Run
+    judge: Judge | None = None
+    results: list[TestResult] = field(default_factory=list)
+    tests: int = 0  # in the test file, chosen or not
+    ended: bool = False
+    fault: str | None = None  # a sentence about the machine or the grader; never the learner's
+    started: float = 0.0
+    seconds: float = 0.0
+    unkept: str = ""  # why progress could not be written
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the learner's own file: what others hand in is nobody's progress here."""
+        return self.run.submission.path == self.folder.learner_file
+
+    @property
+    def outcome(self) -> str:
+        outcomes = {test.verdict.outcome for test in self.results}
+        if self.fault or FAIL in outcomes:
+            return FAIL
+        if NOT_ATTEMPTED in outcomes:
+            return NOT_ATTEMPTED
+        return PASS if self.results and len(self.results) == self.tests else INCOMPLETE
+
+    @property
+    def failures(self) -> list[TestResult]:
+        return [test for test in self.results if test.verdict.outcome == FAIL]
+
+    @property
+    def diagnosis(self) -> TestResult | None:
+        """The failed test whose verdict names the most direct cause; a hidden one only if no other failed.
+
+        A case with a name says more than a drawn one.
+        """
+        return min(self.failures, key=lambda test: (test.hidden, test.drawn, test.verdict.rank), default=None)
+
+    @property
+    def points(self) -> tuple[float, float]:
+        """(reached, possible here): what this machine could not judge does not count."""
+        reached = sum(test.points for test in self.results if test.verdict.outcome == PASS)
+        undecided = sum(test.points for test in self.results if test.verdict.id in (NOT_RUN, INCONCLUSIVE))
+        return reached, sum(test.points for test in self.results) - undecided
+
+
+class Session:
+    """A pytest plugin object that lives as long as the session."""
+
+    def __init__(self, config: pytest.Config, folders: list[Folder], machine: Machine) -> None:
+        self.config = config
+        option = config.option
+        self.device = _with_torch(machine.device, option.device)
+        self.replays = shared_replays(self.device) if isinstance(self.device, Device) else None
+        self.gradings = {
+            folder.id: Grading(
+                folder,
+                Run(folder, option.submission, option.seed, machine.model, machine.sandboxed, self.replays),
+            )
+            for folder in folders
+        }
+        for grading in self.gradings.values():
+            if grading.own and grading.run.submission.tree is not None:
+                folder, tree = grading.folder, grading.run.submission.tree
+                grading.run.earlier = EarlierSamples(folder.root, folder.id, tree)
+        self.hidden: dict[str, list[Case]] = {
+            folder.id: hidden_cases.read_cases(Path(option.hidden), folder) for folder in folders if option.hidden
+        }
+        self._verdicts: dict[str, Verdict] = {}
+
+    def _grading(self, item: pytest.Item) -> Grading:
+        grading = self.gradings[Folder.containing(item.path).id]
+        if grading.judge is None:
+            grading.judge = Judge(item.module.exercise, grading.run)
+            chosen = {other.name for other in item.session.items if other.path == item.path}
+            twice = [use for use in asked(item.module, *JUDGED_TWICE) if use.test in chosen]
+            uses = asked(item.module, *(COMPILED if self.replays is None else ON_A_GPU))
+            grading.judge.begin(twice, [use for use in uses if use.test in chosen])
+        return grading
+
+    def settle(self, item: pytest.Item, ask: Callable[[Judge, str], Verdict]) -> None:
+        """Asks for a verdict and turns it into pytest's outcome."""
+        verdict = ask(self._grading(item).judge, item.name)
+        self._verdicts[item.nodeid] = verdict
+        if verdict.outcome == SKIPPED:
+            pytest.skip(verdict.note)
+        if verdict.outcome != PASS:
+            pytest.fail(self._told(item, verdict), pytrace=False)
+
+    def _told(self, item: pytest.Item, verdict: Verdict) -> str:
+        """What pytest's own report says of a test; of the file as a whole once."""
+        told = any(test.verdict.kind == "file" for test in self._grading(item).failures)
+        if verdict.kind == "file" and told:
+            return "The file as a whole, as told above."
+        return "\n".join(verdict.lines) or verdict.outcome
+
+    def wait_for_all_before(self, item: pytest.Item) -> None:
+        """What only a GPU shows is not judged before everything else is right: less direct causes would say less."""
+        if any(test.verdict.kind != "file" for test in self._grading(item).failures):
+            self.needs_gpu(item)
+            pytest.skip(WAITS_FOR_ALL)
+
+    def wait_for_right_values(self, item: pytest.Item) -> None:
+        """Cost is not judged before values are right."""
+        wrong = [test for test in self._grading(item).failures if test.item == ITEMS["check"]]
+        if wrong and wrong[0].verdict.kind != "file":
+            pytest.skip(WAITS)
+
+    def needs_gpu(self, item: pytest.Item) -> None:
+        """Skips the test where nothing runs on a GPU, and says why; unless the submission's text settles it anyway."""
+        if self.replays is None and self._grading(item).judge.before_any_call() is None:
+            pytest.skip("needs a GPU" if self.device == NO_GPU else f"needs a GPU: {self.device}")
+
+    # ---- pytest's hooks ---------------------------------------------------------------------------------------------
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        self.gradings[Folder.containing(item.path).id].tests += 1
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Hidden cases come last, as tests of the same module."""
+        for id, cases in self.hidden.items():
+            own = [place for place, item in enumerate(items, 1) if Folder.containing(item.path).id == id]
+            if own:
+                items[own[-1] : own[-1]] = hidden_cases.items(cases, items[own[-1] - 1].parent)
+                self.gradings[id].tests += len(cases)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport):
+        """No dots: the report has a line per test."""
+        if self.config.option.verbose < 0:
+            return report.outcome if report.when == "call" or not report.passed else "", "", ""
+        return None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None):
+        """Around each test: the header before an exercise's first, the diagnosis after its last."""
+        grading = self.gradings[Folder.containing(item.path).id]
+        if not grading.started:
+            grading.started = time.monotonic()
+            terminal_report.begin(self._writer, grading)
+        done = yield
+        if nextitem is None or Folder.containing(nextitem.path) != grading.folder:
+            self._end(grading)
+        return done
+
+    def _end(self, grading: Grading) -> None:
+        grading.ended = True
+        grading.run.end()
+        grading.seconds = time.monotonic() - grading.started
+        self._keep_progress(grading)
+        terminal_report.end(self._writer, grading, alone=len(self.gradings) == 1)
+
+    def _keep_progress(self, grading: Grading) -> None:
+        """Of complete runs of the learner's own file."""
+        if grading.own and len(grading.results) == grading.tests:
+            try:
+                record_run(grading.folder, result_file.as_json(grading))
+            except OSError as error:
+                grading.unkept = f"{error.filename}: {error.strerror}"
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo):
+        made = yield
+        if call.when == "call" or call.excinfo is not None:
+            grading = self.gradings[Folder.containing(item.path).id]
+            verdict = self._verdict_of(item, call, grading)
+            test = TestResult(item.name, rubric_item(item), points_of(item), verdict, "drawn" in item.fixturenames)
+            grading.results.append(test)
+            terminal_report.test_line(self._writer, test)
+        return made
+
+    def _verdict_of(self, item: pytest.Item, call: pytest.CallInfo, grading: Grading) -> Verdict:
+        error = call.excinfo.value if call.excinfo else None
+        if isinstance(error, pytest.skip.Exception):
+            if item.nodeid in self._verdicts:
+                return self._verdicts[item.nodeid]
+            return Verdict(SKIPPED, WAITED if error.msg in (WAITS, WAITS_FOR_ALL) else NOT_RUN, note=error.msg)
+        if isinstance(error, AssertionError):
+            return failed("assertion", str(error))
+        if error is not None and not isinstance(error, pytest.fail.Exception):
+            grading.fault = _fault(error)
+            return failed("fault", grading.fault, kind="file")
+        return self._verdicts.get(item.nodeid, Verdict(PASS))
+
+    def pytest_sessionfinish(self) -> None:
+        if self.config.option.result:
+            result_file.write(Path(self.config.option.result), list(self.gradings.values()))
+
+    def pytest_terminal_summary(self, terminalreporter) -> None:
+        graded = [grading for grading in self.gradings.values() if grading.results]
+        for grading in graded:
+            if not grading.ended:  # pytest stopped early, as with -x
+                self._end(grading)
+        if len(self.gradings) > 1 and graded:
+            terminal_report.summary(self._writer, graded)
+
+    def pytest_unconfigure(self) -> None:
+        for grading in self.gradings.values():
+            grading.run.end()
+
+    @property
+    def _writer(self):
+        return self.config.pluginmanager.get_plugin("terminalreporter")
+
+
+def _with_torch(device: Device | str, wanted: str) -> Device | str:
+    """Not a GPU that the driver knows and torch cannot use."""
+    found = device_here() if isinstance(device, Device) else device
+    if wanted == "cuda" and not isinstance(found, Device):
+        raise pytest.UsageError(f"--device cuda: {found}. Next: course doctor")
+    return found
+
+
+def rubric_item(item: pytest.Item) -> str:
+    """What a test's points count for: right, cost, speed, or hidden."""
+    if item.get_closest_marker("hidden"):
+        return HIDDEN
+    return next((ITEMS[name] for name in ITEMS if name in item.fixturenames), "other")
+
+
+def points_of(item: pytest.Item) -> float:
+    marker = item.get_closest_marker("points")
+    return marker.args[0] if marker else 1
+
+
+def _fault(error: BaseException) -> str:
+    if isinstance(error, MachineFault):
+        return str(error)
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    where = f" at {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame else ""
+    return f"the grader failed with {type(error).__name__}{where}: {str(error)[:200]}"

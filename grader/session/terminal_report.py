@@ -1,0 +1,209 @@
+"""What a learner reads: a line per test, one diagnosis, and in the last line the next action."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.course.exercise import Folder
+from grader.explain.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
+from grader.progress import progress
+from grader.progress.hints import level_for
+from grader.progress.standing import next_exercise
+
+if TYPE_CHECKING:
+    from grader.session.session import Grading, TestResult
+
+WIDEST = 120
+MARKS = {PASS: ("pass", {"green": True}), FAIL: ("FAIL", {"red": True, "bold": True}), SKIPPED: ("-", {})}
+NAME_WIDTH = 52
+SHOWN_LATER = ("error", "memory")  # kinds of a verdict
+MOST_PRINTED_LINES = 6
+CODE_LINE = re.compile(r"Line \d+:  ")  # a sentence may begin with "Line" too
+
+
+def begin(writer, grading: Grading) -> None:
+    """The header: which exercise, and which file is judged."""
+    if grading.run.not_attempted:
+        return
+    run = grading.run
+    how = f"interpreted, and compiled for {run.model.target}; no GPU"
+    if run.replays:
+        how = f"interpreted, compiled for {run.model.target}, and run on an {run.replays.device.name}"
+    writer.write_line("")
+    writer.write_line(f"{_title(grading)}   {_shown(run.submission.path)}   ({how})", bold=True)
+
+
+def test_line(writer, test: TestResult) -> None:
+    verdict = test.shown
+    if verdict.outcome == NOT_ATTEMPTED or verdict.kind == "file":
+        return
+    mark, markup = MARKS[verdict.outcome]
+    writer.write(f"  {mark:<6}", **markup)
+    writer.write_line(f"{test.title:<{NAME_WIDTH}}{verdict.note}".rstrip())
+
+
+def end(writer, grading: Grading, alone: bool) -> None:
+    """The diagnosis and what to do next."""
+    if grading.outcome == NOT_ATTEMPTED:
+        region = "region" if grading.run.regions == 1 else "regions"
+        verb = "is" if grading.run.regions == 1 else "are"
+        name = grading.run.submission.path.name
+        text = f"{_title(grading)}   not attempted: the marked {region} of {name} {verb} empty."
+        writer.write_line(f"{text}  {_next(grading)}" if alone else text)
+        return
+    writer.write_line("")
+    if grading.fault:
+        _paragraph(writer, f"Not judged: {grading.fault}.")
+        _paragraph(writer, "This is not a mistake of yours.")
+    elif grading.outcome == FAIL:
+        _diagnosis(writer, grading)
+    elif grading.outcome == INCOMPLETE:
+        _paragraph(writer, f"Right so far: {len(grading.results)} of {grading.tests} tests were run.")
+    else:
+        _passed(writer, grading)
+    _printed(writer, grading)
+    if grading.unkept:
+        _paragraph(writer, f"Progress was not kept ({grading.unkept}). The verdict stands.")
+    if alone:
+        _paragraph(writer, _next(grading))
+
+
+def summary(writer, gradings: list[Grading]) -> None:
+    """After several exercises: how many of each outcome, and the first that needs work."""
+    writer.write_line("")
+    words = {PASS: "passed", FAIL: "failed", NOT_ATTEMPTED: "not attempted", INCOMPLETE: "not run completely"}
+    counts = {outcome: sum(g.outcome == outcome for g in gradings) for outcome in words}
+    shown = ", ".join(f"{count} {words[outcome]}" for outcome, count in counts.items() if count)
+    writer.write_line(f"{len(gradings)} exercises: {shown}.")
+    open_ones = [grading for grading in gradings if grading.outcome != PASS]
+    writer.write_line(_next(open_ones[0] if open_ones else gradings[-1]))
+
+
+def _diagnosis(writer, grading: Grading) -> None:
+    worst = grading.diagnosis
+    for line in worst.shown.lines:
+        _paragraph(writer, line)
+    if worst.verdict.kind != "file" and not worst.hidden:
+        _paragraph(writer, f"Seen in: {worst.title} ({worst.verdict.case or worst.verdict.note}).")
+    _tiles(writer, worst.shown)
+    failed = len(grading.failures)
+    reached, possible = grading.points
+    several = failed > 1 and worst.verdict.kind != "file"
+    more = f" {failed} tests failed; one cause often explains several." if several else ""
+    writer.write_line("")
+    _paragraph(writer, f"{reached:g} of {possible:g} points.{more}")
+    if worst.verdict.kind != "file":
+        _paragraph(writer, f"Again with these data:  {_command(grading)} --seed {grading.run.seed}")
+
+
+def _tiles(writer, verdict: Verdict) -> None:
+    rows = verdict.tiles.text() if verdict.tiles else []
+    if rows:
+        _paragraph(writer, "Tiles of the result, one mark each: . right, X wrong, ? not written")
+        for row in rows:
+            writer.write_line(f"    {row}")
+
+
+def _passed(writer, grading: Grading) -> None:
+    _paragraph(writer, f"Passed in {grading.seconds:.1f} s: {_what_is_right(grading)}.")
+    if grading.run.submission.path != grading.folder.solution_file and grading.folder.solution_file.exists():
+        _paragraph(writer, f"Compare: {_shown(grading.folder.solution_file)}")
+
+
+def _what_is_right(grading: Grading) -> str:
+    if grading.run.replays is None:
+        return "values, memory, traffic and machine code are right; speed needs a GPU and is not part of this run"
+    if any(test.verdict.id == INCONCLUSIVE for test in grading.results):
+        return "values, memory, traffic and machine code are right; the speed could not be told"
+    return "values, memory, traffic, machine code and speed are right"
+
+
+def _printed(writer, grading: Grading) -> None:
+    run = grading.run
+    if not run.recorder.printed.strip():
+        return
+    lines = [
+        "".join(c if c.isprintable() else " " for c in line)[: WIDEST - 4] for line in run.recorder.printed.splitlines()
+    ]
+    writer.write_line("")
+    _paragraph(writer, "Your file printed:")
+    for line in lines[:MOST_PRINTED_LINES]:
+        writer.write_line(f"    {line}")
+    if len(lines) > MOST_PRINTED_LINES or run.recorder.printed_bytes > len(run.recorder.printed):
+        _paragraph(writer, f"... {run.recorder.printed_bytes:,} bytes in all; the rest is not shown.".replace(",", " "))
+
+
+def _next(grading: Grading) -> str:
+    folder = grading.folder
+    if grading.outcome == NOT_ATTEMPTED:
+        return f"Next: open {_shown(folder.path / 'README.md')}"
+    if grading.fault:
+        return "Next: course doctor"
+    if grading.outcome == FAIL:
+        worst = grading.diagnosis.shown
+        path = _shown(grading.run.submission.path)
+        if not worst.line:
+            return f"Next: edit {path} and run it again.{_hint(grading)}"
+        # The line of a bad access or of an exception is where a mistake shows, and not always where it was made.
+        later = worst.kind in SHOWN_LATER or worst.id == "does-not-compile"
+        then = "or what leads to it." if later else "and run it again."
+        return f"Next: edit line {worst.line} of {path} {then}{_hint(grading)}"
+    if grading.outcome == INCOMPLETE:
+        return f"Next: {_command(grading)} runs all tests."
+    if following := folder.next():
+        return f"Next: {following.id}. Open {_shown(following.path / 'README.md')}"
+    if left_out := _still_open(grading):
+        return f"Next: {left_out.id}, which is still open. Open {_shown(left_out.path / 'README.md')}"
+    return "Next: this was the last exercise. course.md says where to go from here."
+
+
+def _still_open(grading: Grading) -> Folder | None:
+    """An exercise that the learner has left out, as far as their progress tells."""
+    if grading.run.submission.path != grading.folder.learner_file:
+        return None
+    try:
+        return next_exercise(grading.folder.root, progress.read(grading.folder.root))
+    except OSError:
+        return None
+
+
+def _hint(grading: Grading) -> str:
+    """ " Stuck? course hint 03: hint 1 speaks of this", with as much of it as is true."""
+    folder = grading.folder
+    if not folder.hints_file.exists():
+        return ""
+    level = level_for(folder, grading.diagnosis.verdict.id)
+    about = f": hint {level} speaks of this" if level else ""
+    return f" Stuck? course hint {folder.number}{about}"
+
+
+def _title(grading: Grading) -> str:
+    return f"{grading.folder.number} {grading.folder.name}"
+
+
+def _command(grading: Grading) -> str:
+    submission = grading.run.submission.path
+    given = "" if submission == grading.folder.learner_file else f" --submission {_shown(submission)}"
+    return f"pytest {_shown(grading.folder.path)}{given}"
+
+
+def _shown(path: Path) -> str:
+    """Relative to the current folder where that is shorter."""
+    relative = os.path.relpath(path)
+    return relative if len(relative) < len(str(path)) else str(path)
+
+
+def _paragraph(writer, text: str) -> None:
+    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - 2
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+    if CODE_LINE.match(text):
+        lines = [text if len(text) <= WIDEST - 2 else f"{text[: WIDEST // 2]} ... {text[8 - WIDEST // 2 :]}"]
+    elif text.startswith(("Again with", "Next:")):
+        lines = [text]  # commands and paths stay in one piece
+    for line in lines:
+        writer.write_line(f"  {line}")

@@ -1,0 +1,1 @@
+"""The learner's text, read and not run."""

@@ -1,0 +1,169 @@
+"""A submission as text: read, decoded and parsed, never imported. Problems become sentences here."""
+
+from __future__ import annotations
+
+import ast
+import stat
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.wire.messages import Failure
+
+MOST_BYTES = 1 << 20
+
+
+@dataclass
+class Submission:
+    """The file under judgement. `tree` is None when `failure` says why it could not be read."""
+
+    path: Path
+    source: bytes = b""
+    tree: ast.Module | None = None
+    failure: Failure | None = None
+
+    @property
+    def lines(self) -> list[str]:
+        return self.source.decode("utf-8", "replace").splitlines()
+
+    def line(self, number: int) -> str:
+        """The text of a line, without indentation; "" if there is no such line."""
+        lines = self.lines
+        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+
+
+def read_submission(path: Path) -> Submission:
+    """Never raises: a file that cannot be read is a submission with a failure."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would wait for whoever writes, a device has no end
+            return Submission(path, failure=Failure("no-file"))
+        with path.open("rb") as file:
+            source = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        return Submission(path, failure=Failure("missing"))
+    except OSError as error:
+        return Submission(path, failure=Failure("unreadable", message=error.strerror or type(error).__name__))
+    if len(source) > MOST_BYTES:
+        return Submission(path, failure=Failure("too-long", message=str(MOST_BYTES)))
+    try:
+        text = source.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = source[: error.start].count(b"\n") + 1
+        return Submission(path, source, failure=Failure("encoding", message=f"byte {error.start}", line=line))
+    try:
+        tree = ast.parse(text)
+        ast.dump(tree)  # fails on nesting that would fail later, inside an explanation
+        return Submission(path, source, tree)
+    except SyntaxError as error:
+        return Submission(path, source, failure=Failure("syntax", "SyntaxError", error.msg, error.lineno or 0))
+    except (ValueError, RecursionError, MemoryError) as error:  # a null byte, or nesting without end
+        return Submission(path, source, failure=Failure("syntax", type(error).__name__, str(error)[:200]))
+
+
+@dataclass
+class KernelText:
+    """What the syntax tree says about the kernels of a submission; evidence for explanations only."""
+
+    names: list[str]
+    axes: set[int]  # axes that tl.program_id is called with
+    boolean_lines: list[int]  # lines where `and`, `or` or a chained comparison joins values
+    ignores_strides: bool = False  # parameters are called strides, and none of them is used
+
+
+def kernel_text(tree: ast.Module) -> KernelText:
+    text = KernelText([], set(), [])
+    for node in ast.walk(tree):
+        if _is_kernel(node):
+            text.names.append(node.name)
+            _read_kernel(node, text)
+    return text
+
+
+def is_in_kernel(tree: ast.Module, line: int) -> bool:
+    return any(node.lineno <= line <= node.end_lineno for node in ast.walk(tree) if _is_kernel(node))
+
+
+def _is_kernel(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and any("jit" in ast.dump(d) for d in node.decorator_list)
+
+
+def _read_kernel(kernel: ast.FunctionDef, text: KernelText) -> None:
+    strides = {argument.arg for argument in kernel.args.args if "stride" in argument.arg}
+    used = {node.id for node in ast.walk(kernel) if isinstance(node, ast.Name)}
+    text.ignores_strides |= bool(strides) and not strides & used
+    tests = (node.test for node in ast.walk(kernel) if isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)))
+    scalar = {id(inner) for test in tests for inner in ast.walk(test)}  # conditions of the control flow are scalars
+    for node in ast.walk(kernel):
+        if id(node) in scalar:
+            continue
+        if isinstance(node, ast.BoolOp) or (isinstance(node, ast.Compare) and len(node.ops) > 1):
+            text.boolean_lines.append(node.lineno)
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "program_id":
+            given = list(node.args) + [k.value for k in node.keywords if k.arg == "axis"]
+            text.axes.add(given[0].value if given and isinstance(given[0], ast.Constant) else 0)
+
+
+def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
+    """The tl.load or tl.store (`function`) whose call covers `line`."""
+    for node in ast.walk(tree):
+        named = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == function
+        if named and node.lineno <= line <= node.end_lineno:
+            return node
+    return None
+
+
+def loaded_in_address(tree: ast.Module, line: int, function: str) -> str:
+    """The variable in the address of the tl.load or tl.store at `line` that was loaded itself; "" if none was."""
+    call = access_at(tree, line, function)
+    kernels = [node for node in ast.walk(tree) if _is_kernel(node) and node.lineno <= line <= node.end_lineno]
+    if call is None or not call.args or not kernels:
+        return ""
+    loaded = {
+        target.id
+        for node in ast.walk(kernels[0])
+        if isinstance(node, ast.Assign) and _is_load(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    used = (node.id for node in ast.walk(call.args[0]) if isinstance(node, ast.Name))
+    return next((name for name in used if name in loaded), "")
+
+
+def _is_load(value: ast.expr) -> bool:
+    """tl.load(...), also converted: tl.load(...).to(tl.int64)."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "to":
+        value = value.func.value
+    return isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "load"
+
+
+def calls_of(tree: ast.Module, function: str) -> list[int]:
+    """The lines in which tl's function of this name is called."""
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [func.end_lineno for func in calls if getattr(func, "attr", getattr(func, "id", "")) == function]
+
+
+def builtin_at(tree: ast.Module, line: int, names: Collection[str]) -> str:
+    """The one of these built-in functions of Python that a line calls, "" if none."""
+    for node in ast.walk(tree):
+        called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+        if called and node.lineno <= line <= node.end_lineno:
+            return node.func.id
+    return ""
+
+
+def first_load_with_other(tree: ast.Module) -> int:
+    """The line of the first tl.load that names `other`; 0 if there is none."""
+    lines = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "attr", "") == "load"
+        and (len(node.args) > 2 or any(keyword.arg == "other" for keyword in node.keywords))
+    ]
+    return min(lines, default=0)
+
+
+def has_mask(call: ast.Call) -> bool:
+    """Whether a tl.load or tl.store has a mask; it is the second argument of load and the third of store."""
+    place = 1 if call.func.attr == "load" else 2
+    return len(call.args) > place or any(keyword.arg == "mask" for keyword in call.keywords)

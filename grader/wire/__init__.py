@@ -1,0 +1,1 @@
+"""What crosses between processes: frames, messages and recorded calls, read field by field."""

@@ -1,0 +1,48 @@
+"""Reading what an untrusted process sent: each field is checked for its kind and its size before anyone uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+
+from grader.wire.messages import ProtocolError
+
+MOST_ITEMS = 256
+MOST_TEXT = 2000
+
+
+def items(header: dict, key: str, build: Callable) -> list:
+    """The list `header[key]`, each item built by `build`. Raises ProtocolError, as all here do."""
+    data = header.get(key) or []
+    if not isinstance(data, list) or len(data) > MOST_ITEMS:
+        raise ProtocolError(f"{key} is not a short list")
+    return [build(item) for item in data]
+
+
+def build(kind: type, data: object):
+    """A data class from an object with its fields; other fields are left out."""
+    if not isinstance(data, dict):
+        raise ProtocolError(f"{kind.__name__} is not an object")
+    known = {f.name: f.type for f in fields(kind)}
+    values = {name: checked(value, known[name], name) for name, value in data.items() if name in known}
+    try:
+        return kind(**values)
+    except TypeError:
+        raise ProtocolError(f"{kind.__name__} lacks a field") from None
+
+
+def checked(value: object, kind: str, name: str):
+    """`value`, if it is of the kind that a data class's annotation names; texts without control characters."""
+    if kind.endswith("| None"):
+        return None if value is None else checked(value, kind.removesuffix("| None").strip(), name)
+    if kind == "list[int]" and isinstance(value, list) and len(value) <= MOST_ITEMS:
+        return [checked(item, "int", name) for item in value]
+    if kind == "list[str]" and isinstance(value, list) and len(value) <= MOST_ITEMS:
+        return [checked(item, "str", name) for item in value]
+    if kind == "int" and type(value) is int and abs(value) < 1 << 62:
+        return value
+    if kind == "bool" and type(value) is bool:
+        return value
+    if kind == "str" and type(value) is str:
+        return "".join(c if c.isprintable() or c == "\n" else "?" for c in value[:MOST_TEXT])
+    raise ProtocolError(f"{name} is not {kind}")

@@ -1,0 +1,300 @@
+"""A recorded call: the compiler's text of each kernel, and what a host function does with memory and launches.
+
+child -> RecordRequest answered by "recorded" -> read_recorded -> RecordedCall
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.wire.fields import build, checked, items
+from grader.wire.messages import Failure, ProtocolError, TensorSpec
+from grader.wire.recorded_parts import (
+    NUMBER_BYTES,
+    BadPlan,
+    Buffer,
+    PlannedLaunch,
+    Returned,
+    Sequence,
+    Step,
+    StepReader,
+    View,
+    accept_buffers,
+    accept_grid,
+    accept_kernels,
+    accept_number,
+    accept_place,
+    accept_steps,
+    accept_view,
+    read_number,
+    read_part,
+    read_view,
+)
+from grader.wire.reply import Refusal, failure_of
+
+OPTIONS = {
+    "num_warps": "int", "num_stages": "int", "num_ctas": "int", "maxnreg": "int | None", "enable_fp_fusion": "bool",
+    "debug": "bool", "sanitize_overflow": "bool", "launch_cooperative_grid": "bool", "launch_pdl": "bool",
+    "default_dot_input_precision": "str", "max_num_imprecise_acc_default": "int | None",
+}  # fmt: skip
+MOST_TEXT_BYTES = 8 << 20  # of one kernel
+MOST_DIMENSIONS, MOST_DEPTH, MOST_RESULTS = 5, 4, 64
+
+
+@dataclass
+class Descriptor:
+    """A descriptor of blocks of a tensor, made by the host: sizes and strides count elements."""
+
+    element: str  # as Triton names it: fp16, i32
+    shape: list[int]
+    strides: list[int]
+    block: list[int]
+    padding: str  # what lies outside of the shape: "zero" or "nan"
+    tf32: bool = False  # round fp32 to tf32 on the way
+
+
+@dataclass
+class Parameter:
+    """One argument of the kernel's function, in the order of the text.
+
+    type "pointer": `buffer` and `offset` in bytes, and the `view` of the tensor that was passed; -1: a null pointer.
+    type "descriptor": the same of its base, and what it describes. The text has its shape (i32) and strides (i64) as
+    arguments of their own behind it, and so has the list of parameters: "x.shape", "x.strides".
+    Otherwise one of NUMBER_BYTES, with its `value` as Python writes it.
+    """
+
+    name: str  # in the file; of an item of a tuple "name.0"
+    type: str
+    value: str = ""
+    buffer: int = -1
+    offset: int = 0
+    view: View | None = None
+    descriptor: Descriptor | None = None
+
+    @property
+    def number(self) -> float | int:
+        return read_number(self.value)
+
+
+@dataclass
+class Recipe:
+    """What the front end made a text of. Whoever gives it the file's own kernel gets the same text.
+
+    constants: by path of the argument, a number in a list and further numbers in tuples; a value is
+        {"value": repr}, {"dtype": name}, {"function": name}, {"items": [values]} or {"other": text}.
+    attrs: by path, what the front end was told of the argument: [["tt.divisibility", 16]].
+    fields: by path, the names of a tuple that has names for its parts.
+    symbol: what the text calls the function, where `repr` was given to triton.jit.
+    """
+
+    function: str
+    signature: dict[str, Any]  # by argument: "*fp32", "i32", "constexpr", or a list of these
+    constants: list[tuple[list[int], dict]]
+    attrs: list[tuple[list[int], Any]]
+    options: dict[str, Any]  # of OPTIONS, all that this Triton has: num_warps, num_stages, num_ctas ...
+    globals: list[list] = field(default_factory=list)  # [name, 1 for a constexpr, constant] of the module
+    fields: list[tuple[list[int], list[str]]] = field(default_factory=list)
+    symbol: str = ""
+
+
+@dataclass
+class Kernel:
+    """`source`: MLIR's generic form of the module after the inliner. One kernel for each text and its options."""
+
+    name: str
+    source: str
+    recipe: Recipe
+
+
+@dataclass
+class RecordedCall(Sequence):
+    """`error` and `refusals` say what kept the child from a whole call; then the other fields are empty."""
+
+    buffers: list[Buffer] = field(default_factory=list)  # the arguments first, in the order of the request
+    kernels: list[Kernel] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)  # Fill, Data, PlannedLaunch, Choice
+    returned: Returned = field(default_factory=Returned)
+    error: Failure | None = None
+    refusals: list[Refusal] = field(default_factory=list)
+    threads: int = 0  # that the submission started and left running
+    processes: int = 0
+
+
+def read_recorded(header: dict, blob: bytes, arguments: list[TensorSpec]) -> RecordedCall:
+    """What a child answered to a RecordRequest, checked field by field.
+
+    Every buffer, view, pointer and fill lies inside; a launch's kernel exists and its grid is one that a GPU takes;
+    numbers fit their types. Whether the parameters are those of the text is for whoever parses the text to check, and
+    whether the text is that of the file's kernel for whoever compiles the recipe.
+
+    `steps_with(call.steps, config)` gives the fills, data and launches of a configuration.
+    Raises ProtocolError for what a sound child would not have sent, BadPlan for what a submission must not do.
+    """
+    if header.get("kind") != "recorded":
+        raise ProtocolError("an answer of the wrong kind")
+    call = RecordedCall(error=failure_of(header.get("error")))
+    call.refusals = items(header, "refusals", lambda data: build(Refusal, data))
+    call.threads, call.processes = (checked(header.get(key, 0), "int", key) for key in ("threads", "processes"))
+    if call.error is not None or call.refusals:
+        return call
+    call.buffers = items(header, "buffers", lambda data: build(Buffer, data))
+    call.kernels = items(header, "kernels", lambda data: _kernel(data, blob))
+    call.steps = StepReader(_parameter).steps(header)
+    call.returned = _returned(header.get("returned"))
+    _accept(call, arguments)
+    return call
+
+
+# ---- reading ------------------------------------------------------------------------------------------------------
+
+
+def _object(data: object, what: str) -> dict:
+    if not isinstance(data, dict):
+        raise ProtocolError(f"{what} is not an object")
+    return data
+
+
+def _kernel(data: object, blob: bytes) -> Kernel:
+    data = _object(data, "Kernel")
+    name, parts = checked(data.get("name"), "str", "name"), _object(data.get("parts"), "the parts of a kernel")
+    text = read_part(parts.get("source"), blob)
+    if len(text) > MOST_TEXT_BYTES:
+        raise BadPlan(f"the compiler's text of {name} has more than {MOST_TEXT_BYTES >> 20} MiB")
+    return Kernel(name, text.decode("utf-8", "replace"), _recipe(data.get("recipe")))
+
+
+def _recipe(data: object) -> Recipe:
+    data = _object(data, "a recipe")
+    signature = _object(data.get("signature"), "a signature")
+    if len(signature) > 256:
+        raise ProtocolError("signature is not short")
+    return Recipe(
+        checked(data.get("function"), "str", "function"),
+        {checked(name, "str", "name"): _plain(kind) for name, kind in signature.items()},
+        items(data, "constants", lambda item: _at_path(item, _constant)),
+        items(data, "attrs", lambda item: _at_path(item, _plain)),
+        _options(data.get("options")),
+        items({"globals": [], **data}, "globals", _global),
+        items({"fields": [], **data}, "fields", lambda item: _at_path(item, _field_names)),
+        checked(data.get("symbol", ""), "str", "symbol"),
+    )
+
+
+def _at_path(data: object, read: Any) -> tuple[list[int], Any]:
+    if not isinstance(data, list) or len(data) != 2:
+        raise ProtocolError("a value without the path of its argument")
+    return checked(data[0], "list[int]", "a path"), read(data[1])
+
+
+def _field_names(data: object) -> list[str]:
+    return checked(data, "list[str]", "the names of a tuple's parts")
+
+
+def _global(data: object) -> list:
+    if not isinstance(data, list) or len(data) != 3:
+        raise ProtocolError("a module's constant without its name")
+    return [checked(data[0], "str", "name"), checked(data[1], "int", "constexpr"), _constant(data[2])]
+
+
+def _plain(data: object, depth: int = 0) -> Any:
+    """A text, a whole number, or a list of such."""
+    if isinstance(data, list) and depth < MOST_DEPTH and len(data) <= 256:
+        return [_plain(item, depth + 1) for item in data]
+    return checked(data, "int" if type(data) is int else "str", "a part of a recipe")
+
+
+def _constant(data: object, depth: int = 0) -> dict:
+    data = _object(data, "a constant")
+    if set(data) == {"items"} and depth < MOST_DEPTH:
+        return {"items": items(data, "items", lambda item: _constant(item, depth + 1))}
+    for name in ("value", "dtype", "function", "other"):
+        if set(data) == {name}:
+            return {name: checked(data[name], "str", name)}
+    raise ProtocolError("a constant of an unknown kind")
+
+
+def _options(data: object) -> dict[str, Any]:
+    data = _object(data, "options")
+    if unknown := [name for name in data if name not in OPTIONS]:
+        raise BadPlan(f"a launch has the option {checked(unknown[0], 'str', 'option')}, which is not known here")
+    return {name: checked(value, OPTIONS[name], name) for name, value in data.items()}
+
+
+def _parameter(data: object) -> Parameter:
+    data = dict(_object(data, "Parameter"))
+    view, described = data.pop("view", None), data.pop("descriptor", None)
+    parameter = build(Parameter, data)
+    if parameter.type in ("pointer", "descriptor"):
+        parameter.view = None if view is None else read_view(view)
+        if parameter.type == "descriptor":
+            parameter.descriptor = build(Descriptor, described)
+    elif parameter.type in NUMBER_BYTES:
+        accept_number(parameter.type, parameter.number)
+    else:
+        raise ProtocolError("a parameter of an unknown type")
+    return parameter
+
+
+def _returned(data: object, depth: int = 0) -> Returned:
+    data = dict(_object(data, "the result"))
+    view, parts = data.pop("view", None), data.pop("items", None)
+    returned = build(Returned, data)
+    returned.view = None if view is None else read_view(view)
+    if parts is not None:
+        if depth == MOST_DEPTH or not isinstance(parts, list) or len(parts) > MOST_RESULTS:
+            raise ProtocolError("the result is not a short list")
+        returned.items = [_returned(part, depth + 1) for part in parts]
+    return returned
+
+
+# ---- accepting ----------------------------------------------------------------------------------------------------
+
+
+def _accept(call: RecordedCall, arguments: list[TensorSpec]) -> None:
+    accept_buffers(call.buffers, arguments)
+    accept_kernels(call.kernels)
+    accept_steps(call.steps, call.buffers, lambda launch: _accept_launch(call, launch))
+    _accept_returned(call, call.returned)
+
+
+def _accept_returned(call: RecordedCall, returned: Returned) -> None:
+    if returned.view is not None:
+        accept_view(call.buffers, returned.view)
+        returned.line = call.buffers[returned.view.buffer].line
+    for item in returned.items:
+        _accept_returned(call, item)
+
+
+def _accept_launch(call: RecordedCall, launch: PlannedLaunch) -> None:
+    accept_grid(launch, call.kernels, least=0)
+    for parameter in launch.parameters:
+        if parameter.buffer == -1:
+            if parameter.view is not None or parameter.type == "descriptor":
+                raise ProtocolError("a tensor of no buffer")
+        else:
+            _accept_tensor(call, parameter)
+
+
+def _accept_tensor(call: RecordedCall, parameter: Parameter) -> None:
+    """What is passed by its place is the view's first element."""
+    accept_place(call.buffers, parameter.buffer, parameter.offset)
+    view = parameter.view
+    if view is None or (view.buffer, view.offset) != (parameter.buffer, parameter.offset):
+        raise ProtocolError("a pointer without the view of its tensor")
+    accept_view(call.buffers, view)
+    if parameter.descriptor is not None:
+        _accept_descriptor(parameter.descriptor)
+
+
+def _accept_descriptor(descriptor: Descriptor) -> None:
+    rank = len(descriptor.shape)
+    sizes = (
+        1 <= rank <= MOST_DIMENSIONS
+        and len(descriptor.strides) == len(descriptor.block) == rank
+        and all(1 <= size < 1 << 31 for size in descriptor.shape)
+        and all(1 <= size <= 1 << 20 for size in descriptor.block)
+        and all(0 <= stride < 1 << 40 for stride in descriptor.strides)
+    )
+    if not sizes or descriptor.padding not in ("zero", "nan"):
+        raise ProtocolError("a descriptor that no GPU takes")

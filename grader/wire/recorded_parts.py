@@ -1,0 +1,314 @@
+"""What all recorded calls are made of, and the rules that hold for each: memory by buffer and offset, never an address.
+
+Read from an untrusted child: ProtocolError for what a sound child would not have sent, BadPlan with a sentence for what
+a submission must not do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.wire.fields import build, checked, items
+from grader.wire.messages import VIEW_BYTES, ProtocolError, TensorSpec
+
+MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS, MOST_KERNELS = 64, 64, 64, 256
+MOST_STEPS = 4096  # all alternatives together
+MOST_BYTES = 1 << 38  # of all buffers together
+MOST_PROGRAMS = ((1 << 31) - 1, (1 << 16) - 1, (1 << 16) - 1)
+MOST_DATA_BYTES = 4096  # of one tensor of numbers made in Python
+NUMBER_BYTES = {
+    "i1": 1, "u1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8,
+    "fp16": 2, "bf16": 2, "f32": 4, "fp32": 4, "fp64": 8,
+}  # fmt: skip
+
+
+class BadPlan(Exception):
+    """The plan is refused; the message is a sentence for the learner."""
+
+
+@dataclass
+class Buffer:
+    name: str
+    argument: bool
+    bytes: int
+    line: int = 0  # where it is allocated
+
+
+@dataclass
+class View:
+    """A tensor: `offset` in bytes from the start of a buffer, strides in elements."""
+
+    buffer: int
+    offset: int
+    dtype: str
+    shape: list[int]
+    strides: list[int]
+
+
+@dataclass
+class Returned:
+    """What the entry returned, or an item of the list or tuple that it returned.
+
+    A tensor on the GPU has a `view` if it lies in this call's buffers and its dtype is one of VIEW_BYTES. One kept from
+    an earlier call has none, and `shares_with` says so.
+    """
+
+    type: str = ""  # "Tensor", "tuple", "NoneType" ...
+    device: str = ""  # "cuda" for a tensor on the GPU
+    dtype: str = ""
+    same_as: str = ""  # the argument that it is
+    shares_with: str = ""  # the argument whose memory it shares, or "the result of an earlier call"
+    view: View | None = None
+    line: int = 0  # where its memory was allocated
+    items: list[Returned] = field(default_factory=list)
+
+
+@dataclass
+class Fill:
+    view: View
+    value: float | int
+    line: int = 0
+
+
+@dataclass
+class Data:
+    """A few numbers made in Python: the elements of a contiguous view, as they lie in memory."""
+
+    view: View
+    bytes: bytes
+    line: int = 0
+
+
+@dataclass
+class PlannedLaunch:
+    kernel: int
+    grid: list[int]
+    parameters: list[Any]  # each as the reader of its kind of plan makes it
+    line: int = 0
+    constants: dict[str, str] = field(default_factory=dict)  # compiled into the kernel, as Python writes them
+    dimensions: int = 3  # how many numbers of the grid are written in the file
+
+
+@dataclass
+class Alternative:
+    """One configuration of an autotuned launch; `error` says why it cannot run."""
+
+    config: str
+    error: str
+    steps: list[Step]
+
+
+@dataclass
+class Choice:
+    alternatives: list[Alternative]
+    line: int = 0
+
+
+Step = PlannedLaunch | Fill | Data | Choice
+
+
+class Sequence:
+    """The steps of a call, some of which may be choices between configurations."""
+
+    steps: list[Step]
+
+    def launches(self, config: int = 0) -> Iterator[PlannedLaunch]:
+        """With the `config`-th alternative of each choice, modulo their number."""
+        for step in steps_with(self.steps, config):
+            if isinstance(step, PlannedLaunch):
+                yield step
+
+    @property
+    def configs(self) -> int:
+        """How many alternatives the largest choice has; 1 where nothing is to choose."""
+        return max((len(step.alternatives) for step in self.steps if isinstance(step, Choice)), default=1)
+
+    def config_text(self, config: int) -> str:
+        """What sets a configuration apart, as Triton writes it: "BLOCK_N: 256, num_warps: 4"."""
+        choices = (step for step in self.steps if isinstance(step, Choice))
+        texts = dict.fromkeys(choice.alternatives[config % len(choice.alternatives)].config for choice in choices)
+        settings = [one for text in texts for one in text.split(", ")]
+        return ", ".join(one for one in settings if not one.endswith(": None") and one != "num_ctas: 1")
+
+    @property
+    def usable_configs(self) -> list[int]:
+        """The configurations that can run: Triton leaves out those that a GPU has no room for."""
+        choices = [step for step in self.steps if isinstance(step, Choice)]
+        return [
+            config
+            for config in range(self.configs)
+            if not any(choice.alternatives[config % len(choice.alternatives)].error for choice in choices)
+        ]
+
+
+def steps_with(steps: list[Step], config: int) -> Iterator[PlannedLaunch | Fill | Data]:
+    for step in steps:
+        if isinstance(step, Choice):
+            yield from steps_with(step.alternatives[config % len(step.alternatives)].steps, config)
+        else:
+            yield step
+
+
+# ---- reading ------------------------------------------------------------------------------------------------------
+
+
+class StepReader:
+    """Reads a call's steps. `parameter` reads what a launch binds."""
+
+    def __init__(self, parameter: Callable[[object], Any]) -> None:
+        self.parameter = parameter
+        self._left = iter(range(MOST_STEPS))  # reading a flood would take minutes
+
+    def steps(self, data: dict, key: str = "steps", depth: int = 0) -> list[Step]:
+        if depth > 2:
+            raise ProtocolError("choices inside of choices")
+        return items(data, key, lambda item: self._step(item, depth))
+
+    def _step(self, data: object, depth: int) -> Step:
+        if next(self._left, None) is None:
+            raise BadPlan(f"more than {MOST_STEPS} launches and fills in all configurations together")
+        if not isinstance(data, dict):
+            raise ProtocolError("a step is not an object")
+        line = checked(data.get("line", 0), "int", "line")
+        if data.get("op") == "launch":
+            return self._launch(data, line)
+        if data.get("op") == "fill":
+            return Fill(read_view(data.get("view")), read_number(data.get("value")), line)
+        if data.get("op") == "data":
+            return Data(read_view(data.get("view")), _bytes(data.get("bytes")), line)
+        if data.get("op") == "choose":
+            return Choice(items(data, "alternatives", lambda item: self._alternative(item, depth)), line)
+        raise ProtocolError("a step of an unknown kind")
+
+    def _launch(self, data: dict, line: int) -> PlannedLaunch:
+        kernel, grid = checked(data.get("kernel"), "int", "kernel"), checked(data.get("grid"), "list[int]", "grid")
+        dimensions = checked(data.get("dimensions", 3), "int", "dimensions")
+        constants = dict(items(data, "constants", _constant))
+        return PlannedLaunch(kernel, grid, items(data, "parameters", self.parameter), line, constants, dimensions)
+
+    def _alternative(self, data: object, depth: int) -> Alternative:
+        if not isinstance(data, dict):
+            raise ProtocolError("an alternative is not an object")
+        config, error = (checked(data.get(key), "str", key) for key in ("config", "error"))
+        return Alternative(config, error, self.steps(data, depth=depth + 1))
+
+
+def read_part(place: object, blob: bytes) -> bytes:
+    """Of a frame's blob, at [start, size]."""
+    is_pair = isinstance(place, list) and len(place) == 2
+    start, size = checked(place, "list[int]", "the place of a part") if is_pair else (-1, 0)
+    if not 0 <= start <= start + size <= len(blob):
+        raise ProtocolError("a kernel's part lies outside of the frame")
+    return blob[start : start + size]
+
+
+def read_view(data: object) -> View:
+    view = build(View, data)
+    if view.dtype not in VIEW_BYTES or len(view.shape) != len(view.strides) or min(view.shape, default=0) < 0:
+        raise ProtocolError("a view of an unknown dtype, or with a wrong shape")
+    return view
+
+
+def read_number(text: object) -> float | int:
+    """Numbers cross as Python writes them, so that inf and nan, which JSON lacks, are numbers like others."""
+    if not isinstance(text, str) or len(text) > 40:
+        raise ProtocolError("a number was expected")
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise ProtocolError("a number was expected") from None
+
+
+def _constant(data: object) -> tuple[str, str]:
+    if not isinstance(data, list) or len(data) != 2:
+        raise ProtocolError("a constant is a name and a value")
+    return checked(data[0], "str", "name"), checked(data[1], "str", "value")
+
+
+def _bytes(text: object) -> bytes:
+    """Two hexadecimal digits each."""
+    if not isinstance(text, str) or len(text) > 2 * MOST_DATA_BYTES:
+        raise ProtocolError("a few bytes were expected")
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise ProtocolError("a few bytes were expected") from None
+
+
+# ---- accepting ----------------------------------------------------------------------------------------------------
+
+
+def accept_number(kind: str, value: float | int) -> None:
+    """Only what fits crosses into a kernel's parameters: an integer is no fraction and has its bits."""
+    if kind[0] not in "iu":
+        return
+    bits = 1 if kind[1:] == "1" else 8 * NUMBER_BYTES[kind]
+    signed = kind[0] == "i" and bits > 1
+    low, high = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
+    if not isinstance(value, int) or not low <= value < high:
+        raise ProtocolError(f"a number does not fit its parameter's type {kind}")
+
+
+def accept_buffers(buffers: list[Buffer], arguments: list[TensorSpec]) -> None:
+    given = [buffer for buffer in buffers if buffer.argument]
+    if [(buffer.name, buffer.bytes) for buffer in given] != [(spec.name, spec.size) for spec in arguments]:
+        raise ProtocolError("the plan's arguments are not those of the request")
+    if len(buffers) > MOST_BUFFERS or any(buffer.bytes < 0 for buffer in buffers):
+        raise BadPlan(f"more than {MOST_BUFFERS} tensors are allocated in one call")
+    if sum(buffer.bytes for buffer in buffers) > MOST_BYTES:
+        raise BadPlan(f"more than {MOST_BYTES >> 30} GiB are allocated in one call")
+
+
+def accept_kernels(kernels: list) -> None:
+    if len(kernels) > MOST_KERNELS:
+        raise BadPlan(f"more than {MOST_KERNELS} kernels are compiled for one call")
+
+
+def accept_steps(steps: list[Step], buffers: list[Buffer], accept_launch: Callable[[PlannedLaunch], None]) -> None:
+    if len(steps) > MOST_LAUNCHES:
+        raise BadPlan(f"more than {MOST_LAUNCHES} launches and fills in one call")
+    for step in steps:
+        if isinstance(step, (Fill, Data)):
+            accept_view(buffers, step.view)
+        elif isinstance(step, PlannedLaunch):
+            accept_launch(step)
+        else:
+            if not 1 <= len(step.alternatives) <= MOST_CONFIGS:
+                raise BadPlan(f"an autotuned kernel has 1 to {MOST_CONFIGS} configurations")
+            for alternative in step.alternatives:
+                accept_steps(alternative.steps, buffers, accept_launch)
+        if isinstance(step, Data) and len(step.bytes) != math.prod(step.view.shape) * VIEW_BYTES[step.view.dtype]:
+            raise ProtocolError("numbers made in Python that do not fit their view")
+
+
+def accept_view(buffers: list[Buffer], view: View) -> None:
+    if not 0 <= view.buffer < len(buffers) or view.offset < 0 or min(view.strides, default=0) < 0:
+        raise ProtocolError("a view of no buffer")
+    last = sum((size - 1) * stride for size, stride in zip(view.shape, view.strides))
+    end = view.offset + (last + 1) * VIEW_BYTES[view.dtype] if math.prod(view.shape) else view.offset
+    if end > max(buffers[view.buffer].bytes, 1):
+        raise ProtocolError("a view reaches past its buffer")
+
+
+def accept_grid(launch: PlannedLaunch, kernels: list, least: int = 1) -> None:
+    """`least`: 0 where a launch of no programs is told as well, which Triton carries out as none."""
+    if not 0 <= launch.kernel < len(kernels):
+        raise ProtocolError("a launch of no kernel")
+    grid = launch.grid
+    if len(grid) != 3 or not all(least <= size <= most for size, most in zip(grid, MOST_PROGRAMS)):
+        raise BadPlan(f"the grid {tuple(grid)} of {kernels[launch.kernel].name} is not possible")
+    if not 1 <= launch.dimensions <= 3 or any(size != 1 for size in grid[launch.dimensions :]):
+        raise ProtocolError("a grid has 1 to 3 sizes")
+
+
+def accept_place(buffers: list[Buffer], buffer: int, offset: int) -> None:
+    """A pointer: somewhere in a buffer, or just behind it."""
+    if not 0 <= buffer < len(buffers) or not 0 <= offset <= buffers[buffer].bytes:
+        raise ProtocolError("a pointer outside of its buffer")

@@ -1,0 +1,201 @@
+"""What the child answered to a call, checked field by field: from here on it is plain data of known types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from grader.wire.fields import build, checked, items
+from grader.wire.messages import (
+    DTYPE_BYTES,
+    FINDING_KINDS,
+    Failure,
+    Finding,
+    Launch,
+    ProtocolError,
+    TensorSpec,
+    TracedAccess,
+    Traffic,
+)
+from grader.wire.recorded_parts import Returned
+
+SAMPLED_FIELDS = ("name", "dtype", "shape", "strides", "grid", "programs", "stored")
+DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}
+
+
+@dataclass
+class Refusal:
+    """A torch operation of the host function that the kernel should have done."""
+
+    operation: str
+    line: int = 0
+
+
+@dataclass
+class BrokenPromise:
+    """What a kernel told the compiler, and what does not hold: tl.assume, tl.multiple_of, tl.max_contiguous."""
+
+    what: str
+    line: int = 0
+    variable: str = ""
+    program: list[int] = field(default_factory=list)  # the first for which it does not
+
+
+@dataclass
+class Overflow:
+    """A number on its way to an address that its dtype, such as int16 or fp32, does not hold."""
+
+    dtype: str
+    line: int = 0
+    program: list[int] = field(default_factory=list)  # the first one that met it
+
+
+@dataclass
+class Writers:
+    """Which program wrote each element of a result last: -1 none, -2 none, but the element was initialised."""
+
+    programs: torch.Tensor  # int32, the result's shape
+    grid: list[int]
+
+
+@dataclass
+class Sampled:
+    """What some programs of the last launch have stored of the result, by element."""
+
+    name: str
+    dtype: str
+    shape: list[int]
+    strides: list[int]
+    grid: list[int]
+    programs: int  # that were run
+    stored: int
+    offsets: torch.Tensor | None = None  # int64, elements from the result's first one
+    programs_of: torch.Tensor | None = None  # int32, numbered with the last axis of the grid counting fastest
+    values: torch.Tensor | None = None  # of the result's dtype
+
+
+@dataclass
+class Reply:
+    error: Failure | None = None
+    refusals: list[Refusal] = field(default_factory=list)
+    result: Returned = field(default_factory=Returned)
+    outputs: dict[str, torch.Tensor] = field(default_factory=dict)  # by the name of the result
+    writers: dict[str, Writers] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)  # arguments that the host function filled, though it may not
+    sampled: Sampled | None = None  # where not all programs were run; then there is no output
+    traffic: list[Traffic] = field(default_factory=list)
+    trace: list[TracedAccess] = field(default_factory=list)
+    configurations: list[int] = field(default_factory=lambda: [0])  # numbers of those that can run
+    broken: list[BrokenPromise] = field(default_factory=list)
+    overflows: list[Overflow] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)  # by the kernels
+    threads: int = 0
+    processes: int = 0
+
+    @property
+    def output(self) -> torch.Tensor | None:
+        """The first result."""
+        return next(iter(self.outputs.values()), None)
+
+
+def read_reply(header: dict, blob: bytes) -> Reply:
+    """Raises ProtocolError for anything that a sound child would not have sent."""
+    if header.get("kind") != "ran":
+        raise ProtocolError("an answer of the wrong kind")
+    specs = items(header, "outputs", lambda data: TensorSpec.from_json(data, len(blob)))
+    outputs = {spec.name: tensor_of(spec, blob) for spec in specs}
+    maps = items(header, "writers", lambda data: _writers(data, blob, list(outputs.values())))
+    sampled = _sampled(header, blob)
+    if sampled is not None:
+        shape, strides = sampled.shape, sampled.strides
+        outputs = {sampled.name: torch.empty_strided(shape, strides, dtype=sampled.values.dtype, device="meta")}
+    return Reply(
+        sampled=sampled,
+        error=failure_of(header.get("error")),
+        outputs=outputs,
+        writers=dict(zip(outputs, maps)),
+        findings=items(header, "findings", _finding),
+        launches=items(header, "launches", _launch),
+        traffic=items(header, "traffic", lambda data: build(Traffic, data)),
+        trace=items(header, "trace", lambda data: build(TracedAccess, data)),
+        broken=items(header, "broken", lambda data: build(BrokenPromise, data)),
+        overflows=items(header, "overflows", lambda data: build(Overflow, data)),
+        printed=items(header, "printed", lambda data: checked(data, "str", "printed")),
+    )
+
+
+def failure_of(data: object) -> Failure | None:
+    return None if data is None else build(Failure, data)
+
+
+def tensor_of(spec: TensorSpec, blob: bytes) -> torch.Tensor:
+    """The tensor that a checked spec describes, in memory of its own."""
+    dtype = DTYPES[spec.dtype]
+    data = bytearray(blob[spec.start : spec.start + spec.size])
+    count = len(data) // DTYPE_BYTES[spec.dtype]
+    flat = torch.frombuffer(data, dtype=dtype, count=count) if count else torch.empty(0, dtype=dtype)
+    return flat.as_strided(spec.shape, spec.strides, spec.offset)
+
+
+def spec_and_bytes(name: str, tensor: torch.Tensor, start: int) -> tuple[TensorSpec, bytes]:
+    """A tensor of ours as a spec and its storage's bytes, which will lie at `start` of the blob."""
+    data = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage()).numpy().tobytes()
+    return replace(spec_of(name, tensor), start=start), data
+
+
+def spec_of(name: str, tensor: torch.Tensor) -> TensorSpec:
+    """A tensor without values as a spec: its view of a storage of so many bytes."""
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    size = tensor.untyped_storage().nbytes()
+    return TensorSpec(name, dtype, tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset(), 0, size)
+
+
+def _writers(data: object, blob: bytes, outputs: list[torch.Tensor]) -> Writers:
+    if not isinstance(data, dict):
+        raise ProtocolError("a map of writers is not an object")
+    number, start, size = (checked(data.get(key), "int", key) for key in ("output", "start", "size"))
+    grid = [max(1, size) for size in _grid(data.get("grid"))]
+    fits = 0 <= number < len(outputs) and start >= 0 and len(grid) == 3 and start + size <= len(blob)
+    if not fits or size != 4 * outputs[number].numel():
+        raise ProtocolError("the map of writers does not fit the output")
+    output = outputs[number]
+    flat = torch.frombuffer(bytearray(blob[start : start + size]), dtype=torch.int32) if size else torch.empty(0)
+    return Writers(flat.to(torch.int32).reshape(output.shape), grid)
+
+
+def _sampled(header: dict, blob: bytes) -> Sampled | None:
+    if header.get("sampled") is None:
+        return None
+    sampled = build(Sampled, {key: header["sampled"].get(key) for key in SAMPLED_FIELDS})
+    dtype, count = DTYPES.get(sampled.dtype), sampled.stored
+    if dtype is None or count < 0 or len(blob) != count * (12 + dtype.itemsize) or len(sampled.grid) != 3:
+        raise ProtocolError("what a sample has stored does not fit its bytes")
+    blob = bytearray(blob)
+    starts = (0, 8 * count, 12 * count)
+    sampled.offsets, sampled.programs_of, sampled.values = (
+        torch.frombuffer(blob, dtype=kind, count=count, offset=start) if count else torch.empty(0, dtype=kind)
+        for kind, start in zip((torch.int64, torch.int32, dtype), starts)
+    )
+    return sampled
+
+
+def _finding(data: object) -> Finding:
+    finding = build(Finding, data)
+    if finding.kind not in FINDING_KINDS:
+        raise ProtocolError("a finding of an unknown kind")
+    return finding
+
+
+def _launch(data: object) -> Launch:
+    launch = build(Launch, data)
+    return replace(launch, grid=_grid(launch.grid))
+
+
+def _grid(data: object) -> list[int]:
+    grid = checked(data, "list[int]", "grid")
+    if not 1 <= len(grid) <= 3 or min(grid) < 0:
+        raise ProtocolError("a grid has 1 to 3 sizes")
+    return grid
