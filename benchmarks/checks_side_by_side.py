@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 import pytest  # noqa: E402
 
-from grader.course.exercise import all_folders  # noqa: E402
+from grader.course.folder import all_folders  # noqa: E402
 from grader.gpu.device import driver_device  # noqa: E402
 from grader.gpu.pool.pool import Pool  # noqa: E402
 from grader.gpu.pool.replay_process import Replayer  # noqa: E402

@@ -40,7 +40,7 @@ import psutil  # noqa: E402
 
 from grader.author.mutants import mutants_of  # noqa: E402
 from grader.classroom import gpus  # noqa: E402
-from grader.course.exercise import all_folders  # noqa: E402
+from grader.course.folder import all_folders  # noqa: E402
 
 SEED = 60
 COURSE = [sys.executable, "-c", "from grader.cli import main; main()"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from grader.course.exercise import all_folders
+from grader.course.folder import all_folders
 from grader.processes import bubblewrap
 from tests.classroom.instructor import ROOT, Classroom
 from tests.classroom.synthetic import Class

@@ -23,7 +23,7 @@ from grader.gpu.device import device_here
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.plan import Recording
 from grader.gpu.pool.replays import Replays
-from grader.processes.child import ChildEnded
+from grader.processes.faults import ChildEnded
 from grader.processes.interpreter_process import Interpreter
 from grader.processes.submission_process import Runner
 from grader.submission.text import Submission

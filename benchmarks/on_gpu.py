@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 import triton
 
-from grader.course.exercise import Folder, all_folders, load_test_file
+from grader.course.folder import Folder, all_folders, load_test_file
 from grader.gpu.answers import ANCHOR, TORCH
 from grader.gpu.device import Clocks, Device, device_here
 from grader.gpu.inside.buffers import Buffers

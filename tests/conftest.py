@@ -23,7 +23,7 @@ def exercise_of(id: str):
 def mutant(name: str) -> str:
     """The text of a mutant: of "03_softmax/pad_zero"."""
     from grader.author.mutants import mutant_of
-    from grader.course.exercise import Folder
+    from grader.course.folder import Folder
 
     id, _, name = name.partition("/")
     return mutant_of(Folder(ROOT / "exercises" / id), name).text
@@ -48,7 +48,7 @@ class Bench:
     """One submission, given as text, and the judge that judges it."""
 
     def __init__(self, source: str | bytes, id: str, folder: Path, seed: int = 1) -> None:
-        from grader.course.exercise import Folder
+        from grader.course.folder import Folder
         from grader.judge.judge import Judge
         from grader.judge.run import Run
 

@@ -14,7 +14,7 @@ import torch
 from grader import any_strides, contiguous, large, normal, subnormal, target, unusual, upto
 from grader.author.mutants import mutants_of
 from grader.course.drawn_calls import Promise, stated
-from grader.course.exercise import Folder, all_folders, load_test_file
+from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.simpler_calls import simpler, smallest
 from grader.course.stated_calls import asked
 from grader.numerics.data_sets import Data, generator_for, is_poison, some_minus_infinity, whole

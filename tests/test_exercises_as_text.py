@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.exercise import Folder, all_folders, empty_regions, marked_regions
+from grader.course.folder import Folder, all_folders
+from grader.course.regions import empty_regions, marked_regions
 from grader.submission.text import access_at, has_mask, kernel_text, read_submission
 
 ROOT = Path(__file__).resolve().parent.parent

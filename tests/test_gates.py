@@ -8,7 +8,7 @@ import pytest
 
 from grader.author import gates
 from grader.author.gates import Figures, complaints, digest_of, kept_figures, timed_calls
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from tests.conftest import ROOT
 
 IDS = sorted(path.name for path in (ROOT / "exercises").glob("[0-9]*"))

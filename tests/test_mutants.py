@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.author.mutants import BadMutant, Mutant, mutant_of, mutants_of
-from grader.course.exercise import Folder, all_folders
+from grader.course.folder import Folder, all_folders
 from tests.conftest import ROOT
 
 STATED = """

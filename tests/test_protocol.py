@@ -7,7 +7,8 @@ import json
 import pytest
 import torch
 
-from grader.wire.messages import Finding, ProtocolError, TensorSpec, pack, unpack_header, unpack_lengths
+from grader.wire.frames import ProtocolError, pack, unpack_header, unpack_lengths
+from grader.wire.messages import Finding, TensorSpec
 from grader.wire.reply import read_reply, spec_and_bytes, tensor_of
 
 GOOD = {"name": "z", "dtype": "float32", "shape": [2, 3], "strides": [3, 1], "offset": 0, "start": 0, "size": 24}

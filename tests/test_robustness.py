@@ -17,7 +17,7 @@ import pytest
 from grader.explain.verdict import FAIL, PASS, SKIPPED, WAITED
 from grader.judge.run import Foreseen
 from grader.numerics.data_sets import normal
-from grader.processes.child import ChildEnded
+from grader.processes.faults import ChildEnded
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = "import os, sys\nimport torch\nimport triton\nimport triton.language as tl\n"

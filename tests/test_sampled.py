@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from grader import normal, output
-from grader.course.exercise import all_folders, load_test_file
+from grader.course.folder import all_folders, load_test_file
 from grader.course.stated_calls import asked
 from grader.explain.verdict import FAIL, NOT_RUN, SKIPPED
 from grader.interpreter.buffers import PAGE, Buffer

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 import torch
 
-from grader.course.exercise import Exercise, Folder, load_test_file
+from grader.course.exercise import Exercise
+from grader.course.folder import Folder, load_test_file
+from grader.course.trial import Bound, Trial, trial_of
 from grader.course.wanted_results import Wanted, wanted_of
-from grader.judge.run import Bound, Trial, trial_of
 from grader.numerics.arguments import Argument, Recipe, exact, tensors_of
 from grader.numerics.comparison import compare
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from grader.author import proof
 from grader.author.mutants import BadMutant, mutants_of
-from grader.course.exercise import Folder, marked_regions
+from grader.course.folder import Folder
+from grader.course.regions import marked_regions
 from grader.progress.hints import FITS
 
 MOST_STUB_LINES = 60

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 
-from grader.course.exercise import Folder, load_test_file
+from grader.course.folder import Folder, load_test_file
 from grader.course.stated_calls import asked
 from grader.files import write_whole
 from grader.gpu.answers import Measurement

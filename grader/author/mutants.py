@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 
 FIELDS = {"wrong": str, "finding": str, "sentence": str, "changes": list}
 IN_DOCSTRING = re.compile(r"Wrong: (?P<wrong>.*) Finding: (?P<finding>\S+) Rejected with: (?P<sentence>.*)")

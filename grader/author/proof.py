@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from grader.author.mutants import mutants_of
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS
 from grader.progress.hints import SAYS_ITSELF, read_hints
 

@@ -6,7 +6,8 @@ import nbformat
 from nbgrader.preprocessors import ClearSolutions
 from traitlets.config import Config
 
-from grader.course.exercise import STUB, Folder
+from grader.course.folder import Folder
+from grader.course.regions import STUB
 
 CELL = {"schema_version": 3, "grade_id": "submission", "solution": True, "grade": False, "locked": False, "task": False}
 

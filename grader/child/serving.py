@@ -17,7 +17,7 @@ import torch
 
 from grader.child import landlock
 from grader.child.printed import reveal
-from grader.wire.messages import LENGTHS, pack, unpack_header, unpack_lengths
+from grader.wire.frames import LENGTHS, pack, unpack_header, unpack_lengths
 
 MORE_MEMORY = 2 << 30  # address space for the learner's data, beyond what the libraries have mapped
 MOST_FILE_BYTES = 64 << 20

@@ -33,7 +33,8 @@ from grader.classroom.names import CHECK_CELL
 from grader.classroom.outputs import item_outputs, report_outputs
 from grader.classroom.results import Results, Text
 from grader.classroom.rubric import SPEED, Item, items_of
-from grader.course.exercise import STUB, Folder
+from grader.course.folder import Folder
+from grader.course.regions import STUB
 from grader.gpu.models import gpu_here
 from grader.processes.bubblewrap import AUTO
 

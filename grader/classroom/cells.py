@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.places import COURSE
 
 _results: dict[tuple[str, str], dict] = {}  # by exercise and text: grade cells share one run

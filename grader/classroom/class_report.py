@@ -11,7 +11,8 @@ from pathlib import Path
 from grader.classroom.graded import MISSING, NOT_GRADED, Graded
 from grader.classroom.rubric import is_decided
 from grader.classroom.similarity import Pair, near_identical
-from grader.course.exercise import Folder, stub_text
+from grader.course.folder import Folder
+from grader.course.regions import stub_text
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS
 from grader.files import write_whole
 from grader.show.html_page import rendered

@@ -11,7 +11,7 @@ import nbformat
 from grader.classroom.bridge import hidden_cases
 from grader.classroom.derive import notebook_of
 from grader.classroom.rubric import SPEED, points_of
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.files import write_whole
 
 CONFIG = """\

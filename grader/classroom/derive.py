@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from grader.author.stubs import CELL
 from grader.classroom.names import CHECK_CELL, magic_of
 from grader.classroom.rubric import HIDDEN, TITLES
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)#:]+)\)")

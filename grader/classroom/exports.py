@@ -28,7 +28,7 @@ from grader.classroom.per_test import gradescope_tests, junit_suite, junit_text
 from grader.classroom.results import Results, Text
 from grader.classroom.rubric import counted
 from grader.classroom.tables import csv_of
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.files import write_whole
 
 

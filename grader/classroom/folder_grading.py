@@ -18,7 +18,7 @@ from grader.classroom.patience import patiently
 from grader.classroom.results import Results
 from grader.classroom.rubric import SPEED
 from grader.classroom.submissions import Submissions, read_submissions
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 
 MOST_SHOWN = 20  # lines of one kind; the rest is in the table
 

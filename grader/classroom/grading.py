@@ -28,7 +28,7 @@ from grader.classroom.intake import IntakeError, Person, take_in
 from grader.classroom.patience import patiently
 from grader.classroom.results import Results, Text
 from grader.classroom.rubric import RubricError, items_of, points_of
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.explain.verdict import FAIL
 from grader.files import write_whole
 from grader.gpu.models import gpu_here

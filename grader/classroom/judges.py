@@ -18,7 +18,7 @@ from grader.classroom.door import Door, Offer
 from grader.classroom.lending import Standing
 from grader.classroom.results import faulty, version_of
 from grader.classroom.warm_judge import Unconnected, WarmJudge
-from grader.course.exercise import Folder, found_here
+from grader.course.folder import Folder, found_here
 from grader.gpu.pool.shared_pool import SharedPool
 
 GPU = "GPU"  # the resource that a Dask worker with a GPU announces

@@ -14,7 +14,8 @@ from grader.classroom.results import Text, faulty
 from grader.gpu.device import driver_device, model_here
 from grader.processes import bubblewrap
 from grader.processes.bubblewrap import AUTO
-from grader.processes.triton_forkserver_client import MachineFault, shared_nursery
+from grader.processes.faults import MachineFault
+from grader.processes.triton_forkserver_client import shared_nursery
 
 
 def judge(text: Text, level: str = AUTO) -> dict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.session.session import points_of, rubric_item
 
 

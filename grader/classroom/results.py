@@ -16,7 +16,7 @@ from pathlib import Path
 
 from grader.classroom.json_text import json_text
 from grader.classroom.rubric import is_decided
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.files import write_whole
 from grader.places import PACKAGE
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED
 from grader.places import COURSE
 

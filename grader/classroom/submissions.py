@@ -15,7 +15,8 @@ from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn, clean, is_own_work, read_file, read_hand_in
 from grader.classroom.intake import KINDS
 from grader.classroom.results import Text
-from grader.course.exercise import Folder, stub_text
+from grader.course.folder import Folder
+from grader.course.regions import stub_text
 
 
 @dataclass

@@ -24,7 +24,7 @@ from queue import Empty, SimpleQueue
 from typing import TextIO
 
 from grader.classroom.results import Text, faulty
-from grader.course.exercise import Folder, found_here
+from grader.course.folder import Folder, found_here
 from grader.gpu.device import use_device
 from grader.gpu.pool.replays import use_pool
 from grader.gpu.pool.shared_pool import PoolElsewhere

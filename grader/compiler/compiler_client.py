@@ -17,9 +17,11 @@ from collections.abc import Iterable
 from grader.compiler.result import Compiled, Failed, read_answer
 from grader.processes import scratch
 from grader.processes.environment import trusted_path
+from grader.processes.faults import MachineFault
 from grader.processes.torch_forkserver_client import clean_environment
-from grader.processes.triton_forkserver_client import START_LIMIT, MachineFault
-from grader.wire.messages import LENGTHS, GpuModel, ProtocolError, pack, unpack_header, unpack_lengths
+from grader.processes.triton_forkserver_client import START_LIMIT
+from grader.wire.frames import LENGTHS, ProtocolError, pack, unpack_header, unpack_lengths
+from grader.wire.messages import GpuModel
 
 COMPILE_LIMIT = 60.0  # seconds of a core for one kernel
 BUSY_MACHINE, MOST_BUSY = 4, 60.0  # times its limit that it may take where others want the cores; seconds more

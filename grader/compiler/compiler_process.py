@@ -32,7 +32,7 @@ from triton.runtime.errors import PTXASError
 
 from grader.child import landlock
 from grader.child.ttir_text import generic_text
-from grader.wire import files
+from grader.wire import frames
 
 SAID = Path("said")  # what the compiler writes on stderr, in the process's folder
 SOURCE = Path("source.mlir")
@@ -56,10 +56,10 @@ def main(request_fd: int, reply_fd: int) -> None:
     os.close(said)
     with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
         fenced = landlock.close(Path.cwd(), Path(os.devnull))
-        files.send(replies, {"kind": "ready", "versions": {"triton": triton.__version__}, "fenced": fenced})
+        frames.send(replies, {"kind": "ready", "versions": {"triton": triton.__version__}, "fenced": fenced})
         while True:
             try:
-                header, blob = files.received(requests)
+                header, blob = frames.received(requests)
             except EOFError:  # the parent is done, or gone
                 shutil.rmtree(Path.cwd(), ignore_errors=True)
                 os._exit(0)
@@ -67,7 +67,7 @@ def main(request_fd: int, reply_fd: int) -> None:
             _limit_cpu(header["seconds"])
             answer = _Compilation(header).answer(blob)
             _clear_up()
-            files.send(replies, *answer)
+            frames.send(replies, *answer)
 
 
 class _Compilation:

@@ -14,7 +14,8 @@ from grader.compiler.compiler_pool import Pool, processes_here
 from grader.compiler.plans import NotCompiled, plan_of
 from grader.compiler.result import Compiled
 from grader.gpu.plan import Plan
-from grader.wire.messages import Failure, GpuModel, ProtocolError, TensorSpec
+from grader.wire.frames import ProtocolError
+from grader.wire.messages import Failure, GpuModel, TensorSpec
 from grader.wire.recorded_call import Kernel, RecordedCall
 from grader.wire.recorded_parts import BadPlan, View
 

@@ -12,7 +12,8 @@ from dataclasses import replace
 from grader.compiler.result import Compiled, Failed, TensorMapForm
 from grader.gpu.plan import Kernel, Parameter, Plan, TensorMap, accept
 from grader.wire import recorded_call as recorded
-from grader.wire.messages import GpuModel, ProtocolError, TensorSpec
+from grader.wire.frames import ProtocolError
+from grader.wire.messages import GpuModel, TensorSpec
 from grader.wire.recorded_parts import Alternative, Buffer, Choice, PlannedLaunch, Step, View
 
 # Types of elements as the compiler numbers them -> as the CUDA driver does; the same but for three.

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from grader.gpu.plan import MOST_THREADS, TEXTS, Kernel
 from grader.wire.cubin import BadCubin, read_cubin
 from grader.wire.fields import build, checked, items
-from grader.wire.messages import GpuModel, ProtocolError
+from grader.wire.frames import ProtocolError
+from grader.wire.messages import GpuModel
 from grader.wire.recorded_parts import read_part
 
 STAGES = ("ttir", "ttgir", "llir", "ptx", "cubin")

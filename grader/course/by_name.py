@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from grader.course.exercise import Folder, all_folders
+from grader.course.folder import Folder, all_folders
 from grader.places import COURSE
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from grader.course.exercise import Exercise, Result
-from grader.judge.run import Trial
+from grader.course.trial import Trial
 from grader.numerics.bounds import EXACT
 from grader.numerics.data_sets import Data
 

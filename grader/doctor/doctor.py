@@ -121,8 +121,7 @@ def _platform(say: Callable[[str], None]) -> bool:
 
 def _self_test(say: Callable[[str], None]) -> bool:
     """Records and interprets a kernel with a loop of runtime length, and compiles it."""
-    from grader.processes.child import ChildEnded
-    from grader.processes.triton_forkserver_client import MachineFault
+    from grader.processes.faults import ChildEnded, MachineFault
 
     fine = True
     for name, test in (("interpreter", _interpreted), ("compiler", _compiled)):

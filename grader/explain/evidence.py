@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.course.exercise import Exercise
+from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted
-from grader.judge.run import Trial
 from grader.numerics.arguments import Argument, tensors_of
 from grader.numerics.comparison import Comparison
 from grader.submission.text import KernelText, Submission, access_at, has_mask, kernel_text

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from grader.course.exercise import Exercise
 from grader.explain.verdict import Verdict, failed
-from grader.processes.child import ChildEnded
+from grader.processes.faults import ChildEnded
 from grader.submission.kernel_names import Refused
 from grader.submission.text import Submission, builtin_at, is_in_kernel
 from grader.wire.messages import Failure

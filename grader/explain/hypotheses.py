@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from grader.course.trial import short_dtype
 from grader.explain.evidence import Evidence
-from grader.judge.run import short_dtype
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.bounds import EXACT, UNIT_ROUNDOFF, tolerance
 

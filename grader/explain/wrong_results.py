@@ -6,10 +6,10 @@ import math
 from itertools import combinations
 
 from grader.course.exercise import Exercise
+from grader.course.trial import short_dtype
 from grader.course.wanted_results import Wanted
 from grader.explain.evidence import count_text
 from grader.explain.verdict import Verdict, failed
-from grader.judge.run import short_dtype
 from grader.submission.text import Submission
 from grader.wire.messages import DTYPE_BYTES
 from grader.wire.recorded_parts import Returned, View

@@ -11,7 +11,7 @@ import signal
 import socket
 import tempfile
 
-from grader.wire.messages import is_hung_up
+from grader.wire.frames import is_hung_up
 
 
 def main(control_fd: int) -> None:

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field
 
 from grader.wire.cubin import BadCubin, Cubin, read_cubin
 from grader.wire.fields import build, checked, items
-from grader.wire.messages import Failure, GpuModel, ProtocolError, TensorSpec
+from grader.wire.frames import ProtocolError
+from grader.wire.messages import Failure, GpuModel, TensorSpec
 from grader.wire.recorded_parts import (
     NUMBER_BYTES,
     Alternative,

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import torch
 
 from grader.course.exercise import Exercise
+from grader.course.trial import Trial
 from grader.explain import gpu_findings
 from grader.explain.verdict import Verdict
 from grader.gpu.plan import Recording
-from grader.judge.run import Trial
 from grader.numerics.arguments import exact
 from grader.numerics.bounds import EXACT
 from grader.numerics.comparison import BYTES_PER_ELEMENT, rows_at_once

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from grader.course.exercise import Exercise, in_words
+from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted, wanted_of
 from grader.explain import broken_promises, failures, offset_overflows
 from grader.explain.evidence import Evidence, count_text
@@ -21,7 +22,7 @@ from grader.explain.tiles import tile_map
 from grader.explain.values import first_wrong_text, value_verdict
 from grader.explain.verdict import PASS, Verdict, failed
 from grader.explain.wrong_results import Shape, wrong_results
-from grader.judge.run import Run, Trial
+from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.bounds import EXACT
 from grader.numerics.comparison import Comparison, bits_of, compare

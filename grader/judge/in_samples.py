@@ -20,12 +20,13 @@ from dataclasses import dataclass, replace
 import torch
 
 from grader.course.exercise import Exercise
+from grader.course.trial import Trial, short_dtype
 from grader.explain import offset_overflows
 from grader.explain.evidence import Evidence, count_text, index_text, program_text
 from grader.explain.tiles import program_index
 from grader.explain.verdict import NOT_RUN, SKIPPED, Verdict, failed
 from grader.judge.in_interpreter import Interpreted
-from grader.judge.run import Run, Trial, short_dtype
+from grader.judge.run import Run
 from grader.numerics.arguments import exact
 from grader.numerics.comparison import compare
 from grader.numerics.data_sets import Data, generator_for

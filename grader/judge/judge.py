@@ -12,6 +12,7 @@ from grader.course.drawn_calls import Call, Promise, stated
 from grader.course.exercise import Exercise
 from grader.course.simpler_calls import smallest
 from grader.course.stated_calls import Asked
+from grader.course.trial import Bound, Trial, trial_of
 from grader.explain import cost, failures
 from grader.explain.compiled_code import Expectations, compiled_verdict
 from grader.explain.earlier_calls import add_to, depends_on_earlier_calls
@@ -22,11 +23,10 @@ from grader.gpu.plan import BadPlan, Recording
 from grader.judge import on_gpu
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.in_samples import sampled
-from grader.judge.run import Bound, Foreseen, Run, Trial, trial_of
+from grader.judge.run import Foreseen, Run
 from grader.judge.speed_samples import speed_verdict
 from grader.numerics.arguments import Argument, Recipe
-from grader.processes.child import ChildEnded
-from grader.processes.triton_forkserver_client import MachineFault
+from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.kernel_names import Refused, all_refused
 from grader.wire.messages import Failure, Launch
 from grader.wire.reply import Reply

@@ -13,11 +13,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, replace
 
 from grader.explain.verdict import Verdict, failed
-from grader.processes.child import ChildEnded, ChildProcess
-from grader.processes.triton_forkserver_client import MachineFault
+from grader.processes.child import ChildProcess
+from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.text import Submission
 from grader.wire.fields import checked, items
-from grader.wire.messages import GpuModel, ProtocolError
+from grader.wire.frames import ProtocolError
+from grader.wire.messages import GpuModel
 from grader.wire.recorded_call import Kernel
 
 LIMIT = 15.0  # seconds of a core for the text of one kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from grader.course.exercise import Exercise
+from grader.course.trial import Trial, short_dtype
 from grader.course.wanted_results import Wanted, wanted_of
 from grader.explain import gpu_findings
 from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict
@@ -10,11 +11,11 @@ from grader.gpu.answers import Replayed, Summary
 from grader.gpu.plan import Plan, Recording
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.gpu_memory import SHARE_BESIDE_OTHERS, SHARE_OF_MEMORY, blame, bytes_needed
-from grader.judge.run import Run, Trial, short_dtype
+from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, to_json
 from grader.numerics.comparison import compare
 from grader.numerics.data_sets import seed_for
-from grader.processes.triton_forkserver_client import MachineFault
+from grader.processes.faults import MachineFault
 from grader.wire.messages import TensorSpec
 from grader.wire.reply import spec_and_bytes, tensor_of
 

@@ -7,33 +7,35 @@ import random
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
 from grader.compiler.machine_code import MachineCode
-from grader.course.exercise import Exercise, Folder, empty_regions
+from grader.course.exercise import Exercise
+from grader.course.folder import Folder
+from grader.course.regions import empty_regions
+from grader.course.trial import Trial
 from grader.explain.verdict import Verdict
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.plan import Recording
 from grader.gpu.pool.replays import Replays
 from grader.judge.kernel_origins import Origins
-from grader.numerics.arguments import Argument, Recipe, numbers_of, tensors_of
-from grader.numerics.data_sets import Data, generator_for, short_name
+from grader.numerics.arguments import Argument, numbers_of, tensors_of
+from grader.numerics.data_sets import Data
 from grader.processes.bubblewrap import ORIGINS, RECORDER
-from grader.processes.child import ChildEnded
+from grader.processes.faults import ChildEnded, MachineFault
 from grader.processes.interpreter_process import Interpreter
 from grader.processes.submission_process import Runner
-from grader.processes.triton_forkserver_client import MachineFault
 from grader.submission.text import Submission, read_submission
 from grader.wire import recorded_parts
 from grader.wire.messages import Failure, GpuModel, InterpretRequest, RecordRequest, Sample, TensorSpec
 from grader.wire.recorded_call import RecordedCall, read_recorded
 from grader.wire.recorded_parts import BadPlan, Fill, steps_with
 from grader.wire.recorded_results import results_by_name
-from grader.wire.reply import DTYPES, Reply, spec_and_bytes, spec_of
+from grader.wire.reply import Reply, spec_and_bytes, spec_of
 
 if TYPE_CHECKING:
     from grader.progress.earlier_samples import EarlierSamples
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
 
 RECORD_LIMIT = 8.0  # seconds of a core for a call of the entry and the front end's text of its kernels
 MOST_AHEAD = 5.0  # seconds for the recording of all calls that are foreseen: they take 0.3 to 1
-Bound = str | dict[str, str]  # of all results, or of some by name
 RECORDED_FIELDS = ("kind", "error", "refusals", "buffers", "kernels", "steps", "returned")
 
 
@@ -76,79 +77,11 @@ class Recorded:
 
 
 @dataclass
-class Trial:
-    """One call to be judged: the data sets of the arguments in one dtype, and the bound of its result.
-
-    `bounds`: of results by name, where they have bounds of their own.
-    """
-
-    name: str  # of the test
-    data: tuple[Recipe, ...]
-    dtype: torch.dtype
-    bound: str
-    constants: dict[str, int] = field(default_factory=dict)
-    config: int = 0  # of an autotuned kernel
-    arguments: list[str] = field(default_factory=list)  # their names, for the label
-    small_dots: bool = False  # as in RecordRequest
-    bounds: dict[str, str] = field(default_factory=dict)
-
-    def inputs(self, seed: int, *names: object) -> list[Argument]:
-        """The arguments: the same for the same seed and names. One that is another argument too is the same tensor."""
-        given: list[Argument] = []
-        for number, data in enumerate(self.data):
-            if not isinstance(data, Data):
-                given.append(data)
-            elif data.same_as:
-                given.append(given[self.arguments.index(data.same_as)])
-            else:
-                generator = generator_for(seed, *names, self.name, short_dtype(self.dtype), number)
-                given.append(data.tensor(self.dtype, generator))
-        return given
-
-    @property
-    def data_label(self) -> str:
-        """Shapes, layouts and dtype: "61 x 781 fp32"."""
-        labels = [data.label if isinstance(data, Data) else f"= {data}" for data in self.data]
-        if len(set(labels)) > 1 and self.arguments:
-            labels = [f"{name} {label}" for name, label in zip(self.arguments, labels)]
-        return f"{', '.join(dict.fromkeys(labels))} {short_dtype(self.dtype)}"
-
-    def label(self, constants: Collection[str]) -> str:
-        """The data, and what it sets of the file's own `constants`: "61 x 781 fp32, BLOCK_N = 256"."""
-        return self.data_label + "".join(f", {name} = {value}" for name, value in self.in_effect(constants).items())
-
-    def in_effect(self, constants: Collection[str]) -> dict[str, int]:
-        """Other block sizes, as far as the file has constants of these names."""
-        return {name: value for name, value in self.constants.items() if name in constants}
-
-
-def trial_of(
-    exercise: Exercise,
-    name: str,
-    data: tuple[Recipe, ...],
-    dtype: str,
-    bound: Bound | None = None,
-    constants: dict[str, int] | None = None,
-) -> Trial:
-    """`bound`: of all results, or of some by name; where none is given, those of the exercise."""
-    stated = {result.name: result.bound or exercise.bound for result in exercise.results}
-    bounds = stated | (bound if isinstance(bound, dict) else dict.fromkeys(stated, bound) if bound else {})
-    if unknown := sorted(bounds.keys() - stated):
-        raise ValueError(f"{exercise.entry} has no result {unknown[0]}, for which a bound is given.")
-    first = next(iter(bounds.values()))
-    return Trial(name, data, DTYPES[dtype], first, constants or {}, arguments=exercise.arguments, bounds=bounds)
-
-
-@dataclass
 class Foreseen:
     """A recording that a test will ask for."""
 
     trial: Trial
     if_right: bool = False  # asked for only if all values are right
-
-
-def short_dtype(dtype: torch.dtype) -> str:
-    return short_name(str(dtype).removeprefix("torch."))
 
 
 class Run:

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterator
 
 from grader.course.exercise import Exercise
+from grader.course.trial import Trial
 from grader.explain import speed
 from grader.explain.speed import Speed
 from grader.explain.verdict import Verdict
@@ -15,7 +16,7 @@ from grader.gpu.plan import Recording
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.gpu_memory import blame
 from grader.judge.on_gpu import asked_of, fault_of, other_result
-from grader.judge.run import Run, Trial
+from grader.judge.run import Run
 from grader.judge.speed_rule import FAST, MORE, SLOW, STAGES, Decision, decide_again, distance_of
 from grader.numerics.data_sets import seed_for
 

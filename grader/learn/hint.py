@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from grader.course.by_name import EXERCISE, course_root
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.explain.verdict import FAIL
 from grader.progress import progress
 from grader.progress.hints import Hint, Hints, read_hints

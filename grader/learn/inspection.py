@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.course.by_name import EXERCISE
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.course.stated_calls import Asked, asked
 from grader.learn.code_levels import LEVELS, READING, instructions
 from grader.learn.runnable import judge_it, recorded, refuse_what_cannot_run
@@ -36,7 +36,7 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
     \b
     Example:  course inspect 03 --ir ptx
     """
-    from grader.course.exercise import load_test_file
+    from grader.course.folder import load_test_file
     from grader.gpu.models import MODELS, target_here
     from grader.judge.run import Run
     from grader.show.terminal import busy
@@ -57,7 +57,7 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
 
 def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, Asked]:
     """Of the first call that a test of the exercise compiles."""
-    from grader.judge.run import Trial
+    from grader.course.trial import Trial
     from grader.wire.reply import DTYPES
 
     stated, cases = module.exercise, asked(module, "compiled")

@@ -8,7 +8,7 @@ import sys
 import click
 
 from grader.course.by_name import EXERCISE, course_root
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.progress.standing import next_exercise, read_progress
 
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.course.by_name import EXERCISE
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 
 if TYPE_CHECKING:
     from grader.gpu.device import Device
@@ -92,7 +92,7 @@ def _runs(folder: Folder, submission: str | None, device: Device) -> dict[str, R
 
 
 def _sweep(folder: Folder, runs: dict[str, Run], replays) -> Sweep:
-    from grader.course.exercise import load_test_file
+    from grader.course.folder import load_test_file
     from grader.course.stated_calls import asked
     from grader.learn.sweep import Sweep
 

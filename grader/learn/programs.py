@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.course.by_name import EXERCISE
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.files import write_whole
 from grader.learn.runnable import judge_it, refuse_what_cannot_run
 
 if TYPE_CHECKING:
     from grader.course.exercise import Exercise
-    from grader.judge.run import Run, Trial
+    from grader.course.trial import Trial
+    from grader.judge.run import Run
     from grader.learn.program_accesses import Touched
     from grader.wire.reply import Reply
 
@@ -32,10 +33,10 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
     \b
     Example:  course programs 02
     """
-    from grader.course.exercise import load_test_file
-    from grader.judge.run import Run, Trial
-    from grader.processes.child import ChildEnded
-    from grader.processes.triton_forkserver_client import MachineFault
+    from grader.course.folder import load_test_file
+    from grader.course.trial import Trial
+    from grader.judge.run import Run
+    from grader.processes.faults import ChildEnded, MachineFault
     from grader.show.terminal import busy
 
     stated = load_test_file(exercise).exercise

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.course.by_name import course_root
-from grader.course.exercise import Folder, all_folders
+from grader.course.folder import Folder, all_folders
 from grader.explain.verdict import FAIL, PASS
 from grader.files import write_whole
 from grader.learn.matplotlib_cache import keep_caches_in

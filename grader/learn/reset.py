@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from grader.course.by_name import EXERCISE
-from grader.course.exercise import Folder, stub_text
+from grader.course.folder import Folder
+from grader.course.regions import stub_text
 from grader.files import keep_aside, write_whole
 
 

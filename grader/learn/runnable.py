@@ -8,8 +8,9 @@ import click
 
 if TYPE_CHECKING:
     from grader.course.exercise import Exercise
+    from grader.course.trial import Trial
     from grader.gpu.plan import Recording
-    from grader.judge.run import Run, Trial
+    from grader.judge.run import Run
 
 
 def judge_it(run: Run) -> str:
@@ -37,8 +38,7 @@ def refuse_what_cannot_run(run: Run) -> None:
 def recorded(run: Run, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
     """A call of the entry, compiled and not run."""
     from grader.gpu.plan import BadPlan
-    from grader.processes.child import ChildEnded
-    from grader.processes.triton_forkserver_client import MachineFault
+    from grader.processes.faults import ChildEnded, MachineFault
 
     try:
         recording = run.recording(exercise, trial, texts)

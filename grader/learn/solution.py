@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from grader.course.by_name import EXERCISE
-from grader.course.exercise import BEGIN, END, Folder
+from grader.course.folder import Folder
+from grader.course.regions import BEGIN, END
 from grader.progress import progress
 from grader.progress.hints import read_hints
 from grader.progress.progress import Record

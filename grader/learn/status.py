@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from grader.course.by_name import course_root
-from grader.course.exercise import all_folders
+from grader.course.folder import all_folders
 from grader.progress import progress
 from grader.progress.progress import Progress, Record
 from grader.progress.standing import BROKEN_AGAIN, FAILING, NOT_STARTED, PASSED, next_line, read_progress, state

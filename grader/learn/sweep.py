@@ -15,6 +15,7 @@ import click
 
 from grader.course.exercise import Exercise
 from grader.course.stated_calls import Asked
+from grader.course.trial import Trial, short_dtype, trial_of
 from grader.explain import gpu_findings
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement
 from grader.gpu.answers import TORCH as TORCH_CHAIN
@@ -23,7 +24,7 @@ from grader.gpu.plan import Recording
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.gpu.pool.replays import Replays
 from grader.judge.on_gpu import asked_of, other_result
-from grader.judge.run import Run, Trial, short_dtype, trial_of
+from grader.judge.run import Run
 from grader.judge.speed_samples import flops_of
 from grader.learn.runnable import judge_it, recorded
 from grader.progress.curves import CEILINGS, TORCH, UNITS, Curves, number_text, resized, shape_text, sizes_below

@@ -60,7 +60,8 @@ def main() -> int:
     import pytest
 
     from grader.gpu.device import device_here, model_here
-    from grader.processes.triton_forkserver_client import MachineFault, shared_nursery
+    from grader.processes.faults import MachineFault
+    from grader.processes.triton_forkserver_client import shared_nursery
 
     with contextlib.suppress(MachineFault, ImportError):  # the run tells
         for model in (None, model_here(device_here())):

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from grader.course.by_name import EXERCISE, course_root
-from grader.course.exercise import Folder, all_folders
+from grader.course.folder import Folder, all_folders
 from grader.learn.hint import show_hint
 from grader.learn.keys import single_keys
 from grader.learn.warm_run import WarmRun

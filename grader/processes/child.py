@@ -11,11 +11,11 @@ import signal
 import tempfile
 import threading
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.processes import scratch
-from grader.processes.triton_forkserver_client import START_LIMIT, MachineFault, shared_nursery
+from grader.processes.faults import ChildEnded, MachineFault
+from grader.processes.triton_forkserver_client import START_LIMIT, shared_nursery
 from grader.processes.where import HEAD, Where, stack_in, where_in
 from grader.wire import messages
 from grader.wire.messages import GpuModel
@@ -25,15 +25,6 @@ BUSY_MACHINE, MOST_BUSY = 4, 60.0  # times its limit that a call may take where 
 WAITING = 2.0  # seconds that a call may wait for something else than a core, beyond its limit
 TIME_TO_TELL = 0.5  # seconds to tell where it is, once its time is used up
 MOST_STACK = 1 << 14  # bytes of the end of what it prints: there it tells
-
-
-@dataclass
-class ChildEnded(Exception):
-    """The child is gone. how: "exit" (status), "signal" (number), "time" (how much), "garbled" (what was wrong)."""
-
-    how: str
-    detail: str
-    where: Where = field(default_factory=Where, compare=False)  # it was when its time was used up
 
 
 OUT_OF_TIME = ChildEnded("signal", str(int(signal.SIGXCPU)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.places import COURSE
 
 # numpy's OpenBLAS starts a thread per core when it is imported, and each one looks for work for a while: on 16 cores

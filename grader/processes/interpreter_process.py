@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from grader.processes.child import ChildEnded, ChildProcess
-from grader.processes.triton_forkserver_client import MachineFault
-from grader.wire.messages import InterpretRequest, ProtocolError
+from grader.processes.child import ChildProcess
+from grader.processes.faults import ChildEnded, MachineFault
+from grader.wire.frames import ProtocolError
+from grader.wire.messages import InterpretRequest
 from grader.wire.reply import Reply, read_reply
 
 LONGER = 2.0  # seconds beyond a call's limit: it keeps to that itself, and tells where it was

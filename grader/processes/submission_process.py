@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from grader.processes.child import ChildEnded, ChildProcess
-from grader.processes.triton_forkserver_client import MachineFault
+from grader.processes.child import ChildProcess
+from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.text import Submission
-from grader.wire.messages import Failure, GpuModel, ProtocolError
+from grader.wire.frames import ProtocolError
+from grader.wire.messages import Failure, GpuModel
 from grader.wire.reply import failure_of
 
 LOAD_LIMIT = 10.0  # seconds for the submission's own import

@@ -16,7 +16,8 @@ import threading
 from dataclasses import asdict
 
 from grader.processes.environment import ONE_THREAD, trusted_path
-from grader.wire.messages import GpuModel, is_hung_up
+from grader.wire.frames import is_hung_up
+from grader.wire.messages import GpuModel
 
 BOOT = (
     "import gc, sys, json; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "

@@ -16,8 +16,10 @@ from pathlib import Path
 
 from grader.processes import bubblewrap, scratch
 from grader.processes.environment import trusted_path
+from grader.processes.faults import MachineFault
 from grader.processes.torch_forkserver_client import adopt_orphans, clean_environment, shared_zygote
-from grader.wire.messages import GpuModel, is_hung_up
+from grader.wire.frames import is_hung_up
+from grader.wire.messages import GpuModel
 
 ANSWER_LIMIT = 10.0  # seconds for a sandbox to be emptied
 START_LIMIT = 120.0  # seconds to import torch and triton; past it the machine is at fault, not the learner
@@ -26,10 +28,6 @@ BOOT = (
     "from grader.forkservers.triton_forkserver import main; "
     "main(int(sys.argv[2]), json.loads(sys.argv[3]), sandboxed=True)"
 )
-
-
-class MachineFault(Exception):
-    """Something that is never the learner's fault: no child could be started."""
 
 
 class Nursery:

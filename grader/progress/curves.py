@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.files import write_whole
 from grader.progress import progress
 

@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from pathlib import Path
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.explain.verdict import FAIL, PASS
 from grader.files import write_whole
 from grader.progress import progress

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.course.exercise import Folder, all_folders
+from grader.course.folder import Folder, all_folders
 from grader.explain.verdict import FAIL
 from grader.progress import progress
 from grader.progress.progress import Progress, Record

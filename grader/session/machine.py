@@ -11,12 +11,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from grader.course.exercise import Folder, stub_text
+from grader.course.folder import Folder
+from grader.course.regions import stub_text
 from grader.gpu.device import Device, driver_device, model_here
 from grader.gpu.models import MODELS
 from grader.gpu.pool.replays import shared_replays
 from grader.processes import bubblewrap
-from grader.processes.triton_forkserver_client import MachineFault, shared_nursery
+from grader.processes.faults import MachineFault
+from grader.processes.triton_forkserver_client import shared_nursery
 from grader.submission.text import read_submission
 from grader.wire.messages import GpuModel
 

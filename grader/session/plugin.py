@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.exercise import Folder, all_folders
+from grader.course.folder import Folder, all_folders
 from grader.gpu.models import DEFAULT_TARGET, MODELS
 from grader.processes import bubblewrap
 from grader.processes.environment import PATIENT

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.course import hidden_cases
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.course.hidden_cases import Case
 from grader.course.stated_calls import asked
 from grader.explain.verdict import (
@@ -29,7 +29,7 @@ from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.pool.replays import shared_replays
 from grader.judge.judge import Judge
 from grader.judge.run import Run
-from grader.processes.triton_forkserver_client import MachineFault
+from grader.processes.faults import MachineFault
 from grader.progress.earlier_samples import EarlierSamples
 from grader.progress.last_result import record_run
 from grader.session import result_file, terminal_report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 
-from grader.wire.messages import ProtocolError
+from grader.wire.frames import ProtocolError
 
 MOST_ITEMS = 256
 MOST_TEXT = 2000

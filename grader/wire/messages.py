@@ -19,15 +19,11 @@ Both sides import this module and nothing else of each other's.
 
 from __future__ import annotations
 
-import json
 import math
-import select
-import struct
 from dataclasses import asdict, dataclass, field
 
-LENGTHS = struct.Struct("<II")  # header bytes, blob bytes
-MOST_HEADER_BYTES = 8 << 20
-MOST_BLOB_BYTES = 1 << 30
+from grader.wire.frames import ProtocolError
+
 MOST_ELEMENTS = 1 << 27  # of one tensor; with strides of 0 they need no bytes
 ANY_SIZE = 1 << 62  # of a tensor without bytes in the frame
 
@@ -43,40 +39,6 @@ VIEW_BYTES = DTYPE_BYTES | {
     "uint16": 2, "uint32": 4, "uint64": 8,
     "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
 }  # fmt: skip
-
-
-class ProtocolError(Exception):
-    """A frame that does not follow the rules; the message says how."""
-
-
-def is_hung_up(descriptor: int) -> bool:
-    """Whether nobody has the other end of this socket any more."""
-    poll = select.poll()
-    poll.register(descriptor, 0)
-    return bool(poll.poll(0))
-
-
-def pack(header: dict, blob: bytes = b"") -> bytes:
-    text = json.dumps(header, allow_nan=False).encode()
-    return LENGTHS.pack(len(text), len(blob)) + text + blob
-
-
-def unpack_lengths(start: bytes) -> tuple[int, int]:
-    """(header bytes, blob bytes) of a frame from its first 8 bytes."""
-    header_bytes, blob_bytes = LENGTHS.unpack(start)
-    if header_bytes > MOST_HEADER_BYTES or blob_bytes > MOST_BLOB_BYTES:
-        raise ProtocolError(f"a frame of {header_bytes} + {blob_bytes} bytes is over the limit")
-    return header_bytes, blob_bytes
-
-
-def unpack_header(text: bytes) -> dict:
-    try:
-        header = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"a frame's header is not JSON: {type(error).__name__}") from None
-    if not isinstance(header, dict) or not isinstance(header.get("kind"), str):
-        raise ProtocolError("a frame's header is not an object with a kind")
-    return header
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.wire.fields import build, checked, items
-from grader.wire.messages import Failure, ProtocolError, TensorSpec
+from grader.wire.frames import ProtocolError
+from grader.wire.messages import Failure, TensorSpec
 from grader.wire.recorded_parts import (
     NUMBER_BYTES,
     BadPlan,

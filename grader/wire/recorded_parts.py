@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.wire.fields import build, checked, items
-from grader.wire.messages import VIEW_BYTES, ProtocolError, TensorSpec
+from grader.wire.frames import ProtocolError
+from grader.wire.messages import VIEW_BYTES, TensorSpec
 
 MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS, MOST_KERNELS = 64, 64, 64, 256
 MOST_STEPS = 4096  # all alternatives together

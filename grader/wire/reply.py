@@ -7,17 +7,8 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from grader.wire.fields import build, checked, items
-from grader.wire.messages import (
-    DTYPE_BYTES,
-    FINDING_KINDS,
-    Failure,
-    Finding,
-    Launch,
-    ProtocolError,
-    TensorSpec,
-    TracedAccess,
-    Traffic,
-)
+from grader.wire.frames import ProtocolError
+from grader.wire.messages import DTYPE_BYTES, FINDING_KINDS, Failure, Finding, Launch, TensorSpec, TracedAccess, Traffic
 from grader.wire.recorded_parts import Returned
 
 SAMPLED_FIELDS = ("name", "dtype", "shape", "strides", "grid", "programs", "stored")

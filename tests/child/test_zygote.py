@@ -18,7 +18,8 @@ import os, sys
 from pathlib import Path
 from grader.processes.child import ChildProcess
 from grader.gpu.models import MODELS
-from grader.processes.triton_forkserver_client import MachineFault, _shared, shared_nursery
+from grader.processes.triton_forkserver_client import _shared, shared_nursery
+from grader.processes.faults import MachineFault
 from grader.processes.torch_forkserver_client import shared_zygote
 
 def parent(pid):

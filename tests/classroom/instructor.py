@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.classroom.rubric import SPEED, points_of
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent

@@ -15,7 +15,7 @@ from grader.classroom.health import MOST_SICK, Health
 from grader.classroom.judges import GPU, LENT
 from grader.classroom.live import View
 from grader.classroom.results import Results, Text, faulty
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.processes.bubblewrap import LIMITS
 from tests.classroom.dask_cluster import DaskCluster
 from tests.classroom.instructor import ROOT

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.exercise import all_folders, marked_regions
+from grader.course.folder import all_folders
+from grader.course.regions import marked_regions
 from tests.classroom.instructor import ROOT, Classroom, environment, points_without_speed
 from tests.classroom.synthetic import Class, HandIn
 

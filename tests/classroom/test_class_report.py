@@ -8,7 +8,7 @@ from grader.classroom.class_report import write_report
 from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
 from grader.classroom.results import Text, faulty
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from tests.classroom.instructor import ROOT, solution
 from tests.conftest import mutant
 

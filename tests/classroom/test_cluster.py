@@ -24,9 +24,9 @@ from grader.classroom.handin import HandIn
 from grader.classroom.judges import Judges
 from grader.classroom.results import Results, Text
 from grader.classroom.warm_judge import WarmJudge, request_of
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.processes.bubblewrap import AUTO, LIMITS
-from grader.wire.files import received, send
+from grader.wire.frames import received, send
 from tests.classroom.instructor import ROOT, solution
 
 ADD = Folder(ROOT / "exercises/01_masked_add")

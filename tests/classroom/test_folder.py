@@ -14,7 +14,8 @@ from grader.classroom import commands
 from grader.classroom.engine import MOST_PER_GPU
 from grader.classroom.graded import Graded
 from grader.classroom.submissions import read_submissions
-from grader.course.exercise import Folder, all_folders, stub_text
+from grader.course.folder import Folder, all_folders
+from grader.course.regions import stub_text
 from tests.classroom.instructor import ROOT, points_without_speed, solution
 from tests.classroom.submission_folder import SubmissionFolder
 from tests.classroom.synthetic import Class, HandIn, handed_out

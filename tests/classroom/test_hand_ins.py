@@ -11,7 +11,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from grader.classroom.derive import notebook_of
 from grader.classroom.handin import filled, placeholder, read_hand_in, solution_text
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from tests.classroom.instructor import ROOT
 
 RELEASED = notebook_of(Folder(ROOT / "exercises/03_softmax"), {"right": 16, "cost": 2})

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.course.hidden_cases import read_cases
 from tests.classroom.instructor import ROOT, environment
 from tests.conftest import mutant

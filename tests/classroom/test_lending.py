@@ -19,7 +19,7 @@ from grader.classroom.handin import HandIn
 from grader.classroom.judges import GPU, LENT, Judges, has_own_gpu
 from grader.classroom.lending import Standing, is_withdrawn, loans_for
 from grader.classroom.results import Results, Text, version_of
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.processes.bubblewrap import LIMITS
 from tests.classroom.dask_cluster import DaskCluster, until
 from tests.classroom.instructor import ROOT

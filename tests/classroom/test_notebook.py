@@ -13,7 +13,8 @@ from nbclient import NotebookClient
 from grader.classroom.course_folder import Class, counts_speed, write
 from grader.classroom.derive import hints_of, lesson_of, notebook_of
 from grader.classroom.rubric import RubricError, points_of
-from grader.course.exercise import Folder, all_folders, marked_regions
+from grader.course.folder import Folder, all_folders
+from grader.course.regions import marked_regions
 from tests.classroom.instructor import ROOT, environment, points_without_speed, solution
 from tests.conftest import mutant
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from grader.course.exercise import Folder, load_test_file
+from grader.course.folder import Folder, load_test_file
 from grader.explain.compiled_code import Expectations
 from grader.explain.verdict import PASS
 from grader.gpu.models import DEFAULT_MODEL
@@ -17,7 +17,8 @@ from grader.judge.judge import Judge
 from grader.judge.run import Run
 from grader.numerics.data_sets import normal
 from grader.processes import bubblewrap
-from grader.processes.child import ChildEnded, ChildProcess
+from grader.processes.child import ChildProcess
+from grader.processes.faults import ChildEnded
 from grader.processes.triton_forkserver_client import Nursery
 from tests.classroom.instructor import ROOT, environment
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from grader.classroom.similarity import near_identical
-from grader.course.exercise import stub_text
+from grader.course.regions import stub_text
 from tests.classroom.instructor import ROOT, solution
 from tests.conftest import mutant
 

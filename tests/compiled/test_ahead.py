@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from grader.compiler.compiler_pool import processes_here
-from grader.course.exercise import Folder, load_test_file
+from grader.course.folder import Folder, load_test_file
 from grader.course.stated_calls import Asked, asked
 from grader.explain.compiled_code import Expectations
 from grader.explain.verdict import PASS, failed
 from grader.judge.judge import Judge
 from grader.judge.run import Foreseen, Run
 from grader.numerics.data_sets import normal
-from grader.processes.child import ChildEnded
+from grader.processes.faults import ChildEnded
 from tests.conftest import ROOT, mutant
 
 FOLDER = Folder(ROOT / "exercises" / "01_masked_add")

@@ -17,7 +17,8 @@ import torch
 from grader.gpu.models import MODELS
 from grader.gpu.plan import BadPlan, Plan, read_plan
 from grader.wire.cubin import HEADER, SECTION, BadCubin, read_cubin
-from grader.wire.messages import ProtocolError, TensorSpec
+from grader.wire.frames import ProtocolError
+from grader.wire.messages import TensorSpec
 
 MODEL = MODELS["sm_90"]
 SOURCE = """

@@ -19,7 +19,7 @@ from grader.compiler.result import Compiled, Failed, read_answer
 from grader.gpu.models import MODELS
 from grader.gpu.plan import BadPlan, Plan, accept
 from grader.processes.child import own_children
-from grader.wire.messages import ProtocolError
+from grader.wire.frames import ProtocolError
 from tests.compiler.conftest import OPTIONS
 from tests.conftest import ROOT
 

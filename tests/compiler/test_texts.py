@@ -13,7 +13,7 @@ from triton.compiler.compiler import make_backend
 
 from grader.child.own_kernels import File
 from grader.child.ttir_text import source_of
-from grader.course.exercise import Folder, all_folders, load_test_file
+from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.stated_calls import asked
 from grader.gpu.models import DEFAULT_MODEL
 from grader.judge.judge import Judge

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.course.exercise import Exercise, Folder, all_folders, load_test_file
+from grader.course.exercise import Exercise
+from grader.course.folder import Folder, all_folders, load_test_file
+from grader.course.trial import Trial
 from grader.gpu.device import Device, device_here
 from grader.gpu.plan import Recording
 from grader.judge.gpu_memory import SHARE_OF_MEMORY, blame, bytes_needed
 from grader.judge.judge import Judge
-from grader.judge.run import Run, Trial
+from grader.judge.run import Run
 from grader.numerics.data_sets import integers, normal, output, special
 from tests.conftest import ROOT
 

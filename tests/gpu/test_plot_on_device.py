@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.gpu.device import Device, device_here
 from grader.progress import curves as curve_file
 from tests.learn.conftest import COURSE, Course

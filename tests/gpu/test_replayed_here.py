@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not have
 
-from grader.course.exercise import Folder  # noqa: E402
+from grader.course.folder import Folder  # noqa: E402
 from grader.explain.verdict import FAIL, PASS  # noqa: E402
 from grader.numerics.data_sets import normal, output  # noqa: E402
 from tests.conftest import ROOT  # noqa: E402

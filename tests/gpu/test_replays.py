@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.gpu.device import NO_GPU, Device
 from grader.gpu.inside import process as process_module
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
@@ -26,7 +26,7 @@ from grader.gpu.pool.pool import Pool
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.gpu.pool.replays import Replays
 from grader.gpu.pool.shared_pool import PoolElsewhere, SharedPool
-from grader.wire.messages import ProtocolError, pack
+from grader.wire.frames import ProtocolError, pack
 from tests.conftest import ROOT
 
 COPY = "copy for [1000] float32"
@@ -37,7 +37,7 @@ import os, sys, time
 sys.path.insert(0, {root!r})
 from pathlib import Path
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
-from grader.wire.files import received, send
+from grader.wire.frames import received, send
 
 requests, replies = open(int(sys.argv[2]), "rb"), open(int(sys.argv[3]), "wb")
 

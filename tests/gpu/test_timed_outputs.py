@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grader.course.exercise import Folder, load_test_file
+from grader.course.folder import Folder, load_test_file
 from grader.gpu.device import Device, device_here
 from grader.gpu.inside.buffers import Buffers
 from grader.gpu.plan import Buffer, Plan, View

@@ -11,7 +11,8 @@ import pytest
 
 from grader.author import stubs
 from grader.cli import COMMANDS
-from grader.course.exercise import all_folders, stub_text
+from grader.course.folder import all_folders
+from grader.course.regions import stub_text
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION_LINE = 'x = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=-float("inf"))'

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.explain.verdict import FAIL, PASS
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement, Round
 from grader.gpu.models import DEFAULT_MODEL

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.exercise import Folder, all_folders
+from grader.course.folder import Folder, all_folders
 from grader.progress.hints import read_hints
 
 ROOT = Path(__file__).resolve().parents[2]

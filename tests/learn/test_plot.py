@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from grader.cli import main
-from grader.course.exercise import Folder, all_folders, load_test_file
+from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.stated_calls import Asked, asked
 from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement, Round
 from grader.gpu.device import Device

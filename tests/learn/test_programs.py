@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from grader.course.exercise import all_folders, load_test_file
+from grader.course.folder import all_folders, load_test_file
 from grader.learn.program_accesses import in_words, touched
 from grader.wire.messages import TracedAccess
 from tests.conftest import mutant

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.progress import progress
 from grader.progress.last_result import record_run
 from grader.progress.progress import NAME, Record, Throughput

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.explain.speed import Speed
 from grader.progress import curves as curve_file
 from grader.progress.curves import Curves

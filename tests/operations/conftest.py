@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.exercise import Folder, load_test_file
+from grader.course.folder import Folder, load_test_file
 from grader.judge.judge import Judge
 from grader.judge.run import Run
 

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from grader import Exercise, Result, indices, lengths, normal, output, packed
+from grader.course.trial import trial_of
 from grader.explain.verdict import FAIL, PASS
 from grader.judge.judge import Judge
-from grader.judge.run import Run, trial_of
+from grader.judge.run import Run
 from grader.numerics.arguments import exact
 from grader.numerics.data_sets import Data, generator_for, is_poison, some_minus_infinity, with_some
 from tests.operations.conftest import FOLDER

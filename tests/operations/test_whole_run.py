@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.course.hidden_cases import read_cases
-from grader.judge.run import trial_of
+from grader.course.trial import trial_of
 from grader.wire.reply import DTYPES
 from tests.conftest import ROOT
 from tests.operations.conftest import FOLDER

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from grader.wire.messages import ProtocolError
+from grader.wire.frames import ProtocolError
 from grader.wire.recorded_call import RecordedCall, read_recorded
 from grader.wire.recorded_parts import BadPlan
 from tests.recorded.conftest import Recording, meta

@@ -31,14 +31,15 @@ from typing import BinaryIO
 
 import torch
 
-from grader.course.exercise import Exercise, Folder, found_here, load_test_file
+from grader.course.exercise import Exercise
+from grader.course.folder import Folder, found_here, load_test_file
 from grader.gpu.inside import ceilings, checking, measuring
 from grader.gpu.inside.buffers import Buffers
 from grader.gpu.inside.launcher import DriverError, Functions
 from grader.gpu.lock import gpu_held
 from grader.gpu.plan import Plan, read_plan
 from grader.numerics.arguments import from_json
-from grader.wire import files
+from grader.wire import frames
 from grader.wire.messages import GpuModel, TensorSpec
 from grader.wire.reply import spec_and_bytes
 
@@ -53,13 +54,13 @@ def main(request_fd: int, reply_fd: int, uuid: str) -> None:
     with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
 
         def wait_for_turn() -> None:
-            files.send(replies, {"kind": "prepared"})
+            frames.send(replies, {"kind": "prepared"})
             _received(requests)
 
-        files.send(replies, {"kind": "ready"})
+        frames.send(replies, {"kind": "ready"})
         while True:
             reply, blob = _answer(*_received(requests), wait_for_turn)
-            files.send(replies, reply, blob)
+            frames.send(replies, reply, blob)
             if reply["kind"] == "failed":
                 os._exit(1)  # the context may be ruined, and leaving in order would wait for it
             if reply["kind"] == "measured":
@@ -75,7 +76,7 @@ def give_memory_back() -> None:
 
 def _received(requests: BinaryIO) -> tuple[dict, bytes]:
     try:
-        return files.received(requests)
+        return frames.received(requests)
     except EOFError:
         os._exit(0)  # the parent is done, or gone
 

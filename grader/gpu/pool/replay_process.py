@@ -11,7 +11,7 @@ import sys
 import time
 
 from grader.processes.environment import ONE_THREAD, trusted_path
-from grader.wire.messages import LENGTHS, ProtocolError, pack, unpack_header, unpack_lengths
+from grader.wire.frames import LENGTHS, ProtocolError, pack, unpack_header, unpack_lengths
 
 START_LIMIT = 120.0  # seconds to import torch and make a context
 BOOT = (

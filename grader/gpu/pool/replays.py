@@ -6,7 +6,7 @@ import atexit
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.gpu.device import Device
 from grader.gpu.pool.pool import Pool
 from grader.wire.messages import TensorSpec

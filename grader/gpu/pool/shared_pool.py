@@ -30,7 +30,7 @@ from grader.gpu.pool.pool import Pool
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.processes.child import abandon_children
 from grader.processes.environment import ONE_THREAD, trusted_path
-from grader.wire.files import received, send
+from grader.wire.frames import received, send
 from grader.wire.messages import GpuModel
 
 CHECKERS, KEPT, SPARE = 2, 3, 1

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.processes import bubblewrap
 from tests.classroom.instructor import ROOT, Classroom, points_without_speed, solution
 from tests.classroom.synthetic import filled, notebook

@@ -10,7 +10,7 @@ from grader.classroom.batch import How, Students, judge_missing
 from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
 from grader.classroom.results import Results, Text
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from grader.processes.bubblewrap import LIMITS
 from tests.classroom.dask_cluster import DaskCluster, until
 from tests.classroom.instructor import ROOT, solution

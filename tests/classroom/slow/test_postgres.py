@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.exercise import Folder
+from grader.course.folder import Folder
 from tests.classroom.instructor import ROOT, points_without_speed, solution
 from tests.classroom.postgres import PostgresServer, programs
 from tests.conftest import mutant

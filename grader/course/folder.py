@@ -1,0 +1,98 @@
+"""Where the files of an exercise lie."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from grader.places import COURSE
+
+FOLDER_NAME = re.compile(r"\d\d_[a-z0-9_]+")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Where the files of exercise NN_name lie; `path` is exercises/NN_name."""
+
+    path: Path
+
+    @classmethod
+    def containing(cls, path: Path) -> Folder | None:
+        """The exercise folder that `path` is or lies in, if it is one."""
+        path = path.resolve()
+        for folder in (path, *path.parents):
+            if FOLDER_NAME.fullmatch(folder.name) and folder.parent.name == "exercises":
+                return cls(folder)
+        return None
+
+    @property
+    def id(self) -> str:
+        return self.path.name
+
+    @property
+    def number(self) -> str:
+        return self.id[:2]
+
+    @property
+    def name(self) -> str:
+        return self.id[3:]
+
+    @property
+    def root(self) -> Path:
+        return self.path.parent.parent
+
+    @property
+    def learner_file(self) -> Path:
+        return self.path / f"{self.name}.py"
+
+    @property
+    def test_file(self) -> Path:
+        return self.path / f"test_{self.name}.py"
+
+    @property
+    def solution_file(self) -> Path:
+        return self.root / "solutions" / self.id / f"{self.name}.py"
+
+    @property
+    def hints_file(self) -> Path:
+        return self.root / "hints" / f"{self.id}.md"
+
+    def next(self) -> Folder | None:
+        """The exercise after this one, if there is one."""
+        later = [folder for folder in all_folders(self.root) if folder.id > self.id]
+        return later[0] if later else None
+
+    def submission_file(self, submission: str | None) -> Path:
+        """The file to grade. `submission`: nothing, "solutions", a .py file, or a folder laid out NN_name/NAME.py."""
+        if submission is None:
+            return self.learner_file
+        if submission == "solutions" and not Path(submission).is_dir():
+            return self.solution_file
+        path = Path(os.path.realpath(submission))  # resolve() raises on links in a circle
+        if not path.is_dir():
+            return path
+        nested = path / self.id / f"{self.name}.py"
+        beside = path / f"{self.name}.py"
+        return beside if beside.exists() and not nested.exists() else nested
+
+
+def all_folders(root: Path) -> list[Folder]:
+    """Every exercise of the course at `root`, in order."""
+    return [Folder(path) for path in sorted((root / "exercises").glob("[0-9][0-9]_*")) if path.is_dir()]
+
+
+def found_here(folder: Folder) -> Folder:
+    """This exercise; where the folder is another machine's and not shared, the same one of this course."""
+    return folder if folder.test_file.exists() else Folder(COURSE / "exercises" / folder.id)
+
+
+def load_test_file(folder: Folder) -> ModuleType:
+    """An exercise's test file as a module; it is ours, not the learner's."""
+    spec = importlib.util.spec_from_file_location(f"tests_of_{folder.id}", folder.test_file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,61 @@
+"""The marked regions of a solution, and which of them a submission has filled in."""
+
+from __future__ import annotations
+
+import ast
+
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+STUB = ("# YOUR CODE HERE", "pass")  # `raise` does not compile inside a kernel; `pass` leaves the output unwritten
+
+
+def marked_regions(solution: str) -> list[tuple[int, int]]:
+    """(first line, last line) of each marked region of a solution file, markers included, counted from 1."""
+    regions, start = [], 0
+    for number, line in enumerate(solution.splitlines(), 1):
+        if line.strip() == BEGIN:
+            start = number
+        elif line.strip() == END:
+            regions.append((start, number))
+    return regions
+
+
+def stub_text(solution: str) -> str:
+    """What a learner starts from: the solution without what its marked regions hold.
+
+    The stubs in exercises/ are derived by nbgrader, which a learner need not have; a test holds the two together.
+    """
+    lines = solution.splitlines(keepends=True)
+    for first, last in reversed(marked_regions(solution)):
+        marker = lines[first - 1]
+        indent = marker[: len(marker) - len(marker.lstrip())]
+        lines[first - 1 : last] = [f"{indent}{line}\n" for line in STUB]
+    return "".join(lines)
+
+
+def empty_regions(solution: str, submission: ast.Module) -> tuple[list[str], int]:
+    """(functions of the submission whose marked region is still empty, number of functions with a region).
+
+    Compared as syntax trees: comments, blank lines and docstrings do not count as an attempt, nor does `pass`.
+    """
+    regions = marked_regions(solution)
+    theirs = {node.name: node for node in submission.body if isinstance(node, ast.FunctionDef)}
+    marked = [
+        node
+        for node in ast.parse(solution).body
+        if isinstance(node, ast.FunctionDef) and any(node.lineno < first <= node.end_lineno for first, _ in regions)
+    ]
+    empty = []
+    for node in marked:
+        given = [s for s in node.body if not any(first < s.lineno < last for first, last in regions)]
+        if node.name in theirs and _statements(given) == _statements(theirs[node.name].body):
+            empty.append(node.name)
+    return empty, len(marked)
+
+
+def _statements(body: list[ast.stmt]) -> list[str]:
+    def counts(statement: ast.stmt) -> bool:
+        is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        return not (is_text or isinstance(statement, ast.Pass))
+
+    return [ast.dump(statement) for statement in body if counts(statement)]

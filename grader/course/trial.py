@@ -1,0 +1,83 @@
+"""A trial: one call to be judged, with the data sets of its arguments in one dtype and the bounds of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import torch
+
+from grader.course.exercise import Exercise
+from grader.numerics.arguments import Argument, Recipe
+from grader.numerics.data_sets import Data, generator_for, short_name
+from grader.wire.reply import DTYPES
+
+Bound = str | dict[str, str]  # of all results, or of some by name
+
+
+@dataclass
+class Trial:
+    """One call to be judged: the data sets of the arguments in one dtype, and the bound of its result.
+
+    `bounds`: of results by name, where they have bounds of their own.
+    """
+
+    name: str  # of the test
+    data: tuple[Recipe, ...]
+    dtype: torch.dtype
+    bound: str
+    constants: dict[str, int] = field(default_factory=dict)
+    config: int = 0  # of an autotuned kernel
+    arguments: list[str] = field(default_factory=list)  # their names, for the label
+    small_dots: bool = False  # as in RecordRequest
+    bounds: dict[str, str] = field(default_factory=dict)
+
+    def inputs(self, seed: int, *names: object) -> list[Argument]:
+        """The arguments: the same for the same seed and names. One that is another argument too is the same tensor."""
+        given: list[Argument] = []
+        for number, data in enumerate(self.data):
+            if not isinstance(data, Data):
+                given.append(data)
+            elif data.same_as:
+                given.append(given[self.arguments.index(data.same_as)])
+            else:
+                generator = generator_for(seed, *names, self.name, short_dtype(self.dtype), number)
+                given.append(data.tensor(self.dtype, generator))
+        return given
+
+    @property
+    def data_label(self) -> str:
+        """Shapes, layouts and dtype: "61 x 781 fp32"."""
+        labels = [data.label if isinstance(data, Data) else f"= {data}" for data in self.data]
+        if len(set(labels)) > 1 and self.arguments:
+            labels = [f"{name} {label}" for name, label in zip(self.arguments, labels)]
+        return f"{', '.join(dict.fromkeys(labels))} {short_dtype(self.dtype)}"
+
+    def label(self, constants: Collection[str]) -> str:
+        """The data, and what it sets of the file's own `constants`: "61 x 781 fp32, BLOCK_N = 256"."""
+        return self.data_label + "".join(f", {name} = {value}" for name, value in self.in_effect(constants).items())
+
+    def in_effect(self, constants: Collection[str]) -> dict[str, int]:
+        """Other block sizes, as far as the file has constants of these names."""
+        return {name: value for name, value in self.constants.items() if name in constants}
+
+
+def trial_of(
+    exercise: Exercise,
+    name: str,
+    data: tuple[Recipe, ...],
+    dtype: str,
+    bound: Bound | None = None,
+    constants: dict[str, int] | None = None,
+) -> Trial:
+    """`bound`: of all results, or of some by name; where none is given, those of the exercise."""
+    stated = {result.name: result.bound or exercise.bound for result in exercise.results}
+    bounds = stated | (bound if isinstance(bound, dict) else dict.fromkeys(stated, bound) if bound else {})
+    if unknown := sorted(bounds.keys() - stated):
+        raise ValueError(f"{exercise.entry} has no result {unknown[0]}, for which a bound is given.")
+    first = next(iter(bounds.values()))
+    return Trial(name, data, DTYPES[dtype], first, constants or {}, arguments=exercise.arguments, bounds=bounds)
+
+
+def short_dtype(dtype: torch.dtype) -> str:
+    return short_name(str(dtype).removeprefix("torch."))

@@ -1,0 +1,20 @@
+"""What ends a process that we started: its submission, or the machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from grader.processes.where import Where
+
+
+@dataclass
+class ChildEnded(Exception):
+    """The child is gone. how: "exit" (status), "signal" (number), "time" (how much), "garbled" (what was wrong)."""
+
+    how: str
+    detail: str
+    where: Where = field(default_factory=Where, compare=False)  # it was when its time was used up
+
+
+class MachineFault(Exception):
+    """Something that is never the learner's fault: no child could be started."""

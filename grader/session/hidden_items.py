@@ -1,0 +1,66 @@
+"""An instructor's hidden cases as tests of an exercise, and what a learner may read of them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from grader.course.exercise import Exercise
+from grader.course.hidden_cases import Case
+from grader.explain.verdict import FAIL, Verdict
+from grader.numerics.arguments import Argument, Recipe, exact
+from grader.numerics.data_sets import Data
+
+
+def items(cases: list[Case], module: pytest.Module) -> list[pytest.Item]:
+    """The cases as tests of an exercise's module. A case that does not fit the entry function is a usage error."""
+    for case in cases:
+        _refuse_unfit(case, module.obj.exercise)
+    return [_item(case, module) for case in cases]
+
+
+def _refuse_unfit(case: Case, exercise: Exercise) -> None:
+    names, results = exercise.arguments, [result.name for result in exercise.results]
+    if isinstance(case.bound, dict) and (unknown := sorted(set(case.bound) - set(results))):
+        raise pytest.UsageError(
+            f"hidden case {case.name!r}: a bound is given for {unknown[0]}, and {exercise.entry} has the results "
+            f"{', '.join(results)}."
+        )
+    if len(case.data) != len(names):
+        raise pytest.UsageError(
+            f"hidden case {case.name!r}: {len(case.data)} data sets are given, and "
+            f"{exercise.entry} takes {len(names)} arguments: {', '.join(names)}."
+        )
+    try:
+        exercise.reference(*exact([_zeros(data) for data in case.data]))
+    except Exception as error:  # what torch says of shapes that do not go together
+        shapes = ", ".join(f"{name} {_shape_text(data)}" for name, data in zip(names, case.data))
+        said = str(error).partition("\n")[0].rstrip(".")
+        raise pytest.UsageError(
+            f"hidden case {case.name!r}: {exercise.entry} has no result for {shapes}: {said}."
+        ) from None
+
+
+def _zeros(data: Recipe) -> Argument:
+    """Fit for any use: 0 is an index as well."""
+    return torch.zeros(data.shape, dtype=data.dtype_in(torch.float32)) if isinstance(data, Data) else data
+
+
+def _shape_text(data: Recipe) -> str:
+    return str(list(data.shape)) if isinstance(data, Data) else f"= {data}"
+
+
+def shown(name: str, verdict: Verdict) -> Verdict:
+    """What a learner may read of a hidden case's verdict."""
+    lines = [f"A hidden case fails: {name}. Its data are not shown."] if verdict.outcome == FAIL else []
+    return Verdict(verdict.outcome, verdict.id, lines, verdict.kind)
+
+
+def _item(case: Case, module: pytest.Module) -> pytest.Item:
+    def hidden_case(check):
+        check(*case.data, bound=case.bound, dtypes=case.dtypes, **case.constants)
+
+    item = pytest.Function.from_parent(module, name=case.name, callobj=hidden_case)
+    item.add_marker(pytest.mark.hidden)
+    item.add_marker(pytest.mark.points(case.points))
+    return item
