@@ -17,7 +17,7 @@ from grader.processes import scratch
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.processes.triton_forkserver_client import START_LIMIT, shared_nursery
 from grader.processes.where import HEAD, Where, stack_in, where_in
-from grader.wire import messages
+from grader.wire import frames
 from grader.wire.messages import GpuModel
 
 MOST_TEXT = 4000  # characters kept of what the learner's file prints
@@ -83,7 +83,7 @@ class ChildProcess:
         self._filename = header.get("filename", self._filename)
         deadline = now + min(BUSY_MACHINE * limit, limit + MOST_BUSY)
         try:
-            self._send(memoryview(messages.pack({**header, "seconds": limit}, blob)), deadline)
+            self._send(memoryview(frames.pack({**header, "seconds": limit}, blob)), deadline)
             answer = self._receive(deadline)
             after = self._seconds_at_work()
             if before is not None and after is not None:
@@ -183,10 +183,10 @@ class ChildProcess:
 
     def _receive(self, deadline: float) -> tuple[dict, bytes]:
         try:
-            lengths = messages.unpack_lengths(self._read(messages.LENGTHS.size, deadline))
-            header = messages.unpack_header(self._read(lengths[0], deadline))
+            lengths = frames.unpack_lengths(self._read(frames.LENGTHS.size, deadline))
+            header = frames.unpack_header(self._read(lengths[0], deadline))
             return header, self._read(lengths[1], deadline)
-        except messages.ProtocolError as error:
+        except frames.ProtocolError as error:
             raise ChildEnded("garbled", str(error)) from None
 
     def _read(self, count: int, deadline: float) -> bytes:

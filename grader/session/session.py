@@ -32,7 +32,7 @@ from grader.judge.run import Run
 from grader.processes.faults import MachineFault
 from grader.progress.earlier_samples import EarlierSamples
 from grader.progress.last_result import record_run
-from grader.session import result_file, terminal_report
+from grader.session import hidden_items, result_file, terminal_report
 from grader.session.machine import Machine
 
 # Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
@@ -64,7 +64,7 @@ class TestResult:
     @property
     def shown(self) -> Verdict:
         """What a learner may read of the verdict: of a hidden case its name and outcome alone."""
-        return hidden_cases.shown(self.name, self.verdict) if self.hidden else self.verdict
+        return hidden_items.shown(self.name, self.verdict) if self.hidden else self.verdict
 
 
 @dataclass
@@ -194,7 +194,7 @@ class Session:
         for id, cases in self.hidden.items():
             own = [place for place, item in enumerate(items, 1) if Folder.containing(item.path).id == id]
             if own:
-                items[own[-1] : own[-1]] = hidden_cases.items(cases, items[own[-1] - 1].parent)
+                items[own[-1] : own[-1]] = hidden_items.items(cases, items[own[-1] - 1].parent)
                 self.gradings[id].tests += len(cases)
 
     @pytest.hookimpl(tryfirst=True)
