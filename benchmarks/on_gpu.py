@@ -21,7 +21,7 @@ import triton
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.gpu.answers import ANCHOR, TORCH
 from grader.gpu.device import Clocks, Device, device_here
-from grader.gpu.inside.buffers import Buffers
+from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.inside.launcher import Functions
 from grader.gpu.inside.measuring import Speed, anchor_chain, fastest, least_bytes, plan_chain, slots_for, torch_chain
 from grader.gpu.inside.timing import Chain, Flush, measure

@@ -24,11 +24,11 @@ COMMANDS = {
     "plot": "grader.learn.plot:plot",
     "report": "grader.learn.report_page:report",
     "doctor": "grader.doctor.doctor:doctor",
-    "check": "grader.author.commands:check",
-    "stub": "grader.author.commands:stub",
-    "gate": "grader.author.commands:gate",
-    "notebooks": "grader.classroom.commands:notebooks",
-    "grade": "grader.classroom.commands:grade",
+    "check": "grader.author.author_commands:check",
+    "stub": "grader.author.author_commands:stub",
+    "gate": "grader.author.author_commands:gate",
+    "notebooks": "grader.classroom.class_commands:notebooks",
+    "grade": "grader.classroom.class_commands:grade",
 }
 
 

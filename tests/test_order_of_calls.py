@@ -6,7 +6,7 @@ import pytest
 
 from grader import normal
 from grader.explain.verdict import FAIL, PASS
-from grader.judge.run import Foreseen
+from grader.judge.foreseen import Foreseen
 from tests.conftest import ROOT
 
 SIZES = (5, 700, 1024, 3000, 5000)

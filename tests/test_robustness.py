@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from grader.explain.verdict import FAIL, PASS, SKIPPED, WAITED
-from grader.judge.run import Foreseen
+from grader.judge.foreseen import Foreseen
 from grader.numerics.data_sets import normal
 from grader.processes.faults import ChildEnded
 

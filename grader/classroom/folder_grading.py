@@ -9,11 +9,11 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.classroom.batch import GradingError, How, Say, Students, check_isolation, judge_missing
 from grader.classroom.class_report import write_report
 from grader.classroom.folder_output import write_output
 from grader.classroom.graded import GRADED, MISSING, NOT_GRADED, PARTLY, Graded
 from grader.classroom.intake import IntakeError, take_in
+from grader.classroom.judge_missing import GradingError, How, Say, Students, check_isolation, judge_missing
 from grader.classroom.patience import patiently
 from grader.classroom.results import Results
 from grader.classroom.rubric import SPEED

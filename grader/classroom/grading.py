@@ -18,13 +18,13 @@ from nbgrader.apps.baseapp import NbGrader
 from nbgrader.converters import Autograde, NbGraderException
 from nbgrader.utils import parse_utc
 
-from grader.classroom.batch import GradingError, How, Say, Students, check_isolation, judge_missing
 from grader.classroom.bridge import fingerprint, hidden_cases, out_of_step, read_released, released_notebooks, without
 from grader.classroom.class_report import write_report
 from grader.classroom.gradebook import GradebookError, check_answers
 from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, solution_text
 from grader.classroom.intake import IntakeError, Person, take_in
+from grader.classroom.judge_missing import GradingError, How, Say, Students, check_isolation, judge_missing
 from grader.classroom.patience import patiently
 from grader.classroom.results import Results, Text
 from grader.classroom.rubric import RubricError, items_of, points_of

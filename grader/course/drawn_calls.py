@@ -15,17 +15,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import cycle, islice
 
-from grader.numerics import layouts
+from grader.course import drawn_layouts
+from grader.course.drawn_layouts import HOLES_ALIKE, SHARED, Family
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data, indices, normal, output, seed_for, whole
-from grader.numerics.layouts import CONTIGUOUS, OVERLAPPING, Layout
+from grader.numerics.layouts import Layout
 
 LEAST_MIXED = 10  # calls in which everything is mixed with everything
 MOST_ELEMENTS = 1 << 15  # of an argument of a call with a size that occurs once
 SMALL = 15  # "a few"
 
 Kind = Callable[..., Recipe]  # of values: a data set of a shape, as `normal` is
-Family = Callable[[random.Random, int], Layout]  # of layouts: (numbers, rank) -> one of them
 
 
 @dataclass(frozen=True)
@@ -87,18 +87,18 @@ class Promised:
 
 def contiguous(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
     """A contiguous tensor; it may begin later than its memory does, but at a multiple of 16 bytes, as x[16:] does."""
-    return Promised(shape, (_contiguous, _begins_at_sixteen), tuple(values), dtype)
+    return Promised(shape, (drawn_layouts.contiguous, drawn_layouts.begins_at_sixteen), tuple(values), dtype)
 
 
 def any_strides(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
     """A tensor with any strides, also such that see an element twice."""
-    return Promised(shape, (*_holes(len(shape)), *_sharing(len(shape))), tuple(values), dtype)
+    return Promised(shape, (*drawn_layouts.holes(len(shape)), *drawn_layouts.sharing(len(shape))), tuple(values), dtype)
 
 
 def target(*shape: str, values: Sequence[Kind] = (output,), dtype: str = "") -> Promised:
     """An argument that is filled: any strides, but each element has a place of its own. values: of one that is
     updated."""
-    return Promised(shape, _holes(len(shape)), tuple(values), dtype)
+    return Promised(shape, drawn_layouts.holes(len(shape)), tuple(values), dtype)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def into(*sizes: str) -> Into:
 
 def one_of(*numbers: float | str) -> Promised:
     """An argument that is no tensor: one of these numbers, or bools; a text stands for the size of that name."""
-    return Promised((), (_contiguous,), tuple(map(Given, numbers)))
+    return Promised((), (drawn_layouts.contiguous,), tuple(map(Given, numbers)))
 
 
 @dataclass(frozen=True)
@@ -201,88 +201,6 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
 
 
 # ---- layouts: numbers are drawn for each call ------------------------------------------------------------------------
-
-
-def _contiguous(numbers: random.Random, rank: int) -> Layout:
-    return CONTIGUOUS
-
-
-def _begins_later(numbers: random.Random, rank: int) -> Layout:
-    return CONTIGUOUS.at(numbers.choice((1, 3, 5, 7)))
-
-
-def _begins_at_sixteen(numbers: random.Random, rank: int) -> Layout:
-    return CONTIGUOUS.at(16 * numbers.randint(1, 3))
-
-
-def _every_second(numbers: random.Random, rank: int) -> Layout:
-    return layouts.every(2, rank)
-
-
-def _every_third(numbers: random.Random, rank: int) -> Layout:
-    return layouts.every(3, rank)
-
-
-def _sparse(numbers: random.Random, rank: int) -> Layout:
-    """Odd strides in both directions, whichever of them has one element."""
-    return layouts.every(numbers.choice((3, 5)), rank, rows=2)
-
-
-def _padded(numbers: random.Random, rank: int) -> Layout:
-    return layouts.padded(numbers.choice((1, 3, 5, 7, 9, 11)), rank)
-
-
-def _padded_by_sixteen(numbers: random.Random, rank: int) -> Layout:
-    return layouts.padded(16, rank)
-
-
-def _transposed(numbers: random.Random, rank: int) -> Layout:
-    return layouts.transposed(rank)
-
-
-def _transposed_padded(numbers: random.Random, rank: int) -> Layout:
-    return layouts.transposed(rank, numbers.choice((1, 3, 5, 7)))
-
-
-def _padded_later(numbers: random.Random, rank: int) -> Layout:
-    return layouts.padded(numbers.choice((2, 3, 6)), rank).at(numbers.choice((1, 3, 5)))
-
-
-def _reversed(numbers: random.Random, rank: int) -> Layout:
-    return layouts.reversed_order(rank)
-
-
-def _repeated_first(numbers: random.Random, rank: int) -> Layout:
-    return layouts.repeated(0, rank)
-
-
-def _repeated_last(numbers: random.Random, rank: int) -> Layout:
-    return layouts.repeated(rank - 1, rank)
-
-
-def _overlapping(numbers: random.Random, rank: int) -> Layout:
-    return OVERLAPPING
-
-
-HOLES_ALIKE = (_padded, _every_third)
-
-
-def _holes(rank: int) -> tuple[Family, ...]:
-    """Families in which each element has a place of its own."""
-    if rank < 2:
-        return (_contiguous, _begins_later, _every_second, _every_third)[: 4 if rank else 2]
-    families = (
-        _contiguous, _begins_later, _every_second, _every_third, _sparse, _padded, _padded_by_sixteen, _padded_later,
-        _transposed, _transposed_padded,
-    )  # fmt: skip
-    return families if rank == 2 else (*families, _reversed)
-
-
-SHARED = (_repeated_first, _repeated_last, _overlapping)  # an element may be seen twice
-
-
-def _sharing(rank: int) -> tuple[Family, ...]:
-    return SHARED if rank > 1 else SHARED[:rank]
 
 
 # ---- strata ----------------------------------------------------------------------------------------------------------
@@ -364,7 +282,7 @@ def _alike(promise: Promise, numbers: random.Random) -> list[Call]:
 
 def _single(promise: Promise, numbers: random.Random) -> list[Call]:
     """For each size a call in which it is 1 and strides are odd: one row, or one column, of a larger matrix."""
-    calls = [(name, _plain(promise, numbers, _sparse)) for name in promise.sizes]
+    calls = [(name, _plain(promise, numbers, drawn_layouts.sparse)) for name in promise.sizes]
     return [replace(call, sizes=call.sizes | {name: 1}) for name, call in calls]
 
 
@@ -376,7 +294,11 @@ def _shared(promise: Promise, numbers: random.Random) -> list[Call]:
 
 def _empty(promise: Promise, numbers: random.Random) -> list[Call]:
     """For each size that may be 0 a call in which it is."""
-    calls = [(name, _plain(promise, numbers, _contiguous)) for name, one in promise.sizes.items() if not one.least]
+    calls = [
+        (name, _plain(promise, numbers, drawn_layouts.contiguous))
+        for name, one in promise.sizes.items()
+        if not one.least
+    ]
     return [replace(call, sizes=call.sizes | {name: 0}) for name, call in calls]
 
 

@@ -7,7 +7,7 @@ import torch
 from grader.course.exercise import in_words
 from grader.course.trial import short_dtype
 from grader.explain.evidence import Evidence, count_text, index_text, number_text, program_text
-from grader.explain.hypotheses import matching_hypothesis, size_of_terms
+from grader.explain.mistakes.match import matching_hypothesis, size_of_terms
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.explain.verdict import Verdict, failed
 from grader.numerics.arguments import exact

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,9 +20,10 @@ from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED, V
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
 from grader.judge import on_gpu
+from grader.judge.foreseen import Foreseen, in_turns
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.in_samples import sampled
-from grader.judge.run import Foreseen, Run
+from grader.judge.run import Run
 from grader.judge.speed_samples import speed_verdict
 from grader.numerics.arguments import Argument, Recipe
 from grader.processes.faults import ChildEnded, MachineFault
@@ -83,7 +83,7 @@ class Judge:
             dtypes = use.options.get("dtypes") or self.exercise.dtypes[: 1 if in_one_dtype else None]
             for trial in self._trials(use.test, use.data, None, dtypes, use.constants):
                 foreseen.append(Foreseen(trial, if_right=use.fixture != "check"))
-        self.run.compile_ahead(self.exercise, _in_turns(foreseen) if processes_here() > 1 else foreseen)
+        self.run.compile_ahead(self.exercise, in_turns(foreseen) if processes_here() > 1 else foreseen)
 
     def check(
         self,
@@ -381,17 +381,6 @@ class Judge:
             found = "a number, or another name, stands where one of them should"
             verdict.lines.insert(0, f"Right with your own block sizes, wrong with {changed}: {found}.")
             verdict.kind = "cause"
-
-
-def _in_turns(foreseen: list[Foreseen]) -> list[Foreseen]:
-    """Kernels with the file's own block sizes take the compiler longest: they take turns with those that get others.
-
-    The first stays the first: it is asked for at once.
-    """
-    own = [one for one in foreseen if not one.trial.constants]
-    others = [one for one in foreseen if one.trial.constants]
-    first, second = (own, others) if foreseen[:1] == own[:1] else (others, own)
-    return [one for pair in itertools.zip_longest(first, second) for one in pair if one is not None]
 
 
 def _is_no_pass(verdict: Verdict) -> bool:

@@ -22,6 +22,7 @@ from grader.explain.verdict import Verdict
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.plan import Recording
 from grader.gpu.pool.replays import Replays
+from grader.judge.foreseen import Foreseen
 from grader.judge.kernel_origins import Origins
 from grader.numerics.arguments import Argument, numbers_of, tensors_of
 from grader.numerics.data_sets import Data
@@ -74,14 +75,6 @@ class Recorded:
             kernels.append(kernel | {"parts": {"source": [len(blob), len(source.encode())]}})
             blob += source.encode()
         return Recorded(self.call, self.header | {"kernels": kernels}, blob)
-
-
-@dataclass
-class Foreseen:
-    """A recording that a test will ask for."""
-
-    trial: Trial
-    if_right: bool = False  # asked for only if all values are right
 
 
 class Run:

@@ -18,7 +18,7 @@ from grader.ttir.dominance import check_dominance
 from grader.ttir.lines import ALIAS, CLOSE, LABEL, OPERATION, arguments_of, labels_of, result_names, types_of
 from grader.ttir.locations import Locations
 from grader.ttir.module import BadText, Block, Function, Module, Operation, Successor, Type
-from grader.ttir.operations import TERMINATORS, check_form, check_regions
+from grader.ttir.operation_table import TERMINATORS, check_form, check_regions
 
 MOST_TEXT = 8 << 20  # characters
 MOST_LINES = 1_000_000

@@ -18,9 +18,9 @@ from distributed import get_worker
 
 import grader.course.exercise
 from grader.classroom import engine, judges, patience, warm_judge
-from grader.classroom.batch import GradingError, How, Students, judge_missing
 from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
+from grader.classroom.judge_missing import GradingError, How, Students, judge_missing
 from grader.classroom.judges import Judges
 from grader.classroom.results import Results, Text
 from grader.classroom.warm_judge import WarmJudge, request_of

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import pytest
 from click.testing import CliRunner
 
-from grader.classroom import commands
+from grader.classroom import class_commands
 from grader.classroom.engine import MOST_PER_GPU
 from grader.classroom.graded import Graded
 from grader.classroom.submissions import read_submissions
@@ -192,16 +192,16 @@ def test_commands_say_what_is_wrong(folder):
 
 
 def test_a_folder_needs_no_nbgrader_and_a_class_does(monkeypatch, tmp_path):
-    monkeypatch.setattr(commands, "find_spec", lambda name: None if name == "nbgrader" else find_spec(name))
+    monkeypatch.setattr(class_commands, "find_spec", lambda name: None if name == "nbgrader" else find_spec(name))
     (tmp_path / "empty").mkdir()
-    of_folder = CliRunner().invoke(commands.grade, [str(tmp_path / "empty"), "--out", str(tmp_path / "out")])
+    of_folder = CliRunner().invoke(class_commands.grade, [str(tmp_path / "empty"), "--out", str(tmp_path / "out")])
     assert "holds no submission" in of_folder.output
-    of_class = CliRunner().invoke(commands.grade, [])
+    of_class = CliRunner().invoke(class_commands.grade, [])
     assert "nbgrader is missing" in of_class.output
 
 
 def test_an_option_that_swallows_the_folder_says_so(tmp_path):
-    said = CliRunner().invoke(commands.grade, ["--regrade", str(tmp_path), "--out", str(tmp_path / "out")]).output
+    said = CliRunner().invoke(class_commands.grade, ["--regrade", str(tmp_path), "--out", str(tmp_path / "out")]).output
     assert f"--regrade took {tmp_path} for a student: put it at the end." in " ".join(said.split())
 
 
@@ -210,11 +210,11 @@ def test_whoever_stops_the_command_hears_what_it_does_next_time(tmp_path, monkey
     def stopped(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "_grade_folder", stopped)
-    said = CliRunner().invoke(commands.grade, [str(tmp_path), "--out", str(tmp_path / "out"), *option]).output
+    monkeypatch.setattr(class_commands, "_grade_folder", stopped)
+    said = CliRunner().invoke(class_commands.grade, [str(tmp_path), "--out", str(tmp_path / "out"), *option]).output
     assert "What was judged is kept" in said and f"the same command {on}." in said
 
 
 def test_the_help_names_as_many_judges_as_a_gpu_gets():
-    said = " ".join(CliRunner().invoke(commands.grade, ["--help"]).output.split())
+    said = " ".join(CliRunner().invoke(class_commands.grade, ["--help"]).output.split())
     assert f"at most {MOST_PER_GPU} per GPU" in said

@@ -11,11 +11,11 @@ from dataclasses import replace
 import pytest
 
 from grader.classroom import engine
-from grader.classroom.batch import How, Students, judge_missing
 from grader.classroom.door import Offer
 from grader.classroom.engine import MOST_PER_GPU
 from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
+from grader.classroom.judge_missing import How, Students, judge_missing
 from grader.classroom.judges import GPU, LENT, Judges, has_own_gpu
 from grader.classroom.lending import Standing, is_withdrawn, loans_for
 from grader.classroom.results import Results, Text, version_of

@@ -12,8 +12,9 @@ from grader.course.folder import Folder, load_test_file
 from grader.course.stated_calls import Asked, asked
 from grader.explain.compiled_code import Expectations
 from grader.explain.verdict import PASS, failed
+from grader.judge.foreseen import Foreseen
 from grader.judge.judge import Judge
-from grader.judge.run import Foreseen, Run
+from grader.judge.run import Run
 from grader.numerics.data_sets import normal
 from grader.processes.faults import ChildEnded
 from tests.conftest import ROOT, mutant

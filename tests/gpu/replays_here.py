@@ -16,7 +16,7 @@ import torch
 from grader.gpu.answers import Measurement, Round
 from grader.gpu.device import Device
 from grader.gpu.inside import checking, measuring, process
-from grader.gpu.inside.buffers import Buffers
+from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.inside.timing import Chain
 from grader.gpu.models import MODELS
 from grader.gpu.plan import Plan, Recording

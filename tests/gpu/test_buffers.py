@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from grader.gpu.answers import Overrun
-from grader.gpu.inside.buffers import GUARD, POISON, Buffers
+from grader.gpu.inside.guarded_buffers import GUARD, POISON, Buffers
 from grader.gpu.plan import Buffer, Plan, View
 from grader.numerics.data_sets import normal
 from grader.wire.reply import spec_of

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from grader.gpu.answers import Overrun, Replayed
-from grader.gpu.inside.buffers import Buffers
+from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.plan import Buffer, Plan, View
 from grader.wire.messages import TensorSpec
 

@@ -10,7 +10,7 @@ import torch
 
 from grader.course.folder import Folder, load_test_file
 from grader.gpu.device import Device, device_here
-from grader.gpu.inside.buffers import Buffers
+from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.plan import Buffer, Plan, View
 from grader.numerics.bounds import tolerance
 from grader.numerics.data_sets import Data, normal, with_some

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grader.interpreter import accesses, blocks, control, promises
 from grader.interpreter.operations import APPROXIMATE, KNOWN
-from grader.ttir.operations import OPERATIONS, TERMINATORS
+from grader.ttir.operation_table import OPERATIONS, TERMINATORS
 
 WITH_STATE = {*accesses.HANDLERS, *blocks.HANDLERS, *control.HANDLERS, *promises.HANDLERS}
 FRAME = {"builtin.module", "tt.func"}

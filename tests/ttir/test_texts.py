@@ -7,7 +7,7 @@ import math
 import pytest
 
 from grader.ttir.module import Dense, Function, Module, Operation, Place, Type
-from grader.ttir.operations import HINTS, OPERATIONS
+from grader.ttir.operation_table import HINTS, OPERATIONS
 from grader.ttir.parser import parse
 
 FILE = "kernels.py"

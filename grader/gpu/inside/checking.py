@@ -13,7 +13,7 @@ import torch
 
 from grader.course.exercise import Exercise
 from grader.gpu.answers import Overrun, Replayed, Summary
-from grader.gpu.inside.buffers import POISON, Buffers
+from grader.gpu.inside.guarded_buffers import POISON, Buffers
 from grader.gpu.inside.launcher import Functions
 from grader.gpu.inside.replay import Replay
 from grader.gpu.plan import Plan

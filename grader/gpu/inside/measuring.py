@@ -14,7 +14,7 @@ from grader.course.exercise import Exercise
 from grader.gpu.answers import ANCHOR, KERNEL, MATMUL, TORCH, Measurement
 from grader.gpu.device import Clocks
 from grader.gpu.inside import anchors
-from grader.gpu.inside.buffers import Buffers
+from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.inside.launcher import Functions
 from grader.gpu.inside.replay import Replay
 from grader.gpu.inside.timing import Chain, Flush, measure

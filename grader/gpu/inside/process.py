@@ -34,7 +34,7 @@ import torch
 from grader.course.exercise import Exercise
 from grader.course.folder import Folder, found_here, load_test_file
 from grader.gpu.inside import ceilings, checking, measuring
-from grader.gpu.inside.buffers import Buffers
+from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.inside.launcher import DriverError, Functions
 from grader.gpu.lock import gpu_held
 from grader.gpu.plan import Plan, read_plan

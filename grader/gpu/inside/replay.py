@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from grader.gpu.inside.buffers import Buffers
+from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.inside.launcher import BoundLaunch, Functions
 from grader.gpu.plan import Data, Fill, Plan, PlannedLaunch, steps_with
 

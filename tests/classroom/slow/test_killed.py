@@ -6,9 +6,9 @@ import random
 import threading
 import time
 
-from grader.classroom.batch import How, Students, judge_missing
 from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
+from grader.classroom.judge_missing import How, Students, judge_missing
 from grader.classroom.results import Results, Text
 from grader.course.folder import Folder
 from grader.processes.bubblewrap import LIMITS

@@ -77,7 +77,7 @@ def grade(what, out, only, sources, students, regrade, isolation, jobs, schedule
               course grade submissions/ --out results/ --only 03
     """
     _needs("distributed", *(["nbgrader"] if out is None else []))
-    from grader.classroom.batch import GradingError, How, Students
+    from grader.classroom.judge_missing import GradingError, How, Students
 
     again = Students(tuple(name for name in regrade if name != EVERYONE), everyone=EVERYONE in regrade)
     how = How(isolation, jobs, scheduler)

@@ -1,0 +1,93 @@
+"""Families of layouts in memory, from which drawn calls take theirs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from grader.numerics import layouts
+from grader.numerics.layouts import CONTIGUOUS, OVERLAPPING, Layout
+
+Family = Callable[[random.Random, int], Layout]  # (numbers, rank) -> one of the family
+
+
+def contiguous(numbers: random.Random, rank: int) -> Layout:
+    return CONTIGUOUS
+
+
+def begins_later(numbers: random.Random, rank: int) -> Layout:
+    return CONTIGUOUS.at(numbers.choice((1, 3, 5, 7)))
+
+
+def begins_at_sixteen(numbers: random.Random, rank: int) -> Layout:
+    return CONTIGUOUS.at(16 * numbers.randint(1, 3))
+
+
+def every_second(numbers: random.Random, rank: int) -> Layout:
+    return layouts.every(2, rank)
+
+
+def every_third(numbers: random.Random, rank: int) -> Layout:
+    return layouts.every(3, rank)
+
+
+def sparse(numbers: random.Random, rank: int) -> Layout:
+    """Odd strides in both directions, whichever of them has one element."""
+    return layouts.every(numbers.choice((3, 5)), rank, rows=2)
+
+
+def padded(numbers: random.Random, rank: int) -> Layout:
+    return layouts.padded(numbers.choice((1, 3, 5, 7, 9, 11)), rank)
+
+
+def padded_by_sixteen(numbers: random.Random, rank: int) -> Layout:
+    return layouts.padded(16, rank)
+
+
+def transposed(numbers: random.Random, rank: int) -> Layout:
+    return layouts.transposed(rank)
+
+
+def transposed_padded(numbers: random.Random, rank: int) -> Layout:
+    return layouts.transposed(rank, numbers.choice((1, 3, 5, 7)))
+
+
+def padded_later(numbers: random.Random, rank: int) -> Layout:
+    return layouts.padded(numbers.choice((2, 3, 6)), rank).at(numbers.choice((1, 3, 5)))
+
+
+def back_to_front(numbers: random.Random, rank: int) -> Layout:
+    return layouts.reversed_order(rank)
+
+
+def repeated_first(numbers: random.Random, rank: int) -> Layout:
+    return layouts.repeated(0, rank)
+
+
+def repeated_last(numbers: random.Random, rank: int) -> Layout:
+    return layouts.repeated(rank - 1, rank)
+
+
+def overlapping(numbers: random.Random, rank: int) -> Layout:
+    return OVERLAPPING
+
+
+HOLES_ALIKE = (padded, every_third)
+
+
+def holes(rank: int) -> tuple[Family, ...]:
+    """Families in which each element has a place of its own."""
+    if rank < 2:
+        return (contiguous, begins_later, every_second, every_third)[: 4 if rank else 2]
+    families = (
+        contiguous, begins_later, every_second, every_third, sparse, padded, padded_by_sixteen, padded_later,
+        transposed, transposed_padded,
+    )  # fmt: skip
+    return families if rank == 2 else (*families, back_to_front)
+
+
+SHARED = (repeated_first, repeated_last, overlapping)  # an element may be seen twice
+
+
+def sharing(rank: int) -> tuple[Family, ...]:
+    return SHARED if rank > 1 else SHARED[:rank]

@@ -1,0 +1,35 @@
+"""A mistake that a kernel may have made, and what it would compute then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from grader.explain.evidence import Evidence
+from grader.numerics.arguments import Argument
+
+
+@dataclass
+class Hypothesis:
+    id: str
+    sentence: str
+    result: torch.Tensor | None  # float64, or int64; None: decided already, by other evidence
+    may_be_constant: bool = False  # NaN everywhere fits many formulas: only where other evidence supports this one
+
+
+def supposed(evidence: Evidence, id: str, sentence: str, arguments: list[Argument]) -> Iterator[Hypothesis]:
+    """What a right kernel would give for other arguments than these, if it would give anything."""
+    result = evidence.reference(arguments)
+    if result is not None:
+        yield Hypothesis(id, sentence, result)
+
+
+def reread(tensor: torch.Tensor, strides: tuple[int, ...], further: int = 0) -> torch.Tensor | None:
+    """The same memory under other strides, `further` elements on, or None where that would leave the memory."""
+    first = tensor.storage_offset() + further
+    last = first + sum((size - 1) * stride for size, stride in zip(tensor.shape, strides))
+    if (last + 1) * tensor.element_size() > tensor.untyped_storage().nbytes():
+        return None
+    return tensor.as_strided(tensor.shape, strides, first)

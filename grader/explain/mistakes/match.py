@@ -1,0 +1,112 @@
+"""Known mistakes as formulas: if the result equals what a mistake would give, the mistake is named.
+
+Each hypothesis is computed in float64 from the inputs that the kernel saw. A match must be as close as a right kernel
+would have to be, and what is matched must differ from the right result by more than rounding explains: of few elements,
+or of small effects, some mistake fits by chance. Where nothing matches, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+
+from grader.explain.evidence import Evidence
+from grader.explain.mistakes.hypothesis import Hypothesis
+from grader.explain.mistakes.of_any_operation import (
+    WIDER_THAN_FP32,
+    first_blocks,
+    not_zeroed,
+    operands,
+    strides_ignored,
+    target_strides,
+    through_fp32,
+    updated_twice,
+    whole_inputs,
+)
+from grader.explain.mistakes.of_products import product_mistakes
+from grader.explain.mistakes.of_softmax import softmax_mistakes
+from grader.numerics.arguments import Argument, exact
+from grader.numerics.bounds import EXACT, UNIT_ROUNDOFF, tolerance
+
+TELLING_BITS = 4  # of 16 results drawn at random one looks like a given mistake
+
+
+def matching_hypothesis(evidence: Evidence) -> Hypothesis | None:
+    """The first mistake that explains the result, or None."""
+    inputs = exact(evidence.inputs)
+    for make in (*ANY_OPERATION, BY_BOUND.get(evidence.wanted.operation, _none)):
+        for hypothesis in make(evidence, inputs):
+            if hypothesis.result is None or _matches(evidence, hypothesis, inputs):
+                return hypothesis
+    return None
+
+
+def _matches(evidence: Evidence, hypothesis: Hypothesis, inputs: list[Argument]) -> bool:
+    return _fits(evidence, hypothesis, inputs) and _bits_told(evidence, hypothesis.result, inputs) >= TELLING_BITS
+
+
+def _fits(evidence: Evidence, hypothesis: Hypothesis, inputs: list[Argument]) -> bool:
+    out, result = evidence.comparison.out, hypothesis.result
+    if result.shape != out.shape or bool(equal(result.to(out.dtype), evidence.comparison.expected).all()):
+        return False
+    if not hypothesis.may_be_constant and is_constant(out):
+        return False
+    rounded = result.to(out.dtype)
+    same = equal(out, rounded)
+    if evidence.wanted.bound in EXACT:
+        return bool(same.all())
+    finite = out.isfinite() & rounded.isfinite()
+    allowed = 2 * tolerance(evidence.wanted.bound, inputs, result, out.dtype).nan_to_num(nan=0.0)
+    distance = (out.double() - result).abs()
+    if not bool((same | (finite & (distance <= allowed))).all()):
+        return False
+    # A formula close to the right one would match anything that is nearly right: it has to explain the errors.
+    error = (out.double() - evidence.comparison.ref).abs()
+    explained = same | (distance < 0.5 * error) | ~finite
+    return bool(explained[evidence.comparison.wrong].all())
+
+
+def _bits_told(evidence: Evidence, result: torch.Tensor, inputs: list[Argument]) -> float:
+    """How much a match says: of the wrong elements, the leading bits of the mistake's effect that no rounding makes.
+
+    Rounding is what the bound allows, or a conversion to fp16 on the way, such as of a sum that is kept in it.
+    """
+    comparison, wanted = evidence.comparison, evidence.wanted
+    if wanted.dtype not in UNIT_ROUNDOFF or wanted.dtype in WIDER_THAN_FP32:
+        return torch.inf
+    coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF[wanted.dtype])
+    terms = size_of_terms(wanted.bound, inputs, comparison.ref)
+    rounding = tolerance(wanted.bound, inputs, comparison.ref, wanted.dtype).maximum(coarsest * terms)
+    effect = (result - comparison.ref).abs()
+    bits = (effect.nan_to_num(nan=torch.inf) / rounding.nan_to_num(nan=0.0, posinf=0.0)).log2()
+    return float(bits.clamp(min=0.0)[comparison.wrong].nansum())
+
+
+def size_of_terms(bound: str, inputs: list[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """What rounding on the way is relative to: of a sum its terms, however small it is itself; [shape of ref]."""
+    if bound != "gemm":
+        return ref.abs()
+    a, b = inputs
+    return a.abs() @ b.abs()
+
+
+def equal(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    return (one == other) | (one.isnan() & other.isnan())
+
+
+def is_constant(out: torch.Tensor) -> bool:
+    return out.numel() > 1 and bool(out.isnan().all() or (out == out.flatten()[0]).all())
+
+
+def _none(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    yield from ()
+
+
+ANY_OPERATION = (
+    not_zeroed, whole_inputs, updated_twice, through_fp32, strides_ignored, target_strides, operands, first_blocks,
+)  # fmt: skip
+BY_BOUND: dict[str, Callable[[Evidence, list[torch.Tensor]], Iterator[Hypothesis]]] = {
+    "softmax": softmax_mistakes,
+    "gemm": product_mistakes,
+}

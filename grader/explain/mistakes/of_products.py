@@ -1,0 +1,76 @@
+"""What wrong kernels of matrix products compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from grader.explain.evidence import Evidence
+from grader.explain.mistakes.hypothesis import Hypothesis, reread, supposed
+from grader.numerics.arguments import Argument
+
+TELLING = 16  # elements: fewer may fit rounded operands by chance
+
+
+def product_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    if len(inputs) != 2:
+        return  # of a product alone
+    a, b = inputs
+    K, step = a.shape[1], evidence.constants.get("BLOCK_K", 0)
+    if _counts_past_2048(a, b) and "exact" in evidence.right_before:
+        yield Hypothesis(
+            "half-accumulator",
+            "Exact integer sums go wrong above 2048: the accumulator is fp16, which holds only even numbers there. "
+            "Keep it in fp32.",
+            None,
+        )
+    for short, rounded in _rounded_operands(inputs) if evidence.comparison.wrong.numel() >= TELLING else ():
+        sentence = f"a and b are rounded to {short} before the product."
+        yield from supposed(evidence, "rounded-operands", sentence, rounded)
+    if step > 0 and (padding := -K % step):
+        yield Hypothesis("padding-counted", f"The {padding} lanes past the end of K take part in the sum.",
+                         a @ b + padding)  # fmt: skip
+    if 0 < step < K:
+        yield from _steps_along_k(evidence, a, b, step)
+    if K > 1:
+        yield Hypothesis("last-term", "The last term of each sum is left out.", a[:, :-1] @ b[:-1])
+
+
+def _rounded_operands(inputs: list[Argument]) -> Iterator[tuple[str, list[torch.Tensor]]]:
+    """The operands in dtypes with fewer digits; the interpreter cuts a float off to bf16, a GPU rounds it."""
+    for short, dtype in (("bf16", torch.bfloat16), ("fp8", torch.float8_e4m3fn), ("fp8", torch.float8_e5m2)):
+        yield short, [tensor.float().to(dtype).double() for tensor in inputs]
+    yield "bf16", [(tensor.float().view(torch.int32) & ~0xFFFF).view(torch.float32).double() for tensor in inputs]
+
+
+def _steps_along_k(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+    """Mistakes in the loop over K: steps left out, pointers that do not advance, or advance by the wrong stride."""
+    K = a.shape[1]
+    sizes = {start: min(step, K - start) for start in range(0, K, step)}
+    for kept in list(sizes)[1:]:
+        sentence = f"Only the first {kept} of {K} terms of each sum are there: the loop, or its mask, ends too early."
+        yield Hypothesis("k-tail", sentence, a[:, :kept] @ b[:kept])
+    last = max(sizes)
+    yield Hypothesis("last-step", "Only the last step along K is left: each step replaces the sum, none adds to it.",
+                     a[:, last:] @ b[last:])  # fmt: skip
+    yield Hypothesis("no-advance", "Every step along K reads the same blocks of a and b: no pointer advances.",
+                     sum(a[:, :n] @ b[:n] for n in sizes.values()))  # fmt: skip
+    yield Hypothesis("no-advance", "Every step along K reads the same block of a: its pointers do not advance.",
+                     sum(a[:, :n] @ b[k : k + n] for k, n in sizes.items()))  # fmt: skip
+    yield Hypothesis("no-advance", "Every step along K reads the same block of b: its pointers do not advance.",
+                     sum(a[:, k : k + n] @ b[:n] for k, n in sizes.items()))  # fmt: skip
+    memory = evidence.inputs[1]
+    shifted = [reread(memory[:n], memory.stride(), k) for k, n in sizes.items()]
+    if all(block is not None for block in shifted):
+        terms = (a[:, k : k + n] @ block.double() for (k, n), block in zip(sizes.items(), shifted))
+        yield Hypothesis("advance-without-stride", "The pointers to b advance by BLOCK_K elements of memory, not by "
+                         "BLOCK_K rows: the step lacks its stride.", sum(terms))  # fmt: skip
+
+
+def _counts_past_2048(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whole numbers whose running sums fp16 cannot hold."""
+    if not torch.equal(a, a.round()) or not torch.equal(b, b.round()):
+        return False
+    running = torch.cumsum(a[:1, :].T * b[:, :1], dim=0).abs()
+    return bool(running.max() > 2048)

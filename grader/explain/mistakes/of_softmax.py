@@ -1,0 +1,108 @@
+"""What wrong softmax kernels compute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+
+from grader.explain.evidence import Evidence
+from grader.explain.mistakes.hypothesis import Hypothesis
+from grader.numerics.arguments import Argument
+
+LOG_OF_SMALLEST = math.log(2.0**-126)  # exp of less is below fp32's smallest normal number
+
+
+def softmax_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    if len(inputs) != 1:
+        return  # what is done to the scores before is not known here
+    (x,), name = inputs, evidence.returns
+    N = x.shape[1]
+    greatest = x.amax(dim=1, keepdim=True)
+    e = torch.exp(x - greatest)
+    padding = (1 << (N - 1).bit_length()) - N
+    if padding:
+        shifted = greatest.clamp(min=0.0)  # the padding takes part in the maximum too
+        padded = torch.exp(x - shifted)
+        total = padded.sum(dim=1, keepdim=True) + padding * torch.exp(-shifted)
+        lanes, verb = ("lane", "takes") if padding == 1 else (f"{padding} lanes", "take")
+        yield Hypothesis(
+            "padding-counted",
+            f"{_row_sums(evidence)}: the {lanes} past the end of each row {verb} part in the sum.",
+            padded / total,
+        )
+    for shift in (torch.zeros_like(greatest), x[:, :1]):
+        if not bool(shift.isfinite().all()):
+            continue
+        naive = torch.exp((x - shift).float())
+        if not bool(naive.isfinite().all()):
+            yield Hypothesis(
+                "no-maximum",
+                "exp overflows: subtract the maximum of the row before exponentiating, so that the largest exponent "
+                "is 0.",
+                (naive / naive.sum(dim=1, keepdim=True)).double(),
+                may_be_constant="softmax" in evidence.right_before,
+            )
+    empty = ((x == -torch.inf) | x.isnan()).all(dim=1) & (evidence.comparison.out == 0).all(dim=1)
+    if bool(empty.any()) and torch.equal(empty, evidence.comparison.wrong.any(dim=1)):
+        sentence = (
+            f"A row that holds nothing but -inf is 0 in {name}; it has to be NaN, as 0 / 0 is: is there a guard, or a "
+            "large negative number in place of -inf?"
+        )
+        yield Hypothesis("empty-row", sentence, None)
+    nan = evidence.comparison.out.isnan() & ~evidence.comparison.expected.isnan()
+    nan_rows, with_inf = nan.any(dim=1), (x == -torch.inf).any(dim=1)
+    if bool(nan_rows.any()) and bool(with_inf[nan_rows].all()) and "softmax" in evidence.right_before:
+        sentence = f"{name} is NaN in rows that hold -inf: somewhere (-inf) - (-inf) is computed, and that is NaN."
+        yield Hypothesis("inf-minus-inf", sentence, None)
+    gone = torch.exp(greatest.float() - greatest.clamp(min=0.0).float()) == 0
+    passed_before = "softmax" in evidence.right_before
+    if passed_before and bool(gone.any()) and torch.equal(evidence.comparison.out.isnan().all(dim=1), gone[:, 0]):
+        sentence = (
+            "exp underflows: every exponential of a row is 0, and 0 / 0 is NaN. Subtract the row's own maximum, "
+            "that of its own lanes only."
+        )
+        yield Hypothesis("underflow", sentence, None)
+    if passed_before:
+        above_zero = torch.exp(x) * (x > LOG_OF_SMALLEST)  # what is below the normal numbers becomes 0
+        without = torch.where(greatest > 0, evidence.comparison.ref, above_zero / above_zero.sum(dim=1, keepdim=True))
+        sentence = (
+            "Digits are lost where x lies below -87: exp of it is no normal number of fp32. Subtract the maximum in "
+            "every row, also where it is far below 0."
+        )
+        yield Hypothesis("underflow", sentence, without)
+    yield Hypothesis("exp2", f"{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e).",
+                     torch.exp2(x - greatest) / torch.exp2(x - greatest).sum(dim=1, keepdim=True))  # fmt: skip
+    yield Hypothesis("not-divided", f"{_row_sums(evidence)}: the exponentials are not divided by their sum.", e)
+    yield Hypothesis("wrong-axis", f"{name} is a softmax down the columns: each row has to sum to 1.",
+                     torch.softmax(x, dim=0))  # fmt: skip
+    yield Hypothesis("logarithm", f"{name} holds the logarithms of the probabilities.", torch.log_softmax(x, dim=1))
+    if len(x) > 1:
+        first_row = torch.softmax(x[:1].expand_as(x), dim=1)
+        yield Hypothesis("row-zero", f"Every row of {name} is made from row 0 of {evidence.exercise.arguments[0]}.",
+                         first_row)  # fmt: skip
+    if N > 1:
+        short = torch.cat([e[:, :-1], torch.zeros_like(e[:, :1])], dim=1)
+        for numerator in (e, short):
+            yield Hypothesis("last-column", "The last column is left out of the sum.",
+                             numerator / short.sum(dim=1, keepdim=True))  # fmt: skip
+    yield from _small_ones_wrong(evidence)
+
+
+def _small_ones_wrong(evidence: Evidence) -> Iterator[Hypothesis]:
+    """Only the smallest probabilities are wrong: exponents were clamped, or rounded away."""
+    wrong, size = evidence.comparison.wrong, evidence.comparison.ref
+    if bool(wrong.all()) or not bool(evidence.comparison.out.isfinite().all()):
+        return
+    largest_wrong, smallest_right = float(size[wrong].max()), float(size[~wrong].min())
+    if largest_wrong < smallest_right and largest_wrong < 1e-3:
+        sentence = f"Small probabilities are wrong: all below {smallest_right:.1g}. They have digits of their own."
+        yield Hypothesis("small-probabilities", sentence, None)
+
+
+def _row_sums(evidence: Evidence) -> str:
+    sums = evidence.comparison.out.double().sum(dim=1)
+    low, high = float(sums.min()), float(sums.max())
+    span = f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} ... {high:.3g}"
+    return f"The rows of {evidence.returns} sum to {span} instead of 1"

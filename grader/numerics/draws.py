@@ -1,0 +1,100 @@
+"""How values are drawn, (shape, generator, precision) -> values, and changed, (values, generator, number) -> values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+
+def _on(generator: torch.Generator) -> dict:
+    return {"generator": generator, "device": generator.device}
+
+
+def _normal(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.randn(size, dtype=precision, **_on(generator))
+
+
+def _uniform(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.rand(size, dtype=precision, **_on(generator))
+
+
+def _integers(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.randint(-1, 2, size, dtype=torch.int8, **_on(generator)).to(precision)
+
+
+def _one_hot(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    values = torch.zeros(size, dtype=precision, device=generator.device)
+    return values.scatter_(-1, torch.randint(0, size[-1], (size[0], 1), **_on(generator)), 1.0)
+
+
+def _falling(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.linspace(100, -100, size[-1], dtype=precision, device=generator.device).expand(size)
+
+
+def _cancelling_a(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    M, K = size
+    half = torch.randint(2, 5, (M, K // 2), dtype=torch.int8, **_on(generator)).to(precision)
+    values = torch.cat([half, half.new_zeros(M, K % 2), -half], dim=1)
+    values[:, -1] += torch.randint(-2, 3, (M,), **_on(generator))
+    return values
+
+
+def _cancelling_b(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    K, N = size
+    half = torch.randint(2, 5, (K // 2, N), dtype=torch.int8, **_on(generator)).to(precision)
+    return torch.cat([half, half.new_zeros(K % 2, N), half], dim=0)
+
+
+def _whole(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.randint(-(2**31) + 1, 2**31, size, dtype=torch.int64, **_on(generator))
+
+
+def _bits(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.randint(-(2**63), 2**63 - 1, size, dtype=torch.int64, **_on(generator))
+
+
+def _below(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, below: int) -> torch.Tensor:
+    values = torch.randint(0, below, size, dtype=torch.int64, **_on(generator))
+    if (count := values.numel()) == 0:
+        return values
+    last = torch.randint(0, count, (1,), **_on(generator))
+    first = (last + 1 + torch.randint(0, max(1, count - 1), (1,), **_on(generator))) % count
+    values.view(-1)[first] = 0
+    values.view(-1)[last] = below - 1
+    return values
+
+
+def _fitting(values: torch.Tensor, number: float) -> float | int:
+    """Whole numbers stay whole when one is added: torch would make fp32 of them."""
+    return number if values.is_floating_point() else int(number)
+
+
+def _with_some(values: torch.Tensor, generator: torch.Generator, value: float) -> torch.Tensor:
+    return values.masked_fill(torch.rand(values.shape, **_on(generator)) < 0.1, value)
+
+
+def _whole_rows(values: torch.Tensor, generator: torch.Generator, value: float) -> torch.Tensor:
+    chosen = torch.rand(values.shape[:-1], **_on(generator)) < 0.5
+    chosen[:1] = True
+    return values.masked_fill(chosen[..., None], value)
+
+
+def _leading(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tensor:
+    values = values.clone()
+    values[..., : values.shape[-1] // 2] = value
+    return values
+
+
+DRAWS: dict[str, Callable[..., torch.Tensor]] = {
+    "normal": _normal, "uniform": _uniform, "integers": _integers, "one hot": _one_hot, "falling": _falling,
+    "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "whole": _whole, "bits": _bits, "below": _below,
+}  # fmt: skip
+
+CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor]] = {
+    "add": lambda values, _, number: values + _fitting(values, number),
+    "times": lambda values, _, number: values * _fitting(values, number),
+    "with some": _with_some,
+    "leading": _leading,
+    "whole rows": _whole_rows,
+}
