@@ -1,0 +1,97 @@
+"""The house: rooms on floors, arrows that run down, one name for one module."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+PACKAGE = ROOT / "grader"
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+FLOORS = CONTRACTS[0]["layers"]
+MOST_LINES, MOST_MODULES_AT_THE_ROOT, MOST_ROOMS, MOST_FLOORS = 400, 6, 21, 11
+
+
+def rooms() -> list[Path]:
+    return sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
+
+
+def picture() -> str:
+    """The floors of the contract, the highest first."""
+    return "\n".join("   ".join(room.strip() for room in floor.split("|")) for floor in FLOORS)
+
+
+def linted(folder: Path) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run(['--no-cache'])"]
+    return subprocess.run(command, cwd=folder, env={"PYTHONPATH": str(folder)}, capture_output=True, text=True)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A copy, to be spoiled."""
+    shutil.copytree(PACKAGE, tmp_path / "grader", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_imports_between_rooms_run_down(house):
+    done = linted(house)
+    assert done.returncode == 0 and "0 broken" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "wrong"),
+    [
+        ("wire/fields.py", "from grader.judge.run import Run"),
+        ("interpreter/values.py", "import triton"),
+        ("child/serving.py", "from grader.numerics.bounds import U32"),
+        ("learn/hint.py", "from grader.author.check import check"),
+    ],
+)
+def test_a_wrong_import_is_seen(house, module, wrong):
+    path = house / "grader" / module
+    path.write_text(f"{path.read_text() if path.exists() else ''}\n{wrong}  # noqa\n")
+    done = linted(house)
+    assert done.returncode == 1 and "BROKEN" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_room_that_stands_on_no_floor_is_seen(house):
+    (house / "grader" / "attic").mkdir()
+    (house / "grader" / "attic" / "__init__.py").write_text("")
+    assert linted(house).returncode == 1
+
+
+def test_no_two_modules_share_a_name():
+    names = Counter(path.stem for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_rooms_and_files_stay_small():
+    assert len(rooms()) <= MOST_ROOMS and len(FLOORS) <= MOST_FLOORS
+    assert len(list(PACKAGE.glob("*.py"))) <= MOST_MODULES_AT_THE_ROOT
+    long = [path for path in PACKAGE.rglob("*.py") if len(path.read_text().splitlines()) > MOST_LINES]
+    assert long == []
+
+
+def test_only_places_counts_the_parents_of_its_path():
+    counting = [path for path in PACKAGE.rglob("*.py") if "__file__).resolve().parent" in path.read_text()]
+    assert counting == [PACKAGE / "places.py"]
+
+
+def test_the_picture_of_the_house_is_that_of_the_contract():
+    assert f"```\n{picture()}\n```" in (ROOT / "CONTRIBUTING.md").read_text(), picture()
+
+
+def test_every_room_is_in_the_table_of_rooms():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    missing = [
+        path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists() and f"| `{path.name}/` |" not in text
+    ]
+    assert missing == []
