@@ -14,8 +14,11 @@ from grader.files import keep_aside
 @click.command(short_help="the author's proof that exercises are sound")
 @click.argument("exercises", nargs=-1, metavar="[NN]...")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="submissions judged side by side")
-def check(exercises: tuple[str, ...], jobs: int) -> None:
+@click.option("--whole", is_flag=True, help="run each to its end: whatever comes later must not hide the mistake")
+def check(exercises: tuple[str, ...], jobs: int, whole: bool) -> None:
     """The author's proof: stubs, solutions, mutants, cheats, odd but right kernels, constants.
+
+    A run of a mutant ends as soon as it is rejected with its sentence, unless --whole is given.
 
     \b
     Example:  course check 03
@@ -38,6 +41,7 @@ def check(exercises: tuple[str, ...], jobs: int) -> None:
             jobs,
             lambda text: progress.console.print(text, markup=False, highlight=False, soft_wrap=True),
             begin,
+            whole,
         )
     click.echo(f"{complaints or 'No'} complaint{'s' * (complaints != 1)}.")
     raise SystemExit(1 if complaints else 0)

@@ -23,9 +23,15 @@ ANNOUNCED = re.compile(r"(?:about )?(\d+) lines?\.")
 
 
 def check(
-    folders: list[Folder], workers: int, say: Callable[[str], None], begin: Callable[[int], Callable[[], None]]
+    folders: list[Folder],
+    workers: int,
+    say: Callable[[str], None],
+    begin: Callable[[int], Callable[[], None]],
+    whole: bool = False,
 ) -> int:
     """Says one line per exercise and one per complaint; the number of complaints.
+
+    `whole`: each run goes on to its end, also where a mutant is rejected before.
 
     `begin` is told how many submissions there are, and gives what is called after each.
     """
@@ -38,7 +44,7 @@ def check(
                 proofs, unstated[folder] = list(proof.proofs_of(folder)), []
             except BadMutant as bad:
                 proofs, unstated[folder] = [], [str(bad)]
-            running[folder] = [pool.submit(proof.run, item) for item in proofs]
+            running[folder] = [pool.submit(proof.run, item, whole) for item in proofs]
         one_done = begin(sum(map(len, running.values())))
         for job in itertools.chain(*running.values()):
             job.add_done_callback(lambda _: one_done())

@@ -20,6 +20,7 @@ from grader.author.mutants import mutants_of
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS
 from grader.progress.hints import SAYS_ITSELF, read_hints
+from grader.session.plugin import NAME
 
 REJECTED_WITH, PASSES = "Rejected with:", "Passes:"
 ROOM_TO_BOUND = 0.85  # a solution closer to its bound than this leaves other right kernels no room
@@ -90,13 +91,39 @@ def _docstring(path: Path) -> str:
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
 
 
-def run(proof: Proof) -> Outcome:
-    """Grades the submission with the very command that a learner uses, in this process."""
+class UpToTheFinding:
+    """Ends a run as soon as the submission is rejected as it has to be: what comes after proves nothing more."""
+
+    def __init__(self, proof: Proof) -> None:
+        self._proof, self._session = proof, None
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self._session = session
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and self._proof.sentence and self._is_found():
+            self._session.shouldstop = "the finding is there"
+
+    def _is_found(self) -> bool:
+        course = self._session.config.pluginmanager.get_plugin(NAME)
+        diagnosis = next(iter(course.gradings.values())).diagnosis
+        if diagnosis is None:
+            return False
+        said, verdict = " ".join(" ".join(diagnosis.shown.lines).split()), diagnosis.verdict
+        return _fits(self._proof.sentence, said) and self._proof.finding in ("", verdict.id)
+
+
+def run(proof: Proof, whole: bool = False) -> Outcome:
+    """Grades the submission with the very command that a learner uses, in this process.
+
+    `whole`: to the end, also where it was rejected before.
+    """
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed:
         file, submission = Path(folder) / "result.json", Path(folder) / f"{proof.exercise.name[3:]}.py"
         submission.write_text(proof.text, encoding="utf-8")
         arguments = [str(proof.exercise), "--submission", str(submission), "--result", str(file)]
-        status = pytest.main(arguments)
+        status = pytest.main(arguments, plugins=[] if whole else [UpToTheFinding(proof)])
         if not file.exists():
             return Outcome(proof, f"pytest gave no result: {printed.getvalue().strip()[-300:]}")
         result = json.loads(file.read_text())
@@ -125,8 +152,7 @@ def _complaint(proof: Proof, result: dict, status: int) -> str:
 def _sentence_complaint(proof: Proof, message: str, again: str) -> str:
     if not proof.sentence:
         return f"its docstring has no line '{REJECTED_WITH} ...'"
-    pattern = "*" + "*".join(_literal(part) for part in proof.sentence.split(" ... ")) + "*"
-    if fnmatch.fnmatchcase(message, pattern):
+    if _fits(proof.sentence, message):
         return ""
     return f"rejected with another sentence: {message} (expected: {proof.sentence}; {again})"
 
@@ -141,6 +167,11 @@ def _hint_complaint(proof: Proof, cause: str) -> str:
     if proof.kind != "mutant" or cause in SAYS_ITSELF or read_hints(Folder(proof.exercise)).level_for(cause, 0):
         return ""
     return f"no hint speaks of its cause: mark a passage with <!-- fits: {cause} -->"
+
+
+def _fits(sentence: str, message: str) -> bool:
+    pattern = "*" + "*".join(_literal(part) for part in sentence.split(" ... ")) + "*"
+    return fnmatch.fnmatchcase(message, pattern)
 
 
 def _literal(text: str) -> str:

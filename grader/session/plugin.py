@@ -19,6 +19,7 @@ from grader.processes import bubblewrap
 from grader.processes.environment import PATIENT
 from grader.session.machine import machine_for
 
+NAME = "course-session"  # of the Session, among pytest's plugins
 DEVICES = ("auto", "cpu", "cuda")
 
 
@@ -98,7 +99,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.freeze()  # torch's million objects will stay: collecting them costs 0.4 s, here and at the end
     gc.enable()
     session = Session(config, folders, machine)
-    config.pluginmanager.register(session, "course-session")
+    config.pluginmanager.register(session, NAME)
 
 
 def _folders(args: list[str]) -> list[Folder]:
