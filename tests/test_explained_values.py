@@ -137,7 +137,7 @@ def test_a_stride_that_leads_between_elements_is_not_blamed_on_masked_lanes(benc
 
 def test_one_element_that_lost_a_digit_is_not_taken_for_a_sum_without_its_last_term(bench):
     """Of long sums the last term is about as large as what a sum loses that is kept in fp16."""
-    source = (ROOT / "tests/mutants/05_grouped_matmul/rounds_from_1024_terms_on.py").read_text()
+    source = mutant("05_grouped_matmul/rounds_from_1024_terms_on")
     judge = bench(source, "05_grouped_matmul").judge
     for K in (1128, 1136, 1145):  # here both give the same element: the case's name, with the seed, makes the numbers
         verdict = judge.check(f"t{K}", (uniform(1, K), uniform(K, 1)))
@@ -152,5 +152,5 @@ def test_rows_that_lie_one_element_apart_are_told_as_a_row_stride_that_is_not_us
 
 @pytest.mark.parametrize("K", [2, 16, 64])
 def test_one_element_without_its_last_term_is_told_as_such(bench, K):
-    source = (ROOT / "tests/mutants/05_grouped_matmul/drop_last_term.py").read_text()
+    source = mutant("05_grouped_matmul/drop_last_term")
     assert bench(source, "05_grouped_matmul").check(uniform(1, K), uniform(K, 1)).id == "last-term"

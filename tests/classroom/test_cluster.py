@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from distributed import get_worker
 
-import grader.course.exercise
+import grader.course.folder
 from grader.classroom import engine, judges, patience, warm_judge
 from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
@@ -315,7 +315,7 @@ def test_a_full_disk_is_not_waited_for(number):
 
 def test_a_judge_waits_for_the_course_itself(tmp_path, monkeypatch):
     exercise = tmp_path / "course/exercises" / ADD.id
-    monkeypatch.setattr(grader.course.exercise, "COURSE", tmp_path / "none")
+    monkeypatch.setattr(grader.course.folder, "COURSE", tmp_path / "none")
     request = {"course": str(tmp_path / "course"), "exercise": ADD.id}
 
     def comes_back(seconds: float) -> None:

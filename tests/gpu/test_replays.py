@@ -386,7 +386,7 @@ def test_a_judge_knows_when_its_pool_is_gone():
 def test_a_kernel_that_never_ends_ends_with_its_pool(tmp_path, monkeypatch):
     """A real pool. In place of the replay process: one that says who it is, and hears nothing while it is asked."""
     hanging = (
-        "import os, sys, time; sys.path.insert(0, {root!r}); from grader.wire.messages import pack; "
+        "import os, sys, time; sys.path.insert(0, {root!r}); from grader.wire.frames import pack; "
         "replies = open(int(sys.argv[3]), 'wb'); replies.write(pack({{'kind': 'ready'}})); replies.flush(); "
         "os.read(int(sys.argv[2]), 9); open({said!r}, 'w').write(str(os.getpid())); time.sleep(1000)"
     ).format(root=str(ROOT), said=str(tmp_path / "said"))

@@ -124,7 +124,7 @@ def test_two_processes_lose_nothing(tmp_path):
 def test_a_crash_while_writing_leaves_the_old_file(tmp_path):
     written(tmp_path, "03_softmax  runs=3")
     script = (
-        "import os, sys; from pathlib import Path; from grader.learn import progress; "
+        "import os, sys; from pathlib import Path; from grader.progress import progress; "
         "os.fsync = lambda descriptor: os._exit(9)\n"
         "with progress.changing(Path(sys.argv[1])) as done: done.of('03_softmax').runs = 4"
     )
