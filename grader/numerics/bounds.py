@@ -4,9 +4,10 @@
 
 u_out is the unit roundoff of the output's dtype: one correct rounding costs 1.0 of it, the rest is slack. S_i sums
 |terms| that make output i, so cancellation is paid for where it happens and nowhere else; c counts roundings of fp32
-arithmetic (u32 = 2**-24). eta is the smallest step of the dtype near 0: subnormal fp16, flushed fp32. The terms are
-added per element; no share of wrong elements is ever allowed. Sources: N. Higham, Accuracy and Stability of Numerical
-Algorithms, chapters 3 and 4 (sums, products), and the blocked order in which kernels add.
+arithmetic (u32 = 2**-24). eta is what may be lost near 0: half a step of subnormal fp16, and with the same slack all of
+a number that is flushed to 0, in fp32 and bf16. The terms are added per element; no share of wrong elements is ever
+allowed. Sources: N. Higham, Accuracy and Stability of Numerical Algorithms, chapters 3 and 4 (sums, products), and the
+blocked order in which kernels add.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import torch
 
 U32 = 2.0**-24
 UNIT_ROUNDOFF = {torch.float64: 2.0**-53, torch.float32: U32, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
-ETA = {torch.float64: 0.0, torch.float32: 2.0**-126, torch.float16: 2.0**-24, torch.bfloat16: 2.0**-126}
+FLUSHED = 1.25 * 2.0**-126  # less than the smallest normal number of fp32 and bf16
+ETA = {torch.float64: 0.0, torch.float32: FLUSHED, torch.float16: 2.0**-24, torch.bfloat16: FLUSHED}
 
 # "bits": the same bits, for copies. "exact": the exact result rounded once (-0.0 equals 0.0).
 EXACT = ("bits", "exact")
