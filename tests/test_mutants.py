@@ -94,3 +94,8 @@ def test_a_solution_that_was_edited_is_told_to_its_author(tmp_path):
     check([folder], 1, said.append, lambda count: lambda: None)
     (told,) = (line for line in said if "01_masked_add.toml" in line)
     assert "the mutant" in told and "does not stand in the solution: 'mask = offsets < N'" in told
+
+
+def test_a_finding_that_there_is_not_is_refused(stated):
+    with pytest.raises(BadMutant, match="no_mask expects the finding oob-lode, which there is not"):
+        stated(STATED.format(changes="[]").replace("oob-load", "oob-lode"))

@@ -15,10 +15,12 @@ from grader.author import proof
 from grader.author.mutants import BadMutant, mutants_of
 from grader.course.folder import Folder
 from grader.course.regions import marked_regions
+from grader.explain.causes import Cause
 from grader.progress.hints import FITS
 
 MOST_STUB_LINES = 60
 LEAST_MUTANTS, LEAST_ACCEPTED = 10, 4
+TITLES = ["Hint 1", "Hint 2", "Hint 3", "Explanation"]
 ANNOUNCED = re.compile(r"(?:about )?(\d+) lines?\.")
 
 
@@ -117,12 +119,15 @@ def _stub_complaints(folder: Folder) -> Iterator[str]:
 
 
 def _hint_complaints(folder: Folder) -> Iterator[str]:
-    text = FITS.sub("", folder.hints_file.read_text(encoding="utf-8") if folder.hints_file.exists() else "")
+    text_with_causes = folder.hints_file.read_text(encoding="utf-8") if folder.hints_file.exists() else ""
+    text = FITS.sub("", text_with_causes)
     parts = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
     titles = [part.splitlines()[0].strip() for part in parts]
-    if titles != ["Hint 1", "Hint 2", "Hint 3", "Explanation"]:
+    if titles != TITLES:
         yield f"hints/{folder.id}.md must hold Hint 1, Hint 2, Hint 3 and Explanation, and holds {titles}"
-    elif not len(parts[0]) < len(parts[1]) < len(parts[2]):
+    for cause in sorted(set(" ".join(FITS.findall(text_with_causes)).split()) - set(Cause)):
+        yield f"hints/{folder.id}.md speaks of the failure {cause}, which there is not"
+    if titles == TITLES and not len(parts[0]) < len(parts[1]) < len(parts[2]):
         yield f"the hints of hints/{folder.id}.md do not grow"
 
 

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course.folder import Folder
+from grader.explain.causes import Cause
 
 FIELDS = {"wrong": str, "finding": str, "sentence": str, "changes": list}
 IN_DOCSTRING = re.compile(r"Wrong: (?P<wrong>.*) Finding: (?P<finding>\S+) Rejected with: (?P<sentence>.*)")
@@ -53,9 +54,11 @@ class Mutant:
 
 def mutants_of(folder: Folder) -> Iterator[Mutant]:
     """Those of an exercise, the stated ones first. Raises BadMutant."""
-    yield from _stated(folder)
-    for path in sorted(folder_of_files(folder).glob("*.py")):
-        yield _in_file(path)
+    for path in (stated_in(folder), *sorted(folder_of_files(folder).glob("*.py"))):
+        for mutant in _stated(folder) if path.suffix == ".toml" else [_in_file(path)]:
+            if mutant.finding not in set(Cause):
+                raise BadMutant(f"{path.name}: {mutant.name} expects the finding {mutant.finding}, which there is not.")
+            yield mutant
 
 
 def mutant_of(folder: Folder, name: str) -> Mutant:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence, program_text
 from grader.explain.verdict import Verdict, failed
 from grader.submission.text import calls_of
@@ -24,7 +25,7 @@ def broken(evidence: Evidence, promise: BrokenPromise) -> Verdict:
     )
     why = "The compiler believes it: with wide loads or folded conditions a GPU then reads and writes other places."
     return failed(
-        "false-promise", sentence, why, evidence.source_line(line), kind="cause", line=line
+        Cause.FALSE_PROMISE, sentence, why, evidence.source_line(line), kind="cause", line=line
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grader.course.exercise import Exercise
+from grader.explain.causes import Cause
 from grader.explain.evidence import count_text
 from grader.explain.verdict import PASS, Verdict, failed
 from grader.gpu.compiled_facts import WIDEST, Access, Facts, facts_of
@@ -35,7 +36,7 @@ def compiled_verdict(
         if facts:
             verdicts.append(_judged(facts, expected, submission, model))
     if not verdicts:
-        return failed("no-launch", f"{exercise.entry} returned without launching a kernel.", kind="error")
+        return failed(Cause.NO_LAUNCH, f"{exercise.entry} returned without launching a kernel.", kind="error")
     return next((verdict for verdict in verdicts if verdict.outcome == PASS), verdicts[0])
 
 
@@ -62,7 +63,7 @@ def _spilled(kernel: Facts) -> Verdict | None:
     if not kernel.spilled_bytes:
         return None
     return failed(
-        "spills",
+        Cause.SPILLS,
         f"{kernel.kernel} needs more than the 255 registers that a thread can have: {kernel.spilled_bytes} bytes per "
         "thread are spilled to memory.",
         f"It runs with {count_text(kernel.warps, 'warp')}. A smaller tile, or more warps (num_warps=) to share it, "
@@ -80,7 +81,7 @@ def _narrow(kernel: Facts, large: float, submission: Submission) -> Verdict | No
     sentence = f"The {access.kind}s{where} move {access.bytes} bytes at a time; one thread can move {WIDEST}."
     code = submission.line(access.line)
     place = f"Line {access.line}:  {code}" if code else ""
-    return failed("scalar-access", sentence, _why_narrow(kernel, access), place, kind="cost", line=access.line)
+    return failed(Cause.SCALAR_ACCESS, sentence, _why_narrow(kernel, access), place, kind="cost", line=access.line)
 
 
 def _why_narrow(kernel: Facts, access: Access) -> str:
@@ -101,7 +102,7 @@ def _not_pipelined(kernel: Facts) -> Verdict | None:
     if kernel.async_copies or kernel.tma_copies:
         return None
     return failed(
-        "not-pipelined",
+        Cause.NOT_PIPELINED,
         f"The loads of {kernel.kernel} wait for memory: none runs ahead of the product that needs it.",
         "The compiler copies the next tiles to shared memory during a product if they are loaded in the loop, in "
         "pieces of at least 4 bytes, and num_stages is 2 or more.",
@@ -113,7 +114,7 @@ def _without_tensor_cores(facts: list[Facts]) -> Verdict | None:
     if any(kernel.tensor_cores for kernel in facts):
         return None
     return failed(
-        "no-tensor-cores",
+        Cause.NO_TENSOR_CORES,
         "The product does not run on the tensor cores, which multiply fp16 tiles more than ten times as fast.",
         "tl.dot of fp16 tiles with at least 16 rows and columns uses them; sums of products and fp32 tiles with "
         'input_precision="ieee" do not.',

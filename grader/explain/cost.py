@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from grader.course.exercise import Exercise
+from grader.explain.causes import Cause
 from grader.explain.evidence import count_text
 from grader.explain.verdict import PASS, Verdict, failed
 from grader.wire.messages import Launch, Traffic
@@ -50,22 +51,22 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
     times_written = {item.argument: item.written / item.size for item in reply.traffic if item.size}
     for name, most in limits.reads.items():
         if times_read.get(name, 0) > most + SLACK:
-            return failed("traffic", *_read_too_often(name, times_read[name], most, at_once), kind="cost")
+            return failed(Cause.TRAFFIC, *_read_too_often(name, times_read[name], most, at_once), kind="cost")
     for name, most in limits.writes.items():
         if times_written.get(name, 0) > most + SLACK:
             sentence = f"{name} is written {_times(times_written[name])}; {_times(most)} is enough."
-            return failed("traffic", sentence, kind="cost")
+            return failed(Cause.TRAFFIC, sentence, kind="cost")
     named = {*exercise.arguments, *(result.name for result in exercise.results)}
     own = [item for item in reply.traffic if item.used and item.argument in named]
     if (scattered := _scattered(own, limits.moved)) is not None:
         return scattered
     idle = sum(launch.idle for launch in reply.launches)
     if limits.idle is not None and idle > limits.idle:
-        return failed("too-many-programs", *_too_many_programs(reply, idle), kind="cost")
+        return failed(Cause.TOO_MANY_PROGRAMS, *_too_many_programs(reply, idle), kind="cost")
     launched = sum(_programs(launch) for launch in reply.launches)
     if limits.programs is not None and launched > limits.programs:
         sentence = f"{launched} programs are launched; {limits.programs} are more than enough: give each a block."
-        return failed("too-many-programs", sentence, kind="cost")
+        return failed(Cause.TOO_MANY_PROGRAMS, sentence, kind="cost")
     if limits.idle is not None or limits.programs is not None:
         return Verdict(PASS, note=f"{count_text(launched, 'program')}, {idle or 'none'} idle")
     if limits.moved is not None:
@@ -97,7 +98,7 @@ def _scattered(traffic: list[Traffic], most: float | None) -> Verdict | None:
         if item.moved > (most + SLACK) * item.used:
             ratio = item.moved / item.used
             return failed(
-                "scattered",
+                Cause.SCATTERED,
                 f"{ratio:.3g} bytes of {item.argument} are moved for each byte used; {most:g} are enough.",
                 "A GPU moves memory in pieces of 32 bytes. Lanes that are neighbours in a tile should touch neighbours "
                 "in memory, so that each piece is used whole.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from grader.course.exercise import Exercise
+from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict
 from grader.submission.text import Submission
 from grader.wire.recorded_call import Kernel, Recipe, RecordedCall
@@ -36,7 +37,7 @@ def add_to(verdict: Verdict, told: Told, submission: Submission, exercise: Exerc
         return
     code = submission.line(told.line)
     place = [f"Line {told.line}:  {code}"] if code else []
-    named = verdict.lines[:1] if verdict.id == "stateful" and len(exercise.results) > 1 else []
+    named = verdict.lines[:1] if verdict.id == Cause.STATEFUL and len(exercise.results) > 1 else []
     verdict.lines[:] = [told.sentence, *named, WHY, *place]
     verdict.id, verdict.kind, verdict.line = "stateful", "cause", told.line
 

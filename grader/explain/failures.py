@@ -6,6 +6,7 @@ import signal
 from dataclasses import replace
 
 from grader.course.exercise import Exercise
+from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
 from grader.processes.faults import ChildEnded
 from grader.submission.kernel_names import Refused
@@ -96,7 +97,7 @@ def not_allowed(refused: list[Refused], submission: Submission) -> Verdict:
     lines += [one.sentence for one in refused[1:MOST_REFUSED]]
     if len(refused) > MOST_REFUSED:
         lines.append(f"There are {len(refused) - MOST_REFUSED} more of this kind.")
-    return failed("not-allowed", *lines, kind="file", line=first.line)
+    return failed(Cause.NOT_ALLOWED, *lines, kind="file", line=first.line)
 
 
 def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
@@ -146,12 +147,12 @@ def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Ex
     if how.how == "time":
         return _out_of_time(what, kind, how, at_import, submission)
     if how.how == "signal":
-        return failed("crash", _crash_sentence(what, int(how.detail)), kind=kind)
+        return failed(Cause.CRASH, _crash_sentence(what, int(how.detail)), kind=kind)
     if how.how == "exit":
         sentence = f"{what} ended its process (exit status {how.detail}) instead of coming to its end."
-        return failed("process-exit", sentence, "Remove the call that ends it, such as os._exit.", kind=kind)
+        return failed(Cause.PROCESS_EXIT, sentence, "Remove the call that ends it, such as os._exit.", kind=kind)
     sentence = f"{what} left its process unable to answer ({how.detail})."
-    return failed("garbled", sentence, "Your file must leave file descriptors and the grader alone.", kind=kind)
+    return failed(Cause.GARBLED, sentence, "Your file must leave file descriptors and the grader alone.", kind=kind)
 
 
 def _out_of_time(what: str, kind: str, how: ChildEnded, at_import: bool, submission: Submission) -> Verdict:
@@ -171,7 +172,7 @@ def _out_of_time(what: str, kind: str, how: ChildEnded, at_import: bool, submiss
     if at_import:
         advice = 'What tries your kernel out belongs below `if __name__ == "__main__":`.'
     code = submission.line(line)
-    return failed("time-limit", sentence, advice, f"Line {line}:  {code}" if code else "", kind=kind, line=line)
+    return failed(Cause.TIME_LIMIT, sentence, advice, f"Line {line}:  {code}" if code else "", kind=kind, line=line)
 
 
 def _crash_sentence(what: str, number: int) -> str:
@@ -198,7 +199,7 @@ def refusal(refusals: list[Refusal], submission: Submission, exercise: Exercise)
         allowed = "In a kernel only tl works, as in tl.arange or tl.exp: a GPU knows no torch."
     code = submission.line(first.line)
     place = f"Line {first.line}:  {code}" if code else ""
-    return failed("torch-did-it", sentence, allowed, place, kind="refused", line=first.line)
+    return failed(Cause.TORCH_DID_IT, sentence, allowed, place, kind="refused", line=first.line)
 
 
 def _operation_text(operation: str) -> str:
@@ -214,7 +215,7 @@ def left_behind(reply: Reply, exercise: Exercise) -> Verdict | None:
     if not found:
         return None
     sentence = f"{exercise.entry} returned and left {' and '.join(found)} running: all work must be done by then."
-    return failed("left-behind", sentence, kind="error")
+    return failed(Cause.LEFT_BEHIND, sentence, kind="error")
 
 
 def shortened(text: str) -> str:

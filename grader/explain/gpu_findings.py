@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from grader.explain.causes import Cause
 from grader.explain.evidence import count_text, index_text
 from grader.explain.verdict import Verdict, failed
 from grader.gpu.answers import Overrun, Summary
@@ -21,12 +22,14 @@ FAULTS = {
 def fault(ended: ReplayEnded) -> Verdict:
     """The GPU, or its driver, gave up on a kernel."""
     if ended.how == "time":
-        return failed("gpu-hangs", "On the GPU the kernel does not end: it was stopped.", kind="memory")
+        return failed(Cause.GPU_HANGS, "On the GPU the kernel does not end: it was stopped.", kind="memory")
     what = next((sentence for name, sentence in FAULTS.items() if name in ended.detail), "")
     if not what:
-        return failed("gpu-fault", f"The GPU stopped the kernel: {ended.detail or 'it gave no reason'}.", kind="memory")
+        return failed(
+            Cause.GPU_FAULT, f"The GPU stopped the kernel: {ended.detail or 'it gave no reason'}.", kind="memory"
+        )
     return failed(
-        "gpu-fault",
+        Cause.GPU_FAULT,
         f"On the GPU the kernel {what}.",
         "Look at its masks, at the strides in its addresses, and at offsets past 2 147 483 647, which need 64 bits: "
         "rows.to(tl.int64).",
@@ -42,18 +45,20 @@ def overrun(found: Overrun) -> Verdict:
         where = "before the start" if found.side == "before" else "past the end"
         nearest = f", the nearest {count_text(found.distance, 'byte')} away" if found.distance else ""
         sentence = f"On the GPU the kernel writes {bytes} {where} of {found.buffer}{nearest}."
-    return failed("out-of-bounds-store", sentence, "A mask has to keep such lanes from storing.", kind="memory")
+    return failed(Cause.OOB_STORE, sentence, "A mask has to keep such lanes from storing.", kind="memory")
 
 
 def input_written(name: str) -> Verdict:
     return failed(
-        "input-changed", f"On the GPU the kernel changes {name}: inputs have to stay as they are.", kind="memory"
+        Cause.INPUT_CHANGED,
+        f"On the GPU the kernel changes {name}: inputs have to stay as they are.",
+        kind="memory",
     )
 
 
 def not_repeatable(name: str, differing: int) -> Verdict:
     return failed(
-        "race",
+        Cause.RACE,
         f"On the GPU {count_text(differing, 'element')} of {name} differ from run to run, with the same inputs.",
         "Two programs touch the same memory without waiting for each other, or something is read that nothing has "
         "written.",
@@ -63,7 +68,7 @@ def not_repeatable(name: str, differing: int) -> Verdict:
 
 def another_result(entry: str) -> Verdict:
     return failed(
-        "differs-compiled",
+        Cause.DIFFERS_COMPILED,
         f"{entry} returns another result when its kernels are compiled than when they are interpreted.",
         "It has to return the same tensor, of the same shape and dtype, either way.",
         kind="cause",
@@ -72,7 +77,7 @@ def another_result(entry: str) -> Verdict:
 
 def too_much_memory(entry: str, excess: int) -> Verdict:
     return failed(
-        "too-much-memory",
+        Cause.TOO_MUCH_MEMORY,
         f"{entry} allocates {excess / 1e9:.1f} GB beside its arguments and its result: more than there is room for.",
         "Let a program keep what it needs in registers, or pass a few numbers per program from one kernel to the next.",
         kind="cause",
@@ -97,7 +102,7 @@ def _wrong(name: str, wrong: int, elements: int, index, yours: str, expected: st
     what = f"{wrong:,} of {elements:,} elements of {name} are wrong on the GPU".replace(",", " ")
     never = f"{unwritten:,} of them were never written.".replace(",", " ") if unwritten else ""
     return failed(
-        "wrong-on-gpu",
+        Cause.WRONG_ON_GPU,
         f"{what}; the first is {name}[{index_text(index)}]: {yours}, expected {expected}.",
         never,
         "The GPU runs programs side by side and multiplies tiles on tensor cores; it also sees sizes that would take "

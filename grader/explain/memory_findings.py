@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence, count_text, index_text, program_text
 from grader.explain.verdict import Verdict, failed
 from grader.submission.text import loaded_in_address
@@ -37,10 +38,10 @@ def _memory(evidence: Evidence, finding: Finding, id: str, *lines: str) -> Verdi
 
 def _outside(evidence: Evidence, finding: Finding) -> Verdict:
     verb = {"load": "reads", "store": "writes"}.get(finding.kind.rpartition("-")[2], "updates")
-    id = "oob-load" if verb == "reads" else "oob-store"
+    id = Cause.OOB_LOAD if verb == "reads" else Cause.OOB_STORE
     if finding.kind == "wild-pointer":
         what = f"{program_text(finding.program)} uses an address that belongs to no tensor"
-        return _memory(evidence, finding, "wild-pointer", f"{what}: an address is made from a pointer and offsets.")
+        return _memory(evidence, finding, Cause.WILD_POINTER, f"{what}: an address is made from a pointer and offsets.")
     shown = f"{program_text(finding.program).capitalize()} {verb} {_place(evidence, finding)}."
     return _memory(evidence, finding, id, _cause_outside(evidence, finding, verb), shown)
 
@@ -48,7 +49,7 @@ def _outside(evidence: Evidence, finding: Finding) -> Verdict:
 def _misaligned(evidence: Evidence, finding: Finding) -> Verdict:
     where = f"{program_text(finding.program)} uses {finding.argument} in line {finding.line} at an address"
     return _memory(
-        evidence, finding, "misaligned",
+        evidence, finding, Cause.MISALIGNED,
         f"{where} that lies inside of an element: a GPU would end the program.",
         "Pointers count in elements of their type: a cast pointer counts in those of the new one.",
     )  # fmt: skip
@@ -122,7 +123,7 @@ def _others(finding: Finding) -> str:
 def _written_twice(evidence: Evidence, finding: Finding) -> Verdict:
     who = f"{_others(finding)} and {program_text(finding.program)}"
     shown = f"{who.capitalize()} both write {_element(finding)}, and {count_text(finding.count, 'element')} in all."
-    verdict = _memory(evidence, finding, "double-write", _cause_written_twice(evidence, finding), shown)
+    verdict = _memory(evidence, finding, Cause.DOUBLE_WRITE, _cause_written_twice(evidence, finding), shown)
     if _unused_axes(evidence):  # then the store is not to blame
         verdict.kind, verdict.line = "cause", 0
     return verdict
@@ -153,7 +154,7 @@ def _race(evidence: Evidence, finding: Finding) -> Verdict:
         me=program_text(finding.program), element=_element(finding), other=_others(finding)
     )
     shown = "Programs run in any order, or at once: the result depends on which comes first."
-    return _memory(evidence, finding, "race", f"{what.capitalize()}: a race.", shown)
+    return _memory(evidence, finding, Cause.RACE, f"{what.capitalize()}: a race.", shown)
 
 
 def _inside_one_program(evidence: Evidence, finding: Finding) -> Verdict:
@@ -161,11 +162,11 @@ def _inside_one_program(evidence: Evidence, finding: Finding) -> Verdict:
     if finding.kind == "input-written":
         sentence = f"The kernel writes to {name}, an input: it has to stay as it is."
         shown = f"{me} writes {_element(finding)}, and {count_text(count, 'element')} in all."
-        return _memory(evidence, finding, "input-changed", sentence, shown)
+        return _memory(evidence, finding, Cause.INPUT_CHANGED, sentence, shown)
     if finding.kind == "lane-conflict":
         sentence = "Two lanes of one store write different values to the same element: which one stays is undefined."
         shown = f"{me} does so at {_element(finding)}, and at {count_text(count, 'element')} in all."
-        return _memory(evidence, finding, "lane-conflict", sentence, shown)
+        return _memory(evidence, finding, Cause.LANE_CONFLICT, sentence, shown)
     sentence = f"The kernel reads {name} before anything was written there: torch.empty holds leftovers of the past."
     shown = f"{me} reads {_element(finding)}, and {count_text(count, 'element')} in all."
-    return _memory(evidence, finding, "uninitialised-read", sentence, shown)
+    return _memory(evidence, finding, Cause.UNINITIALISED_READ, sentence, shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence, program_text
 from grader.explain.verdict import Verdict, failed
 
@@ -32,5 +33,6 @@ def overflow(evidence: Evidence, seen: Verdict) -> Verdict | None:
         next_step = "Compute offsets in integers: tl.program_id and tl.arange give int32."
     shown = seen.lines[1:2] if seen.kind == "memory" else seen.lines[-1:]
     return failed(
-        "offset-overflow", sentence, *shown, next_step, evidence.source_line(first.line), kind="cause", line=first.line
+        Cause.OFFSET_OVERFLOW, sentence, *shown, next_step, evidence.source_line(first.line), kind="cause",
+        line=first.line,
     )  # fmt: skip

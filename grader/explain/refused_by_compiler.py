@@ -6,6 +6,7 @@ import ast
 import re
 
 from grader.course.exercise import Exercise
+from grader.explain.causes import Cause
 from grader.explain.failures import kernel_mistake, shortened
 from grader.explain.verdict import Verdict, failed
 from grader.submission.text import Submission
@@ -81,9 +82,9 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
         if mistake is not None:
             return mistake
     where = f"line {failure.line}" if failure.line else exercise.entry
-    id, says = "does-not-compile", f"The compiler refuses {where}"
+    id, says = Cause.DOES_NOT_COMPILE, f"The compiler refuses {where}"
     if failure.kind == "not-recordable":
-        id, says = "not-recordable", where[:1].upper() + where[1:] if failure.line else where
+        id, says = Cause.NOT_RECORDABLE, where[:1].upper() + where[1:] if failure.line else where
     code = submission.line(failure.line)
     place = f"Line {failure.line}:  {code}" if code else ""
     return failed(id, f"{says}: {_meaning(failure, submission)}", place, kind="error", line=failure.line)
@@ -111,7 +112,9 @@ def _does_not_fit(failure: Failure, submission: Submission, exercise: Exercise, 
     found = re.search(r"out of resource: ([\w ]+), Required: (\d+), Hardware limit: (\d+)", failure.message)
     if not found:
         return failed(
-            "does-not-fit", f"A block of {exercise.entry} does not fit {model.name}: {failure.message}", kind="cause"
+            Cause.DOES_NOT_FIT,
+            f"A block of {exercise.entry} does not fit {model.name}: {failure.message}",
+            kind="cause",
         )
     what, needed, limit = found.groups()
     unit = f"bytes of {what}" if "memory" in what else what
@@ -119,4 +122,4 @@ def _does_not_fit(failure: Failure, submission: Submission, exercise: Exercise, 
     code = submission.line(failure.line)
     place = f"Line {failure.line}:  {code}" if code else ""
     sentence = f"A block needs {needed} {unit}; {model.name} has {limit}, so the launch would fail."
-    return failed("does-not-fit", sentence, advice, place, kind="cause", line=failure.line)
+    return failed(Cause.DOES_NOT_FIT, sentence, advice, place, kind="cause", line=failure.line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grader.explain.causes import Cause
 from grader.explain.evidence import count_text
 from grader.explain.verdict import INCONCLUSIVE, PASS, SKIPPED, Verdict, failed
 from grader.gpu.answers import COPY, MATMUL
@@ -102,13 +103,15 @@ def impossible(speed: Speed) -> Verdict:
 
 
 def wrong_while_timed(sentence: str) -> Verdict:
-    return failed("wrong-while-timed", f"While it was timed, {sentence.removeprefix('a timed call ')}.", kind="values")
+    return failed(
+        Cause.WRONG_WHILE_TIMED, f"While it was timed, {sentence.removeprefix('a timed call ')}.", kind="values"
+    )
 
 
 def too_slow(speed: Speed, plan: Plan, config: int, submission: Submission, model: GpuModel, filename: str) -> Verdict:
     ceiling = f" ({speed.rate_text(speed.ceiling)})"
     verdict = failed(
-        "too-slow", f"{speed.text}{ceiling}; {speed.needed}.", *speed.with_earlier,
+        Cause.TOO_SLOW, f"{speed.text}{ceiling}; {speed.needed}.", *speed.with_earlier,
         *_what_holds_it_back(plan, config, model, filename), kind="cost",
     )  # fmt: skip
     verdict.figures = speed.figures

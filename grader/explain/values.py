@@ -6,6 +6,7 @@ import torch
 
 from grader.course.exercise import in_words
 from grader.course.trial import short_dtype
+from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence, count_text, index_text, number_text, program_text
 from grader.explain.mistakes.match import matching_hypothesis, size_of_terms
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
@@ -29,9 +30,9 @@ def value_verdict(evidence: Evidence) -> Verdict:
         or _layout(evidence)
         or _row_factor(evidence)
         or _low_precision(evidence)
-        or failed("wrong-values", _where_wrong(evidence))
+        or failed(Cause.WRONG_VALUES, _where_wrong(evidence))
     )
-    if verdict.id != "unwritten":
+    if verdict.id != Cause.UNWRITTEN:
         verdict.lines.append(first_wrong_text(evidence))
     verdict.tiles = tile_map(evidence)
     return verdict
@@ -83,7 +84,7 @@ def _unwritten(evidence: Evidence) -> Verdict | None:
     first = index_text([int(i) for i in torch.unravel_index(torch.tensor(position), missing.shape)])
     were = "was" if count == 1 else "were"
     shown = f"{count} of {total} elements of {name} {were} never written; the first is {name}[{first}]."
-    return failed("unwritten", _cause_unwritten(evidence, missing), shown, kind="memory")
+    return failed(Cause.UNWRITTEN, _cause_unwritten(evidence, missing), shown, kind="memory")
 
 
 def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
@@ -150,7 +151,7 @@ def _known_mistake(evidence: Evidence) -> Verdict | None:
     found = matching_hypothesis(evidence)
     if found is None:
         return None
-    line = first_load_with_other(evidence.submission.tree) if found.id == "padding-counted" else 0
+    line = first_load_with_other(evidence.submission.tree) if found.id == Cause.PADDING_COUNTED else 0
     return failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
 
 
@@ -171,13 +172,15 @@ def _misplaced(evidence: Evidence) -> Verdict | None:
         if not bool(comparison.wrong[mine].any()) or out.unique().numel() < TELLING:
             continue
         if torch.equal(out.flatten(), expected.t().flatten()):
-            sentence = f"{_slice_text(name, mine)} holds the right elements in the wrong order: its rows and columns"
-            return failed("not-turned", f"{sentence} are exchanged. A reshape keeps the order; tl.trans turns a tile.",
-                          kind="cause")  # fmt: skip
+            sentence = (
+                f"{_slice_text(name, mine)} holds the right elements in the wrong order: its rows and columns are "
+                "exchanged. A reshape keeps the order; tl.trans turns a tile."
+            )
+            return failed(Cause.NOT_TURNED, sentence, kind="cause")
         for other in parts:
             if other != mine and torch.equal(out, comparison.expected[other]):
                 return failed(
-                    "misplaced-tile",
+                    Cause.MISPLACED_TILE,
                     f"Tiles of {name} are in the wrong place: {_slice_text(name, mine)} holds what belongs "
                     f"into {_slice_text(name, other)}.",
                     kind="cause",
@@ -196,7 +199,7 @@ def _layout(evidence: Evidence) -> Verdict | None:
         return None
     names = in_words(strided)
     return failed(
-        "stride-ignored",
+        Cause.STRIDE_IGNORED,
         f"Right for contiguous tensors, wrong for this layout of {names}: a stride is not used as it should be.",
         kind="guess",
     )
@@ -217,7 +220,7 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
         return None if rounded_early else _few_digits(evidence)
     size = f"{comparison.largest_error:.3g} times what fp32 arithmetic explains, " if not rounded_early else ""
     return failed(
-        "low-precision",
+        Cause.LOW_PRECISION,
         f"Digits are lost on the way: errors are {size}about the rounding of fp16.",
         "Convert to fp32 before computing, and keep sums in fp32.",
         kind="guess",
@@ -233,7 +236,7 @@ def _few_digits(evidence: Evidence) -> Verdict:
             "else is done to x, as long as the numbers are exact."
         )
     sentence = f"Digits are lost on the way: errors are up to {evidence.comparison.largest_error:.3g} times the bound."
-    return failed("low-precision", sentence, advice, kind="guess")
+    return failed(Cause.LOW_PRECISION, sentence, advice, kind="guess")
 
 
 def _row_factor(evidence: Evidence) -> Verdict | None:
@@ -249,7 +252,7 @@ def _row_factor(evidence: Evidence) -> Verdict | None:
     if f"{low:.6g}" == f"{high:.6g}" == "1":
         return None
     sentence = f"The rows of {evidence.returns} sum to {low:.6g} ... {high:.6g} instead of 1: the divisor is wrong."
-    return failed("row-sums", sentence, kind="cause")
+    return failed(Cause.ROW_SUMS, sentence, kind="cause")
 
 
 def _constant(evidence: Evidence) -> Verdict | None:
@@ -258,13 +261,13 @@ def _constant(evidence: Evidence) -> Verdict | None:
     if out.numel() < 2 or bool((expected == expected.flatten()[0]).all()):
         return None
     if evidence.wanted.is_updated and torch.equal(out, evidence.argument(name)):
-        return failed("unchanged", f"{name} still holds what it held before: it has to be updated in place.")
+        return failed(Cause.UNCHANGED, f"{name} still holds what it held before: it has to be updated in place.")
     if evidence.wanted.is_argument and bool(is_poison(out).all()):
-        return failed("unchanged", f"{name} still holds what it held before: nothing of the input reached it.")
+        return failed(Cause.UNCHANGED, f"{name} still holds what it held before: nothing of the input reached it.")
     if bool(out.isnan().all()):
-        return failed("constant", f"{name} is NaN everywhere.")
+        return failed(Cause.CONSTANT, f"{name} is NaN everywhere.")
     if bool((out == out.flatten()[0]).all()):
-        return failed("constant", f"{name} is {number_text(out.flatten()[0])} everywhere.")
+        return failed(Cause.CONSTANT, f"{name} is {number_text(out.flatten()[0])} everywhere.")
     writers = evidence.writers
     if writers is None:
         return None
@@ -272,7 +275,7 @@ def _constant(evidence: Evidence) -> Verdict | None:
     mine = out[writers.programs == first]
     if mine.numel() > 1 and bool((mine == mine[0]).all()):
         shown = f"All {mine.numel()} elements that {_program_at(evidence, first)} writes are equal"
-        return failed("constant", f"{shown}: its lanes should differ. Do the pointers of its loads?", kind="cause")
+        return failed(Cause.CONSTANT, f"{shown}: its lanes should differ. Do the pointers of its loads?", kind="cause")
     return None
 
 
@@ -281,7 +284,7 @@ def _special_values(evidence: Evidence) -> Verdict | None:
     if bool((evidence.comparison.wrong & expected.isfinite() & (expected != 0)).any()):
         return None
     where = f"{evidence.returns} is wrong only where inf, NaN or 0 is expected"
-    return failed("wrong-values", f"{where}: special values are changed on the way.")
+    return failed(Cause.WRONG_VALUES, f"{where}: special values are changed on the way.")
 
 
 def _where_wrong(evidence: Evidence) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from grader.explain.causes import Cause
 from grader.explain.tile_map import TileMap
 
 PASS, FAIL, NOT_ATTEMPTED, SKIPPED = "pass", "fail", "not attempted", "skipped"
@@ -17,7 +18,8 @@ DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", 
 
 @dataclass
 class Verdict:
-    """`id` names the kind of mistake for machines; `lines` tell it to the learner, the mistake first."""
+    """`id` names the kind of mistake for machines, a Cause where something failed; `lines` tell it to the learner,
+    the mistake first."""
 
     outcome: str
     id: str = ""
@@ -28,6 +30,10 @@ class Verdict:
     case: str = ""  # a failed call in full: shapes, layouts, dtype, block sizes
     tiles: TileMap | None = None  # which program wrote what, and which tiles are right
     figures: dict[str, float] = field(default_factory=dict)  # what was measured, by name
+
+    def __post_init__(self) -> None:
+        if self.outcome == FAIL:
+            self.id = Cause(self.id)
 
     @property
     def rank(self) -> int:

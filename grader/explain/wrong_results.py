@@ -8,6 +8,7 @@ from itertools import combinations
 from grader.course.exercise import Exercise
 from grader.course.trial import short_dtype
 from grader.course.wanted_results import Wanted
+from grader.explain.causes import Cause
 from grader.explain.evidence import count_text
 from grader.explain.verdict import Verdict, failed
 from grader.submission.text import Submission
@@ -90,7 +91,7 @@ def _not_contiguous(found: str, line: int, submission: Submission) -> Verdict:
         )
     place = f"Line {line}:  {code}" if code else ""
     sentence = f"{found}; a contiguous tensor was expected."
-    return failed("wrong-result-type", sentence, advice, place, kind="result", line=line)
+    return failed(Cause.WRONG_RESULT_TYPE, sentence, advice, place, kind="result", line=line)
 
 
 def _sharing(expected: list[tuple[Wanted, Shape]], given: list[Returned]) -> Verdict | None:
@@ -112,4 +113,4 @@ def _kind(result: Returned) -> str:
 
 
 def _wrong(*lines: str) -> Verdict:
-    return failed("wrong-result-type", *lines, kind="result")
+    return failed(Cause.WRONG_RESULT_TYPE, *lines, kind="result")

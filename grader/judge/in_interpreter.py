@@ -15,6 +15,7 @@ from grader.course.exercise import Exercise, in_words
 from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted, wanted_of
 from grader.explain import broken_promises, failures, offset_overflows
+from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence, count_text
 from grader.explain.memory_findings import memory_verdict
 from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
@@ -33,7 +34,10 @@ AS_PRODUCT = (
     "This Triton turns tl.sum(a[:, :, None] * b[None, :, :], 1) into a tl.dot, and rounds its operands to tf32: write "
     'tl.dot(a, b, input_precision="ieee") instead.'
 )
-STRIDE_MISTAKES = ("stride-ignored", "strides-swapped")  # a better explanation than the bad access they lead to
+STRIDE_MISTAKES = (
+    Cause.STRIDE_IGNORED,
+    Cause.STRIDES_SWAPPED,
+)  # a better explanation than the bad access they lead to
 
 
 @dataclass
@@ -122,9 +126,9 @@ class Interpreted:
             return wrong
         if reply.changed:
             names = in_words(reply.changed)
-            return failed("input-changed", f"{exercise.entry} changes {names}: inputs have to stay as they are.")
+            return failed(Cause.INPUT_CHANGED, f"{exercise.entry} changes {names}: inputs have to stay as they are.")
         if not reply.launches and any(output.numel() for output in reply.outputs.values()):
-            return failed("no-launch", f"{exercise.entry} returned without launching a kernel.", kind="error")
+            return failed(Cause.NO_LAUNCH, f"{exercise.entry} returned without launching a kernel.", kind="error")
         return None
 
     def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Evidence]:
@@ -185,7 +189,7 @@ class Interpreted:
 
     def _no_other(self, evidence: Evidence, line: int) -> Verdict:
         verdict = failed(
-            "no-other",
+            Cause.NO_OTHER,
             f"The load in line {line} has a mask but no `other`: what masked lanes hold is undefined, and here it "
             f"reaches {evidence.returns}.",
             evidence.source_line(line),
@@ -201,7 +205,7 @@ class Interpreted:
         """The same inputs again, programs in reverse and masked lanes at 0: None when nothing changed."""
         early = self._before_values(trial, inputs, second)
         if early is not None:
-            if early.id == "no-launch":
+            if early.id == Cause.NO_LAUNCH:
                 early.lines[0] = f"The second call launched no kernel: {self.exercise.entry} returns a result it kept."
             else:
                 early.lines.append("So it is in a second call with the same inputs; the first was in order.")
@@ -225,7 +229,7 @@ class Interpreted:
         if (not there or not _changed(third, first)) and not self._differs_again(trial, inputs, first):
             return _order_matters(changed[0], first, second)
         another = "another result" if results[0].wanted.is_alone else f"another {changed[0]}"
-        return failed("stateful", f"A second call with the same inputs gives {another}.", kind="memory")
+        return failed(Cause.STATEFUL, f"A second call with the same inputs gives {another}.", kind="memory")
 
     def _differs_again(self, trial: Trial, inputs: list[Argument], first: Reply) -> bool:
         """Whether the second call alone makes the difference, with its programs in the order of the first."""
@@ -265,7 +269,7 @@ def _changed(one: Reply, other: Reply) -> list[str]:
 def _order_matters(name: str, first: Reply, second: Reply) -> Verdict:
     differing = int(_differing(first.outputs[name], second.outputs[name]).sum())
     return failed(
-        "race",
+        Cause.RACE,
         f"{count_text(differing, 'element')} of {name} change when the programs run in reverse order: a race between "
         "programs.",
         kind="memory",

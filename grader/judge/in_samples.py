@@ -22,6 +22,7 @@ import torch
 from grader.course.exercise import Exercise
 from grader.course.trial import Trial, short_dtype
 from grader.explain import offset_overflows
+from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence, count_text, index_text, program_text
 from grader.explain.tiles import program_index
 from grader.explain.verdict import NOT_RUN, SKIPPED, Verdict, failed
@@ -171,7 +172,7 @@ def _too_few(evidence: Evidence, sampled: Sampled, stored: Stored) -> Verdict | 
     if len(sampled.shape) == 2 and programs == sampled.shape[0] and most < sampled.shape[1]:
         cause = f"The end of each row of {name} is never written: the block ends before the row does."
     shown = f"Each program writes {most} elements of {name}, together {programs * most} of {elements} at most."
-    return failed("unwritten", cause, shown, kind="memory")
+    return failed(Cause.UNWRITTEN, cause, shown, kind="memory")
 
 
 def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
@@ -182,7 +183,7 @@ def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
     if not evidence.reply.overflows or times <= sampled.stored:
         return None
     shown = f"{times} values are stored in {count_text(sampled.stored, 'element')} of {name}: others get none."
-    return failed("unwritten", f"Offsets in {name} meet each other.", shown, kind="memory")
+    return failed(Cause.UNWRITTEN, f"Offsets in {name} meet each other.", shown, kind="memory")
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
@@ -243,7 +244,7 @@ def _wrong(evidence: Evidence, cut: Cut, mine: Stored, tables: list[torch.Tensor
     yours, expected = float(out[first]), float(comparison.expected[first])
     name, count = evidence.returns, count_text(comparison.wrong_count, "element")
     return failed(
-        "wrong-values",
+        Cause.WRONG_VALUES,
         f"{name} is wrong in {count} of {mine.values.numel()} that {who} writes, {short_dtype(evidence.trial.dtype)}.",
         f"First wrong element: {name}[{place}] is {yours:.9g}, expected {expected:.9g}.",
     )

@@ -13,6 +13,7 @@ from grader.course.simpler_calls import smallest
 from grader.course.stated_calls import Asked
 from grader.course.trial import Bound, Trial, trial_of
 from grader.explain import cost, failures
+from grader.explain.causes import Cause
 from grader.explain.compiled_code import Expectations, compiled_verdict
 from grader.explain.earlier_calls import add_to, depends_on_earlier_calls
 from grader.explain.refused_by_compiler import compiler_refusal
@@ -34,7 +35,7 @@ from grader.wire.reply import Reply
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
 MOST_SIMPLER = 12  # calls that look for a simpler one that fails too
 NOT_SIMPLER = ("file", "region", "ended")  # kinds of failures that a simpler call would not explain better
-OUT_OF_TIME = ("time-limit", "endless", "grid")  # ids of verdicts
+OUT_OF_TIME = (Cause.TIME_LIMIT, Cause.ENDLESS, Cause.GRID)  # ids of verdicts
 MOST_ALONE = 3  # wrong calls that are made once more, as the first of a process
 MOST_ENDED = 3  # calls that end their process, before the others are not tried
 
@@ -304,7 +305,7 @@ class Judge:
         changed = [] if self.run.fenced else self.run.files_changed_beside()
         if changed and verdict.outcome == PASS:
             files = ", ".join(changed)
-            return failed("files-changed", f"{self.exercise.entry} changed files beside it: {files}.", kind="error")
+            return failed(Cause.FILES_CHANGED, f"{self.exercise.entry} changed files beside it: {files}.", kind="error")
         return verdict
 
     def before_any_call(self) -> Verdict | None:

@@ -12,6 +12,7 @@ import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, replace
 
+from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
 from grader.processes.child import ChildProcess
 from grader.processes.faults import ChildEnded, MachineFault
@@ -96,4 +97,4 @@ class Origins:
 
 
 def _foreign(sentence: str, advice: str) -> Verdict:
-    return failed("foreign-kernel", sentence, advice, kind="error")
+    return failed(Cause.FOREIGN_KERNEL, sentence, advice, kind="error")

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from grader.course.folder import Folder
+from grader.explain.causes import Cause
 from grader.progress import progress
 
 SECTION = re.compile(r"^## (.+?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -17,19 +18,16 @@ FOLDED = re.compile(r"<details><summary>(.*?)</summary>\n(.*)</details>", re.DOT
 FITS = re.compile(r"\s*<!-- fits: ([a-z0-9 \n-]+) -->")
 PASSAGE = re.compile(r"\n\s*\n|\n(?=- )")
 
-# Verdicts whose own words say what to change: about the file, the host function, or one line of the kernel.
-SAYS_ITSELF = {
-    "missing", "no-file", "unreadable", "too-long", "encoding", "syntax", "import", "exit", "memory", "load",
-    "no-entry", "arity", "not-recordable", "host", "kernel", "time-limit", "endless", "grid", "crash", "process-exit",
-    "garbled", "files-changed", "left-behind",
-    "wrong-result-type", "no-launch", "torch-did-it", "python-and", "input-changed", "stateful", "uninitialised-read",
-    "wrong-operand", "wrong-operation", "input-passed-through", "low-precision", "traffic", "race", "rounded-operands",
-    "exp2", "logarithm", "constant", "unchanged", "wrong-values",
-    "does-not-compile", "does-not-fit", "not-allowed", "foreign-kernel", "other-launches", "spills", "scalar-access",
-    "not-pipelined", "no-tensor-cores", "scattered", "foreign-memory", "wrong-on-gpu", "gpu-fault", "gpu-hangs",
-    "differs-compiled", "wrong-while-timed", "too-slow", "offset-overflow", "false-promise", "through-fp32",
-    "empty-row",
-}  # fmt: skip
+# All others say themselves what to change: about the file, the host function, or one line of the kernel.
+NEEDS_A_HINT = {
+    Cause.OOB_LOAD, Cause.OOB_STORE, Cause.WILD_POINTER, Cause.MISALIGNED,
+    Cause.DOUBLE_WRITE, Cause.LANE_CONFLICT, Cause.NO_OTHER, Cause.NOT_ZEROED, Cause.UNWRITTEN, Cause.UPDATED_TWICE,
+    Cause.TRANSPOSED_RESULT, Cause.STRIDE_IGNORED, Cause.STRIDES_SWAPPED, Cause.MISPLACED_TILE, Cause.NOT_TURNED,
+    Cause.LOCAL_LOAD, Cause.PADDING_COUNTED, Cause.NO_MAXIMUM, Cause.INF_MINUS_INF, Cause.UNDERFLOW,
+    Cause.NOT_DIVIDED, Cause.WRONG_AXIS, Cause.ROW_ZERO, Cause.ROW_SUMS, Cause.LAST_COLUMN, Cause.SMALL_PROBABILITIES,
+    Cause.HALF_ACCUMULATOR, Cause.K_TAIL, Cause.LAST_STEP, Cause.LAST_TERM, Cause.NO_ADVANCE,
+    Cause.ADVANCE_WITHOUT_STRIDE, Cause.TOO_MANY_PROGRAMS, }  # fmt: skip
+SAYS_ITSELF = set(Cause) - NEEDS_A_HINT
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from grader.course import hidden_cases
 from grader.course.folder import Folder
 from grader.course.hidden_cases import Case
 from grader.course.stated_calls import asked
+from grader.explain.causes import Cause
 from grader.explain.verdict import (
     FAIL,
     INCOMPLETE,
@@ -249,10 +250,10 @@ class Session:
                 return self._verdicts[item.nodeid]
             return Verdict(SKIPPED, WAITED if error.msg in (WAITS, WAITS_FOR_ALL) else NOT_RUN, note=error.msg)
         if isinstance(error, AssertionError):
-            return failed("assertion", str(error))
+            return failed(Cause.ASSERTION, str(error))
         if error is not None and not isinstance(error, pytest.fail.Exception):
             grading.fault = _fault(error)
-            return failed("fault", grading.fault, kind="file")
+            return failed(Cause.FAULT, grading.fault, kind="file")
         return self._verdicts.get(item.nodeid, Verdict(PASS))
 
     def pytest_sessionfinish(self) -> None:

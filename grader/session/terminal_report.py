@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.course.folder import Folder
+from grader.explain.causes import Cause
 from grader.explain.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
 from grader.progress import progress
 from grader.progress.hints import level_for
@@ -150,7 +151,7 @@ def _next(grading: Grading) -> str:
         if not worst.line:
             return f"Next: edit {path} and run it again.{_hint(grading)}"
         # The line of a bad access or of an exception is where a mistake shows, and not always where it was made.
-        later = worst.kind in SHOWN_LATER or worst.id == "does-not-compile"
+        later = worst.kind in SHOWN_LATER or worst.id == Cause.DOES_NOT_COMPILE
         then = "or what leads to it." if later else "and run it again."
         return f"Next: edit line {worst.line} of {path} {then}{_hint(grading)}"
     if grading.outcome == INCOMPLETE:

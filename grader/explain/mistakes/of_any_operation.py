@@ -9,6 +9,7 @@ from dataclasses import replace
 import torch
 
 from grader.course.trial import short_dtype
+from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence
 from grader.explain.mistakes.hypothesis import Hypothesis, reread, supposed
 from grader.numerics.arguments import Argument, exact, tensors_of
@@ -21,11 +22,11 @@ def whole_inputs(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothe
     """An input handed on as it is, or the right result with rows and columns exchanged."""
     for name, tensor in tensors_of(evidence.exercise.arguments, inputs):
         if name != evidence.returns:
-            yield Hypothesis("input-passed-through", f"{evidence.returns} holds {name} itself, unchanged.", tensor)
+            yield Hypothesis(Cause.INPUT_PASSED_THROUGH, f"{evidence.returns} holds {name} itself, unchanged.", tensor)
     ref = evidence.comparison.ref
     if ref.dim() == 2 and ref.shape[0] == ref.shape[1]:
         sentence = f"{evidence.returns} holds its own transpose: its rows and columns, or its strides, are exchanged."
-        yield Hypothesis("transposed-result", sentence, ref.t())
+        yield Hypothesis(Cause.TRANSPOSED_RESULT, sentence, ref.t())
 
 
 def updated_twice(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -38,7 +39,7 @@ def updated_twice(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypoth
             rounded = value.to(evidence.argument(result.name).dtype)
             after[names.index(result.name)] = rounded.to(value.dtype)
     sentence = f"{evidence.returns} is updated twice: it holds what a second call would make of it."
-    yield from supposed(evidence, "updated-twice", sentence, after)
+    yield from supposed(evidence, Cause.UPDATED_TWICE, sentence, after)
 
 
 def not_zeroed(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -48,7 +49,7 @@ def not_zeroed(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesi
     ref, name = evidence.comparison.ref, evidence.returns
     sentence = f"Atomics add to {name}, which nobody has set to 0: torch.empty holds leftovers of the past."
     begun = torch.full_like(ref, torch.nan) if evidence.wanted.dtype.is_floating_point else ref - 1
-    yield Hypothesis("not-zeroed", sentence, begun, may_be_constant=True)
+    yield Hypothesis(Cause.NOT_ZEROED, sentence, begun, may_be_constant=True)
 
 
 def through_fp32(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -61,7 +62,7 @@ def through_fp32(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothe
         f"{evidence.returns} holds values that went through fp32, which does not hold every {short_dtype(dtype)}: a "
         "tile keeps the dtype of what it was loaded from until something converts it."
     )
-    for found in supposed(evidence, "through-fp32", sentence, rounded):
+    for found in supposed(evidence, Cause.THROUGH_FP32, sentence, rounded):
         yield replace(found, may_be_constant=True)
 
 
@@ -148,11 +149,11 @@ def operands(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     ((x_name, x), (y_name, y)), z = floats, evidence.returns
     for used, left_out, twice in ((x_name, y_name, [x, x]), (y_name, x_name, [y, y])):
         sentence = f"{z} is made from {used} twice: {left_out} is not used."
-        yield from supposed(evidence, "wrong-operand", sentence, twice)
+        yield from supposed(evidence, Cause.WRONG_OPERAND, sentence, twice)
     if evidence.wanted.operation == "exact":
-        yield Hypothesis("wrong-operand", f"{z} holds {x_name} alone: {y_name} is not used.", x)
-        yield Hypothesis("wrong-operation", f"{z} holds {x_name} - {y_name}: the operation is another.", x - y)
-        yield Hypothesis("wrong-operation", f"{z} holds {x_name} * {y_name}: the operation is another.", x * y)
+        yield Hypothesis(Cause.WRONG_OPERAND, f"{z} holds {x_name} alone: {y_name} is not used.", x)
+        yield Hypothesis(Cause.WRONG_OPERATION, f"{z} holds {x_name} - {y_name}: the operation is another.", x - y)
+        yield Hypothesis(Cause.WRONG_OPERATION, f"{z} holds {x_name} * {y_name}: the operation is another.", x * y)
 
 
 def first_blocks(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -166,6 +167,6 @@ def first_blocks(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothe
     for number, name in enumerate(evidence.exercise.arguments):
         changed = [*inputs[:number], repeated[number], *inputs[number + 1 :]]
         sentence = f"Every program loads the first block of {name}: that load does not move with the program."
-        yield from supposed(evidence, "local-load", sentence, changed)
+        yield from supposed(evidence, Cause.LOCAL_LOAD, sentence, changed)
     sentence = "Every program loads the first blocks: the loads do not move with the program."
-    yield from supposed(evidence, "local-load", sentence, repeated)
+    yield from supposed(evidence, Cause.LOCAL_LOAD, sentence, repeated)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import torch
 
+from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence
 from grader.explain.mistakes.hypothesis import Hypothesis
 from grader.numerics.arguments import Argument
@@ -28,7 +29,7 @@ def softmax_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hyp
         total = padded.sum(dim=1, keepdim=True) + padding * torch.exp(-shifted)
         lanes, verb = ("lane", "takes") if padding == 1 else (f"{padding} lanes", "take")
         yield Hypothesis(
-            "padding-counted",
+            Cause.PADDING_COUNTED,
             f"{_row_sums(evidence)}: the {lanes} past the end of each row {verb} part in the sum.",
             padded / total,
         )
@@ -38,7 +39,7 @@ def softmax_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hyp
         naive = torch.exp((x - shift).float())
         if not bool(naive.isfinite().all()):
             yield Hypothesis(
-                "no-maximum",
+                Cause.NO_MAXIMUM,
                 "exp overflows: subtract the maximum of the row before exponentiating, so that the largest exponent "
                 "is 0.",
                 (naive / naive.sum(dim=1, keepdim=True)).double(),
@@ -50,12 +51,12 @@ def softmax_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hyp
             f"A row that holds nothing but -inf is 0 in {name}; it has to be NaN, as 0 / 0 is: is there a guard, or a "
             "large negative number in place of -inf?"
         )
-        yield Hypothesis("empty-row", sentence, None)
+        yield Hypothesis(Cause.EMPTY_ROW, sentence, None)
     nan = evidence.comparison.out.isnan() & ~evidence.comparison.expected.isnan()
     nan_rows, with_inf = nan.any(dim=1), (x == -torch.inf).any(dim=1)
     if bool(nan_rows.any()) and bool(with_inf[nan_rows].all()) and "softmax" in evidence.right_before:
         sentence = f"{name} is NaN in rows that hold -inf: somewhere (-inf) - (-inf) is computed, and that is NaN."
-        yield Hypothesis("inf-minus-inf", sentence, None)
+        yield Hypothesis(Cause.INF_MINUS_INF, sentence, None)
     gone = torch.exp(greatest.float() - greatest.clamp(min=0.0).float()) == 0
     passed_before = "softmax" in evidence.right_before
     if passed_before and bool(gone.any()) and torch.equal(evidence.comparison.out.isnan().all(dim=1), gone[:, 0]):
@@ -63,7 +64,7 @@ def softmax_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hyp
             "exp underflows: every exponential of a row is 0, and 0 / 0 is NaN. Subtract the row's own maximum, "
             "that of its own lanes only."
         )
-        yield Hypothesis("underflow", sentence, None)
+        yield Hypothesis(Cause.UNDERFLOW, sentence, None)
     if passed_before:
         above_zero = torch.exp(x) * (x > LOG_OF_SMALLEST)  # what is below the normal numbers becomes 0
         without = torch.where(greatest > 0, evidence.comparison.ref, above_zero / above_zero.sum(dim=1, keepdim=True))
@@ -71,21 +72,21 @@ def softmax_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hyp
             "Digits are lost where x lies below -87: exp of it is no normal number of fp32. Subtract the maximum in "
             "every row, also where it is far below 0."
         )
-        yield Hypothesis("underflow", sentence, without)
-    yield Hypothesis("exp2", f"{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e).",
+        yield Hypothesis(Cause.UNDERFLOW, sentence, without)
+    yield Hypothesis(Cause.EXP2, f"{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e).",
                      torch.exp2(x - greatest) / torch.exp2(x - greatest).sum(dim=1, keepdim=True))  # fmt: skip
-    yield Hypothesis("not-divided", f"{_row_sums(evidence)}: the exponentials are not divided by their sum.", e)
-    yield Hypothesis("wrong-axis", f"{name} is a softmax down the columns: each row has to sum to 1.",
+    yield Hypothesis(Cause.NOT_DIVIDED, f"{_row_sums(evidence)}: the exponentials are not divided by their sum.", e)
+    yield Hypothesis(Cause.WRONG_AXIS, f"{name} is a softmax down the columns: each row has to sum to 1.",
                      torch.softmax(x, dim=0))  # fmt: skip
-    yield Hypothesis("logarithm", f"{name} holds the logarithms of the probabilities.", torch.log_softmax(x, dim=1))
+    yield Hypothesis(Cause.LOGARITHM, f"{name} holds the logarithms of the probabilities.", torch.log_softmax(x, dim=1))
     if len(x) > 1:
         first_row = torch.softmax(x[:1].expand_as(x), dim=1)
-        yield Hypothesis("row-zero", f"Every row of {name} is made from row 0 of {evidence.exercise.arguments[0]}.",
+        yield Hypothesis(Cause.ROW_ZERO, f"Every row of {name} is made from row 0 of {evidence.exercise.arguments[0]}.",
                          first_row)  # fmt: skip
     if N > 1:
         short = torch.cat([e[:, :-1], torch.zeros_like(e[:, :1])], dim=1)
         for numerator in (e, short):
-            yield Hypothesis("last-column", "The last column is left out of the sum.",
+            yield Hypothesis(Cause.LAST_COLUMN, "The last column is left out of the sum.",
                              numerator / short.sum(dim=1, keepdim=True))  # fmt: skip
     yield from _small_ones_wrong(evidence)
 
@@ -98,7 +99,7 @@ def _small_ones_wrong(evidence: Evidence) -> Iterator[Hypothesis]:
     largest_wrong, smallest_right = float(size[wrong].max()), float(size[~wrong].min())
     if largest_wrong < smallest_right and largest_wrong < 1e-3:
         sentence = f"Small probabilities are wrong: all below {smallest_right:.1g}. They have digits of their own."
-        yield Hypothesis("small-probabilities", sentence, None)
+        yield Hypothesis(Cause.SMALL_PROBABILITIES, sentence, None)
 
 
 def _row_sums(evidence: Evidence) -> str:

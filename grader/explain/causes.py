@@ -1,0 +1,128 @@
+"""What can be wrong with a submission: the id of each failure, as `--result`, hints and mutants call it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    # The file as a whole.
+    MISSING = "missing"
+    NO_FILE = "no-file"
+    UNREADABLE = "unreadable"
+    TOO_LONG = "too-long"
+    ENCODING = "encoding"
+    SYNTAX = "syntax"
+    IMPORT = "import"
+    EXIT = "exit"
+    MEMORY = "memory"
+    LOAD = "load"
+    NOT_ALLOWED = "not-allowed"
+    FOREIGN_KERNEL = "foreign-kernel"
+    FILES_CHANGED = "files-changed"
+    FAULT = "fault"
+
+    # A call that came to no end of its own.
+    NO_ENTRY = "no-entry"
+    ARITY = "arity"
+    HOST = "host"
+    KERNEL = "kernel"
+    ASSERT = "assert"
+    NOT_KNOWN = "not-known"
+    ENDLESS = "endless"
+    GRID = "grid"
+    TIME_LIMIT = "time-limit"
+    CRASH = "crash"
+    PROCESS_EXIT = "process-exit"
+    GARBLED = "garbled"
+    LEFT_BEHIND = "left-behind"
+    FOREIGN_MEMORY = "foreign-memory"
+
+    # What the host function did in place of its kernels, and what it returned.
+    TORCH_DID_IT = "torch-did-it"
+    NO_LAUNCH = "no-launch"
+    WRONG_RESULT_TYPE = "wrong-result-type"
+    INPUT_CHANGED = "input-changed"
+    STATEFUL = "stateful"
+
+    # What the compiler, or the machine code that it made, says.
+    DOES_NOT_COMPILE = "does-not-compile"
+    NOT_RECORDABLE = "not-recordable"
+    DOES_NOT_FIT = "does-not-fit"
+    SPILLS = "spills"
+    SCALAR_ACCESS = "scalar-access"
+    NOT_PIPELINED = "not-pipelined"
+    NO_TENSOR_CORES = "no-tensor-cores"
+
+    # Accesses to memory.
+    OOB_LOAD = "oob-load"
+    OOB_STORE = "oob-store"
+    WILD_POINTER = "wild-pointer"
+    MISALIGNED = "misaligned"
+    DOUBLE_WRITE = "double-write"
+    LANE_CONFLICT = "lane-conflict"
+    RACE = "race"
+    UNINITIALISED_READ = "uninitialised-read"
+    NO_OTHER = "no-other"
+    OFFSET_OVERFLOW = "offset-overflow"
+    FALSE_PROMISE = "false-promise"
+    NOT_ZEROED = "not-zeroed"
+
+    # What a result holds in place of the right values, whatever the operation.
+    UNWRITTEN = "unwritten"
+    UNCHANGED = "unchanged"
+    UPDATED_TWICE = "updated-twice"
+    CONSTANT = "constant"
+    INPUT_PASSED_THROUGH = "input-passed-through"
+    TRANSPOSED_RESULT = "transposed-result"
+    STRIDE_IGNORED = "stride-ignored"
+    STRIDES_SWAPPED = "strides-swapped"
+    WRONG_OPERAND = "wrong-operand"
+    WRONG_OPERATION = "wrong-operation"
+    THROUGH_FP32 = "through-fp32"
+    LOW_PRECISION = "low-precision"
+    MISPLACED_TILE = "misplaced-tile"
+    NOT_TURNED = "not-turned"
+    LOCAL_LOAD = "local-load"
+    WRONG_VALUES = "wrong-values"
+
+    # The same of a softmax.
+    PADDING_COUNTED = "padding-counted"
+    NO_MAXIMUM = "no-maximum"
+    EMPTY_ROW = "empty-row"
+    INF_MINUS_INF = "inf-minus-inf"
+    UNDERFLOW = "underflow"
+    EXP2 = "exp2"
+    LOGARITHM = "logarithm"
+    NOT_DIVIDED = "not-divided"
+    WRONG_AXIS = "wrong-axis"
+    ROW_ZERO = "row-zero"
+    ROW_SUMS = "row-sums"
+    LAST_COLUMN = "last-column"
+    SMALL_PROBABILITIES = "small-probabilities"
+
+    # The same of a product of matrices.
+    HALF_ACCUMULATOR = "half-accumulator"
+    ROUNDED_OPERANDS = "rounded-operands"
+    K_TAIL = "k-tail"
+    LAST_STEP = "last-step"
+    LAST_TERM = "last-term"
+    NO_ADVANCE = "no-advance"
+    ADVANCE_WITHOUT_STRIDE = "advance-without-stride"
+
+    # Cost.
+    TRAFFIC = "traffic"
+    SCATTERED = "scattered"
+    TOO_MANY_PROGRAMS = "too-many-programs"
+    TOO_MUCH_MEMORY = "too-much-memory"
+    TOO_SLOW = "too-slow"
+
+    # On a GPU.
+    WRONG_ON_GPU = "wrong-on-gpu"
+    WRONG_WHILE_TIMED = "wrong-while-timed"
+    DIFFERS_COMPILED = "differs-compiled"
+    GPU_FAULT = "gpu-fault"
+    GPU_HANGS = "gpu-hangs"
+
+    # No failure of a submission.
+    ASSERTION = "assertion"

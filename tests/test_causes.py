@@ -1,0 +1,53 @@
+"""One registry of what can be wrong: code, hints and mutants name nothing else, and nothing in it is unused."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from grader.author.check import check
+from grader.course.folder import all_folders
+from grader.explain.causes import Cause
+from grader.explain.verdict import FAIL, PASS, Verdict, failed
+from grader.progress.hints import NEEDS_A_HINT
+from tests.conftest import ROOT
+
+CODE = "\n".join(
+    path.read_text(encoding="utf-8")
+    for path in (ROOT / "grader").rglob("*.py")
+    if path.name not in ("causes.py", "hints.py")
+)
+
+
+def test_a_failure_without_a_known_cause_is_no_verdict():
+    assert failed("race").id is Cause.RACE and Verdict(PASS).id == ""
+    with pytest.raises(ValueError):
+        failed("rase")
+    with pytest.raises(ValueError):
+        Verdict(FAIL)
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_each_cause_is_found_somewhere(cause):
+    assert f"Cause.{cause.name}" in CODE or f'"{cause}"' in CODE
+
+
+def test_each_cause_that_needs_a_hint_has_one_somewhere():
+    hints = " ".join(folder.hints_file.read_text(encoding="utf-8") for folder in all_folders(ROOT)).split()
+    assert {cause for cause in NEEDS_A_HINT if cause not in hints} == WITHOUT_A_HINT
+
+
+# No mutant of the course brings these about yet.
+WITHOUT_A_HINT = {Cause.MISALIGNED, Cause.LANE_CONFLICT, Cause.NOT_ZEROED, Cause.UPDATED_TWICE}
+
+
+def test_a_hint_that_fits_a_failure_which_there_is_not_is_a_complaint(tmp_path):
+    for name in ("exercises", "solutions", "hints", "tests/mutants", "tests/gates"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (folder,) = (one for one in all_folders(tmp_path) if one.number == "01")
+    folder.hints_file.write_text(folder.hints_file.read_text().replace("oob-load", "oob-lode"))
+    (tmp_path / "tests/mutants/01_masked_add.toml").write_text("")
+    said: list[str] = []
+    check([folder], 1, said.append, lambda count: lambda: None)
+    assert any("speaks of the failure oob-lode, which there is not" in line for line in said), said
