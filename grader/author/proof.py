@@ -37,7 +37,7 @@ class Proof:
     kind: str  # stub, solution, accepted, mutant or cheat
     name: str  # where it stands
     exercise: Path  # exercises/NN_name
-    text: str
+    submission: Path | str  # the file, or the text of one that is not there yet
     outcome: str
     sentence: str = ""
     finding: str = ""
@@ -55,8 +55,7 @@ def proofs_of(folder: Folder) -> Iterator[Proof]:
     """Stub, solutions, accepted kernels, mutants and cheats of an exercise. Raises BadMutant."""
 
     def proof(kind: str, path: Path, outcome: str, **more) -> Proof:
-        name = str(path.relative_to(folder.root))
-        return Proof(kind, name, folder.path, path.read_text(encoding="utf-8"), outcome, **more)
+        return Proof(kind, str(path.relative_to(folder.root)), folder.path, path, outcome, **more)
 
     yield proof("stub", folder.learner_file, NOT_ATTEMPTED)
     for path in sorted(folder.solution_file.parent.glob("*.py")):
@@ -65,10 +64,10 @@ def proofs_of(folder: Folder) -> Iterator[Proof]:
     for path in sorted((tests / "accepted" / folder.id).glob("*.py")):
         yield proof("accepted", path, PASS, may_be_slow=True)
     for mutant in mutants_of(folder):
-        name = str(mutant.path.relative_to(folder.root))
+        name, submission = str(mutant.path.relative_to(folder.root)), mutant.path
         if mutant.path.suffix == ".toml":
-            name += f": {mutant.name}"
-        yield Proof("mutant", name, folder.path, mutant.text, FAIL, mutant.sentence, mutant.finding)
+            name, submission = f"{name}: {mutant.name}", mutant.text
+        yield Proof("mutant", name, folder.path, submission, FAIL, mutant.sentence, mutant.finding)
     for path in sorted((tests / "cheats" / folder.id).glob("*.py")):
         if says_that_it_passes(path):
             yield proof("cheat", path, PASS)
@@ -120,8 +119,10 @@ def run(proof: Proof, whole: bool = False) -> Outcome:
     `whole`: to the end, also where it was rejected before.
     """
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed:
-        file, submission = Path(folder) / "result.json", Path(folder) / f"{proof.exercise.name[3:]}.py"
-        submission.write_text(proof.text, encoding="utf-8")
+        file, submission = Path(folder) / "result.json", proof.submission
+        if isinstance(submission, str):
+            submission = Path(folder) / f"{proof.exercise.name[3:]}.py"
+            submission.write_text(proof.submission, encoding="utf-8")
         arguments = [str(proof.exercise), "--submission", str(submission), "--result", str(file)]
         status = pytest.main(arguments, plugins=[] if whole else [UpToTheFinding(proof)])
         if not file.exists():

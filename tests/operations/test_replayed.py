@@ -117,7 +117,7 @@ def test_what_lies_between_the_elements_of_the_updated_argument_has_to_stay(judg
 
     judge.run.replays.harm = harm
     verdict = as_asked(judge, "draw")
-    assert verdict.id == "out-of-bounds-store" and "between the elements of state" in verdict.lines[0]
+    assert verdict.id == "oob-store" and "between the elements of state" in verdict.lines[0]
 
 
 def test_the_updated_argument_counts_as_read_and_written(judge):
