@@ -9,8 +9,9 @@ tests/mutants/NN_name.toml, one table for each:
     changes = [["x_ptr + cols, mask=mask", "x_ptr + cols"]]
 
 `changes`: pairs of old and new text. Each old text occurs exactly once in the solution, so that no mutant drifts away
-from what it spoils. `finding`: the id of what rejects it; `sentence`: a part of what a learner reads then, in which
-" ... " stands for any text. The docstring of tests/mutants/NN_name/NAME.py says the same:
+from what it spoils. `finding`: the id of what rejects it, or several where that depends on what is drawn; `sentence`: a
+part of what a learner reads then, in which " ... " stands for any text. The docstring of
+tests/mutants/NN_name/NAME.py says the same:
 
     """Wrong: the last block reads and writes past the end.
 
@@ -56,8 +57,8 @@ def mutants_of(folder: Folder) -> Iterator[Mutant]:
     """Those of an exercise, the stated ones first. Raises BadMutant."""
     for path in (stated_in(folder), *sorted(folder_of_files(folder).glob("*.py"))):
         for mutant in _stated(folder) if path.suffix == ".toml" else [_in_file(path)]:
-            if mutant.finding not in set(Cause):
-                raise BadMutant(f"{path.name}: {mutant.name} expects the finding {mutant.finding}, which there is not.")
+            for unknown in sorted(set(mutant.finding.split()) - set(Cause)):
+                raise BadMutant(f"{path.name}: {mutant.name} expects the finding {unknown}, which there is not.")
             yield mutant
 
 

@@ -28,8 +28,8 @@ ROOM_TO_BOUND = 0.85  # a solution closer to its bound than this leaves other ri
 
 @dataclass(frozen=True)
 class Proof:
-    """`finding` must be the id of what rejects a mutant, `sentence` part of what is said of a mutant or cheat; " ... "
-    in it stands for any text.
+    """`finding` must hold the id of what rejects a mutant, `sentence` be part of what is said of it; " ... " in it
+    stands for any text.
 
     `may_be_slow`: an odd kernel proves that right values are accepted, however long they take on a GPU.
     """
@@ -110,7 +110,7 @@ class UpToTheFinding:
         if diagnosis is None:
             return False
         said, verdict = " ".join(" ".join(diagnosis.shown.lines).split()), diagnosis.verdict
-        return _fits(self._proof.sentence, said) and self._proof.finding in ("", verdict.id)
+        return _fits(self._proof.sentence, said) and not _finding_complaint(self._proof, verdict.id)
 
 
 def run(proof: Proof, whole: bool = False) -> Outcome:
@@ -159,9 +159,9 @@ def _sentence_complaint(proof: Proof, message: str, again: str) -> str:
 
 
 def _finding_complaint(proof: Proof, cause: str) -> str:
-    if not proof.finding or cause == proof.finding:
+    if not proof.finding or cause in proof.finding.split():
         return ""
-    return f"rejected by the finding {cause}, and {proof.finding} was expected"
+    return f"rejected by the finding {cause}, and {' or '.join(proof.finding.split())} was expected"
 
 
 def _hint_complaint(proof: Proof, cause: str) -> str:
