@@ -176,6 +176,14 @@ def test_a_syntax_error_shows_the_line_once(course):
     assert "FAIL" not in done.out and "Traceback" not in done.out
 
 
+def test_large_sizes_wait_for_the_tests_above_where_there_is_no_gpu_either(course):
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    write(course, "01_masked_add", text.replace("x + y, mask", "x - y, mask"))
+    done = run("exercises/01_masked_add", "--device", "cpu", cwd=course)
+    (large,) = (line for line in done.lines if "a size that only a gpu gets through" in line)
+    assert large.endswith("waits for the tests above; values in full need a GPU")
+
+
 def test_what_the_file_prints_is_shown_and_shortened(course):
     text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
     write(course, "01_masked_add", text + "\nfor i in range(10000):\n    print('line', i, '\\x1b[31m')\n")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from grader.author import proof
 from grader.author.mutants import BadMutant, Mutant, mutant_of, mutants_of
-from grader.course.folder import Folder, all_folders
+from grader.author.proof import proofs_of, run
+from grader.course.folder import Folder, all_folders, load_test_file
 from tests.conftest import ROOT
 
 STATED = """
@@ -18,6 +21,8 @@ finding = "oob-load"
 sentence = "has no mask"
 changes = {changes}
 """
+ADD = Folder(ROOT / "exercises" / "01_masked_add")
+TESTS_OF_ADD = [name for name in vars(load_test_file(ADD)) if name.startswith("test_")]
 SOLUTION = "a = 1\nb = 2\nc = a + a\n"
 
 
@@ -99,3 +104,21 @@ def test_a_solution_that_was_edited_is_told_to_its_author(tmp_path):
 def test_a_finding_that_there_is_not_is_refused(stated):
     with pytest.raises(BadMutant, match="no_mask expects the finding oob-lode, which there is not"):
         stated(STATED.format(changes="[]").replace("oob-load", "oob-lode"))
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_run_ends_where_the_mutant_is_rejected_as_stated_unless_it_is_to_be_whole(whole, monkeypatch):
+    (found,) = (one for one in proofs_of(ADD) if one.name.endswith(": no_mask"))
+    results = []
+    monkeypatch.setattr(proof, "_complaint", lambda _, result, status: results.append(result) or "")
+    run(found, whole)
+    outcomes = [test["outcome"] for test in results[0]["tests"]]
+    assert "fail" in outcomes and results[0]["cause"] == found.finding
+    assert (len(outcomes) == len(TESTS_OF_ADD)) is whole and (outcomes[-1] == "fail") is not whole
+
+
+def test_a_run_goes_on_where_another_finding_was_stated():
+    (right,) = (one for one in proofs_of(ADD) if one.name.endswith(": no_mask"))
+    wrong = replace(right, finding="race")
+    assert run(right).complaint == ""
+    assert run(wrong).complaint == f"rejected by the finding {right.finding}, and race was expected"

@@ -147,7 +147,7 @@ def check(request: pytest.FixtureRequest):
     data: a data set for each argument, or a number where the argument is one. bound: of all results, or of some by
     name, as in bound={"z": "exact"}, in place of the exercise's.
     """
-    session = request.config.pluginmanager.get_plugin("course-session")
+    session = request.config.pluginmanager.get_plugin(NAME)
 
     def check(*data, bound=None, dtypes=(), **constants):
         session.settle(request.node, lambda judge, name: judge.check(name, data, bound, dtypes, **constants))
@@ -164,7 +164,7 @@ def drawn(request: pytest.FixtureRequest):
     calls replace. same: arguments that one call gives the same tensor for. An argument is any_strides, contiguous, or
     target where it is filled or updated, with values=(into("M"),) if it holds indices; or one_of(0.5, 4.0), a number.
     """
-    session = request.config.pluginmanager.get_plugin("course-session")
+    session = request.config.pluginmanager.get_plugin(NAME)
 
     def drawn(**options):
         session.wait_for_right_values(request.node)
@@ -182,7 +182,7 @@ def traffic(request: pytest.FixtureRequest):
     bytes a GPU may move for each byte used, since it moves whole sectors of 32 bytes. at_once: how many neighbouring
     programs share what they read, as in a cache.
     """
-    session = request.config.pluginmanager.get_plugin("course-session")
+    session = request.config.pluginmanager.get_plugin(NAME)
 
     def traffic(*data, reads=1, writes=1, idle=None, programs=None, moved=None, at_once=1, **constants):
         session.wait_for_right_values(request.node)
@@ -204,7 +204,7 @@ def compiled(request: pytest.FixtureRequest):
     tensor_cores: products of tiles run on the instruction made for them. pipelined: loads run ahead of their use.
     The data only say shapes, layouts and dtypes: no value is drawn, nothing runs, and sizes may be as on a GPU.
     """
-    session = request.config.pluginmanager.get_plugin("course-session")
+    session = request.config.pluginmanager.get_plugin(NAME)
 
     def compiled(*data, vectors=False, tensor_cores=False, pipelined=False, **constants):
         from grader.explain.compiled_code import Expectations
@@ -223,7 +223,7 @@ def on_gpu(request: pytest.FixtureRequest):
     Inputs are drawn on the GPU and the result is compared there. Without a GPU a sample of the programs is judged, on
     memory that is made when they touch it; what they show is a failure, and else the test is skipped.
     """
-    session = request.config.pluginmanager.get_plugin("course-session")
+    session = request.config.pluginmanager.get_plugin(NAME)
 
     def on_gpu(*data, bound=None, dtypes=(), **constants):
         session.wait_for_all_before(request.node)
@@ -239,7 +239,7 @@ def throughput(request: pytest.FixtureRequest):
     anchor: "copy", which reads and writes as many bytes as the call has to, or "matmul", the vendor's product of the
     same matrices. Without a GPU the test is skipped; so it is where noise does not let the speed be told.
     """
-    session = request.config.pluginmanager.get_plugin("course-session")
+    session = request.config.pluginmanager.get_plugin(NAME)
 
     def throughput(*data, at_least, anchor="copy"):
         session.needs_gpu(request.node)
