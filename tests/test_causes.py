@@ -21,7 +21,7 @@ CODE = "\n".join(
 
 
 def test_a_failure_without_a_known_cause_is_no_verdict():
-    assert failed("race").id is Cause.RACE and Verdict(PASS).id == ""
+    assert failed("race").id == Cause.RACE and Verdict(PASS).id == ""
     with pytest.raises(ValueError):
         failed("rase")
     with pytest.raises(ValueError):

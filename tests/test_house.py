@@ -51,7 +51,7 @@ def test_imports_between_rooms_run_down(house):
     [
         ("wire/fields.py", "from grader.judge.run import Run"),
         ("interpreter/values.py", "import triton"),
-        ("child/serving.py", "from grader.numerics.bounds import U32"),
+        ("child/serving.py", "from grader.numerics.roundoff import U32"),
         ("learn/hint.py", "from grader.author.check import check"),
     ],
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
+from grader.course.cut import Cut
 from grader.judge.in_interpreter import _order_matters, _same_bits
-from grader.numerics import comparison
-from grader.numerics.bounds import inputs_of, tolerance
-from grader.numerics.comparison import compare, is_right, quick_error, row_slices, rows_at_once
 from grader.numerics.data_sets import cancelling, generator_for, integers, is_poison, normal, one_hot, output, with_some
+from grader.operations.bounds import tolerance
+from grader.operations.comparison import compare, is_right, quick_error
 from grader.wire.reply import Reply
 
 SOFTMAX_IN = torch.randn(8, 100, generator=torch.Generator().manual_seed(1), dtype=torch.float64).float().double()
@@ -115,27 +115,29 @@ def test_the_quick_answer_at_the_end_of_fp16(value):
     assert is_right(out, ref, "gemm", factors) == compare(out, ref, "gemm", factors).right
 
 
+CUTS = {"softmax": "x[m, :] -> z[m, :]", "gemm": "a[m, :], b[:, n] -> z[m, n]", "": ""}
+
+
 @pytest.mark.parametrize(
-    "shape, bound, lengths",
+    "cut, inputs, shape, bound, rows",
     [
-        ((10,), "exact", [4, 4, 2]),
-        ((5, 2), "bits", [2, 2, 1]),
-        ((5, 2), "softmax", [2, 2, 1]),
-        ((3, 9), "gemm", [1, 1, 1]),
-        ((3, 0), "exact", [3]),
-        ((0,), "exact", []),
-        ((10,), "softmax", [10]),  # its sum takes all of them
-        ((5, 2, 2), "gemm", [5]),  # each has a second factor of its own
+        ("", {"x": (10,)}, (10,), "exact", 4),
+        ("", {"x": (5, 2)}, (5, 2), "bits", 2),
+        ("", {"x": (3, 0)}, (3, 0), "exact", 4),
+        ("", {"x": (10,)}, (10,), "softmax", 10),  # nobody has said what a part is made of
+        ("softmax", {"x": (5, 2)}, (5, 2), "softmax", 2),
+        ("softmax", {"x": (5, 9)}, (5, 9), "softmax", 1),
+        ("gemm", {"a": (5, 4), "b": (4, 2)}, (5, 2), "gemm", 1),  # a row of the result is made of 4 elements of a
+        ("gemm", {"a": (5, 2), "b": (2, 2)}, (5, 2), "gemm", 2),
     ],
 )
-def test_a_result_is_cut_into_parts_that_can_be_compared_alone(monkeypatch, shape, bound, lengths):
-    monkeypatch.setattr(comparison, "MOST_COMPARED", 4)
-    assert [len(torch.empty(shape)[rows]) for rows in row_slices(shape, bound)] == lengths
+def test_how_many_rows_of_a_result_are_compared_at_a_time(cut, inputs, shape, bound, rows):
+    assert Cut.of(CUTS[cut]).rows_at_once("z", shape, bound, inputs, 4) == rows
 
 
 @pytest.mark.parametrize("bound", ["exact", "softmax"])
 def test_a_number_is_one_row(bound):
-    assert rows_at_once((), bound) > 0
+    assert Cut().rows_at_once("z", (), bound, {}, 4) > 0
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,9 @@ def test_a_number_is_one_row(bound):
 def test_the_tolerance_of_some_rows_is_that_of_the_whole(bound, inputs, ref):
     rows = slice(3, 6)
     whole = tolerance(bound, inputs, ref, torch.float32)[rows]
-    torch.testing.assert_close(tolerance(bound, inputs_of(bound, rows, inputs), ref[rows], torch.float32), whole)
+    cut = Cut.of(CUTS.get(bound, ""))
+    part = cut.rows("z", list(cut.inputs), inputs, rows) if cut.inputs else []
+    torch.testing.assert_close(tolerance(bound, part, ref[rows], torch.float32), whole)
 
 
 def test_a_race_is_told_by_elements_and_not_by_their_bytes():

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from grader import normal, output
+from grader.course.cut import Cut
 from grader.course.folder import all_folders, load_test_file
 from grader.course.stated_calls import asked
 from grader.explain.verdict import FAIL, NOT_RUN, SKIPPED
 from grader.interpreter.buffers import PAGE, Buffer
 from grader.interpreter.sampled import programs_of
 from grader.interpreter.views import View
-from grader.judge.in_samples import Cut
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from tests.conftest import ROOT
 
@@ -152,4 +152,4 @@ def test_a_virtual_buffer_tells_what_was_written_and_takes_a_fill():
 
 def test_the_parts_of_a_cut():
     cut = Cut.of("a[m, :], b[:, n] -> c[m, n]")
-    assert (cut.inputs, cut.result) == ([["m", ":"], [":", "n"]], ["m", "n"])
+    assert (cut.inputs, cut.results) == ({"a": ["m", ":"], "b": [":", "n"]}, {"c": ["m", "n"]})

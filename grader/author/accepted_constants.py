@@ -16,7 +16,7 @@ from grader.course.folder import Folder, load_test_file
 from grader.course.trial import Bound, Trial, trial_of
 from grader.course.wanted_results import Wanted, wanted_of
 from grader.numerics.arguments import Argument, Recipe, exact, tensors_of
-from grader.numerics.comparison import compare
+from grader.operations.comparison import compare
 
 COMPARING = {"check", "traffic"}  # the fixtures that compare values here; others compile, or need a GPU and gigabytes
 

@@ -19,7 +19,7 @@ import pytest
 from grader.author.mutants import mutants_of
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS
-from grader.progress.hints import SAYS_ITSELF, read_hints
+from grader.progress.hints import needs_a_hint, read_hints
 from grader.session.plugin import NAME
 
 REJECTED_WITH, PASSES = "Rejected with:", "Passes:"
@@ -165,7 +165,7 @@ def _finding_complaint(proof: Proof, cause: str) -> str:
 
 
 def _hint_complaint(proof: Proof, cause: str) -> str:
-    if proof.kind != "mutant" or cause in SAYS_ITSELF or read_hints(Folder(proof.exercise)).level_for(cause, 0):
+    if proof.kind != "mutant" or not needs_a_hint(cause) or read_hints(Folder(proof.exercise)).level_for(cause, 0):
         return ""
     return f"no hint speaks of its cause: mark a passage with <!-- fits: {cause} -->"
 

@@ -42,7 +42,8 @@ class Exercise:
     returns: the result's name, or those of several; where an argument has that name, the entry fills and returns this
     very argument. updates: arguments that are changed in place, whether they are returned or not; as results they come
     after those returned. No other argument may change.
-    bound: how much rounding a right kernel may show, a key of `grader.numerics.bounds`.
+    bound: how much rounding a right kernel may show: "bits", "exact", or the name of one of `grader.operations`.
+    operation: that of `grader.operations` whose mistakes are named; "" stands for the bound's.
     time_limit: seconds of a core for one call in the interpreter. example: what `course programs` shows.
     cut: which part of each input a part of the result is made of, for samples of large calls: "a[m, :], b[:, n] ->
     c[m, n]". Dimensions with a letter are cut, those with a colon are whole.
@@ -59,6 +60,7 @@ class Exercise:
     time_limit: float = 10.0
     example: Example | None = None
     cut: str = ""
+    operation: str = ""
 
     def __post_init__(self) -> None:
         if not set(self.updates) <= set(self.arguments):

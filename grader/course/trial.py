@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from grader.course.cut import Cut
 from grader.course.exercise import Exercise
 from grader.numerics.arguments import Argument, Recipe
 from grader.numerics.data_sets import Data, generator_for, short_name
@@ -31,6 +32,7 @@ class Trial:
     arguments: list[str] = field(default_factory=list)  # their names, for the label
     small_dots: bool = False  # as in RecordRequest
     bounds: dict[str, str] = field(default_factory=dict)
+    cut: Cut = field(default_factory=Cut)
 
     def inputs(self, seed: int, *names: object) -> list[Argument]:
         """The arguments: the same for the same seed and names. One that is another argument too is the same tensor."""
@@ -52,6 +54,11 @@ class Trial:
         if len(set(labels)) > 1 and self.arguments:
             labels = [f"{name} {label}" for name, label in zip(self.arguments, labels)]
         return f"{', '.join(dict.fromkeys(labels))} {short_dtype(self.dtype)}"
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the arguments that are tensors, by name."""
+        return {name: data.shape for name, data in zip(self.arguments, self.data) if isinstance(data, Data)}
 
     def label(self, constants: Collection[str]) -> str:
         """The data, and what it sets of the file's own `constants`: "61 x 781 fp32, BLOCK_N = 256"."""
@@ -76,7 +83,10 @@ def trial_of(
     if unknown := sorted(bounds.keys() - stated):
         raise ValueError(f"{exercise.entry} has no result {unknown[0]}, for which a bound is given.")
     first = next(iter(bounds.values()))
-    return Trial(name, data, DTYPES[dtype], first, constants or {}, arguments=exercise.arguments, bounds=bounds)
+    return Trial(
+        name, data, DTYPES[dtype], first, constants or {}, arguments=exercise.arguments, bounds=bounds,
+        cut=Cut.of(exercise.cut),
+    )  # fmt: skip
 
 
 def short_dtype(dtype: torch.dtype) -> str:

@@ -8,8 +8,8 @@ import torch
 
 from grader.course.exercise import Exercise, Result
 from grader.course.trial import Trial
-from grader.numerics.bounds import EXACT
 from grader.numerics.data_sets import Data
+from grader.numerics.roundoff import EXACT
 
 
 @dataclass(frozen=True)

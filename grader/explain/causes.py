@@ -1,8 +1,13 @@
-"""What can be wrong with a submission: the id of each failure, as `--result`, hints and mutants call it."""
+"""What can be wrong with a submission: the id of each failure, as `--result`, hints and mutants call it.
+
+Here are those of any operation; what is wrong in one operation alone is in its file, grader/operations/softmax.py.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
+
+from grader import operations
 
 
 class Cause(StrEnum):
@@ -85,34 +90,12 @@ class Cause(StrEnum):
     NOT_TURNED = "not-turned"
     LOCAL_LOAD = "local-load"
     WRONG_VALUES = "wrong-values"
-
-    # The same of a softmax.
     PADDING_COUNTED = "padding-counted"
-    NO_MAXIMUM = "no-maximum"
-    EMPTY_ROW = "empty-row"
-    INF_MINUS_INF = "inf-minus-inf"
-    UNDERFLOW = "underflow"
-    EXP2 = "exp2"
-    LOGARITHM = "logarithm"
-    NOT_DIVIDED = "not-divided"
-    WRONG_AXIS = "wrong-axis"
-    ROW_ZERO = "row-zero"
-    ROW_SUMS = "row-sums"
-    LAST_COLUMN = "last-column"
-    SMALL_PROBABILITIES = "small-probabilities"
-
-    # The same of a product of matrices.
-    HALF_ACCUMULATOR = "half-accumulator"
-    ROUNDED_OPERANDS = "rounded-operands"
-    K_TAIL = "k-tail"
-    LAST_STEP = "last-step"
-    LAST_TERM = "last-term"
-    NO_ADVANCE = "no-advance"
-    ADVANCE_WITHOUT_STRIDE = "advance-without-stride"
 
     # Cost.
     TRAFFIC = "traffic"
     SCATTERED = "scattered"
+    TOO_MANY_LAUNCHES = "too-many-launches"
     TOO_MANY_PROGRAMS = "too-many-programs"
     TOO_MUCH_MEMORY = "too-much-memory"
     TOO_SLOW = "too-slow"
@@ -126,3 +109,8 @@ class Cause(StrEnum):
 
     # No failure of a submission.
     ASSERTION = "assertion"
+
+
+def is_cause(id: str) -> bool:
+    """Whether this is the id of a failure, here or in the file of an operation."""
+    return id in set(Cause) or id in operations.causes()

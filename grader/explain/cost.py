@@ -15,6 +15,13 @@ from grader.wire.reply import Reply
 SLACK = 1e-6  # of a reading; counts are exact, divisions are not
 
 
+@dataclass(frozen=True)
+class Elements:
+    """A limit of reads as a number of elements, where it is no multiple of the argument's size: rows of a table."""
+
+    count: int
+
+
 @dataclass
 class TrafficLimits:
     """How often each argument may be read and each result written, in multiples of its own size."""
@@ -23,6 +30,7 @@ class TrafficLimits:
     writes: dict[str, float] = field(default_factory=dict)
     idle: int | None = None  # programs that may touch no memory; None: not asked
     programs: int | None = None  # programs of all launches; None: not asked
+    launches: int | None = None  # of kernels; None: not asked
     moved: float | None = None  # bytes in whole sectors for each byte used; None: not asked
 
 
@@ -47,6 +55,8 @@ def _figures(reply: Reply, limits: TrafficLimits) -> dict[str, float]:
 
 
 def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
+    if limits.launches is not None and len(reply.launches) > limits.launches:
+        return failed(Cause.TOO_MANY_LAUNCHES, *_too_many_launches(len(reply.launches), limits.launches), kind="cost")
     times_read = {item.argument: item.read / item.size for item in reply.traffic if item.size}
     times_written = {item.argument: item.written / item.size for item in reply.traffic if item.size}
     for name, most in limits.reads.items():
@@ -73,6 +83,13 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
         worst = max((item.moved / item.used for item in own), default=1)
         return Verdict(PASS, note=f"moved: {worst:.3g} x the bytes used", figures={"moved": worst})
     shown = [f"{name} read {_times(times_read[name])}" for name in limits.reads if name in times_read]
+    if limits.launches is not None:
+        shown.insert(
+            0,
+            count_text(len(reply.launches), "launch")
+            if len(reply.launches) == 1
+            else f"{len(reply.launches)} launches",
+        )
     shown += [f"{name} written {_times(times_written.get(name, 0))}" for name in limits.writes]
     return Verdict(PASS, note=", ".join(shown))
 
@@ -105,6 +122,14 @@ def _scattered(traffic: list[Traffic], most: float | None) -> Verdict | None:
                 kind="cost",
             )
     return None
+
+
+def _too_many_launches(launches: int, most: int) -> tuple[str, ...]:
+    enough = "1 is enough" if most == 1 else f"{most} are enough"
+    return (
+        f"{launches} kernels are launched; {enough}.",
+        "What one launch leaves in memory the next one has to read again: a program can go on with what it holds.",
+    )
 
 
 def _too_many_programs(reply: Reply, idle: int) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted
 from grader.numerics.arguments import Argument, tensors_of
-from grader.numerics.comparison import Comparison
+from grader.operations.comparison import Comparison
 from grader.submission.text import KernelText, Submission, access_at, has_mask, kernel_text
 from grader.wire.messages import Launch
 from grader.wire.reply import Reply, Writers

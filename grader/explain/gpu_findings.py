@@ -7,7 +7,7 @@ from grader.explain.evidence import count_text, index_text
 from grader.explain.verdict import Verdict, failed
 from grader.gpu.answers import Overrun, Summary
 from grader.gpu.pool.replay_process import ReplayEnded
-from grader.numerics.comparison import Comparison
+from grader.operations.comparison import Comparison
 
 FAULTS = {
     "ILLEGAL_ADDRESS": "reads or writes memory that belongs to no tensor",

@@ -8,12 +8,14 @@ from grader.course.exercise import in_words
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence, count_text, index_text, number_text, program_text
-from grader.explain.mistakes.match import matching_hypothesis, size_of_terms
+from grader.explain.mistakes.match import matching_hypothesis
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.explain.verdict import Verdict, failed
 from grader.numerics.arguments import exact
-from grader.numerics.bounds import EXACT, UNIT_ROUNDOFF, tolerance
 from grader.numerics.data_sets import is_poison
+from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
+from grader.operations import named
+from grader.operations.bounds import size_of_terms
 from grader.submission.text import first_load_with_other
 
 TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another one by chance
@@ -28,7 +30,6 @@ def value_verdict(evidence: Evidence) -> Verdict:
         or _misplaced(evidence)
         or _special_values(evidence)
         or _layout(evidence)
-        or _row_factor(evidence)
         or _low_precision(evidence)
         or failed(Cause.WRONG_VALUES, _where_wrong(evidence))
     )
@@ -230,29 +231,10 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
 def _few_digits(evidence: Evidence) -> Verdict:
     """Fewer than a conversion to fp16 would lose, more than the operation has to."""
     advice = "Where do large numbers meet whose difference is small, or are many added up in one variable?"
-    if evidence.trial.bound == "softmax":
-        advice = (
-            "The error of an exponent is the relative error of the result: subtract the row's maximum before anything "
-            "else is done to x, as long as the numbers are exact."
-        )
+    if evidence.wanted.bound not in EXACT:
+        advice = getattr(named(evidence.wanted.bound), "LOST_DIGITS", advice)
     sentence = f"Digits are lost on the way: errors are up to {evidence.comparison.largest_error:.3g} times the bound."
     return failed(Cause.LOW_PRECISION, sentence, advice, kind="guess")
-
-
-def _row_factor(evidence: Evidence) -> Verdict | None:
-    """Probabilities that are right but for one factor per row."""
-    out, ref = evidence.comparison.out.double(), evidence.comparison.ref
-    if evidence.wanted.bound != "softmax" or not bool(out.isfinite().all()):
-        return None
-    sums = out.sum(dim=1, keepdim=True)
-    allowed = 4 * tolerance("softmax", exact(evidence.inputs), ref, evidence.wanted.dtype)
-    if bool((sums == 0).any()) or not bool(((out / sums - ref).abs() <= allowed).all()):
-        return None
-    low, high = float(sums.min()), float(sums.max())
-    if f"{low:.6g}" == f"{high:.6g}" == "1":
-        return None
-    sentence = f"The rows of {evidence.returns} sum to {low:.6g} ... {high:.6g} instead of 1: the divisor is wrong."
-    return failed(Cause.ROW_SUMS, sentence, kind="cause")
 
 
 def _constant(evidence: Evidence) -> Verdict | None:

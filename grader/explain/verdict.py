@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from grader.explain.causes import Cause
+from grader.explain.causes import is_cause
 from grader.explain.tile_map import TileMap
 
 PASS, FAIL, NOT_ATTEMPTED, SKIPPED = "pass", "fail", "not attempted", "skipped"
@@ -18,7 +18,7 @@ DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", 
 
 @dataclass
 class Verdict:
-    """`id` names the kind of mistake for machines, a Cause where something failed; `lines` tell it to the learner,
+    """`id` names the kind of mistake for machines, a cause where something failed; `lines` tell it to the learner,
     the mistake first."""
 
     outcome: str
@@ -32,8 +32,8 @@ class Verdict:
     figures: dict[str, float] = field(default_factory=dict)  # what was measured, by name
 
     def __post_init__(self) -> None:
-        if self.outcome == FAIL:
-            self.id = Cause(self.id)
+        if self.outcome == FAIL and not is_cause(self.id):
+            raise ValueError(f"{self.id!r} is the id of no failure: explain/causes.py, an operation's CAUSES.")
 
     @property
     def rank(self) -> int:

@@ -13,9 +13,9 @@ from grader.explain import gpu_findings
 from grader.explain.verdict import Verdict
 from grader.gpu.plan import Recording
 from grader.numerics.arguments import exact
-from grader.numerics.bounds import EXACT
-from grader.numerics.comparison import BYTES_PER_ELEMENT, rows_at_once
 from grader.numerics.data_sets import Data, drawing_precision
+from grader.numerics.roundoff import EXACT
+from grader.operations.comparison import BYTES_PER_ELEMENT, MOST_COMPARED
 from grader.wire.messages import DTYPE_BYTES
 
 SHARE_OF_MEMORY = 0.8
@@ -43,12 +43,13 @@ def _needed_with(buffers: int, trial: Trial, recording: Recording, shapes: Seque
     drawing = max(one - other for one, other in zip(drawn, given))
     rounded = max(data.dtype_in(trial.dtype).itemsize * data.elements for data in tensors)
     references = (trial.dtype.itemsize if _is_copy(trial) else 8) * sum(elements)
-    bounds = max(_bytes_of_bound(trial, tensors, shape, bound) for shape, bound in zip(shapes, _bounds(trial)))
+    results = list(zip(plan.results, shapes, _bounds(trial), strict=True))
+    rows = {
+        name: trial.cut.rows_at_once(name, shape, bound, trial.shapes, MOST_COMPARED) for name, shape, bound in results
+    }
+    bounds = max(0 if bound in EXACT else _bytes_of_bound(trial, name, rows[name]) for name, _, bound in results)
     comparing = sum(given) + max(references + bounds, drawing + rounded)
-    at_once = max(
-        min(count, rows_at_once(shape, bound) * math.prod(shape[1:]))
-        for count, shape, bound in zip(elements, shapes, _bounds(trial))
-    )
+    at_once = max(min(math.prod(shape), rows[name] * math.prod(shape[1:])) for name, shape, _ in results)
     return kept + max(repeating, comparing) + BYTES_PER_ELEMENT * at_once
 
 
@@ -66,13 +67,10 @@ def _bytes_given(data: Data, trial: Trial) -> int:
     return (data.dtype_in(trial.dtype).itemsize if _is_copy(trial) else 8) * data.elements
 
 
-def _bytes_of_bound(trial: Trial, tensors: list[Data], shape: Sequence[int], bound: str) -> int:
-    """Copies of the inputs that a tolerance is computed from, in float64: rows of the first one, all of the others."""
-    if bound in EXACT:
-        return 0
-    first, *others = tensors
-    rows = min(rows_at_once(shape, bound), max([1, *first.shape[:1]]))
-    return 8 * (rows * math.prod(first.shape[1:]) + sum(data.elements for data in others))
+def _bytes_of_bound(trial: Trial, result: str, rows: int) -> int:
+    """Copies of the inputs that a tolerance is computed from, in float64: of rows, and of what each row takes whole."""
+    own, whole = (count(result, trial.shapes) for count in (trial.cut.row_elements, trial.cut.whole_elements))
+    return 8 * (rows * own + whole)
 
 
 def _bytes_drawn(data: Data, run: torch.dtype) -> int:

@@ -25,8 +25,8 @@ from grader.explain.verdict import PASS, Verdict, failed
 from grader.explain.wrong_results import Shape, wrong_results
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
-from grader.numerics.bounds import EXACT
-from grader.numerics.comparison import Comparison, bits_of, compare
+from grader.numerics.roundoff import EXACT
+from grader.operations.comparison import Comparison, bits_of, compare
 from grader.wire.reply import Reply
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005

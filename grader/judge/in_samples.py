@@ -14,11 +14,11 @@ more than once.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
 
 import torch
 
+from grader.course.cut import Cut
 from grader.course.exercise import Exercise
 from grader.course.trial import Trial, short_dtype
 from grader.explain import offset_overflows
@@ -29,10 +29,10 @@ from grader.explain.verdict import NOT_RUN, SKIPPED, Verdict, failed
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.run import Run
 from grader.numerics.arguments import exact
-from grader.numerics.comparison import compare
 from grader.numerics.data_sets import Data, generator_for
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from grader.numerics.layouts import CONTIGUOUS
+from grader.operations.comparison import compare
 from grader.wire.reply import Reply, Sampled
 
 PROGRAMS = 12  # of a launch
@@ -76,7 +76,7 @@ def _shape_of(exercise: Exercise, inputs: list[torch.Tensor]) -> tuple[int, ...]
     """Of the result. The reference could tell too, without memory, which takes torch a second at first."""
     if not exercise.cut:
         return tuple(exercise.reference(*exact(inputs)).shape)
-    return Cut.of(exercise.cut).shape(inputs)
+    return Cut.of(exercise.cut).shape(exercise.results[0].name, dict(zip(exercise.arguments, inputs, strict=True)))
 
 
 def _others(run: Run, reply: Reply) -> list[int]:
@@ -189,48 +189,20 @@ def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
 # ---- values ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class Cut:
-    """Which part of each input a part of the result is made of: a letter or ":" for each dimension."""
-
-    inputs: list[list[str]]
-    result: list[str]
-
-    @staticmethod
-    def of(text: str) -> Cut:
-        """Of "a[m, :], b[:, n] -> c[m, n]"."""
-        given, made = (re.findall(r"\w+\[([^\]]*)\]", side) for side in text.split("->"))
-        letters = [[letter.strip() for letter in part.split(",")] for part in (*given, *made)]
-        return Cut(letters[:-1], letters[-1])
-
-    def shape(self, inputs: list[torch.Tensor]) -> tuple[int, ...]:
-        """Of the result: a dimension has the size of the input's with its letter, or with ":" in the same place."""
-        sizes = []
-        for dimension, letter in enumerate(self.result):
-            found = (_size(dimension, letter, letters, one) for letters, one in zip(self.inputs, inputs))
-            sizes.append(next(size for size in found if size is not None))
-        return tuple(sizes)
-
-
-def _size(dimension: int, letter: str, letters: list[str], tensor: torch.Tensor) -> int | None:
-    places = [at for at, other in enumerate(letters) if other == letter and (letter != ":" or at == dimension)]
-    return tensor.shape[places[0]] if places else None
-
-
 def _wrong(evidence: Evidence, cut: Cut, mine: Stored, tables: list[torch.Tensor], who: str) -> Verdict | None:
     """The elements of one program against the reference on just the parts of the inputs that these are made of."""
     lengths = evidence.output.shape
-    parts, places = _parts(cut, mine, lengths)
+    parts, places = _parts(cut.results[evidence.returns], mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED and mine.values.numel() > 2 * FEW:
         ends = torch.cat([torch.arange(FEW), torch.arange(-FEW, 0)])
         mine = Stored([one[ends] for one in mine.index], mine.programs[ends], mine.values[ends])
-        parts, places = _parts(cut, mine, lengths)
+        parts, places = _parts(cut.results[evidence.returns], mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED:
         return None
-    of_letter = dict(zip(cut.result, parts))
+    of_letter = dict(zip(cut.results[evidence.returns], parts))
     given = exact(
-        _values(tensor, letters, of_letter, table)
-        for tensor, letters, table in zip(evidence.inputs, cut.inputs, tables, strict=True)
+        _values(tensor, cut.inputs[name], of_letter, table)
+        for (name, tensor), table in zip(evidence.tensors, tables, strict=True)
     )
     ref = evidence.exercise.reference(*given)
     out = ref.to(mine.values.dtype)
@@ -250,12 +222,14 @@ def _wrong(evidence: Evidence, cut: Cut, mine: Stored, tables: list[torch.Tensor
     )
 
 
-def _parts(cut: Cut, mine: Stored, lengths: torch.Size) -> tuple[list[torch.Tensor], tuple[torch.Tensor, ...]]:
+def _parts(
+    letters: list[str], mine: Stored, lengths: torch.Size
+) -> tuple[list[torch.Tensor], tuple[torch.Tensor, ...]]:
     """Of each dimension of the result the indices that the program stores at, all, where it is not cut; and of each
     element its place among these."""
     found = [
         (torch.arange(size), one) if letter == ":" else _distinct(one)
-        for letter, one, size in zip(cut.result, mine.index, lengths)
+        for letter, one, size in zip(letters, mine.index, lengths)
     ]
     return [part for part, _ in found], tuple(places for _, places in found)
 

@@ -27,6 +27,7 @@ from grader.judge.in_samples import sampled
 from grader.judge.run import Run
 from grader.judge.speed_samples import speed_verdict
 from grader.numerics.arguments import Argument, Recipe
+from grader.numerics.data_sets import Data
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.kernel_names import Refused, all_refused
 from grader.wire.messages import Failure, Launch
@@ -264,19 +265,23 @@ class Judge:
 
     def limits(
         self,
-        reads: float | dict[str, float],
+        data: tuple[Recipe, ...],
+        reads: float | dict[str, float | cost.Elements],
         writes: float | dict[str, float],
-        idle: int | None,
-        programs: int | None,
-        moved: float | None,
+        **others: float | None,
     ) -> cost.TrafficLimits:
-        """The traffic limits of a test; one number stands for every input, or for every result."""
+        """The traffic limits of a call with these data; one number stands for every input, or for every result.
+
+        others: as in TrafficLimits.
+        """
         exercise = self.exercise
         filled = set(exercise.written) - set(exercise.updates)
         inputs, results = [n for n in exercise.arguments if n not in filled], [one.name for one in exercise.results]
         reads = reads if isinstance(reads, dict) else dict.fromkeys(inputs, reads)
         writes = writes if isinstance(writes, dict) else dict.fromkeys(results, writes)
-        return cost.TrafficLimits(reads, writes, idle, programs, moved)
+        sizes = {name: one.elements for name, one in zip(exercise.arguments, data) if isinstance(one, Data)}
+        times = {n: most.count / sizes[n] if isinstance(most, cost.Elements) else most for n, most in reads.items()}
+        return cost.TrafficLimits(times, writes, **others)
 
     def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
         verdict = self.before_any_call() or self._not_tried() or self._guarded(trial, judge)

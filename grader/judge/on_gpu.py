@@ -13,8 +13,8 @@ from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.gpu_memory import SHARE_BESIDE_OTHERS, SHARE_OF_MEMORY, blame, bytes_needed
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, to_json
-from grader.numerics.comparison import compare
 from grader.numerics.data_sets import seed_for
+from grader.operations.comparison import compare
 from grader.processes.faults import MachineFault
 from grader.wire.messages import TensorSpec
 from grader.wire.reply import spec_and_bytes, tensor_of

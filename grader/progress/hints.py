@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from grader import operations
 from grader.course.folder import Folder
 from grader.explain.causes import Cause
 from grader.progress import progress
@@ -23,11 +24,13 @@ NEEDS_A_HINT = {
     Cause.OOB_LOAD, Cause.OOB_STORE, Cause.WILD_POINTER, Cause.MISALIGNED,
     Cause.DOUBLE_WRITE, Cause.LANE_CONFLICT, Cause.NO_OTHER, Cause.NOT_ZEROED, Cause.UNWRITTEN, Cause.UPDATED_TWICE,
     Cause.TRANSPOSED_RESULT, Cause.STRIDE_IGNORED, Cause.STRIDES_SWAPPED, Cause.MISPLACED_TILE, Cause.NOT_TURNED,
-    Cause.LOCAL_LOAD, Cause.PADDING_COUNTED, Cause.NO_MAXIMUM, Cause.INF_MINUS_INF, Cause.UNDERFLOW,
-    Cause.NOT_DIVIDED, Cause.WRONG_AXIS, Cause.ROW_ZERO, Cause.ROW_SUMS, Cause.LAST_COLUMN, Cause.SMALL_PROBABILITIES,
-    Cause.HALF_ACCUMULATOR, Cause.K_TAIL, Cause.LAST_STEP, Cause.LAST_TERM, Cause.NO_ADVANCE,
-    Cause.ADVANCE_WITHOUT_STRIDE, Cause.TOO_MANY_PROGRAMS, }  # fmt: skip
-SAYS_ITSELF = set(Cause) - NEEDS_A_HINT
+    Cause.LOCAL_LOAD, Cause.PADDING_COUNTED, Cause.TOO_MANY_PROGRAMS,
+}  # fmt: skip
+
+
+def needs_a_hint(cause: str) -> bool:
+    """Whether a learner needs more than the sentence. Of an operation's own causes: unless its file says otherwise."""
+    return cause in NEEDS_A_HINT or cause in operations.causes() - operations.plain_causes()
 
 
 @dataclass(frozen=True)

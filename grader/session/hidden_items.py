@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
+from grader import operations
 from grader.course.exercise import Exercise
 from grader.course.hidden_cases import Case
 from grader.explain.verdict import FAIL, Verdict
 from grader.numerics.arguments import Argument, Recipe, exact
 from grader.numerics.data_sets import Data
+from grader.numerics.roundoff import EXACT
 
 
 def items(cases: list[Case], module: pytest.Module) -> list[pytest.Item]:
@@ -26,6 +28,12 @@ def _refuse_unfit(case: Case, exercise: Exercise) -> None:
             f"hidden case {case.name!r}: a bound is given for {unknown[0]}, and {exercise.entry} has the results "
             f"{', '.join(results)}."
         )
+    for one in case.bound.values() if isinstance(case.bound, dict) else filter(None, [case.bound]):
+        if one not in EXACT and not operations.is_bound(one):
+            raise pytest.UsageError(
+                f"hidden case {case.name!r}: bound {one!r} is unknown; there are "
+                f"{', '.join((*EXACT, *operations.names()))}."
+            )
     if len(case.data) != len(names):
         raise pytest.UsageError(
             f"hidden case {case.name!r}: {len(case.data)} data sets are given, and "

@@ -175,21 +175,24 @@ def drawn(request: pytest.FixtureRequest):
 
 @pytest.fixture
 def traffic(request: pytest.FixtureRequest):
-    """traffic(*data, reads=1, writes=1, idle=None, programs=None, moved=None, at_once=1, **constants): a call's cost.
+    """traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, at_once=1, **constants): a
+    call's cost.
 
-    reads: how often each input may be read, in multiples of its size; a number, or one per argument. writes: the same
-    for the results. idle: how many programs may have nothing to do. programs: how many there may be. moved: how many
-    bytes a GPU may move for each byte used, since it moves whole sectors of 32 bytes. at_once: how many neighbouring
-    programs share what they read, as in a cache.
+    reads: how often each input may be read, in multiples of its size; a number, or one per argument, where
+    Elements(48) states how many of its elements may be read. writes: the same for the results. launches: how many
+    kernels may be launched. idle: how many programs may have nothing to do. programs: how many there may be. moved: how
+    many bytes a GPU may move for each byte used, since it moves whole sectors of 32 bytes. at_once: how many
+    neighbouring programs share what they read, as in a cache.
     """
     session = request.config.pluginmanager.get_plugin(NAME)
 
-    def traffic(*data, reads=1, writes=1, idle=None, programs=None, moved=None, at_once=1, **constants):
+    def traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, at_once=1, **constants):
+        others = dict(launches=launches, idle=idle, programs=programs, moved=moved)
         session.wait_for_right_values(request.node)
         session.settle(
             request.node,
             lambda judge, name: judge.traffic(
-                name, data, judge.limits(reads, writes, idle, programs, moved), at_once=at_once, **constants
+                name, data, judge.limits(data, reads, writes, **others), at_once=at_once, **constants
             ),
         )
 

@@ -6,7 +6,7 @@ from textwrap import indent
 
 import pytest
 
-from grader import indices, normal
+from grader import Elements, indices, normal
 from grader.author.accepted_constants import accepted_constants
 from grader.course.stated_calls import asked
 from grader.explain.verdict import FAIL, PASS
@@ -202,8 +202,7 @@ def test_each_result_and_the_updated_argument_have_their_own_traffic(graded):
     call = data(normal(2, 3, 37, 16))
 
     def verdict(**limits):
-        return judge.traffic("a test", call, judge.limits(**{**dict(reads=1, writes=1), **limits}, idle=None,
-                             programs=None, moved=None))  # fmt: skip
+        return judge.traffic("a test", call, judge.limits(call, **{**dict(reads=1, writes=1), **limits}))
 
     right = verdict()
     assert right.outcome == PASS and right.note == (
@@ -212,6 +211,12 @@ def test_each_result_and_the_updated_argument_have_their_own_traffic(graded):
     assert right.figures["counts_written"] == right.figures["state_read"] == 1
     assert verdict(writes={"counts": 0.5}).lines == ["counts is written once; 0.5 times is enough."]
     assert verdict(reads={"state": 0.5}).lines[0] == "state is read once; 0.5 times are enough."
+    (K,) = call[1].shape
+    assert verdict(reads={"state": Elements(K)}).outcome == PASS
+    assert verdict(reads={"state": Elements(K // 2)}).id == "traffic"
+    assert verdict(launches=2).note.startswith("2 launches, x read once")
+    refused = verdict(launches=1)
+    assert refused.id == "too-many-launches" and refused.lines[0] == "2 kernels are launched; 1 is enough."
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -7,12 +7,12 @@ or of small effects, some mistake fits by chance. Where nothing matches, nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 
 from grader.explain.evidence import Evidence
-from grader.explain.mistakes.hypothesis import Hypothesis
 from grader.explain.mistakes.of_any_operation import (
     WIDER_THAN_FP32,
     first_blocks,
@@ -24,10 +24,11 @@ from grader.explain.mistakes.of_any_operation import (
     updated_twice,
     whole_inputs,
 )
-from grader.explain.mistakes.of_products import product_mistakes
-from grader.explain.mistakes.of_softmax import softmax_mistakes
 from grader.numerics.arguments import Argument, exact
-from grader.numerics.bounds import EXACT, UNIT_ROUNDOFF, tolerance
+from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
+from grader.operations import named
+from grader.operations.bounds import size_of_terms, tolerance
+from grader.operations.hypothesis import Hypothesis
 
 TELLING_BITS = 4  # of 16 results drawn at random one looks like a given mistake
 
@@ -35,7 +36,7 @@ TELLING_BITS = 4  # of 16 results drawn at random one looks like a given mistake
 def matching_hypothesis(evidence: Evidence) -> Hypothesis | None:
     """The first mistake that explains the result, or None."""
     inputs = exact(evidence.inputs)
-    for make in (*ANY_OPERATION, BY_BOUND.get(evidence.wanted.operation, _none)):
+    for make in ANY_OPERATION:
         for hypothesis in make(evidence, inputs):
             if hypothesis.result is None or _matches(evidence, hypothesis, inputs):
                 return hypothesis
@@ -83,14 +84,6 @@ def _bits_told(evidence: Evidence, result: torch.Tensor, inputs: list[Argument])
     return float(bits.clamp(min=0.0)[comparison.wrong].nansum())
 
 
-def size_of_terms(bound: str, inputs: list[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """What rounding on the way is relative to: of a sum its terms, however small it is itself; [shape of ref]."""
-    if bound != "gemm":
-        return ref.abs()
-    a, b = inputs
-    return a.abs() @ b.abs()
-
-
 def equal(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return (one == other) | (one.isnan() & other.isnan())
 
@@ -99,14 +92,17 @@ def is_constant(out: torch.Tensor) -> bool:
     return out.numel() > 1 and bool(out.isnan().all() or (out == out.flatten()[0]).all())
 
 
-def _none(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    yield from ()
+def _of_operation(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    """The mistakes of the exercise's own operation, each with what it makes of the result that is looked at."""
+    operation = evidence.exercise.operation or evidence.exercise.bound
+    if operation in EXACT or not hasattr(named(operation), "mistakes"):
+        return
+    place = [one.name for one in evidence.exercise.results].index(evidence.wanted.name)
+    for found in named(operation).mistakes(evidence, inputs):
+        yield replace(found, result=found.result[place]) if isinstance(found.result, tuple) else found
 
 
 ANY_OPERATION = (
     not_zeroed, whole_inputs, updated_twice, through_fp32, strides_ignored, target_strides, operands, first_blocks,
+    _of_operation,
 )  # fmt: skip
-BY_BOUND: dict[str, Callable[[Evidence, list[torch.Tensor]], Iterator[Hypothesis]]] = {
-    "softmax": softmax_mistakes,
-    "gemm": product_mistakes,
-}

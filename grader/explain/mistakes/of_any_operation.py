@@ -11,9 +11,9 @@ import torch
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence
-from grader.explain.mistakes.hypothesis import Hypothesis, reread, supposed
 from grader.numerics.arguments import Argument, exact, tensors_of
-from grader.numerics.bounds import EXACT
+from grader.numerics.roundoff import EXACT
+from grader.operations.hypothesis import Hypothesis, reread, supposed
 
 WIDER_THAN_FP32 = (torch.float64, torch.int32, torch.int64)
 

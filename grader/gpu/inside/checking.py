@@ -11,16 +11,17 @@ from dataclasses import dataclass
 
 import torch
 
+from grader.course.cut import Cut
 from grader.course.exercise import Exercise
 from grader.gpu.answers import Overrun, Replayed, Summary
 from grader.gpu.inside.guarded_buffers import POISON, Buffers
 from grader.gpu.inside.launcher import Functions
 from grader.gpu.inside.replay import Replay
 from grader.gpu.plan import Plan
-from grader.numerics.arguments import Argument, Recipe, exact
-from grader.numerics.bounds import inputs_of
-from grader.numerics.comparison import MOST_COMPARED, Comparison, bits_of, compare, quick_error, row_slices
+from grader.numerics.arguments import Argument, Recipe, exact, tensors_of
 from grader.numerics.data_sets import BITS, Data, drawing_precision, is_poison, poison_
+from grader.numerics.roundoff import EXACT
+from grader.operations.comparison import MOST_COMPARED, Comparison, bits_of, compare, quick_error, row_slices
 from grader.wire.messages import TensorSpec
 
 # (bytes past an aligned address, what the guards hold): NaN, a number, NaN again with the neighbours elsewhere.
@@ -121,7 +122,9 @@ def _words(data: torch.Tensor) -> torch.Tensor:
 def _differing(one: torch.Tensor, other: torch.Tensor) -> int:
     """How many elements differ in their bits."""
     one, other = torch.atleast_1d(one, other)
-    return sum(_count(bits_of(one[rows]) != bits_of(other[rows])) for rows in row_slices(one.shape, "bits"))
+    rows_at_once = max(1, MOST_COMPARED // max(1, math.prod(one.shape[1:])))
+    slices = row_slices(len(one), rows_at_once)
+    return sum(_count(bits_of(one[rows]) != bits_of(other[rows])) for rows in slices)
 
 
 def _count(flags: torch.Tensor) -> int:
@@ -161,7 +164,7 @@ def compared(
     given = list(fresh) if as_it_is else exact(fresh)  # one at a time: a copy is exact in any dtype
     refs = exercise.expected(given)
     found = {
-        one.name: _summary(outputs[one.name], ref, bounds[one.name], given)
+        one.name: _summary(exercise, one.name, outputs[one.name], ref, bounds[one.name], given)
         for one, ref in zip(exercise.results, refs, strict=True)
     }
     _wipe(*refs, *(one for one in given if isinstance(one, torch.Tensor)))
@@ -175,13 +178,17 @@ def _drawn_anew(recipe: Recipe, dtype: torch.dtype, seed: int, device: torch.dev
     return recipe.tensor(dtype, generator, drawing_precision(recipe.dtype_in(dtype)))
 
 
-def _summary(out: torch.Tensor, ref: torch.Tensor, bound: str, given: list[Argument]) -> Summary:
+def _summary(
+    exercise: Exercise, name: str, out: torch.Tensor, ref: torch.Tensor, bound: str, given: list[Argument]
+) -> Summary:
     summary = Summary(list(ref.shape), out.numel())
     if out.shape != ref.shape:
         return summary
     out, parts = torch.atleast_1d(out, ref)
-    for rows in row_slices(out.shape, bound):
-        part = out[rows], parts[rows], bound, inputs_of(bound, rows, given)
+    cut, names = Cut.of(exercise.cut), exercise.arguments
+    shapes = {argument: one.shape for argument, one in tensors_of(names, given)}
+    for rows in row_slices(len(out), cut.rows_at_once(name, out.shape, bound, shapes, MOST_COMPARED)):
+        part = out[rows], parts[rows], bound, [] if bound in EXACT else cut.rows(name, names, given, rows)
         if (error := float(quick_error(*part))) <= 1:
             summary.largest_error = max(summary.largest_error, error)
             continue

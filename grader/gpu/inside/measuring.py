@@ -20,8 +20,8 @@ from grader.gpu.inside.replay import Replay
 from grader.gpu.inside.timing import Chain, Flush, measure
 from grader.gpu.plan import Plan
 from grader.numerics.arguments import Argument, Recipe, in_precision
-from grader.numerics.comparison import is_right, surely_right
 from grader.numerics.data_sets import Data, drawing_precision
+from grader.operations.comparison import is_right, surely_right
 from grader.wire.messages import TensorSpec
 
 TOTAL_WANTED = 512 << 20  # bytes of all sets of buffers: several times the largest L2 cache there is

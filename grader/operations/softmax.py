@@ -1,21 +1,43 @@
-"""What wrong softmax kernels compute."""
+"""Softmax along the rows of a matrix: x [M, N] -> z [M, N]."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
-from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence
-from grader.explain.mistakes.hypothesis import Hypothesis
 from grader.numerics.arguments import Argument
+from grader.numerics.roundoff import U32
+from grader.operations.bounds import tolerance
+from grader.operations.hypothesis import Hypothesis
+
+if TYPE_CHECKING:
+    from grader.explain.evidence import Evidence
 
 LOG_OF_SMALLEST = math.log(2.0**-126)  # exp of less is below fp32's smallest normal number
 
+CAUSES = (
+    "padding-counted", "no-maximum", "inf-minus-inf", "underflow", "not-divided", "wrong-axis", "row-zero", "row-sums",
+    "last-column", "small-probabilities",
+)  # fmt: skip
+PLAIN_CAUSES = ("empty-row", "exp2", "logarithm")
+LOST_DIGITS = (
+    "The error of an exponent is the relative error of the result: subtract the row's maximum before anything else is "
+    "done to x, as long as the numbers are exact."
+)
 
-def softmax_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+
+def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """exp of a rounded difference errs by |x - max| u; division, exp and the blocked sum add about 20 u."""
+    (x,) = inputs
+    largest = x.amax(dim=-1, keepdim=True)
+    factor = torch.sub((20 + 2 * largest) * U32, x, alpha=2 * U32)  # in one pass: timed results are checked with it too
+    return factor.nan_to_num_(posinf=0.0).mul_(ref.abs())
+
+
+def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     if len(inputs) != 1:
         return  # what is done to the scores before is not known here
     (x,), name = inputs, evidence.returns
@@ -29,7 +51,7 @@ def softmax_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hyp
         total = padded.sum(dim=1, keepdim=True) + padding * torch.exp(-shifted)
         lanes, verb = ("lane", "takes") if padding == 1 else (f"{padding} lanes", "take")
         yield Hypothesis(
-            Cause.PADDING_COUNTED,
+            "padding-counted",
             f"{_row_sums(evidence)}: the {lanes} past the end of each row {verb} part in the sum.",
             padded / total,
         )
@@ -39,7 +61,7 @@ def softmax_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hyp
         naive = torch.exp((x - shift).float())
         if not bool(naive.isfinite().all()):
             yield Hypothesis(
-                Cause.NO_MAXIMUM,
+                "no-maximum",
                 "exp overflows: subtract the maximum of the row before exponentiating, so that the largest exponent "
                 "is 0.",
                 (naive / naive.sum(dim=1, keepdim=True)).double(),
@@ -51,12 +73,12 @@ def softmax_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hyp
             f"A row that holds nothing but -inf is 0 in {name}; it has to be NaN, as 0 / 0 is: is there a guard, or a "
             "large negative number in place of -inf?"
         )
-        yield Hypothesis(Cause.EMPTY_ROW, sentence, None)
+        yield Hypothesis("empty-row", sentence, None)
     nan = evidence.comparison.out.isnan() & ~evidence.comparison.expected.isnan()
     nan_rows, with_inf = nan.any(dim=1), (x == -torch.inf).any(dim=1)
     if bool(nan_rows.any()) and bool(with_inf[nan_rows].all()) and "softmax" in evidence.right_before:
         sentence = f"{name} is NaN in rows that hold -inf: somewhere (-inf) - (-inf) is computed, and that is NaN."
-        yield Hypothesis(Cause.INF_MINUS_INF, sentence, None)
+        yield Hypothesis("inf-minus-inf", sentence, None)
     gone = torch.exp(greatest.float() - greatest.clamp(min=0.0).float()) == 0
     passed_before = "softmax" in evidence.right_before
     if passed_before and bool(gone.any()) and torch.equal(evidence.comparison.out.isnan().all(dim=1), gone[:, 0]):
@@ -64,7 +86,7 @@ def softmax_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hyp
             "exp underflows: every exponential of a row is 0, and 0 / 0 is NaN. Subtract the row's own maximum, "
             "that of its own lanes only."
         )
-        yield Hypothesis(Cause.UNDERFLOW, sentence, None)
+        yield Hypothesis("underflow", sentence, None)
     if passed_before:
         above_zero = torch.exp(x) * (x > LOG_OF_SMALLEST)  # what is below the normal numbers becomes 0
         without = torch.where(greatest > 0, evidence.comparison.ref, above_zero / above_zero.sum(dim=1, keepdim=True))
@@ -72,23 +94,40 @@ def softmax_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hyp
             "Digits are lost where x lies below -87: exp of it is no normal number of fp32. Subtract the maximum in "
             "every row, also where it is far below 0."
         )
-        yield Hypothesis(Cause.UNDERFLOW, sentence, without)
-    yield Hypothesis(Cause.EXP2, f"{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e).",
+        yield Hypothesis("underflow", sentence, without)
+    yield Hypothesis("exp2", f"{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e).",
                      torch.exp2(x - greatest) / torch.exp2(x - greatest).sum(dim=1, keepdim=True))  # fmt: skip
-    yield Hypothesis(Cause.NOT_DIVIDED, f"{_row_sums(evidence)}: the exponentials are not divided by their sum.", e)
-    yield Hypothesis(Cause.WRONG_AXIS, f"{name} is a softmax down the columns: each row has to sum to 1.",
+    yield Hypothesis("not-divided", f"{_row_sums(evidence)}: the exponentials are not divided by their sum.", e)
+    yield Hypothesis("wrong-axis", f"{name} is a softmax down the columns: each row has to sum to 1.",
                      torch.softmax(x, dim=0))  # fmt: skip
-    yield Hypothesis(Cause.LOGARITHM, f"{name} holds the logarithms of the probabilities.", torch.log_softmax(x, dim=1))
+    yield Hypothesis("logarithm", f"{name} holds the logarithms of the probabilities.", torch.log_softmax(x, dim=1))
     if len(x) > 1:
         first_row = torch.softmax(x[:1].expand_as(x), dim=1)
-        yield Hypothesis(Cause.ROW_ZERO, f"Every row of {name} is made from row 0 of {evidence.exercise.arguments[0]}.",
+        yield Hypothesis("row-zero", f"Every row of {name} is made from row 0 of {evidence.exercise.arguments[0]}.",
                          first_row)  # fmt: skip
     if N > 1:
         short = torch.cat([e[:, :-1], torch.zeros_like(e[:, :1])], dim=1)
         for numerator in (e, short):
-            yield Hypothesis(Cause.LAST_COLUMN, "The last column is left out of the sum.",
+            yield Hypothesis("last-column", "The last column is left out of the sum.",
                              numerator / short.sum(dim=1, keepdim=True))  # fmt: skip
     yield from _small_ones_wrong(evidence)
+    yield from _row_factor(evidence, inputs)
+
+
+def _row_factor(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    """Probabilities that are right but for one factor per row."""
+    out, ref = evidence.comparison.out.double(), evidence.comparison.ref
+    if not bool(out.isfinite().all()):
+        return
+    sums = out.sum(dim=1, keepdim=True)
+    allowed = 4 * tolerance("softmax", inputs, ref, evidence.wanted.dtype)
+    if bool((sums == 0).any()) or not bool(((out / sums - ref).abs() <= allowed).all()):
+        return
+    low, high = float(sums.min()), float(sums.max())
+    if f"{low:.6g}" == f"{high:.6g}" == "1":
+        return
+    sentence = f"The rows of {evidence.returns} sum to {low:.6g} ... {high:.6g} instead of 1: the divisor is wrong."
+    yield Hypothesis("row-sums", sentence, None)
 
 
 def _small_ones_wrong(evidence: Evidence) -> Iterator[Hypothesis]:
@@ -99,7 +138,7 @@ def _small_ones_wrong(evidence: Evidence) -> Iterator[Hypothesis]:
     largest_wrong, smallest_right = float(size[wrong].max()), float(size[~wrong].min())
     if largest_wrong < smallest_right and largest_wrong < 1e-3:
         sentence = f"Small probabilities are wrong: all below {smallest_right:.1g}. They have digits of their own."
-        yield Hypothesis(Cause.SMALL_PROBABILITIES, sentence, None)
+        yield Hypothesis("small-probabilities", sentence, None)
 
 
 def _row_sums(evidence: Evidence) -> str:

@@ -1,41 +1,63 @@
-"""What wrong kernels of matrix products compute."""
+"""A product of matrices, summed in fp32: a [M, K] @ b [K, N] -> c [M, N]."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
-from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence
-from grader.explain.mistakes.hypothesis import Hypothesis, reread, supposed
 from grader.numerics.arguments import Argument
+from grader.numerics.roundoff import U32
+from grader.operations.hypothesis import Hypothesis, reread, supposed
+
+if TYPE_CHECKING:
+    from grader.explain.evidence import Evidence
 
 TELLING = 16  # elements: fewer may fit rounded operands by chance
 
+CAUSES = (
+    "padding-counted", "half-accumulator", "k-tail", "last-step", "last-term", "no-advance", "advance-without-stride",
+)  # fmt: skip
+PLAIN_CAUSES = ("rounded-operands",)
 
-def product_mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+
+def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """Blocked fp32 sums grow like the square root of the steps; tensor cores truncate: the second term."""
+    a, b = inputs
+    steps = a.shape[-1] / 16
+    return (4 * math.sqrt(steps + 4) + 2 * steps) * U32 * (a.abs() @ b.abs())
+
+
+def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """Of each sum the sum of its |products|."""
+    a, b = inputs
+    return a.abs() @ b.abs()
+
+
+def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     if len(inputs) != 2:
         return  # of a product alone
     a, b = inputs
     K, step = a.shape[1], evidence.constants.get("BLOCK_K", 0)
     if _counts_past_2048(a, b) and "exact" in evidence.right_before:
         yield Hypothesis(
-            Cause.HALF_ACCUMULATOR,
+            "half-accumulator",
             "Exact integer sums go wrong above 2048: the accumulator is fp16, which holds only even numbers there. "
             "Keep it in fp32.",
             None,
         )
     for short, rounded in _rounded_operands(inputs) if evidence.comparison.wrong.numel() >= TELLING else ():
         sentence = f"a and b are rounded to {short} before the product."
-        yield from supposed(evidence, Cause.ROUNDED_OPERANDS, sentence, rounded)
+        yield from supposed(evidence, "rounded-operands", sentence, rounded)
     if step > 0 and (padding := -K % step):
-        yield Hypothesis(Cause.PADDING_COUNTED, f"The {padding} lanes past the end of K take part in the sum.",
+        yield Hypothesis("padding-counted", f"The {padding} lanes past the end of K take part in the sum.",
                          a @ b + padding)  # fmt: skip
     if 0 < step < K:
         yield from _steps_along_k(evidence, a, b, step)
     if K > 1:
-        yield Hypothesis(Cause.LAST_TERM, "The last term of each sum is left out.", a[:, :-1] @ b[:-1])
+        yield Hypothesis("last-term", "The last term of each sum is left out.", a[:, :-1] @ b[:-1])
 
 
 def _rounded_operands(inputs: list[Argument]) -> Iterator[tuple[str, list[torch.Tensor]]]:
@@ -51,15 +73,15 @@ def _steps_along_k(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: i
     sizes = {start: min(step, K - start) for start in range(0, K, step)}
     for kept in list(sizes)[1:]:
         sentence = f"Only the first {kept} of {K} terms of each sum are there: the loop, or its mask, ends too early."
-        yield Hypothesis(Cause.K_TAIL, sentence, a[:, :kept] @ b[:kept])
+        yield Hypothesis("k-tail", sentence, a[:, :kept] @ b[:kept])
     last = max(sizes)
     sentence = "Only the last step along K is left: each step replaces the sum, none adds to it."
-    yield Hypothesis(Cause.LAST_STEP, sentence, a[:, last:] @ b[last:])
-    yield Hypothesis(Cause.NO_ADVANCE, "Every step along K reads the same blocks of a and b: no pointer advances.",
+    yield Hypothesis("last-step", sentence, a[:, last:] @ b[last:])
+    yield Hypothesis("no-advance", "Every step along K reads the same blocks of a and b: no pointer advances.",
                      sum(a[:, :n] @ b[:n] for n in sizes.values()))  # fmt: skip
-    yield Hypothesis(Cause.NO_ADVANCE, "Every step along K reads the same block of a: its pointers do not advance.",
+    yield Hypothesis("no-advance", "Every step along K reads the same block of a: its pointers do not advance.",
                      sum(a[:, :n] @ b[k : k + n] for k, n in sizes.items()))  # fmt: skip
-    yield Hypothesis(Cause.NO_ADVANCE, "Every step along K reads the same block of b: its pointers do not advance.",
+    yield Hypothesis("no-advance", "Every step along K reads the same block of b: its pointers do not advance.",
                      sum(a[:, k : k + n] @ b[:n] for k, n in sizes.items()))  # fmt: skip
     memory = evidence.inputs[1]
     shifted = [reread(memory[:n], memory.stride(), k) for k, n in sizes.items()]
@@ -68,7 +90,7 @@ def _steps_along_k(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: i
         sentence = (
             "The pointers to b advance by BLOCK_K elements of memory, not by BLOCK_K rows: the step lacks its stride."
         )
-        yield Hypothesis(Cause.ADVANCE_WITHOUT_STRIDE, sentence, sum(terms))
+        yield Hypothesis("advance-without-stride", sentence, sum(terms))
 
 
 def _counts_past_2048(a: torch.Tensor, b: torch.Tensor) -> bool:

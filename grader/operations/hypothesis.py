@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
-from grader.explain.evidence import Evidence
 from grader.numerics.arguments import Argument
+
+if TYPE_CHECKING:
+    from grader.explain.evidence import Evidence
 
 
 @dataclass
 class Hypothesis:
     id: str
     sentence: str
-    result: torch.Tensor | None  # float64, or int64; None: decided already, by other evidence
+    # float64, or int64: the result that is looked at, or all of them; None: decided already, by other evidence
+    result: torch.Tensor | tuple[torch.Tensor, ...] | None
     may_be_constant: bool = False  # NaN everywhere fits many formulas: only where other evidence supports this one
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
-from grader.numerics.bounds import EXACT, tolerance
 from grader.numerics.data_sets import BITS
+from grader.numerics.roundoff import EXACT
+from grader.operations.bounds import tolerance
 
-MOST_COMPARED = 1 << 24  # elements that are compared at a time where memory is short
+MOST_COMPARED = 1 << 24  # elements that are compared at a time: memory may be short
 BYTES_PER_ELEMENT = 80  # of those: float64, and what a comparison keeps
 
 
@@ -106,18 +106,9 @@ def bits_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().view(BITS[tensor.element_size()])
 
 
-def rows_at_once(shape: Sequence[int], bound: str) -> int:
-    """How many rows of a result to compare at a time: MOST_COMPARED elements, or one row; all, where one row might not
-    do for the bound."""
-    if bound not in EXACT and len(shape) != 2:
-        return max([1, *shape[:1]])
-    return max(1, MOST_COMPARED // max(1, math.prod(shape[1:])))
-
-
-def row_slices(shape: Sequence[int], bound: str) -> list[slice]:
-    """The parts in which a result is compared, of its first dimension."""
-    step = rows_at_once(shape, bound)
-    return [slice(start, start + step) for start in range(0, shape[0], step)]
+def row_slices(rows: int, step: int) -> list[slice]:
+    """The parts in which a result of so many rows is compared, so many at a time."""
+    return [slice(start, start + step) for start in range(0, rows, step)]
 
 
 def _infinite_where(wrong: torch.Tensor) -> torch.Tensor:

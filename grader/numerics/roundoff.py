@@ -1,0 +1,14 @@
+"""How far one correct rounding moves a number, per dtype; and the names of the bounds that allow no more than that."""
+
+from __future__ import annotations
+
+import torch
+
+U32 = 2.0**-24
+UNIT_ROUNDOFF = {torch.float64: 2.0**-53, torch.float32: U32, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
+FLUSHED = 1.25 * 2.0**-126  # less than the smallest normal number of fp32 and bf16
+# What may be lost near 0: half a step of subnormal fp16, or all of a number that is flushed to 0.
+ETA = {torch.float64: 0.0, torch.float32: FLUSHED, torch.float16: 2.0**-24, torch.bfloat16: FLUSHED}
+
+# "bits": the same bits, for copies. "exact": the exact result rounded once (-0.0 equals 0.0).
+EXACT = ("bits", "exact")

@@ -1,0 +1,42 @@
+"""How far a right kernel's result may lie from the exact one: a model of rounding per operation, not a taste.
+
+    tolerance_i = 1.25 u_out |ref_i|  +  c S_i  +  eta
+
+u_out is the unit roundoff of the output's dtype: one correct rounding costs 1.0 of it, the rest is slack. S_i sums
+|terms| that make output i, so cancellation is paid for where it happens and nowhere else; c counts roundings of fp32
+arithmetic (u32 = 2**-24). eta is what may be lost near 0: half a step of subnormal fp16, and with the same slack all of
+a number that is flushed to 0, in fp32 and bf16. The terms are added per element; no share of wrong elements is ever
+allowed. Sources: N. Higham, Accuracy and Stability of Numerical Algorithms, chapters 3 and 4 (sums, products), and the
+blocked order in which kernels add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from grader.numerics.arguments import Argument
+from grader.numerics.roundoff import ETA, EXACT, UNIT_ROUNDOFF
+from grader.operations import named
+
+
+def tolerance(
+    bound: str, inputs: Sequence[Argument], ref: torch.Tensor, dtype: torch.dtype, share: float = 1.0
+) -> torch.Tensor:
+    """Largest |out - ref| that rounding explains; [shape of ref], in its precision. 0 everywhere for exact bounds.
+
+    `share`: of c S, what arithmetic in fp32 may add.
+    """
+    if bound in EXACT:
+        return torch.zeros_like(ref)
+    _, _, result = bound.partition(".")
+    rounding = getattr(named(bound), f"rounding_of_{result}" if result else "rounding")
+    accumulated = rounding(inputs, ref).mul_(share)
+    return accumulated.add_(ref.abs(), alpha=1.25 * UNIT_ROUNDOFF[dtype]).add_(ETA[dtype])
+
+
+def size_of_terms(bound: str, inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """What rounding on the way is relative to: of a sum its terms, however small it is itself; [shape of ref]."""
+    terms = None if bound in EXACT else getattr(named(bound), "terms", None)
+    return ref.abs() if terms is None else terms(inputs, ref)
