@@ -19,6 +19,7 @@ from grader.wire.messages import InterpretRequest, RecordRequest, TensorSpec
 from grader.wire.recorded_call import read_recorded
 from grader.wire.recorded_parts import BadPlan
 from grader.wire.reply import spec_and_bytes, spec_of, tensor_of
+from tests.child.recorded_calls import recording  # noqa: F401
 
 LIMIT = 60.0  # seconds for one answer
 PREAMBLE = """\

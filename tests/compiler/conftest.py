@@ -11,7 +11,8 @@ from triton.compiler.compiler import ASTSource, make_backend
 
 from grader.child.ttir_text import source_of
 from grader.compiler.compiler_client import Compiler
-from tests.compiled.by_hand import kernels_of
+from tests.compiler.by_hand import kernels_of
+from tests.compiler.launch_plans import recording  # noqa: F401
 
 OPTIONS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "enable_fp_fusion": True}
 SOFTMAX = """

@@ -10,8 +10,8 @@ from grader.compiler.result import Failed
 from grader.gpu.models import MODELS
 from grader.gpu.plan import Fill, Plan, PlannedLaunch, TensorMap
 from grader.wire.recorded_results import results_by_name
+from tests.child.recorded_calls import Recording, meta
 from tests.compiler.test_same_code import ATOMICS, DESCRIPTORS
-from tests.recorded.conftest import Recording, meta
 
 HALF = torch.float16
 TUNED = """

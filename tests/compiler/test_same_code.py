@@ -15,10 +15,10 @@ from grader.compiler.result import Compiled
 from grader.gpu.models import MODELS
 from grader.gpu.plan import TEXTS
 from grader.wire.recorded_call import Kernel
-from tests.compiled.by_hand import compiled
+from tests.child.recorded_calls import LIMIT, Recording, meta
+from tests.compiler.by_hand import compiled
 from tests.compiler.conftest import OPTIONS
 from tests.conftest import ROOT
-from tests.recorded.conftest import LIMIT, Recording, meta
 
 HALF = torch.float16
 ATOMICS = """

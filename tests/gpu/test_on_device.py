@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from grader.gpu.device import Device, device_here
-from tests.compiled.conftest import Recording
+from tests.compiler.launch_plans import Recording
 from tests.conftest import ROOT
 from tests.learn.conftest import Course
 

@@ -6,7 +6,7 @@ import pytest
 
 from grader.gpu.models import MODELS
 from grader.judge.kernel_origins import Origins
-from tests.recorded.conftest import SCALE, meta
+from tests.child.recorded_calls import SCALE, meta
 
 ENTRY = """
 def entry(x):

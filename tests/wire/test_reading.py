@@ -13,7 +13,7 @@ import torch
 from grader.wire.frames import ProtocolError
 from grader.wire.recorded_call import RecordedCall, read_recorded
 from grader.wire.recorded_parts import BadPlan
-from tests.recorded.conftest import Recording, meta
+from tests.child.recorded_calls import Recording, meta
 
 SOURCE = """
     from triton.tools.tensor_descriptor import TensorDescriptor

@@ -12,7 +12,7 @@ from grader.course.folder import Folder, all_folders
 from grader.course.regions import empty_regions, marked_regions
 from grader.submission.text import access_at, has_mask, kernel_text, read_submission
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 IDS = [folder.id for folder in all_folders(ROOT)]
 ADD = Folder(ROOT / "exercises" / "01_masked_add")
 

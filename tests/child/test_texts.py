@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from grader.wire.recorded_parts import BadPlan, Choice, PlannedLaunch
-from tests.recorded.conftest import entry, meta
+from tests.child.recorded_calls import entry, meta
 
 
 def test_a_launch_has_the_compilers_text_and_its_recipe(recording):

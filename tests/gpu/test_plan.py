@@ -71,7 +71,7 @@ class Recorded:
 
 @pytest.fixture(scope="module")
 def recorded() -> Recorded:
-    from tests.compiled.conftest import Recording
+    from tests.compiler.launch_plans import Recording
 
     recording = Recording(SOURCE)
     recording.plan("entry", x=torch.empty(128, 64, device="meta"))

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from grader.wire.recorded_parts import Data, Fill, PlannedLaunch
-from tests.recorded.conftest import entry, meta
+from tests.child.recorded_calls import entry, meta
 
 ASKED = """
     assert x.is_cuda and not x.is_cpu and x.device == torch.device("cuda", 0) and x.get_device() == 0
@@ -297,7 +297,7 @@ IDIOMS = {
 def test_any_python_may_launch(recording, idiom):
     from textwrap import dedent
 
-    from tests.recorded.conftest import SCALE
+    from tests.child.recorded_calls import SCALE
 
     call = recording(SCALE + dedent(IDIOMS[idiom]))("entry", x=meta(1000))
     assert call.error is None and not call.refusals

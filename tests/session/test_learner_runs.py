@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SOFTMAX = "solutions/03_softmax/softmax.py"
 OF_OTHERS = "ignore:It looks like `register_random`"  # what hypothesis says of trio where both are installed
 

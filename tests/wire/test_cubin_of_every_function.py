@@ -16,7 +16,7 @@ from triton.language import math
 from triton.language.extra.cuda import libdevice
 
 from grader.wire.cubin import TABLES, read_cubin
-from tests.compiled.by_hand import ARCHITECTURES, compiled, kernels_of
+from tests.compiler.by_hand import ARCHITECTURES, compiled, kernels_of
 
 POINTERS = {"int32": "*i32", "int64": "*i64", "uint32": "*u32", "uint64": "*u64"}  # others are called what they are
 FLOATS, BOTH = ("fp32", "fp64"), ("fp16", "bf16", "fp32", "fp64")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 EXERCISE = "exercises/01_masked_add"
 RIGHT = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
 WRONG = RIGHT.replace("x + y, mask", "x - y, mask")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from grader.wire.recorded_parts import PlannedLaunch
-from tests.recorded.conftest import entry, meta
+from tests.child.recorded_calls import entry, meta
 
 RETURNED = {
     "None": ("NoneType", "", "", "", "", None),
