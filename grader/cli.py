@@ -1,5 +1,8 @@
 """`course ...`: the commands beside pytest. A command's module is imported when the command is asked for.
 
+What ends a command with one sentence and exit status 1 is a click.ClickException, wherever it is raised; a fault of
+the machine becomes one here.
+
 Modules of commands import torch, triton or pytest inside the functions that need them: `course status` has to answer
 at once.
 """
@@ -10,6 +13,7 @@ from importlib import import_module
 
 import click
 
+from grader.processes.faults import MachineFault
 from grader.show import plain_characters
 
 COMMANDS = {
@@ -52,6 +56,12 @@ class LazyGroup(click.Group):
             also = f"Did you mean {near[0]}?" if near else "course --help lists the commands."
             ctx.fail(f"There is no command {args[0]!r}. {also}")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except MachineFault as fault:
+            raise click.ClickException(f"{fault}. Next: course doctor") from None
 
 
 @click.group(

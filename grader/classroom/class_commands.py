@@ -30,8 +30,7 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
     """
     _needs("distributed", "nbgrader")
     from grader.classroom.course_folder import Class, counts_speed, write
-    from grader.classroom.gradebook import GradebookError, check_url
-    from grader.classroom.rubric import RubricError
+    from grader.classroom.gradebook import check_url
 
     if assignment is not None and (not assignment.strip() or set(assignment) & set("/\\+ ")):
         raise click.ClickException("--assignment: a name without blanks, slashes and plus signs was expected.")
@@ -41,8 +40,6 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
         if speed is None and not (speed := bool(gpu_here())):
             click.echo("No GPU here: what only a GPU can show is left out of the points. --speed keeps it in.")
         write(out.resolve(), chosen(exercises), Class(assignment, speed, db), click.echo)
-    except (GradebookError, RubricError) as error:
-        raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{error.filename or out}: {error.strerror}") from None
 
@@ -77,7 +74,7 @@ def grade(what, out, only, sources, students, regrade, isolation, jobs, schedule
               course grade submissions/ --out results/ --only 03
     """
     _needs("distributed", *(["nbgrader"] if out is None else []))
-    from grader.classroom.judge_missing import GradingError, How, Students
+    from grader.classroom.judge_missing import How, Students
 
     again = Students(tuple(name for name in regrade if name != EVERYONE), everyone=EVERYONE in regrade)
     how = How(isolation, jobs, scheduler)
@@ -90,8 +87,6 @@ def grade(what, out, only, sources, students, regrade, isolation, jobs, schedule
         if no_speed:
             raise click.UsageError("--no-speed belongs to --out; here, the notebooks say what counts: course notebooks")
         raise SystemExit(_grade_class(what, sources, students, again, how, db))
-    except GradingError as error:
-        raise click.ClickException(str(error)) from None
     except BrokenPipeError:
         raise  # whoever read the output has enough of it; click ends quietly
     except OSError as error:

@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from uuid import uuid4
 
+import click
 import dask.config
 from distributed import Client, Future, LocalCluster
 from distributed.comm import CommClosedError
@@ -49,7 +50,7 @@ RESULT_SECONDS = 10  # for a few kilobytes
 MOST_ABSENT = 900  # seconds without a scheduler, once there was one
 
 
-class EngineError(Exception):
+class EngineError(click.ClickException):
     """Nothing can be judged there; the message says why and what to do."""
 
 

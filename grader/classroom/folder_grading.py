@@ -9,11 +9,13 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from grader.classroom.class_report import write_report
 from grader.classroom.folder_output import write_output
 from grader.classroom.graded import GRADED, MISSING, NOT_GRADED, PARTLY, Graded
-from grader.classroom.intake import IntakeError, take_in
-from grader.classroom.judge_missing import GradingError, How, Say, Students, check_isolation, judge_missing
+from grader.classroom.intake import take_in
+from grader.classroom.judge_missing import How, Say, Students, check_isolation, judge_missing
 from grader.classroom.patience import patiently
 from grader.classroom.results import Results
 from grader.classroom.rubric import SPEED
@@ -58,12 +60,8 @@ def _read(choice: FolderChoice) -> Submissions:
     source, left_out = choice.source, []
     if source.is_file():
         source = choice.out / "submitted"
-        try:
-            left_out = take_in(
-                choice.source, source, {folder.id: [folder.name] for folder in choice.exercises}, []
-            ).ignored
-        except IntakeError as error:
-            raise GradingError(str(error)) from None
+        notebooks = {folder.id: [folder.name] for folder in choice.exercises}
+        left_out = take_in(choice.source, source, notebooks, []).ignored
         source.mkdir(exist_ok=True)
     _refuse_other_folders(source)
     only = choice.only[0] if len(choice.only) == 1 else None
@@ -74,21 +72,23 @@ def _read(choice: FolderChoice) -> Submissions:
 def _refuse_other_folders(source: Path) -> None:
     """One that was meant for something else would make a class of strange students."""
     if (source / "summary.csv").exists() and (source / "texts").is_dir():
-        raise GradingError(f"{source} holds results of this command, not submissions. Name the folder of submissions.")
+        raise click.ClickException(
+            f"{source} holds results of this command, not submissions. Name the folder of submissions."
+        )
     if (source / "exercises").is_dir() and (source / "solutions").is_dir():
-        raise GradingError(f"{source} is the course itself. Name a folder of submissions.")
+        raise click.ClickException(f"{source} is the course itself. Name a folder of submissions.")
 
 
 def _check(found: Submissions, choice: FolderChoice) -> None:
     if all(one.hand_in.absent for one in found.all):
         name = (choice.only or choice.exercises)[0].name
-        raise GradingError(
+        raise click.ClickException(
             f"{choice.source} holds no submission: STUDENT/{name}.py or STUDENT_{name}.py was expected, a .py file or "
             "a notebook. If the files are called STUDENT.py, say which exercise they are for with --only NN."
         )
     for student in choice.regrade.names:
         if student not in found.students:
-            raise GradingError(f"--regrade: {choice.source} has nothing of a student {student!r}.")
+            raise click.ClickException(f"--regrade: {choice.source} has nothing of a student {student!r}.")
 
 
 def _with_results(found: Submissions, results: Results, wanted: set[str], without: tuple[str, ...]) -> list[Graded]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import click
 from sqlalchemy import create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
@@ -9,25 +10,21 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 EXPECTED = "postgresql://USER@HOST/DATABASE or sqlite:////FOLDER/gradebook.db was expected"
 
 
-class GradebookError(Exception):
-    """The message says what is wrong and what to do."""
-
-
 def check_url(url: str) -> None:
-    """Whether it can be a gradebook's; "" stands for nbgrader's own choice."""
+    """Refuses what cannot be a gradebook's; "" stands for nbgrader's own choice. Raises click.ClickException."""
     try:
         if url:
             create_engine(url)
     except (ArgumentError, NoSuchModuleError):
-        raise GradebookError(f"--db: {url!r} is no URL of a database; {EXPECTED}.") from None
+        raise click.ClickException(f"--db: {url!r} is no URL of a database; {EXPECTED}.") from None
     except ModuleNotFoundError as error:
-        raise GradebookError(
+        raise click.ClickException(
             f'{error.name} is missing: python -m pip install -e ".[cluster]" in the course\'s folder'
         ) from None
 
 
 def check_answers(url: str) -> None:
-    """Whether the database is there. A file need not be: nbgrader makes it."""
+    """Refuses a database that is not there. A file need not be: nbgrader makes it. Raises click.ClickException."""
     check_url(url)
     if url.startswith("sqlite"):
         return
@@ -37,7 +34,7 @@ def check_answers(url: str) -> None:
         engine.connect().close()
     except SQLAlchemyError as error:
         said = str(getattr(error, "orig", error)).strip().partition("\n")[0]
-        raise GradebookError(
+        raise click.ClickException(
             f"The gradebook {shown} does not answer: {said}. Nothing was graded. Next: start the server, or make the "
             "database (createdb)."
         ) from None

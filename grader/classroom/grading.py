@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import click
 import nbformat
 from nbgrader.api import Gradebook
 from nbgrader.apps.baseapp import NbGrader
@@ -20,11 +21,11 @@ from nbgrader.utils import parse_utc
 
 from grader.classroom.bridge import fingerprint, hidden_cases, out_of_step, read_released, released_notebooks, without
 from grader.classroom.class_report import write_report
-from grader.classroom.gradebook import GradebookError, check_answers
+from grader.classroom.gradebook import check_answers
 from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, solution_text
-from grader.classroom.intake import IntakeError, Person, take_in
-from grader.classroom.judge_missing import GradingError, How, Say, Students, check_isolation, judge_missing
+from grader.classroom.intake import Person, take_in
+from grader.classroom.judge_missing import How, Say, Students, check_isolation, judge_missing
 from grader.classroom.patience import patiently
 from grader.classroom.results import Results, Text
 from grader.classroom.rubric import RubricError, items_of, points_of
@@ -76,14 +77,14 @@ def grade_class(choice: Choice, say: Say) -> int:
     check_isolation(choice.how)
     app = _nbgrader(choice.db)
     coursedir, course = app.coursedir, Path(app.config.PutInVerdict.course)
-    _check_gradebook(coursedir.db_url)
+    check_answers(coursedir.db_url)
     assignments = _assignments(coursedir, choice)
     for source in choice.sources:
         _take_in(source, coursedir, assignments, say)
     entries = patiently(lambda: _entries(coursedir, course, assignments, choice), say)
     if not entries:
         by = f" by {', '.join(choice.students)}" if choice.students else ""
-        raise GradingError(
+        raise click.ClickException(
             f"Nothing was handed in for {', '.join(assignments)}{by}: there is no such folder in "
             f"{coursedir.submitted_directory}/. Next: nbgrader collect, or course grade --from EXPORT.zip"
         )
@@ -103,20 +104,13 @@ def grade_class(choice: Choice, say: Say) -> int:
     return _tell(report, page, say)
 
 
-def _check_gradebook(url: str) -> None:
-    try:
-        check_answers(url)
-    except GradebookError as error:
-        raise GradingError(str(error)) from None
-
-
 def _nbgrader(db: str) -> NbGrader:
     """nbgrader's application object: its configuration is read as any nbgrader command reads it."""
     app = NbGrader()
     app.log_level = logging.ERROR
     app.initialize([f"--db={db}"] if db else [])
     if "PutInVerdict" not in app.config:
-        raise GradingError(
+        raise click.ClickException(
             "nbgrader_config.py does not call grader.classroom.bridge.configure: course notebooks --out ."
         )
     return app
@@ -128,7 +122,9 @@ def _assignments(coursedir, choice: Choice) -> dict[str, list[str]]:
     found = {path.name: released_notebooks(coursedir, path.name) for path in sorted(release.glob("*")) if path.is_dir()}
     released = {name: [path.stem for path in notebooks] for name, notebooks in found.items() if notebooks}
     if not released:
-        raise GradingError(f"No assignment is released: {release} is empty. Next: nbgrader generate_assignment NAME")
+        raise click.ClickException(
+            f"No assignment is released: {release} is empty. Next: nbgrader generate_assignment NAME"
+        )
     chosen = [_one_of(released, name) for name in choice.assignments]
     return {name: released[name] for name in chosen or released}
 
@@ -138,7 +134,7 @@ def _one_of(released: dict[str, list[str]], wanted: str) -> str:
     number = f"{wanted.zfill(2)}_" if wanted.isdigit() else ""
     found = [name for name in released if name == wanted or (number and name.startswith(number))]
     if not found:
-        raise GradingError(f"There is no assignment {wanted} in release/; there are {', '.join(released)}.")
+        raise click.ClickException(f"There is no assignment {wanted} in release/; there are {', '.join(released)}.")
     return found[0]
 
 
@@ -149,10 +145,7 @@ def _take_in(source: Path, coursedir, assignments: dict[str, list[str]], say: Sa
             for s in gradebook.students
         ]
     submitted = Path(coursedir.root, coursedir.submitted_directory)
-    try:
-        intake = take_in(source, submitted, assignments, roster)
-    except IntakeError as error:
-        raise GradingError(str(error)) from None
+    intake = take_in(source, submitted, assignments, roster)
     say(f"{source}: {intake.taken} files of {len(intake.students)} students taken, {intake.unchanged} known already.")
     if intake.unknown and roster:
         names = ", ".join(sorted(intake.unknown))
@@ -166,7 +159,7 @@ def _entries(coursedir, course: Path, assignments: dict[str, list[str]], choice:
     students = sorted(path.name for path in submitted.glob("*") if path.is_dir())
     for student in (*choice.students, *choice.regrade.names):
         if student not in students:
-            raise GradingError(f"{submitted} has no folder of a student {student!r}.")
+            raise click.ClickException(f"{submitted} has no folder of a student {student!r}.")
     entries = []
     for assignment, names in assignments.items():
         released = {name: read_released(coursedir, assignment, name) for name in names}
@@ -197,7 +190,7 @@ def _entries_of(folder: Path, student: str, assignment: str, released: dict, cou
 def _solutions_with_hidden_cases(entries: list[Entry], results: Results) -> list[Text]:
     """The solutions of the exercises that have hidden cases, which have to pass them.
 
-    A mistake in a file of hidden cases would be every student's: GradingError. Listing them takes seconds, and what has
+    A mistake in a file of hidden cases would be every student's: the run ends. Listing them takes seconds, and what has
     a result was judged with these very cases.
     """
     hidden = [entry.text for entry in entries if entry.text and entry.text.hidden]
@@ -208,7 +201,7 @@ def _solutions_with_hidden_cases(entries: list[Entry], results: Results) -> list
         try:
             points_of(exercises, folder)
         except RubricError as error:
-            raise GradingError(f"{error} Nothing was graded.") from None
+            raise click.ClickException(f"{error} Nothing was graded.") from None
     solutions = [Text(each, each.solution_file.read_text(encoding="utf-8"), folder) for each in exercises]
     return [text for text in solutions if text.hidden_file]
 
@@ -220,7 +213,7 @@ def _check_solutions(solutions: list[Text], results: Results) -> None:
         for test in result["tests"] if result else []:
             if test["hidden"] and test["outcome"] == FAIL:
                 said = test["message"].partition("\n")[0]
-                raise GradingError(
+                raise click.ClickException(
                     f"{text.hidden_file}: the solution itself does not pass the hidden case {test['name']!r}. {said} "
                     "Nothing was entered into the gradebook. Next: mend the case, then run the same command."
                 )

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+import click
+
 from grader.classroom.handin import MOST_NOTEBOOK_BYTES
 from grader.files import keep_aside
 
@@ -20,10 +22,6 @@ KINDS = (".py", ".ipynb")
 MOODLE = re.compile(r"(?P<who>.+?)_(?P<number>\d+)_assignsubmission_\w*?_?", re.IGNORECASE)
 CANVAS = re.compile(r"(?P<who>[^_]+)_(?:LATE_)?(?P<number>\d+)_\d+", re.IGNORECASE)
 MOST_ENTRIES = 50_000
-
-
-class IntakeError(Exception):
-    """An export that cannot be used at all; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +79,13 @@ def _files(source: Path) -> Iterator[tuple[PurePosixPath, bytes | None]]:
         with zipfile.ZipFile(source) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
             if len(entries) > MOST_ENTRIES:
-                raise IntakeError(f"{source} holds {len(entries)} files; {MOST_ENTRIES} are the most.")
+                raise click.ClickException(f"{source} holds {len(entries)} files; {MOST_ENTRIES} are the most.")
             for entry in entries:
                 inside = PurePosixPath(entry.filename.replace("\\", "/"))
                 if not _is_clutter(inside):
                     yield inside, archive.read(entry) if entry.file_size <= MOST_NOTEBOOK_BYTES else None
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # RuntimeError: it has a password
-        raise IntakeError(f"{source} cannot be read as a zip file ({error}). Download it again.") from None
+        raise click.ClickException(f"{source} cannot be read as a zip file ({error}). Download it again.") from None
 
 
 def _is_clutter(path: PurePosixPath) -> bool:
@@ -110,7 +108,7 @@ def _assignment(path: PurePosixPath, name: str, notebooks: dict[str, list[str]])
     named = [assignment for assignment in holding if assignment in path.parts]
     choice = named or holding
     if len(choice) > 1:
-        raise IntakeError(
+        raise click.ClickException(
             f"{name} is part of {' and '.join(choice)}. Name the assignment: course grade {choice[0]} ..."
         )
     return choice[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import click
+
 from grader.classroom.graded import Graded
 from grader.classroom.patience import patiently
 from grader.classroom.results import Results, Text
@@ -12,10 +14,6 @@ from grader.files import remove_unfinished
 from grader.processes import bubblewrap
 
 Say = Callable[[str], None]
-
-
-class GradingError(Exception):
-    """Nothing can be graded; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Students:
 
 def check_isolation(how: How) -> None:
     if how.isolation == bubblewrap.STRICT and not how.scheduler and bubblewrap.missing():
-        raise GradingError(f"--isolation strict: {bubblewrap.missing()}. Nothing was graded.")
+        raise click.ClickException(f"--isolation strict: {bubblewrap.missing()}. Nothing was graded.")
 
 
 def judge_missing(
@@ -52,28 +50,25 @@ def judge_missing(
 
     `beside`: solutions, which nobody handed in and which have to pass the hidden cases.
     """
-    from grader.classroom.engine import EngineError, Place, judge_all
+    from grader.classroom.engine import Place, judge_all
     from grader.classroom.live import View
 
     texts = {one.text.key: one.text for one in graded if one.text is not None}
     again = {one.text.key for one in graded if one.text is not None and one.student in students}
     place = Place(how.scheduler, how.jobs)
-    try:
-        gpu = place.has_gpu()
-        missing = patiently(lambda: [t for key, t in texts.items() if key in again or results.is_missing(t, gpu)], say)
-        hand_ins, different = f"{len(graded)} hand-in{'s' * (len(graded) != 1)}", f"{len(texts)} different text"
-        say(f"{hand_ins}, {different}{'s' * (len(texts) != 1)}, {len(missing)} to judge{_how(missing, how)}.")
-        more = [text for text in beside if text.key not in texts and results.is_missing(text, gpu)]
-        if more:
-            say(f"Judged beside them, with the hidden cases: the solution of {', '.join(t.exercise.id for t in more)}.")
-        missing += more
-        if missing:
-            results.folder.mkdir(parents=True, exist_ok=True)
-            patiently(lambda: remove_unfinished(results.folder), say)
-            with View(len(missing), say) as view:
-                judge_all(missing, results, how.isolation, place, view)
-    except EngineError as error:
-        raise GradingError(str(error)) from None
+    gpu = place.has_gpu()
+    missing = patiently(lambda: [t for key, t in texts.items() if key in again or results.is_missing(t, gpu)], say)
+    hand_ins, different = f"{len(graded)} hand-in{'s' * (len(graded) != 1)}", f"{len(texts)} different text"
+    say(f"{hand_ins}, {different}{'s' * (len(texts) != 1)}, {len(missing)} to judge{_how(missing, how)}.")
+    more = [text for text in beside if text.key not in texts and results.is_missing(text, gpu)]
+    if more:
+        say(f"Judged beside them, with the hidden cases: the solution of {', '.join(t.exercise.id for t in more)}.")
+    missing += more
+    if missing:
+        results.folder.mkdir(parents=True, exist_ok=True)
+        patiently(lambda: remove_unfinished(results.folder), say)
+        with View(len(missing), say) as view:
+            judge_all(missing, results, how.isolation, place, view)
 
 
 def _how(missing: list[Text], how: How) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import click
+
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED
 from grader.places import COURSE
@@ -25,7 +27,7 @@ TITLES = {
 MOST_MESSAGE = 2000  # characters of one test
 
 
-class RubricError(Exception):
+class RubricError(click.ClickException):
     """The tests of an exercise could not be listed; the message is pytest's."""
 
 

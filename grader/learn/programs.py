@@ -36,7 +36,7 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
     from grader.course.folder import load_test_file
     from grader.course.trial import Trial
     from grader.judge.run import Run
-    from grader.processes.faults import ChildEnded, MachineFault
+    from grader.processes.faults import ChildEnded
     from grader.show.terminal import busy
 
     stated = load_test_file(exercise).exercise
@@ -50,8 +50,6 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
             reply = run.call(stated, trial, run.inputs(trial), fill="zero", trace=True)
     except ChildEnded:
         raise click.ClickException(f"{stated.entry} did not come to its end. Next: {judge_it(run)}") from None
-    except MachineFault as fault:
-        raise click.ClickException(f"{fault}. Next: course doctor") from None
     finally:
         run.end()
     _show(exercise, stated, run, trial, reply, svg)

@@ -38,15 +38,13 @@ def refuse_what_cannot_run(run: Run) -> None:
 def recorded(run: Run, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
     """A call of the entry, compiled and not run."""
     from grader.gpu.plan import BadPlan
-    from grader.processes.faults import ChildEnded, MachineFault
+    from grader.processes.faults import ChildEnded
 
     try:
         recording = run.recording(exercise, trial, texts)
     except (ChildEnded, BadPlan) as error:
         said = str(error) if isinstance(error, BadPlan) else f"{exercise.entry} did not come to its end"
         raise click.ClickException(f"{said.rstrip('.')}. Next: {judge_it(run)}") from None
-    except MachineFault as fault:
-        raise click.ClickException(f"{fault}. Next: course doctor") from None
     failure = run.recorder.load_failure or recording.plan.error
     if failure is not None or recording.plan.refusals:
         said = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"

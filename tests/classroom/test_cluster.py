@@ -18,9 +18,10 @@ from distributed import get_worker
 
 import grader.course.folder
 from grader.classroom import engine, judges, patience, warm_judge
+from grader.classroom.engine import EngineError
 from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
-from grader.classroom.judge_missing import GradingError, How, Students, judge_missing
+from grader.classroom.judge_missing import How, Students, judge_missing
 from grader.classroom.judges import Judges
 from grader.classroom.results import Results, Text
 from grader.classroom.warm_judge import WarmJudge, request_of
@@ -61,7 +62,7 @@ def results(tmp_path) -> Results:
 
 def test_a_scheduler_that_is_not_there_is_told_at_once(results, monkeypatch):
     monkeypatch.setattr(engine, "CONNECT_SECONDS", 1)
-    with pytest.raises(GradingError, match=r"No Dask scheduler answers at tcp://127.0.0.1:1 .* Next: dask scheduler"):
+    with pytest.raises(EngineError, match=r"No Dask scheduler answers at tcp://127.0.0.1:1 .* Next: dask scheduler"):
         judge_missing(works(text("x")), Students(), results, How(scheduler="tcp://127.0.0.1:1"), print)
 
 

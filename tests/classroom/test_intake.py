@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import zipfile
 
+import click
 import pytest
 
-from grader.classroom.intake import IntakeError, Person, take_in
+from grader.classroom.intake import Person, take_in
 
 NOTEBOOKS = {"01_masked_add": ["masked_add"], "03_softmax": ["softmax"]}
 ADA = Person("ada", "Ada", "Lovelace", "ada@example.org", "789")
@@ -70,7 +71,7 @@ def test_the_same_export_twice_changes_nothing_and_a_newer_one_keeps_the_old_fil
 
 def test_a_broken_zip_is_refused_with_a_sentence(tmp_path):
     (tmp_path / "export.zip").write_bytes(b"PK\x03\x04 and nothing more")
-    with pytest.raises(IntakeError, match="cannot be read as a zip file"):
+    with pytest.raises(click.ClickException, match="cannot be read as a zip file"):
         take_in(tmp_path / "export.zip", tmp_path / "submitted", NOTEBOOKS, [])
 
 
@@ -78,5 +79,5 @@ def test_an_exercise_of_two_assignments_has_to_be_told_apart(tmp_path):
     (tmp_path / "export/ada").mkdir(parents=True)
     (tmp_path / "export/ada/softmax.py").write_text("x")
     both = {"week1": ["softmax"], "week2": ["softmax"]}
-    with pytest.raises(IntakeError, match="part of week1 and week2"):
+    with pytest.raises(click.ClickException, match="part of week1 and week2"):
         take_in(tmp_path / "export", tmp_path / "submitted", both, [])

@@ -8,6 +8,7 @@ import pytest
 
 from grader.course.folder import all_folders, load_test_file
 from grader.learn.program_accesses import in_words, touched
+from grader.processes import triton_forkserver_client
 from grader.wire.messages import TracedAccess
 from tests.conftest import mutant
 from tests.learn.conftest import ROOT
@@ -130,3 +131,15 @@ def test_a_kernel_that_does_not_end(course):
     course.write("01_masked_add", "    z = torch.empty_like(x)", "    while True: pass")
     done = course.here("programs", "01")
     assert done.status == 1 and "masked_add did not come to its end." in done.err
+
+
+NO_ANSWER = "torch and triton could not be imported: no answer"
+
+
+@pytest.mark.parametrize("command", ["programs", "inspect"])
+def test_a_machine_on_which_nothing_starts_is_told_in_one_sentence(course, monkeypatch, command):
+    monkeypatch.setattr(triton_forkserver_client, "_shared", {})
+    monkeypatch.setattr(triton_forkserver_client, "START_LIMIT", 0.001)  # seconds: importing Triton takes longer
+    course.write("01_masked_add")
+    done = course.here(command, "01")
+    assert done.status == 1 and done.err == f"Error: {NO_ANSWER}. Next: course doctor\n"
