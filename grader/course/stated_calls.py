@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from grader.numerics.data_sets import Data
 
+# The fixtures of the plugin: what a test file may ask for.
+FIXTURES = CHECK, DRAWN, TRAFFIC, COMPILED, ON_GPU, THROUGHPUT = (
+    "check", "drawn", "traffic", "compiled", "on_gpu", "throughput",
+)  # fmt: skip
+
 
 @dataclass
 class Asked:

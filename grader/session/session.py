@@ -12,7 +12,7 @@ import pytest
 from grader.course import hidden_cases
 from grader.course.folder import Folder
 from grader.course.hidden_cases import Case
-from grader.course.stated_calls import asked
+from grader.course.stated_calls import CHECK, COMPILED, DRAWN, FIXTURES, ON_GPU, THROUGHPUT, TRAFFIC, asked
 from grader.explain.causes import Cause
 from grader.explain.verdict import (
     FAIL,
@@ -38,10 +38,9 @@ from grader.session.machine import Machine
 
 # Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
 ITEMS = {
-    "check": "right", "drawn": "right", "traffic": "cost", "compiled": "cost", "on_gpu": "speed", "throughput": "speed",
+    CHECK: "right", DRAWN: "right", TRAFFIC: "cost", COMPILED: "cost", ON_GPU: "speed", THROUGHPUT: "speed",
 }  # fmt: skip
-JUDGED_TWICE = ("check", "drawn")
-COMPILED, ON_A_GPU = ("compiled",), tuple(ITEMS)  # the fixtures whose calls are
+JUDGED_TWICE = (CHECK, DRAWN)
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
 
@@ -147,7 +146,7 @@ class Session:
             grading.judge = Judge(item.module.exercise, grading.run)
             chosen = {other.name for other in item.session.items if other.path == item.path}
             twice = [use for use in asked(item.module, *JUDGED_TWICE) if use.test in chosen]
-            uses = asked(item.module, *(COMPILED if self.replays is None else ON_A_GPU))
+            uses = asked(item.module, *((COMPILED,) if self.replays is None else FIXTURES))
             grading.judge.begin(twice, [use for use in uses if use.test in chosen])
         return grading
 
@@ -176,7 +175,7 @@ class Session:
 
     def wait_for_right_values(self, item: pytest.Item) -> None:
         """Cost is not judged before values are right."""
-        wrong = [test for test in self._grading(item).failures if test.item == ITEMS["check"]]
+        wrong = [test for test in self._grading(item).failures if test.item == ITEMS[CHECK]]
         if wrong and wrong[0].verdict.kind != "file":
             pytest.skip(WAITS)
 
@@ -239,7 +238,7 @@ class Session:
         if call.when == "call" or call.excinfo is not None:
             grading = self.gradings[Folder.containing(item.path).id]
             verdict = self._verdict_of(item, call, grading)
-            test = TestResult(item.name, rubric_item(item), points_of(item), verdict, "drawn" in item.fixturenames)
+            test = TestResult(item.name, rubric_item(item), points_of(item), verdict, DRAWN in item.fixturenames)
             grading.results.append(test)
             terminal_report.test_line(self._writer, test)
         return made

@@ -6,8 +6,9 @@ from types import ModuleType
 
 import pytest
 
-from grader.course.stated_calls import asked
+from grader.course.stated_calls import FIXTURES, asked
 from grader.numerics.data_sets import normal
+from grader.session.session import ITEMS
 
 
 @pytest.fixture
@@ -42,3 +43,8 @@ def test_each_use_is_told_in_the_order_of_the_file(module):
 
 def test_other_fixtures_are_left_out(module):
     assert [use.test for use in asked(module, "traffic")] == ["test_two"]
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_the_plugin_has_each_fixture_and_it_counts_for_an_item(request, name):
+    assert request.getfixturevalue(name).__name__ == name in ITEMS
