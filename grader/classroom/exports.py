@@ -23,11 +23,10 @@ from nbgrader.plugins import ExportPlugin
 from grader.classroom.bridge import hidden_cases, without
 from grader.classroom.graded import GRADED, MISSING, NOT_GRADED, PARTLY
 from grader.classroom.handin import solution_text
-from grader.classroom.json_text import json_text
-from grader.classroom.per_test import gradescope_tests, junit_suite, junit_text
+from grader.classroom.per_test import gradescope_text, junit_text
 from grader.classroom.results import Results, Text
 from grader.classroom.rubric import counted
-from grader.classroom.tables import csv_of
+from grader.classroom.tables import canvas_rows, csv_of
 from grader.course.folder import Folder
 from grader.files import write_whole
 
@@ -66,9 +65,9 @@ class HandedIn:
         return (self.submission.late_submission_penalty or 0.0) if self.submission is not None else 0.0
 
     @property
-    def score(self) -> float | str:
-        """What counts: after the late penalty; "" unless all of it is graded."""
-        return round(max(0.0, self.reached - self.penalty), 2) if self.status == GRADED else ""
+    def score(self) -> float | None:
+        """What counts: after the late penalty; None unless all of it is graded."""
+        return round(max(0.0, self.reached - self.penalty), 2) if self.status == GRADED else None
 
 
 class Exporter(ExportPlugin):
@@ -156,16 +155,17 @@ class Items(Table):
 
 
 class Canvas(Table):
-    """Canvas' gradebook import: one column per assignment; the second row holds the points possible."""
+    """Canvas' gradebook import: one column per assignment."""
 
     def rows(self, gradebook):
         assignments = self.assignments(gradebook)
-        yield ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *(each.name for each in assignments)]
-        yield ["    Points Possible", "", "", "", "", *(each.max_score for each in assignments)]
+        return canvas_rows({each.name: each.max_score for each in assignments}, self._scores(gradebook, assignments))
+
+    def _scores(self, gradebook, assignments: list) -> Iterator[tuple[list, list]]:
         for student in self.students(gradebook):
             name = f"{student.last_name or student.id}, {student.first_name or ''}".rstrip(", ")
-            scores = [self.handed_in(gradebook, each, student).score for each in assignments]
-            yield [name, student.lms_user_id, student.id, student.email or student.id, "", *scores]
+            who = [name, student.lms_user_id, student.id, student.email or student.id]
+            yield who, [self.handed_in(gradebook, each, student).score for each in assignments]
 
 
 class Moodle(Table):
@@ -180,21 +180,18 @@ class Moodle(Table):
 
 
 class Gradescope(Exporter):
-    """Gradescope's results.json: one entry per test. What is not decided has no score there."""
+    """Gradescope's results.json: one entry per test."""
 
     def export(self, gradebook) -> None:
         root = Path(self.to or "gradescope")
         for each in self.everything(gradebook):
-            results = [facts["result"] for facts in self.facts(each) if facts["result"]]
-            tests = [entry for result in results for entry in gradescope_tests(result)]
-            if tests:
+            facts = list(self.facts(each))
+            results = [one["result"] for one in facts if one["result"]]
+            if any(result["tests"] for result in results):
                 path = root / each.assignment.name / each.student.id / "results.json"
                 path.parent.mkdir(parents=True, exist_ok=True)
-                output = "\n".join(text for facts in self.facts(each) for text in _notes(facts))
-                content = {"output": output, "tests": tests}
-                if each.score != "":
-                    content["score"] = each.score
-                write_whole(path, json_text(content))
+                output = "\n".join(text for one in facts for text in _notes(one))
+                write_whole(path, gradescope_text(results, output, each.score))
         self.log.info("%s is written", root)
 
 
@@ -204,11 +201,11 @@ class JUnit(Exporter):
     def export(self, gradebook) -> None:
         root = Path(self.to or "junit")
         for each in self.everything(gradebook):
-            suites = [junit_suite(facts["result"]) for facts in self.facts(each) if facts["result"]]
-            if suites:
+            results = [facts["result"] for facts in self.facts(each) if facts["result"]]
+            if results:
                 path = root / each.assignment.name / f"{each.student.id}.xml"
                 path.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(path, junit_text(suites))
+                write_whole(path, junit_text(results))
         self.log.info("%s is written", root)
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from grader.classroom.graded import GRADED, Graded
 from grader.classroom.json_text import json_text
-from grader.classroom.per_test import gradescope_tests, junit_suite, junit_text
+from grader.classroom.per_test import gradescope_text, junit_text
 from grader.classroom.rubric import Item, items_of
-from grader.classroom.tables import csv_of
+from grader.classroom.tables import canvas_rows, csv_of
 from grader.explain.verdict import NOT_ATTEMPTED
 from grader.files import remove_unfinished, write_whole
 
@@ -60,16 +60,11 @@ def _result_text(one: Graded) -> str:
 
 
 def _gradescope_text(one: Graded) -> str:
-    if not one.result or one.fault:
-        return ""
-    content: dict = {"output": one.note, "tests": list(gradescope_tests(_counted(one)))}
-    if one.status == GRADED:
-        content["score"] = one.points
-    return json_text(content)
+    return gradescope_text([_counted(one)], one.note, score(one)) if one.result and not one.fault else ""
 
 
 def _junit_text(one: Graded) -> str:
-    return junit_text([junit_suite(_counted(one))]) if one.result and not one.fault else ""
+    return junit_text([_counted(one)]) if one.result and not one.fault else ""
 
 
 def items(one: Graded) -> dict[str, Item]:
@@ -111,13 +106,11 @@ def _items(graded: list[Graded]) -> Iterator[list]:
 
 
 def _canvas(graded: list[Graded]) -> Iterator[list]:
-    """Canvas' gradebook import; the second row holds the points possible."""
+    """The student's folder is taken for the name, the id and the login."""
     exercises, scores = _by_student(graded)
     possible = _possible(graded)
-    yield ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *exercises]
-    yield ["    Points Possible", "", "", "", "", *(possible.get(exercise) for exercise in exercises)]
-    for student, row in scores.items():
-        yield [student, "", student, student, "", *(row.get(exercise) for exercise in exercises)]
+    rows = (([student, "", student, student], list(map(row.get, exercises))) for student, row in scores.items())
+    return canvas_rows({exercise: possible.get(exercise) for exercise in exercises}, rows)
 
 
 def _moodle(graded: list[Graded]) -> Iterator[list]:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import xml.etree.ElementTree as xml
 from collections.abc import Iterator
 
+from grader.classroom.json_text import json_text
 from grader.classroom.rubric import is_decided
 from grader.explain.verdict import FAIL, PASS
 
 
-def gradescope_tests(result: dict) -> Iterator[dict]:
-    """The entries of "tests". What is not decided has no score there."""
+def gradescope_text(results: list[dict], output: str, score: float | None) -> str:
+    """One entry per test. What is not decided has no score there; nor has the whole, where `score` is None."""
+    content: dict = {"output": output, "tests": [entry for result in results for entry in _entries(result)]}
+    if score is not None:
+        content["score"] = score
+    return json_text(content)
+
+
+def _entries(result: dict) -> Iterator[dict]:
     for test in result["tests"]:
         entry = {
             "name": _title(test),
@@ -25,8 +33,15 @@ def gradescope_tests(result: dict) -> Iterator[dict]:
         yield entry
 
 
-def junit_suite(result: dict) -> xml.Element:
+def junit_text(results: list[dict]) -> str:
     """A suite per exercise, a case per test."""
+    root = xml.Element("testsuites")
+    root.extend(map(_suite, results))
+    xml.indent(root)
+    return xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _suite(result: dict) -> xml.Element:
     tests = result["tests"]
     counts = {"tests": len(tests), "failures": sum(test["outcome"] == FAIL for test in tests)}
     counts["skipped"] = sum(test["outcome"] not in (PASS, FAIL) for test in tests)
@@ -39,13 +54,6 @@ def junit_suite(result: dict) -> xml.Element:
         elif test["outcome"] != PASS:
             xml.SubElement(case, "skipped", {"message": message or test["outcome"]})
     return suite
-
-
-def junit_text(suites: list[xml.Element]) -> str:
-    root = xml.Element("testsuites")
-    root.extend(suites)
-    xml.indent(root)
-    return xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def _title(test: dict) -> str:
