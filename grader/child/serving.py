@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import faulthandler
-import math
 import os
 import platform
 import resource
@@ -16,6 +15,7 @@ import numpy as np
 import torch
 
 from grader.child import landlock
+from grader.child.limits import limit_cpu, limit_memory_and_files, lower
 from grader.child.printed import reveal
 from grader.wire.frames import LENGTHS, pack, unpack_header, unpack_lengths
 
@@ -82,31 +82,16 @@ def serve(host: Host, request_fd: int, reply_fd: int) -> None:
     pipe.send({"kind": "ready", "fenced": landlock.close(Path.cwd(), Path(os.devnull))})
     try:
         while (request := pipe.receive()) is not None:
-            _limit_cpu(request[0]["seconds"])
+            limit_cpu(request[0]["seconds"])
             pipe.send(*host.handle(*request))
-            _limit_cpu(MOST_CPU_SECONDS)  # what comes next is no longer this request's
+            limit_cpu(MOST_CPU_SECONDS)  # what comes next is no longer this request's
     except OSError:  # the parent is gone, or the learner's file closed the pipe
         leave(1)
     leave(0)
 
 
 def _limit_resources() -> None:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a file over the limit becomes an OSError
     with open("/proc/self/statm") as file:
         mapped = int(file.read().split()[0]) * resource.getpagesize()
-    for limit, value in (
-        (resource.RLIMIT_AS, mapped + MORE_MEMORY),
-        (resource.RLIMIT_FSIZE, MOST_FILE_BYTES),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_CPU, MOST_CPU_SECONDS),
-    ):
-        _, most = resource.getrlimit(limit)
-        value = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(limit, (value, value))
-
-
-def _limit_cpu(seconds: float) -> None:
-    """For the next request, in seconds of a core from now on; past them the kernel ends the process with SIGXCPU."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (min(math.ceil(used.ru_utime + used.ru_stime + seconds), most), most))
+    limit_memory_and_files(mapped + MORE_MEMORY, MOST_FILE_BYTES)
+    lower(resource.RLIMIT_CPU, MOST_CPU_SECONDS)

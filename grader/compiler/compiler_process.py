@@ -15,10 +15,8 @@ Stages: ttir, ttgir, llir, ptx, cubin. Parts: these, and "optimised", the generi
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import re
-import resource
 import shutil
 import signal
 from pathlib import Path
@@ -31,6 +29,7 @@ from triton.compiler.compiler import make_backend
 from triton.runtime.errors import PTXASError
 
 from grader.child import landlock
+from grader.child.limits import limit_cpu, limit_memory_and_files
 from grader.child.ttir_text import generic_text
 from grader.wire import frames
 
@@ -50,7 +49,7 @@ OUT_OF_TIME = f"error code {-signal.SIGXCPU}"  # in what is said of an assembler
 
 def main(request_fd: int, reply_fd: int) -> None:
     """Answers requests until the pipe ends. The current folder is the process's own."""
-    _limit_resources()
+    limit_memory_and_files(MOST_MEMORY, MOST_FILE_BYTES)
     said = os.open(SAID, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(said, 2)
     os.close(said)
@@ -64,7 +63,7 @@ def main(request_fd: int, reply_fd: int) -> None:
                 shutil.rmtree(Path.cwd(), ignore_errors=True)
                 os._exit(0)
             os.truncate(SAID, 0)
-            _limit_cpu(header["seconds"])
+            limit_cpu(header["seconds"])
             answer = _Compilation(header).answer(blob)
             _clear_up()
             frames.send(replies, *answer)
@@ -134,26 +133,6 @@ class _Compilation:
         errors = (found[1] for found in ERROR.finditer(said) if not found[1].startswith(SAYS_NOTHING))
         failed = (f"the pass {found[1]} failed" for found in FAILED_PASS.finditer(said))
         return next(errors, next(failed, ""))
-
-
-def _limit_resources() -> None:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a file over the limit becomes an OSError
-    for limit, value in (
-        (resource.RLIMIT_AS, MOST_MEMORY),
-        (resource.RLIMIT_FSIZE, MOST_FILE_BYTES),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        _, most = resource.getrlimit(limit)
-        value = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(limit, (value, value))
-
-
-def _limit_cpu(seconds: float) -> None:
-    """For the next request, in seconds of a core from now on; past them this process ends with SIGXCPU."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    value = math.ceil(used.ru_utime + used.ru_stime + seconds)
-    resource.setrlimit(resource.RLIMIT_CPU, (value if most == resource.RLIM_INFINITY else min(value, most), most))
 
 
 def _clear_up() -> None:
