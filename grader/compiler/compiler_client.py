@@ -6,13 +6,12 @@ import atexit
 import contextlib
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from grader.compiler.result import Compiled, Failed, read_answer
 from grader.processes import scratch
@@ -20,8 +19,9 @@ from grader.processes.environment import trusted_path
 from grader.processes.faults import MachineFault
 from grader.processes.torch_forkserver_client import clean_environment
 from grader.processes.triton_forkserver_client import START_LIMIT
-from grader.wire.frames import LENGTHS, ProtocolError, pack, unpack_header, unpack_lengths
+from grader.wire.frames import ProtocolError
 from grader.wire.messages import GpuModel
+from grader.wire.timed_frames import Deadline, received, send
 
 COMPILE_LIMIT = 60.0  # seconds of a core for one kernel
 BUSY_MACHINE, MOST_BUSY = 4, 60.0  # times its limit that it may take where others want the cores; seconds more
@@ -165,7 +165,8 @@ class _Process:
         """Raises Ended when the answer takes more than `limit` seconds of a core, and ProtocolError."""
         self.is_sound = False
         deadline = time.monotonic() + min(BUSY_MACHINE * limit, limit + MOST_BUSY)
-        self._send(memoryview(pack(header, blob)), deadline)
+        with self._said_how_it_ended():
+            send(self._request, header, blob, Deadline(deadline))
         answer = self._receive(deadline)
         self.is_sound = True
         return answer
@@ -184,36 +185,18 @@ class _Process:
             os.close(descriptor)
         scratch.remove(self._folder)
 
-    def _send(self, data: memoryview, deadline: float) -> None:
-        while data:
-            self._wait(select.POLLOUT, self._request, deadline)
-            try:
-                data = data[os.write(self._request, data) :]
-            except BlockingIOError:
-                continue
-            except BrokenPipeError:
-                raise self._how_it_ended() from None
-
     def _receive(self, deadline: float) -> tuple[dict, bytes]:
-        lengths = unpack_lengths(self._read(LENGTHS.size, deadline))
-        return unpack_header(self._read(lengths[0], deadline)), self._read(lengths[1], deadline)
+        with self._said_how_it_ended():
+            return received(self._reply, Deadline(deadline))
 
-    def _read(self, count: int, deadline: float) -> bytes:
-        parts = []
-        while count:
-            self._wait(select.POLLIN, self._reply, deadline)
-            part = os.read(self._reply, min(count, 1 << 20))
-            if not part:
-                raise self._how_it_ended()
-            parts.append(part)
-            count -= len(part)
-        return b"".join(parts)
-
-    def _wait(self, event: int, descriptor: int, deadline: float) -> None:
-        poll = select.poll()
-        poll.register(descriptor, event)
-        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise Ended("time")
+    @contextlib.contextmanager
+    def _said_how_it_ended(self) -> Iterator[None]:
+        try:
+            yield
+        except TimeoutError:
+            raise Ended("time") from None
+        except (BrokenPipeError, EOFError):
+            raise self._how_it_ended() from None
 
     def _how_it_ended(self) -> Ended:
         try:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import select
 import shutil
 import signal
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from grader.processes import scratch
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.processes.triton_forkserver_client import START_LIMIT, shared_nursery
 from grader.processes.where import HEAD, Where, stack_in, where_in
-from grader.wire import frames
+from grader.wire.frames import ProtocolError
 from grader.wire.messages import GpuModel
+from grader.wire.timed_frames import Deadline, received, send
 
 MOST_TEXT = 4000  # characters kept of what the learner's file prints
 BUSY_MACHINE, MOST_BUSY = 4, 60.0  # times its limit that a call may take where others want the cores; seconds more
@@ -83,7 +84,8 @@ class ChildProcess:
         self._filename = header.get("filename", self._filename)
         deadline = now + min(BUSY_MACHINE * limit, limit + MOST_BUSY)
         try:
-            self._send(memoryview(frames.pack({**header, "seconds": limit}, blob)), deadline)
+            with self._said_how_it_ended():
+                send(self._request, {**header, "seconds": limit}, blob, self._deadline(deadline))
             answer = self._receive(deadline)
             after = self._seconds_at_work()
             if before is not None and after is not None:
@@ -171,48 +173,29 @@ class ChildProcess:
                 time.sleep(0.005)
         return self._status
 
-    def _send(self, data: memoryview, deadline: float) -> None:
-        while data:
-            self._wait(select.POLLOUT, self._request, deadline)
-            try:
-                data = data[os.write(self._request, data) :]
-            except BlockingIOError:
-                continue
-            except BrokenPipeError:
-                raise self._how_it_ended() from None
-
     def _receive(self, deadline: float) -> tuple[dict, bytes]:
-        try:
-            lengths = frames.unpack_lengths(self._read(frames.LENGTHS.size, deadline))
-            header = frames.unpack_header(self._read(lengths[0], deadline))
-            return header, self._read(lengths[1], deadline)
-        except frames.ProtocolError as error:
-            raise ChildEnded("garbled", str(error)) from None
+        with self._said_how_it_ended():
+            return received(self._reply, self._deadline(deadline))
 
-    def _read(self, count: int, deadline: float) -> bytes:
-        parts, missing = [], count
-        while missing:
-            self._wait(select.POLLIN, self._reply, deadline)
-            try:
-                part = os.read(self._reply, min(missing, 1 << 20))
-            except BlockingIOError:
-                continue
-            if not part:
-                raise self._how_it_ended()
-            parts.append(part)
-            missing -= len(part)
-        return b"".join(parts)
+    def _deadline(self, deadline: float) -> Deadline:
+        """Or where its patience ends, which what it waits for a core prolongs."""
 
-    def _wait(self, event: int, descriptor: int, deadline: float) -> None:
-        poll = select.poll()
-        poll.register(descriptor, event)
-        until = min(deadline, self._patience)
-        while not poll.poll(max(0.0, until - time.monotonic()) * 1000):
+        def later() -> float:
             waited = (self._seconds_in_queue() or 0.0) - (self._queued or 0.0)
-            longer = min(deadline, self._patience + waited)
-            if time.monotonic() >= longer:
-                raise ChildEnded("time", "")
-            until = longer
+            return min(deadline, self._patience + waited)
+
+        return Deadline(min(deadline, self._patience), later)
+
+    @contextlib.contextmanager
+    def _said_how_it_ended(self) -> Iterator[None]:
+        try:
+            yield
+        except TimeoutError:
+            raise ChildEnded("time", "") from None
+        except (BrokenPipeError, EOFError):
+            raise self._how_it_ended() from None
+        except ProtocolError as error:
+            raise ChildEnded("garbled", str(error)) from None
 
     def _how_it_ended(self) -> ChildEnded:
         status = self._wait_status(2)

@@ -413,6 +413,18 @@ def test_a_kernel_that_never_ends_ends_with_its_pool(tmp_path, monkeypatch):
         time.sleep(0.05)
 
 
+def test_a_process_that_no_longer_reads_is_ended_at_its_limit(monkeypatch):
+    deaf = (
+        f"import sys, time; sys.path.insert(0, {str(ROOT)!r}); from grader.wire.frames import send; "
+        "send(open(int(sys.argv[3]), 'wb'), {'kind': 'ready'}); time.sleep(20)"
+    )
+    monkeypatch.setattr(replay_process, "BOOT", deaf)
+    replayer = replay_process.Replayer(UUID)
+    with pytest.raises(ReplayEnded) as ended:
+        replayer.ask({"kind": "check"}, bytes(1 << 20), limit=0.5)  # more than a pipe holds
+    assert ended.value.how == "time" and not replayer.alive
+
+
 def _is_over(process: str) -> bool:
     """Nobody may be there to hear of its end."""
     with open(f"/proc/{process}/stat") as stat:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import subprocess
 import sys
 import time
 
 from grader.processes.environment import ONE_THREAD, trusted_path
-from grader.wire.frames import LENGTHS, ProtocolError, pack, unpack_header, unpack_lengths
+from grader.wire.frames import ProtocolError
+from grader.wire.timed_frames import Deadline, received, send
 
 START_LIMIT = 120.0  # seconds to import torch and make a context
 BOOT = (
@@ -34,6 +34,7 @@ class Replayer:
     def __init__(self, uuid: str) -> None:
         theirs_in, self._request = os.pipe()
         self._reply, theirs_out = os.pipe()
+        os.set_blocking(self._request, False)
         self._ready = False
         self.samples = 0  # of speed that it has taken
         self._process = subprocess.Popen(
@@ -50,7 +51,7 @@ class Replayer:
         if self._ready:
             return
         try:
-            self._guarded(lambda: self._receive(time.monotonic() + START_LIMIT))
+            self._guarded(lambda: self._receive(Deadline(time.monotonic() + START_LIMIT)))
         except ReplayEnded:
             raise ReplayEnded("died", "it did not come up") from None
         self._ready = True
@@ -60,10 +61,8 @@ class Replayer:
         self.wait_until_ready()
 
         def answered():
-            deadline = time.monotonic() + limit
-            data = memoryview(pack(request, blob))
-            while data:
-                data = data[os.write(self._request, data[: 1 << 20]) :]
+            deadline = Deadline(time.monotonic() + limit)
+            send(self._request, request, blob, deadline)
             return self._receive(deadline)
 
         reply, reply_blob = self._guarded(answered)
@@ -75,29 +74,18 @@ class Replayer:
     def _guarded(self, work):
         try:
             return work()
-        except (BrokenPipeError, ProtocolError) as error:
+        except TimeoutError:
             self.end()
-            raise ReplayEnded("died", str(error)) from None
+            raise ReplayEnded("time", "") from None
+        except (BrokenPipeError, EOFError, ProtocolError) as error:
+            self.end()
+            raise ReplayEnded("died", str(error) or "the replay process ended") from None
         except BaseException:  # whatever interrupted it: the answer to this question would be taken for the next one's
             self.end()
             raise
 
-    def _receive(self, deadline: float) -> tuple[dict, bytes]:
-        header_bytes, blob_bytes = unpack_lengths(self._read(LENGTHS.size, deadline))
-        return unpack_header(self._read(header_bytes, deadline)), self._read(blob_bytes, deadline)
-
-    def _read(self, count: int, deadline: float) -> bytes:
-        parts = []
-        while count:
-            ready, _, _ = select.select([self._reply], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
-                raise ReplayEnded("time", "")
-            part = os.read(self._reply, min(count, 1 << 20))
-            if not part:
-                raise ReplayEnded("died", "the replay process ended")
-            parts.append(part)
-            count -= len(part)
-        return b"".join(parts)
+    def _receive(self, deadline: Deadline) -> tuple[dict, bytes]:
+        return received(self._reply, deadline)
 
     @property
     def pid(self) -> int:
