@@ -21,7 +21,7 @@ from grader.interpreter.launch import run_launch
 from grader.interpreter.program import Kernel
 from grader.interpreter.views import View
 from grader.numerics.drawn_pages import entries_of
-from grader.wire.messages import DTYPE_BYTES
+from grader.wire.recorded_results import results_by_name
 
 MOST_PAGED = 16 << 20  # bytes of the pages of one buffer
 MOST_LANES = 1 << 25  # elements that the operations of a launch yield; no further program is begun after that
@@ -66,21 +66,21 @@ class SampledCall(Call):
             self.run_programs += 1
 
     def _outputs(self) -> tuple[dict, bytes]:
-        """In place of the result what was stored of it: byte offsets, programs and values, by element."""
-        result = self.recorded.returned.view
-        if result is None or result.dtype not in DTYPE_BYTES:
-            return {"outputs": []}, b""
-        buffer, view = self.buffers[result.buffer], view_of(result)
-        name = self.request.returns[0]
-        self.memory.name_result(buffer, name, view)
-        offsets, programs = buffer.written(view.item)
-        values = buffer.words(view.item)[buffer.places(offsets) // view.item]
-        sampled = {
-            "name": name, "dtype": result.dtype, "shape": view.shape, "strides": view.strides, "stored": offsets.size,
-            "programs": self.run_programs, "grid": list(buffer.last_grid),
-        }  # fmt: skip
-        offsets = (offsets - view.offset) // view.item
-        return {"outputs": [], "sampled": sampled}, offsets.tobytes() + programs.tobytes() + values.tobytes()
+        """In place of each result what was stored of it: offsets, programs and values, by element."""
+        request, sampled, blob = self.request, [], bytearray()
+        results = results_by_name(self.recorded.returned, request.arguments, request.returns, request.updates)
+        for name, result in results.items():
+            buffer, view = self.buffers[result.buffer], view_of(result)
+            self.memory.name_result(buffer, name, view)
+            offsets, programs = buffer.written(view.item)
+            values = buffer.words(view.item)[buffer.places(offsets) // view.item]
+            sampled.append({
+                "name": name, "dtype": result.dtype, "shape": view.shape, "strides": view.strides,
+                "start": len(blob), "stored": offsets.size, "programs": self.run_programs,
+                "grid": list(buffer.last_grid),
+            })  # fmt: skip
+            blob += ((offsets - view.offset) // view.item).tobytes() + programs.tobytes() + values.tobytes()
+        return {"outputs": [], "sampled": sampled}, bytes(blob)
 
 
 def _repeating(table: np.ndarray):

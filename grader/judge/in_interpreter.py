@@ -78,17 +78,17 @@ class Interpreted:
         return verdict
 
     def without_values(
-        self, trial: Trial, inputs: list[Argument], reply: Reply, shape: Shape
-    ) -> tuple[Verdict | None, Evidence]:
-        """What is wrong with a call of which only a sample was run, but for its values, and what is known of it.
+        self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape]
+    ) -> tuple[Verdict | None, list[Evidence]]:
+        """What is wrong with a call of which only a sample was run, but for its values; what is known of each result.
 
-        `shape`: what its result has to have.
+        `shapes`: what its results have to have.
         """
-        evidence = self._evidence(trial, inputs, reply, wanted_of(self.exercise, trial)[0])
-        verdict = self._before_values(trial, inputs, reply, [shape]) or memory_verdict(evidence)
+        results = [self._evidence(trial, inputs, reply, wanted) for wanted in wanted_of(self.exercise, trial)]
+        verdict = self._before_values(trial, inputs, reply, shapes) or memory_verdict(results[0])
         if verdict is None and reply.broken:
-            verdict = broken_promises.broken(evidence, reply.broken[0])
-        return verdict, evidence
+            verdict = broken_promises.broken(results[0], reply.broken[0])
+        return verdict, results
 
     def _as_product(self, trial: Trial, inputs: list[Argument]) -> Verdict | None:
         """What is wrong where the compiler multiplies tiles in place of adding products."""

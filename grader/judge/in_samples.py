@@ -28,7 +28,7 @@ from grader.explain.tiles import program_index
 from grader.explain.verdict import NOT_RUN, SKIPPED, Verdict, failed
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.run import Run
-from grader.numerics.arguments import exact
+from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.data_sets import Data, generator_for
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from grader.numerics.layouts import CONTIGUOUS
@@ -38,7 +38,14 @@ from grader.wire.reply import Reply, Sampled
 PROGRAMS = 12  # of a launch
 MOST_COMPARED = 1 << 20  # elements of the part of a result that a program's are compared in
 FEW = 512  # of a program's elements, from each end, where its part is larger
-ONE_BY_ONE = ("normal", "uniform", "integers", "whole")  # draws of which each element is independent of the others
+ONE_BY_ONE = (
+    "normal",
+    "uniform",
+    "integers",
+    "whole",
+    "below",
+    "bits",
+)  # draws of which each element is independent of the others
 BY_ROWS = ("leading", "whole rows")  # changes that look at whole rows
 NEEDS_GPU = "needs a GPU"
 TOO_MUCH = ("endless", "not-known", "memory")
@@ -47,36 +54,36 @@ TOO_MUCH = ("endless", "not-known", "memory")
 def sampled(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict:
     """A failure that a sample of the programs shows; else a skip whose note says what was judged."""
     exercise = interpreted.exercise
-    if len(exercise.results) > 1 or not all(isinstance(data, Data) for data in trial.data):
+    tables = {name: _table(run, trial, number) for number, name in enumerate(exercise.arguments)}
+    if any(table is None for table in tables.values()):
         return Verdict(SKIPPED, NOT_RUN, note=NEEDS_GPU)
-    tables = [_table(run, trial, number) for number in range(len(trial.data))]
-    if any(table is None for table in tables):
-        return Verdict(SKIPPED, NOT_RUN, note=NEEDS_GPU)
-    inputs = [data.shape_on("meta", trial.dtype) for data in trial.data]
-    shape = _shape_of(exercise, inputs)
-    configs, judged = [0], None
+    inputs = [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in trial.data]
+    own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
+    shapes, configs, judged = _shapes_of(exercise, inputs), [0], None
     while configs:
         one = replace(trial, config=configs.pop(0))
-        reply = run.sample(exercise, one, inputs, tables, PROGRAMS)
+        reply = run.sample(exercise, one, inputs, own, PROGRAMS)
         if reply.error is not None and (reply.error.kind in TOO_MUCH or reply.error.type == "MemoryError"):
             return Verdict(SKIPPED, NOT_RUN, note=f"{NEEDS_GPU}: no sample of its programs can be interpreted")
-        found, evidence = interpreted.without_values(one, inputs, reply, shape)
+        found, results = interpreted.without_values(one, inputs, reply, shapes)
         if found is None and (foreign := run.foreign_kernel()) is not None:
             return foreign
-        if found is None and reply.sampled is not None:
-            found = _of_one_launch(evidence, reply.sampled, tables) if len(reply.launches) == 1 else None
+        if found is None and len(reply.launches) == 1:
+            of_results = (_of_one_launch(*pair, tables) for pair in zip(results, reply.sampled))
+            found = next(filter(None, of_results), None)
         if found is not None:
-            return offset_overflows.overflow(evidence, found) or found
+            return offset_overflows.overflow(results[0], found) or found
         if judged is None:
             judged, configs = reply, _others(run, reply)
     return Verdict(SKIPPED, NOT_RUN, note=_note(judged, bool(exercise.cut)))
 
 
-def _shape_of(exercise: Exercise, inputs: list[torch.Tensor]) -> tuple[int, ...]:
-    """Of the result. The reference could tell too, without memory, which takes torch a second at first."""
-    if not exercise.cut:
-        return tuple(exercise.reference(*exact(inputs)).shape)
-    return Cut.of(exercise.cut).shape(exercise.results[0].name, dict(zip(exercise.arguments, inputs, strict=True)))
+def _shapes_of(exercise: Exercise, inputs: list[Argument]) -> list[tuple[int, ...]]:
+    """Of the results. The reference could always tell, without memory, but that takes torch a second at first."""
+    cut, names = Cut.of(exercise.cut), [one.name for one in exercise.results]
+    if set(names) <= set(cut.results):
+        return [cut.shape(name, dict(tensors_of(exercise.arguments, inputs))) for name in names]
+    return [tuple(result.shape) for result in exercise.expected(exact(inputs))]
 
 
 def _others(run: Run, reply: Reply) -> list[int]:
@@ -87,7 +94,7 @@ def _others(run: Run, reply: Reply) -> list[int]:
 
 def _note(reply: Reply, values: bool) -> str:
     total = math.prod(reply.launches[-1].grid) if reply.launches else 0
-    run = reply.sampled.programs if reply.sampled is not None else 0
+    run = max((one.programs for one in reply.sampled), default=0)
     judged = "right" if values and len(reply.launches) == 1 else "in bounds"
     if not run:
         return NEEDS_GPU
@@ -96,9 +103,10 @@ def _note(reply: Reply, values: bool) -> str:
 
 
 def _table(run: Run, trial: Trial, number: int) -> torch.Tensor | None:
-    """The values that an argument's memory repeats; [ENTRIES], or [0] for an output; None: not such values."""
+    """The values that an argument's memory repeats; [ENTRIES], or [0] for an output or a number; None: not such
+    values."""
     data = trial.data[number]
-    if data.is_output:
+    if not isinstance(data, Data) or data.is_output:
         return torch.empty(0, dtype=trial.dtype)
     if data.same_as or data.steps[0][0] not in ONE_BY_ONE or any(step[0] in BY_ROWS for step in data.steps):
         return None
@@ -118,12 +126,14 @@ class Stored:
     values: torch.Tensor
 
 
-def _of_one_launch(evidence: Evidence, sampled: Sampled, tables: list[torch.Tensor]) -> Verdict | None:
-    stored = _stored(sampled)
-    found = _too_few(evidence, sampled, stored) or _stored_again(evidence, sampled)
-    if found is not None or not evidence.exercise.cut:
-        return found
-    cut = Cut.of(evidence.exercise.cut)
+def _of_one_launch(evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Tensor]) -> Verdict | None:
+    stored, cut = _stored(sampled), Cut.of(evidence.exercise.cut)
+    if not evidence.wanted.is_updated:
+        found = _too_few(evidence, sampled, stored) or _stored_again(evidence, sampled)
+        if found is not None:
+            return found
+    if evidence.returns not in cut.results:
+        return None
     for program in _programs(stored):
         found = _wrong(evidence, cut, _of_program(stored, program), tables, _name(evidence, sampled, program))
         if found is not None:
@@ -189,7 +199,7 @@ def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
 # ---- values ----------------------------------------------------------------------------------------------------------
 
 
-def _wrong(evidence: Evidence, cut: Cut, mine: Stored, tables: list[torch.Tensor], who: str) -> Verdict | None:
+def _wrong(evidence: Evidence, cut: Cut, mine: Stored, tables: dict[str, torch.Tensor], who: str) -> Verdict | None:
     """The elements of one program against the reference on just the parts of the inputs that these are made of."""
     lengths = evidence.output.shape
     parts, places = _parts(cut.results[evidence.returns], mine, lengths)
@@ -199,12 +209,8 @@ def _wrong(evidence: Evidence, cut: Cut, mine: Stored, tables: list[torch.Tensor
         parts, places = _parts(cut.results[evidence.returns], mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED:
         return None
-    of_letter = dict(zip(cut.results[evidence.returns], parts))
-    given = exact(
-        _values(tensor, cut.inputs[name], of_letter, table)
-        for (name, tensor), table in zip(evidence.tensors, tables, strict=True)
-    )
-    ref = evidence.exercise.reference(*given)
+    given = exact(_given(evidence, cut, dict(zip(cut.results[evidence.returns], parts)), tables))
+    ref = evidence.reference(given)
     out = ref.to(mine.values.dtype)
     out = out.clone() if out.data_ptr() == ref.data_ptr() else out.contiguous()
     out[places] = mine.values
@@ -244,13 +250,28 @@ def _distinct(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return met.nonzero().flatten() + low, (met.cumsum(0) - 1)[numbers - low]
 
 
+def _given(
+    evidence: Evidence, cut: Cut, of_letter: dict[str, torch.Tensor], tables: dict[str, torch.Tensor]
+) -> list[Argument]:
+    """The parts of the arguments. A letter that is the name of another one stands for what that one's values pick:
+    of "table[index, n]" only those rows are made, and the values of index are their numbers among these."""
+    given: dict[str, Argument] = dict(zip(evidence.exercise.arguments, evidence.inputs, strict=True))
+    indices = {letter for letters in cut.inputs.values() for letter in letters if letter in cut.inputs}
+    tensors = dict(evidence.tensors)
+    for name in sorted(tensors, key=lambda name: name not in indices):  # those first
+        given[name] = _values(tensors[name], cut.inputs[name], of_letter, tables[name])
+        if name in indices:
+            of_letter[name], given[name] = given[name].long().unique(return_inverse=True)
+    return list(given.values())
+
+
 def _values(
     tensor: torch.Tensor, letters: list[str], of_letter: dict[str, torch.Tensor], table: torch.Tensor
 ) -> torch.Tensor:
     """A part of an argument, from its table; `tensor` tells its shape and strides."""
     places = torch.tensor(tensor.storage_offset())
     for dim, letter in enumerate(letters):
-        index = torch.arange(tensor.shape[dim]) if letter == ":" else of_letter[letter]
+        index = of_letter[letter] if letter != ":" and letter in of_letter else torch.arange(tensor.shape[dim])
         places = places.unsqueeze(-1) + index * tensor.stride(dim)
     if not table.numel():
         return torch.zeros(places.shape, dtype=table.dtype)

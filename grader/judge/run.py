@@ -238,7 +238,7 @@ class Run:
         return self._interpreted(exercise, trial, recorded, specs, blob, **options)
 
     def sample(
-        self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor], tables: list[torch.Tensor], programs: int
+        self, exercise: Exercise, trial: Trial, inputs: list[Argument], tables: list[torch.Tensor], programs: int
     ) -> Reply:
         """Some programs of each launch, on inputs without values: their memory repeats those of `tables`, see there.
 
@@ -253,7 +253,7 @@ class Run:
             data = table.view(torch.uint8).numpy().tobytes()
             places.append((len(blob), len(data)) if data else None)
             blob += data
-        specs = [spec_of(name, tensor) for name, tensor in zip(exercise.arguments, inputs, strict=True)]
+        specs = [spec_of(name, tensor) for name, tensor in tensors_of(exercise.arguments, inputs)]
         sample = Sample(programs, self.seed, places)
         return self._interpreted(exercise, trial, recorded, specs, blob, sample=sample)
 

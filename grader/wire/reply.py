@@ -11,7 +11,7 @@ from grader.wire.frames import ProtocolError
 from grader.wire.messages import DTYPE_BYTES, FINDING_KINDS, Failure, Finding, Launch, TensorSpec, TracedAccess, Traffic
 from grader.wire.recorded_parts import Returned
 
-SAMPLED_FIELDS = ("name", "dtype", "shape", "strides", "grid", "programs", "stored")
+SAMPLED_FIELDS = ("name", "dtype", "shape", "strides", "grid", "programs", "start", "stored")
 DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}
 
 
@@ -52,7 +52,7 @@ class Writers:
 
 @dataclass
 class Sampled:
-    """What some programs of the last launch have stored of the result, by element."""
+    """What some programs of the last launch have stored of a result, by element."""
 
     name: str
     dtype: str
@@ -60,6 +60,7 @@ class Sampled:
     strides: list[int]
     grid: list[int]
     programs: int  # that were run
+    start: int  # of what was stored, in the bytes that came with it
     stored: int
     offsets: torch.Tensor | None = None  # int64, elements from the result's first one
     programs_of: torch.Tensor | None = None  # int32, numbered with the last axis of the grid counting fastest
@@ -76,7 +77,7 @@ class Reply:
     findings: list[Finding] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)  # arguments that the host function filled, though it may not
-    sampled: Sampled | None = None  # where not all programs were run; then there is no output
+    sampled: list[Sampled] = field(default_factory=list)  # of each result, where not all programs were run
     traffic: list[Traffic] = field(default_factory=list)
     trace: list[TracedAccess] = field(default_factory=list)
     configurations: list[int] = field(default_factory=lambda: [0])  # numbers of those that can run
@@ -99,10 +100,10 @@ def read_reply(header: dict, blob: bytes) -> Reply:
     specs = items(header, "outputs", lambda data: TensorSpec.from_json(data, len(blob)))
     outputs = {spec.name: tensor_of(spec, blob) for spec in specs}
     maps = items(header, "writers", lambda data: _writers(data, blob, list(outputs.values())))
-    sampled = _sampled(header, blob)
-    if sampled is not None:
-        shape, strides = sampled.shape, sampled.strides
-        outputs = {sampled.name: torch.empty_strided(shape, strides, dtype=sampled.values.dtype, device="meta")}
+    sampled = items(header, "sampled", lambda data: _sampled(data, blob))
+    outputs |= {
+        one.name: torch.empty_strided(one.shape, one.strides, dtype=one.values.dtype, device="meta") for one in sampled
+    }
     return Reply(
         sampled=sampled,
         error=failure_of(header.get("error")),
@@ -157,17 +158,19 @@ def _writers(data: object, blob: bytes, outputs: list[torch.Tensor]) -> Writers:
     return Writers(flat.to(torch.int32).reshape(output.shape), grid)
 
 
-def _sampled(header: dict, blob: bytes) -> Sampled | None:
-    if header.get("sampled") is None:
-        return None
-    sampled = build(Sampled, {key: header["sampled"].get(key) for key in SAMPLED_FIELDS})
-    dtype, count = DTYPES.get(sampled.dtype), sampled.stored
-    if dtype is None or count < 0 or len(blob) != count * (12 + dtype.itemsize) or len(sampled.grid) != 3:
+def _sampled(data: object, blob: bytes) -> Sampled:
+    if not isinstance(data, dict):
+        raise ProtocolError("a sample that is no object")
+    sampled = build(Sampled, {key: data.get(key) for key in SAMPLED_FIELDS})
+    dtype, start, count = DTYPES.get(sampled.dtype), sampled.start, sampled.stored
+    if dtype is None or min(start, count) < 0 or len(sampled.grid) != 3:
+        raise ProtocolError("a sample of no result")
+    stored = bytearray(blob[start : start + count * (12 + dtype.itemsize)])
+    if len(stored) != count * (12 + dtype.itemsize):
         raise ProtocolError("what a sample has stored does not fit its bytes")
-    blob = bytearray(blob)
     starts = (0, 8 * count, 12 * count)
     sampled.offsets, sampled.programs_of, sampled.values = (
-        torch.frombuffer(blob, dtype=kind, count=count, offset=start) if count else torch.empty(0, dtype=kind)
+        torch.frombuffer(stored, dtype=kind, count=count, offset=start) if count else torch.empty(0, dtype=kind)
         for kind, start in zip((torch.int64, torch.int32, dtype), starts)
     )
     return sampled
