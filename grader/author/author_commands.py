@@ -1,4 +1,4 @@
-"""`course check` and `course stub`: the author's commands."""
+"""`course new`, `course check`, `course stub` and `course gate`: the author's commands."""
 
 from __future__ import annotations
 
@@ -7,8 +7,35 @@ import sys
 
 import click
 
-from grader.course.by_name import chosen
+from grader.course.by_name import NO_COURSE, chosen, course_here
 from grader.files import keep_aside
+
+
+@click.command(short_help="a small new exercise that works, for its author to change")
+@click.argument("name", metavar="NN_name")
+def new(name: str) -> None:
+    """Makes a new exercise, z = x * s, that works at once: lesson, tests, solution, stub, hints, mutants, accepted.
+
+    Change it step by step; course check says what it still lacks.
+
+    \b
+    Example:  course new 37_bias_residual
+    """
+    _needs_nbgrader()
+    from grader.author.skeleton import CannotMake, make
+
+    root = course_here()
+    if root is None:
+        raise click.UsageError(NO_COURSE)
+    try:
+        files = make(root, name)
+    except CannotMake as why:
+        raise click.UsageError(str(why)) from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}. Nothing was written.") from None
+    for path in files:
+        click.echo(path.relative_to(root))
+    click.echo(f"Next: change {files[0].relative_to(root)}, then course stub {name[:2]} and course check {name[:2]}")
 
 
 @click.command(short_help="the author's proof that exercises are sound")

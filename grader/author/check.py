@@ -20,6 +20,7 @@ from grader.progress.hints import FITS
 
 MOST_STUB_LINES = 60
 LEAST_MUTANTS, LEAST_ACCEPTED = 10, 4
+LEAST_WORDS = 700  # of a lesson that leaves no term unexplained
 TITLES = ["Hint 1", "Hint 2", "Hint 3", "Explanation"]
 ANNOUNCED = re.compile(r"(?:about )?(\d+) lines?\.")
 
@@ -94,7 +95,7 @@ def _static_complaints(folder: Folder) -> Iterator[str]:
         mutants = len(list(mutants_of(folder)))
         for kind, count, least in (("accepted", accepted, LEAST_ACCEPTED), ("mutants", mutants, LEAST_MUTANTS)):
             if count < least:
-                yield f"tests/{kind}/{folder.id} has {count} kernels; {least} are the least"
+                yield f"tests/{kind}/{folder.id} has {count} kernel{'s' * (count != 1)}; {least} are the least"
     yield from _hint_complaints(folder)
     yield from _lesson_complaints(folder)
 
@@ -134,6 +135,8 @@ def _hint_complaints(folder: Folder) -> Iterator[str]:
 def _lesson_complaints(folder: Folder) -> Iterator[str]:
     lesson = folder.path / "README.md"
     text = lesson.read_text(encoding="utf-8") if lesson.exists() else ""
+    if (words := len(text.split())) < LEAST_WORDS:
+        yield f"{_shown(lesson, folder)} has {words} words; {LEAST_WORDS} are the least"
     signatures = re.findall(r"^def (\w+\([^)]*\)):", folder.solution_file.read_text(encoding="utf-8"), re.MULTILINE)
     entries = [s for s in signatures if not s.partition("(")[0].endswith("_kernel")]
     for signature in entries:
