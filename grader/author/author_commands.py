@@ -7,7 +7,8 @@ import sys
 
 import click
 
-from grader.course.by_name import NO_COURSE, chosen, course_here
+from grader.course.by_name import NO_COURSE, chosen, course_here, course_root
+from grader.course.folder import Folder
 from grader.files import keep_aside
 
 
@@ -42,14 +43,17 @@ def new(name: str) -> None:
 @click.argument("exercises", nargs=-1, metavar="[NN]...")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="submissions judged side by side")
 @click.option("--whole", is_flag=True, help="run each to its end: whatever comes later must not hide the mistake")
-def check(exercises: tuple[str, ...], jobs: int, whole: bool) -> None:
+@click.option("--changed", metavar="REF", help="those that a change since this revision of git can touch")
+def check(exercises: tuple[str, ...], jobs: int, whole: bool, changed: str | None) -> None:
     """The author's proof: stubs, solutions, mutants, cheats, odd but right kernels, constants.
 
     A run of a mutant ends as soon as it is rejected with its sentence, unless --whole is given.
 
     \b
     Example:  course check 03
+              course check --changed main
     """
+    folders = chosen(exercises) if changed is None else _touched(exercises, changed)
     _needs_nbgrader()
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -64,7 +68,7 @@ def check(exercises: tuple[str, ...], jobs: int, whole: bool) -> None:
             return lambda: progress.advance(task)
 
         complaints = check_all(
-            chosen(exercises),
+            folders,
             jobs,
             lambda text: progress.console.print(text, markup=False, highlight=False, soft_wrap=True),
             begin,
@@ -72,6 +76,19 @@ def check(exercises: tuple[str, ...], jobs: int, whole: bool) -> None:
         )
     click.echo(f"{complaints or 'No'} complaint{'s' * (complaints != 1)}.")
     raise SystemExit(1 if complaints else 0)
+
+
+def _touched(exercises: tuple[str, ...], revision: str) -> list[Folder]:
+    from grader.author.touched import NoRevision, touched_since
+
+    if exercises:
+        raise click.UsageError("--changed chooses the exercises itself: name none beside it.")
+    try:
+        folders, why = touched_since(course_root(), revision)
+    except NoRevision as error:
+        raise click.UsageError(str(error)) from None
+    click.echo(why)
+    return folders
 
 
 @click.command(short_help="writes a stub anew from its solution")
