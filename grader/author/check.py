@@ -11,11 +11,12 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from grader.author import proof
+from grader.author import kept_findings, proof
 from grader.author.mutants import BadMutant, mutants_of
 from grader.course.folder import Folder
 from grader.course.regions import marked_regions
 from grader.explain.causes import is_cause
+from grader.files import write_whole
 from grader.progress.hints import FITS
 
 MOST_STUB_LINES = 60
@@ -31,13 +32,16 @@ def check(
     say: Callable[[str], None],
     begin: Callable[[int], Callable[[], None]],
     whole: bool = False,
+    findings_file: Path | None = None,
 ) -> int:
     """Says one line per exercise and one per complaint; the number of complaints.
 
-    `whole`: each run goes on to its end, also where a mutant is rejected before.
+    `whole`: each run goes on to its end, also where a mutant is rejected before. `findings_file`: keeps what each run
+    found; all have the same seed then. Raises OSError where it cannot be written.
 
     `begin` is told how many submissions there are, and gives what is called after each.
     """
+    seed = kept_findings.SEED if findings_file else None
     context = get_context("spawn")  # fork would copy threads and locks of torch
     with ProcessPoolExecutor(workers, mp_context=context, initializer=proof.prepare) as pool:
         read = {folder: pool.submit(_complaints_of_code, folder) for folder in folders}
@@ -47,19 +51,22 @@ def check(
                 proofs, unstated[folder] = list(proof.proofs_of(folder)), []
             except BadMutant as bad:
                 proofs, unstated[folder] = [], [str(bad)]
-            running[folder] = [pool.submit(proof.run, item, whole) for item in proofs]
+            running[folder] = [pool.submit(proof.run, item, whole, seed) for item in proofs]
         one_done = begin(sum(map(len, running.values())))
         for job in itertools.chain(*running.values()):
             job.add_done_callback(lambda _: one_done())
-        total = 0
+        total, found = 0, []
         for folder, jobs in running.items():
             complaints = unstated[folder] + list(_static_complaints(folder)) + read[folder].result()
             outcomes = [job.result() for job in jobs]
+            found += outcomes
             complaints += [f"{o.proof.name}: {o.complaint}" for o in outcomes if o.complaint]
             say(f"{folder.id}: {_summary(outcomes)}; {len(complaints) or 'no'} complaint{'s' * (len(complaints) != 1)}")
             for complaint in complaints:
                 say(f"  {complaint}")
             total += len(complaints)
+    if findings_file:
+        write_whole(findings_file, kept_findings.as_text(found))
     return total
 
 
