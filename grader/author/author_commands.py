@@ -42,7 +42,8 @@ def new(name: str) -> None:
 
 @click.command(short_help="the author's proof that exercises are sound")
 @click.argument("exercises", nargs=-1, metavar="[NN]...")
-@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="submissions judged side by side")
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True,
+              help="submissions judged side by side")  # fmt: skip
 @click.option("--whole", is_flag=True, help="run each to its end: whatever comes later must not hide the mistake")
 @click.option("--changed", metavar="REF", help="those that a change since this revision of git can touch")
 @click.option("--findings", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
