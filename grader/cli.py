@@ -28,6 +28,7 @@ COMMANDS = {
     "plot": "grader.learn.plot:plot",
     "report": "grader.learn.report_page:report",
     "doctor": "grader.doctor.doctor:doctor",
+    "new": "grader.author.author_commands:new",
     "check": "grader.author.author_commands:check",
     "stub": "grader.author.author_commands:stub",
     "gate": "grader.author.author_commands:gate",

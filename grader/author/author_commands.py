@@ -1,28 +1,66 @@
-"""`course check` and `course stub`: the author's commands."""
+"""`course new`, `course check`, `course stub` and `course gate`: the author's commands."""
 
 from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import click
 
-from grader.course.by_name import chosen
+from grader.course.by_name import NO_COURSE, chosen, course_here, course_root
+from grader.course.folder import Folder
 from grader.files import keep_aside
+
+
+@click.command(short_help="a small new exercise that works, for its author to change")
+@click.argument("name", metavar="NN_name")
+def new(name: str) -> None:
+    """Makes a new exercise, z = x * s, that works at once: lesson, tests, solution, stub, hints, mutants, accepted.
+
+    Change it step by step; course check says what it still lacks.
+
+    \b
+    Example:  course new 37_bias_residual
+    """
+    _needs_nbgrader()
+    from grader.author.skeleton import CannotMake, make
+
+    root = course_here()
+    if root is None:
+        raise click.UsageError(NO_COURSE)
+    try:
+        files = make(root, name)
+    except CannotMake as why:
+        raise click.UsageError(str(why)) from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}. Nothing was written.") from None
+    for path in files:
+        click.echo(path.relative_to(root))
+    click.echo(f"Next: change {files[0].relative_to(root)}, then course stub {name[:2]} and course check {name[:2]}")
 
 
 @click.command(short_help="the author's proof that exercises are sound")
 @click.argument("exercises", nargs=-1, metavar="[NN]...")
-@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="submissions judged side by side")
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True,
+              help="submissions judged side by side")  # fmt: skip
 @click.option("--whole", is_flag=True, help="run each to its end: whatever comes later must not hide the mistake")
-def check(exercises: tuple[str, ...], jobs: int, whole: bool) -> None:
+@click.option("--changed", metavar="REF", help="those that a change since this revision of git can touch")
+@click.option("--findings", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="keep what each proof found, a line each, with one seed for all: to compare")  # fmt: skip
+def check(exercises: tuple[str, ...], jobs: int, whole: bool, changed: str | None, findings: Path | None) -> None:
     """The author's proof: stubs, solutions, mutants, cheats, odd but right kernels, constants.
 
     A run of a mutant ends as soon as it is rejected with its sentence, unless --whole is given.
 
     \b
     Example:  course check 03
+              course check --changed main
+              course check --findings before.txt
     """
+    if findings and not findings.resolve().parent.is_dir():
+        raise click.UsageError(f"--findings {findings}: there is no folder {findings.resolve().parent}.")
+    folders = chosen(exercises) if changed is None else _touched(exercises, changed)
     _needs_nbgrader()
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -36,15 +74,28 @@ def check(exercises: tuple[str, ...], jobs: int, whole: bool) -> None:
             task = progress.add_task("submissions", total=total)
             return lambda: progress.advance(task)
 
-        complaints = check_all(
-            chosen(exercises),
-            jobs,
-            lambda text: progress.console.print(text, markup=False, highlight=False, soft_wrap=True),
-            begin,
-            whole,
-        )
+        def say(text: str) -> None:
+            progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+        try:
+            complaints = check_all(folders, jobs, say, begin, whole, findings)
+        except OSError as error:
+            raise click.ClickException(f"{error.filename}: {error.strerror}. No findings were kept.") from None
     click.echo(f"{complaints or 'No'} complaint{'s' * (complaints != 1)}.")
     raise SystemExit(1 if complaints else 0)
+
+
+def _touched(exercises: tuple[str, ...], revision: str) -> list[Folder]:
+    from grader.author.touched import NoRevision, touched_since
+
+    if exercises:
+        raise click.UsageError("--changed chooses the exercises itself: name none beside it.")
+    try:
+        folders, why = touched_since(course_root(), revision)
+    except NoRevision as error:
+        raise click.UsageError(str(error)) from None
+    click.echo(why)
+    return folders
 
 
 @click.command(short_help="writes a stub anew from its solution")

@@ -11,15 +11,17 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from grader.author import proof
+from grader.author import kept_findings, proof
 from grader.author.mutants import BadMutant, mutants_of
 from grader.course.folder import Folder
 from grader.course.regions import marked_regions
 from grader.explain.causes import is_cause
+from grader.files import write_whole
 from grader.progress.hints import FITS
 
 MOST_STUB_LINES = 60
 LEAST_MUTANTS, LEAST_ACCEPTED = 10, 4
+LEAST_WORDS = 700  # of a lesson that leaves no term unexplained
 TITLES = ["Hint 1", "Hint 2", "Hint 3", "Explanation"]
 ANNOUNCED = re.compile(r"(?:about )?(\d+) lines?\.")
 
@@ -30,13 +32,16 @@ def check(
     say: Callable[[str], None],
     begin: Callable[[int], Callable[[], None]],
     whole: bool = False,
+    findings_file: Path | None = None,
 ) -> int:
     """Says one line per exercise and one per complaint; the number of complaints.
 
-    `whole`: each run goes on to its end, also where a mutant is rejected before.
+    `whole`: each run goes on to its end, also where a mutant is rejected before. `findings_file`: keeps what each run
+    found; all have the same seed then. Raises OSError where it cannot be written.
 
     `begin` is told how many submissions there are, and gives what is called after each.
     """
+    seed = kept_findings.SEED if findings_file else None
     context = get_context("spawn")  # fork would copy threads and locks of torch
     with ProcessPoolExecutor(workers, mp_context=context, initializer=proof.prepare) as pool:
         read = {folder: pool.submit(_complaints_of_code, folder) for folder in folders}
@@ -46,19 +51,22 @@ def check(
                 proofs, unstated[folder] = list(proof.proofs_of(folder)), []
             except BadMutant as bad:
                 proofs, unstated[folder] = [], [str(bad)]
-            running[folder] = [pool.submit(proof.run, item, whole) for item in proofs]
+            running[folder] = [pool.submit(proof.run, item, whole, seed) for item in proofs]
         one_done = begin(sum(map(len, running.values())))
         for job in itertools.chain(*running.values()):
             job.add_done_callback(lambda _: one_done())
-        total = 0
+        total, found = 0, []
         for folder, jobs in running.items():
             complaints = unstated[folder] + list(_static_complaints(folder)) + read[folder].result()
             outcomes = [job.result() for job in jobs]
+            found += outcomes
             complaints += [f"{o.proof.name}: {o.complaint}" for o in outcomes if o.complaint]
             say(f"{folder.id}: {_summary(outcomes)}; {len(complaints) or 'no'} complaint{'s' * (len(complaints) != 1)}")
             for complaint in complaints:
                 say(f"  {complaint}")
             total += len(complaints)
+    if findings_file:
+        write_whole(findings_file, kept_findings.as_text(found))
     return total
 
 
@@ -94,7 +102,7 @@ def _static_complaints(folder: Folder) -> Iterator[str]:
         mutants = len(list(mutants_of(folder)))
         for kind, count, least in (("accepted", accepted, LEAST_ACCEPTED), ("mutants", mutants, LEAST_MUTANTS)):
             if count < least:
-                yield f"tests/{kind}/{folder.id} has {count} kernels; {least} are the least"
+                yield f"tests/{kind}/{folder.id} has {count} kernel{'s' * (count != 1)}; {least} are the least"
     yield from _hint_complaints(folder)
     yield from _lesson_complaints(folder)
 
@@ -134,6 +142,8 @@ def _hint_complaints(folder: Folder) -> Iterator[str]:
 def _lesson_complaints(folder: Folder) -> Iterator[str]:
     lesson = folder.path / "README.md"
     text = lesson.read_text(encoding="utf-8") if lesson.exists() else ""
+    if (words := len(text.split())) < LEAST_WORDS:
+        yield f"{_shown(lesson, folder)} has {words} words; {LEAST_WORDS} are the least"
     signatures = re.findall(r"^def (\w+\([^)]*\)):", folder.solution_file.read_text(encoding="utf-8"), re.MULTILINE)
     entries = [s for s in signatures if not s.partition("(")[0].endswith("_kernel")]
     for signature in entries:

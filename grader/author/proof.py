@@ -46,9 +46,14 @@ class Proof:
 
 @dataclass
 class Outcome:
+    """`found`: pass, fail or the like, "" where there is no result; `message`: what a learner reads of it."""
+
     proof: Proof
     complaint: str  # "" when it came out as it must
     seconds: float = 0.0
+    found: str = ""
+    ids: tuple[str, ...] = ()  # of its failures, that of the diagnosis first
+    message: str = ""
 
 
 def proofs_of(folder: Folder) -> Iterator[Proof]:
@@ -113,10 +118,10 @@ class UpToTheFinding:
         return _fits(self._proof.sentence, said) and not _finding_complaint(self._proof, verdict.id)
 
 
-def run(proof: Proof, whole: bool = False) -> Outcome:
+def run(proof: Proof, whole: bool = False, seed: int | None = None) -> Outcome:
     """Grades the submission with the very command that a learner uses, in this process.
 
-    `whole`: to the end, also where it was rejected before.
+    `whole`: to the end, also where it was rejected before. `seed`: of the run, in place of one of its own.
     """
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed:
         file, submission = Path(folder) / "result.json", proof.submission
@@ -124,11 +129,18 @@ def run(proof: Proof, whole: bool = False) -> Outcome:
             submission = Path(folder) / f"{proof.exercise.name[3:]}.py"
             submission.write_text(proof.submission, encoding="utf-8")
         arguments = [str(proof.exercise), "--submission", str(submission), "--result", str(file)]
+        arguments += [] if seed is None else ["--seed", str(seed)]
         status = pytest.main(arguments, plugins=[] if whole else [UpToTheFinding(proof)])
         if not file.exists():
             return Outcome(proof, f"pytest gave no result: {printed.getvalue().strip()[-300:]}")
         result = json.loads(file.read_text())
-    return Outcome(proof, _complaint(proof, result, status), result["figures"]["seconds"])
+    complaint, seconds = _complaint(proof, result, status), result["figures"]["seconds"]
+    return Outcome(proof, complaint, seconds, result["outcome"], _ids(result), result["fault"] or result["message"])
+
+
+def _ids(result: dict) -> tuple[str, ...]:
+    others = {test["id"] for test in result["tests"] if test["outcome"] == FAIL} - {result["cause"]}
+    return tuple(filter(None, (result["cause"], *sorted(others))))
 
 
 def _complaint(proof: Proof, result: dict, status: int) -> str:

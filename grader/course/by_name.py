@@ -10,14 +10,25 @@ import click
 from grader.course.folder import Folder, all_folders
 from grader.places import COURSE
 
+NO_COURSE = "There is no course here: a folder with exercises/ and solutions/ was expected."
+
+
+def course_here() -> Path | None:
+    """The course that the current folder lies in."""
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if _is_course(folder)), None)
+
 
 def course_root() -> Path:
     """The course that the current folder lies in; else the one this package belongs to."""
-    here = Path.cwd()
-    for folder in (here, *here.parents, COURSE):
-        if (folder / "exercises").is_dir() and (folder / "solutions").is_dir():
-            return folder
-    raise click.ClickException("There is no course here: a folder with exercises/ and solutions/ was expected.")
+    found = course_here() or (COURSE if _is_course(COURSE) else None)
+    if found is None:
+        raise click.ClickException(NO_COURSE)
+    return found
+
+
+def _is_course(folder: Path) -> bool:
+    return (folder / "exercises").is_dir() and (folder / "solutions").is_dir()
 
 
 def chosen(texts: tuple[str, ...]) -> list[Folder]:

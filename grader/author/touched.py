@@ -1,0 +1,79 @@
+"""`course check --changed REF`: which exercises' proofs a change since a revision of git can touch."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from grader.author.gates import FIGURES
+from grader.course.folder import Folder, all_folders
+
+OF_ALL = re.compile(r"grader/|(pyproject\.toml|constraints\.txt)$")
+OF_ONE = re.compile(r"(?:exercises|solutions|hints|tests/(?:mutants|accepted|cheats|gates))/(\d\d_[a-z0-9_]+)")
+OF_FIGURES = f"tests/gates/{FIGURES}"  # one file, a few entries for each exercise
+
+
+class NoRevision(Exception):
+    """Why git cannot say what has changed, in one sentence."""
+
+
+def touched_since(root: Path, revision: str) -> tuple[list[Folder], str]:
+    """The exercises to prove, and a line that says which and why.
+
+    What is neither committed nor known to git counts as well, unless git ignores it. Raises NoRevision.
+    """
+    changed, folders = _changed_since(root, revision), all_folders(root)
+    if of_all := [path for path in changed if OF_ALL.match(path)]:
+        return folders, f"Proves all {len(folders)} exercises: {_some(of_all)} changed since {revision}."
+    paths: dict[str, list[str]] = {}
+    for path in changed:
+        for id in _ids_touched_by(path, root, revision):
+            paths.setdefault(id, []).append(path)
+    chosen = [folder for folder in folders if folder.id in paths]
+    if not chosen:
+        return [], f"Proves no exercise: nothing that has changed since {revision} touches one."
+    why = ", ".join(f"{folder.id} ({_some(paths[folder.id])})" for folder in chosen)
+    return chosen, f"Proves {why}: changed since {revision}."
+
+
+def _some(paths: list[str]) -> str:
+    return paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+
+
+def _ids_touched_by(path: str, root: Path, revision: str) -> set[str]:
+    if path == OF_FIGURES:
+        return _ids_with_other_figures(root, revision)
+    return {match[1]} if (match := OF_ONE.match(path)) else set()
+
+
+def _ids_with_other_figures(root: Path, revision: str) -> set[str]:
+    file, before = root / OF_FIGURES, _git(root, "show", f"{revision}:./{OF_FIGURES}")
+    old = json.loads(before.stdout) if before.returncode == 0 else {}
+    new = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return {name.partition("::")[0] for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+
+
+def _changed_since(root: Path, revision: str) -> list[str]:
+    """Paths below `root`, as git writes them, those that are gone as well."""
+    if _git(root, "rev-parse", "--is-inside-work-tree").returncode != 0:
+        raise NoRevision(f"{root} is no checkout of git: what has changed there cannot be told.")
+    # What begins with "-" is an option to git, also where a revision is expected.
+    known = not revision.startswith("-") and _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    if not known or known.returncode != 0:
+        raise NoRevision(f"git knows no revision {revision!r} in {root}.")
+    tracked = _git(root, "diff", "--name-only", "--no-renames", "--relative", "-z", revision, "--")
+    untracked = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
+    for done in (tracked, untracked):
+        if done.returncode != 0:
+            raise NoRevision(f"git cannot tell what has changed in {root}: {os.fsdecode(done.stderr).strip()}")
+    return sorted({os.fsdecode(path) for path in (tracked.stdout + untracked.stdout).split(b"\0") if path})
+
+
+def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True)
+    except FileNotFoundError:
+        raise NoRevision("git is not installed here: what has changed cannot be told.") from None

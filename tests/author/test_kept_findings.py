@@ -1,0 +1,70 @@
+"""`course check --findings FILE`: what every proof found, the same whenever the same is proven."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.author.kept_findings import as_text
+from grader.author.mutants import stated_in
+from grader.author.proof import Outcome, Proof
+from grader.course.folder import Folder
+from tests.learn.conftest import Course
+
+ID = "37_bias_residual"
+# How many elements are wrong, and so what a learner reads, differs from seed to seed.
+COUNTS_WHAT_IS_DRAWN = """
+[large_ones_are_left]
+wrong = "what is above 1.5 is not multiplied."
+finding = "wrong-values"
+sentence = "z is wrong in ... of"
+changes = [["x * s, mask", "tl.where(x > 1.5, x, x * s), mask"]]
+"""
+
+
+@pytest.fixture
+def course(tmp_path) -> Course:
+    course = Course(tmp_path)
+    course.here("new", ID)
+    with stated_in(Folder(tmp_path / "exercises" / ID)).open("a") as file:
+        file.write(COUNTS_WHAT_IS_DRAWN)
+    return course
+
+
+def test_two_runs_find_the_same(course):
+    for name in ("one.txt", "two.txt"):
+        course.course("check", ID, "--findings", name)
+    one, two = ((course.path / name).read_text() for name in ("one.txt", "two.txt"))
+    assert one == two
+    rows = [line.split("\t") for line in one.splitlines()]
+    assert [row[:4] for row in rows] == [
+        [ID, f"exercises/{ID}/bias_residual.py", "not attempted", "-"],
+        [ID, f"solutions/{ID}/bias_residual.py", "pass", "-"],
+        [ID, f"tests/accepted/{ID}/persistent_grid.py", "pass", "-"],
+        [ID, f"tests/mutants/{ID}.toml: large_ones_are_left", "fail", "wrong-values"],
+        [ID, f"tests/mutants/{ID}.toml: mask_less_or_equal", "fail", "oob-store"],
+    ]
+    assert rows[3][4].startswith("z is wrong in ") and rows[4][4].startswith("The mask of the store in line 18 ")
+
+
+def test_a_line_holds_all_ids_and_the_first_line_told():
+    first, second = (
+        Proof("mutant", name, Path("exercises/01_few"), "", "fail") for name in ("tests/a.toml: b", "solutions/c.py")
+    )
+    outcomes = [
+        Outcome(first, "", 1.0, "fail", ("race", "oob-load"), "A\trace.\nLine 3"),
+        Outcome(second, "", 2.0, "pass"),
+        Outcome(second, "pytest gave no result: nothing"),
+    ]
+    assert as_text(outcomes) == (
+        "01_few\tsolutions/c.py\t-\t-\t-\n"
+        "01_few\tsolutions/c.py\tpass\t-\t-\n"
+        "01_few\ttests/a.toml: b\tfail\trace oob-load\tA race.\n"
+    )
+
+
+def test_a_file_that_cannot_be_there_is_told_before_anything_is_proven(course):
+    done = course.here("check", ID, "--findings", "nowhere/findings.txt")
+    assert done.status == 2 and done.out == ""
+    assert f"--findings nowhere/findings.txt: there is no folder {course.path}/nowhere." in done.err
