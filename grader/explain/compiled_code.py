@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
 from grader.explain.evidence import count_text
-from grader.explain.verdict import PASS, Verdict, failed
+from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict, failed
 from grader.gpu.compiled_facts import WIDEST, Access, Facts, facts_of
 from grader.gpu.plan import Plan
 from grader.submission.text import Submission
 from grader.wire.messages import GpuModel
 
+NO_TENSOR_CORES = "Triton does not use the tensor cores of this GPU"
 MUCH_SMALLER = 4  # tiles this many times smaller than the largest may be moved as they like
 
 
@@ -29,6 +30,8 @@ def compiled_verdict(
     plan: Plan, expected: Expectations, submission: Submission, exercise: Exercise, model: GpuModel, filename: str
 ) -> Verdict:
     """Of an autotuned kernel one configuration has to meet what is expected; else the first is explained."""
+    if expected.tensor_cores and not model.has_tensor_cores:
+        return Verdict(SKIPPED, NOT_RUN, note=f"{model.target}: {NO_TENSOR_CORES}")
     verdicts = []
     for config in range(plan.configs):
         numbers = dict.fromkeys(launch.kernel for launch in plan.launches(config))

@@ -8,11 +8,17 @@ import subprocess
 from grader.wire.messages import GpuModel
 
 # Limits: CUDA C++ Programming Guide, table of technical specifications per compute capability. Multiprocessors, L2 and
-# memory: the vendor's datasheets.
+# memory: the vendor's datasheets and architecture papers.
+_100, _164, _228 = (101376, 102400), (166912, 167936), (232448, 233472)  # bytes of shared memory: per block, in all
 MODELS = {
-    "sm_80": GpuModel("NVIDIA A100", 80, 108, 166912, 167936, 40 << 20, 80 << 30),
-    "sm_90": GpuModel("NVIDIA H200", 90, 132, 232448, 233472, 60 << 20, 141 << 30),
-    "sm_100": GpuModel("NVIDIA B200", 100, 148, 232448, 233472, 126 << 20, 180 << 30),
+    "sm_75": GpuModel("NVIDIA T4", 75, 40, 65536, 65536, 4 << 20, 16 << 30),
+    "sm_80": GpuModel("NVIDIA A100", 80, 108, *_164, 40 << 20, 80 << 30),
+    "sm_86": GpuModel("NVIDIA A10", 86, 72, *_100, 6 << 20, 24 << 30),
+    "sm_89": GpuModel("NVIDIA L4", 89, 58, *_100, 48 << 20, 24 << 30),
+    "sm_90": GpuModel("NVIDIA H200", 90, 132, *_228, 60 << 20, 141 << 30),
+    "sm_100": GpuModel("NVIDIA B200", 100, 148, *_228, 126 << 20, 180 << 30),
+    "sm_103": GpuModel("NVIDIA B300", 103, 160, *_228, 126 << 20, 288 << 30),
+    "sm_120": GpuModel("NVIDIA GeForce RTX 5090", 120, 170, *_100, 96 << 20, 32 << 30),
 }
 DEFAULT_TARGET = "sm_90"
 DEFAULT_MODEL = MODELS[DEFAULT_TARGET]

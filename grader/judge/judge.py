@@ -14,10 +14,11 @@ from grader.course.stated_calls import Asked
 from grader.course.trial import Bound, Trial, trial_of
 from grader.explain import cost, failures
 from grader.explain.causes import Cause
-from grader.explain.compiled_code import Expectations, compiled_verdict
+from grader.explain.compiled_code import NO_TENSOR_CORES, Expectations, compiled_verdict
 from grader.explain.earlier_calls import add_to, depends_on_earlier_calls
 from grader.explain.refused_by_compiler import compiler_refusal
-from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED, Verdict, failed
+from grader.explain.verdict import FAIL, NOT_ATTEMPTED, NOT_RUN, PASS, SKIPPED, WAITED, Verdict, failed
+from grader.gpu.answers import MATMUL
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
 from grader.judge import on_gpu
@@ -201,6 +202,9 @@ class Judge:
 
     def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float) -> Verdict:
         """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
+
+        if anchor == MATMUL and not self.run.model.has_tensor_cores:  # the vendor's product uses them
+            return Verdict(SKIPPED, NOT_RUN, note=f"{self.run.model.target}: {NO_TENSOR_CORES}")
 
         def timed(trial: Trial) -> Verdict:
             recording, refused = self._recording(trial)

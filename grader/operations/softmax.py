@@ -44,6 +44,13 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     N = x.shape[1]
     greatest = x.amax(dim=1, keepdim=True)
     e = torch.exp(x - greatest)
+    empty = ((x == -torch.inf) | x.isnan()).all(dim=1) & (evidence.comparison.out == 0).all(dim=1)
+    if bool(empty.any()) and torch.equal(empty, evidence.comparison.wrong.any(dim=1)):
+        sentence = (
+            f"A row that holds nothing but -inf is 0 in {name}; it has to be NaN, as 0 / 0 is: is there a guard, or a "
+            "large negative number in place of -inf?"
+        )
+        yield Hypothesis("empty-row", sentence, None)
     padding = (1 << (N - 1).bit_length()) - N
     if padding:
         shifted = greatest.clamp(min=0.0)  # the padding takes part in the maximum too
@@ -67,13 +74,6 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
                 (naive / naive.sum(dim=1, keepdim=True)).double(),
                 may_be_constant="softmax" in evidence.right_before,
             )
-    empty = ((x == -torch.inf) | x.isnan()).all(dim=1) & (evidence.comparison.out == 0).all(dim=1)
-    if bool(empty.any()) and torch.equal(empty, evidence.comparison.wrong.any(dim=1)):
-        sentence = (
-            f"A row that holds nothing but -inf is 0 in {name}; it has to be NaN, as 0 / 0 is: is there a guard, or a "
-            "large negative number in place of -inf?"
-        )
-        yield Hypothesis("empty-row", sentence, None)
     nan = evidence.comparison.out.isnan() & ~evidence.comparison.expected.isnan()
     nan_rows, with_inf = nan.any(dim=1), (x == -torch.inf).any(dim=1)
     if bool(nan_rows.any()) and bool(with_inf[nan_rows].all()) and "softmax" in evidence.right_before:

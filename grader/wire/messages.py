@@ -101,6 +101,11 @@ class GpuModel:
     def target(self) -> str:
         return f"sm_{self.arch}"
 
+    @property
+    def has_tensor_cores(self) -> bool:
+        """Whether Triton multiplies tiles on them: before sm_80 it adds products one by one."""
+        return self.arch >= 80
+
 
 @dataclass
 class RecordRequest:

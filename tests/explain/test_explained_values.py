@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader import normal, output, special, uniform
+from grader import normal, output, some_minus_infinity, special, uniform
 from grader.explain.verdict import FAIL, PASS, Verdict
 from grader.numerics.layouts import transposed
 from tests.conftest import ROOT, mutant
@@ -154,3 +154,10 @@ def test_rows_that_lie_one_element_apart_are_told_as_a_row_stride_that_is_not_us
 def test_one_element_without_its_last_term_is_told_as_such(bench, K):
     source = mutant("05_grouped_matmul/drop_last_term")
     assert bench(source, "05_grouped_matmul").check(uniform(1, K), uniform(K, 1)).id == "last-term"
+
+
+@pytest.mark.parametrize("columns", [1, 255])
+def test_rows_of_nothing_but_minus_infinity_are_not_put_down_to_padding(bench, columns):
+    """Padding that counts would make 0 of such a row as well; a guard makes nothing else wrong."""
+    verdict = bench(mutant("03_softmax/guarded_sum"), "03_softmax").check(some_minus_infinity(40, columns))
+    assert verdict.outcome == FAIL and verdict.id == "empty-row", verdict.lines

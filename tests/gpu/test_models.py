@@ -9,7 +9,14 @@ from grader.gpu.models import MODELS, target_here
 
 @pytest.mark.parametrize(
     "said, target",
-    [("8.0\n", "sm_80"), ("9.0\n9.0\n", "sm_90"), ("10.0\n", "sm_100"), ("7.5\n", "sm_90"), ("", "sm_90")],
+    [
+        ("8.0\n", "sm_80"),
+        ("9.0\n9.0\n", "sm_90"),
+        ("10.0\n", "sm_100"),
+        ("7.5\n", "sm_75"),
+        ("6.1\n", "sm_90"),
+        ("", "sm_90"),
+    ],
 )
 def test_the_target_is_that_of_the_gpu_here(tmp_path, monkeypatch, said, target):
     tool = tmp_path / "nvidia-smi"
