@@ -43,7 +43,7 @@ class Exercise:
     very argument. updates: arguments that are changed in place, whether they are returned or not; as results they come
     after those returned. No other argument may change.
     bound: how much rounding a right kernel may show: "bits", "exact", or the name of one of `grader.operations`.
-    operation: that of `grader.operations` whose mistakes are named; "" stands for the bound's.
+    operation: that of `grader.operations` whose mistakes are named, in every result; "" stands for that of each bound.
     time_limit: seconds of a core for one call in the interpreter. example: what `course programs` shows.
     cut: which part of each input a part of the result is made of, for samples of large calls: "a[m, :], b[:, n] ->
     c[m, n]". Dimensions with a letter are cut, those with a colon are whole.

@@ -9,6 +9,8 @@ from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
 from grader.explain.evidence import count_text
 from grader.explain.verdict import PASS, Verdict, failed
+from grader.numerics.arguments import Recipe
+from grader.numerics.data_sets import Data
 from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
 
@@ -32,6 +34,23 @@ class TrafficLimits:
     programs: int | None = None  # programs of all launches; None: not asked
     launches: int | None = None  # of kernels; None: not asked
     moved: float | None = None  # bytes in whole sectors for each byte used; None: not asked
+
+
+def limits_of(
+    exercise: Exercise,
+    data: tuple[Recipe, ...],
+    reads: float | dict[str, float | Elements],
+    writes: float | dict[str, float],
+    **others: float | None,
+) -> TrafficLimits:
+    """Of a call with these data; one number stands for every input, or for every result. others: as TrafficLimits."""
+    filled = set(exercise.written) - set(exercise.updates)
+    inputs, results = [n for n in exercise.arguments if n not in filled], [one.name for one in exercise.results]
+    reads = reads if isinstance(reads, dict) else dict.fromkeys(inputs, reads)
+    writes = writes if isinstance(writes, dict) else dict.fromkeys(results, writes)
+    sizes = {name: one.elements for name, one in zip(exercise.arguments, data) if isinstance(one, Data)}
+    times = {n: most.count / sizes[n] if isinstance(most, Elements) else most for n, most in reads.items()}
+    return TrafficLimits(times, writes, **others)
 
 
 def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:

@@ -9,8 +9,9 @@ from functools import cached_property
 from grader.compiler.compiler_pool import processes_here
 from grader.course.drawn_calls import Call, Promise, stated
 from grader.course.exercise import Exercise
+from grader.course.resized import fitting
 from grader.course.simpler_calls import smallest
-from grader.course.stated_calls import Asked
+from grader.course.stated_calls import CHECK, DRAWN, THROUGHPUT, TRAFFIC, Asked
 from grader.course.trial import Bound, Trial, trial_of
 from grader.explain import cost, failures
 from grader.explain.causes import Cause
@@ -28,11 +29,10 @@ from grader.judge.in_samples import sampled
 from grader.judge.run import Run
 from grader.judge.speed_samples import speed_verdict
 from grader.numerics.arguments import Argument, Recipe
-from grader.numerics.data_sets import Data
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.kernel_names import Refused, all_refused
 from grader.wire.messages import Failure, Launch
-from grader.wire.reply import Reply
+from grader.wire.reply import DTYPES, Reply
 
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
 MOST_SIMPLER = 12  # calls that look for a simpler one that fails too
@@ -68,24 +68,25 @@ class Judge:
     def _work_ahead(self, twice: list[Asked], compiled: list[Asked]) -> None:
         foreseen: list[Foreseen] = []
         for use in twice:
-            if use.fixture == "drawn":  # of these, a wrong one ends the test
+            if use.fixture == DRAWN:  # of these, a wrong one ends the test
                 trials = self._drawn_trials(use.test, self.promise(use.options))
             else:
                 trials = self._trials(use.test, use.data, None, use.options.get("dtypes") or (), use.constants)
-            foreseen += [Foreseen(trial, if_right=use.fixture == "drawn") for trial in trials]
+            foreseen += [Foreseen(trial, if_right=use.fixture == DRAWN) for trial in trials]
         self.run.record_in_drawn_order(self.exercise, foreseen, between=lambda: self.compile_ahead(compiled))
 
     def compile_ahead(self, uses: list[Asked]) -> None:
         """Each of these is compiled sooner or later: better now, on cores that have nothing to do."""
         foreseen = []
         for use in uses:
-            if use.fixture == "drawn":
+            if use.fixture == DRAWN:
                 foreseen += [Foreseen(trial) for trial in self._drawn_trials(use.test, self.promise(use.options))]
                 continue
-            in_one_dtype = use.fixture in ("traffic", "throughput")
+            in_one_dtype = use.fixture in (TRAFFIC, THROUGHPUT)
             dtypes = use.options.get("dtypes") or self.exercise.dtypes[: 1 if in_one_dtype else None]
-            for trial in self._trials(use.test, use.data, None, dtypes, use.constants):
-                foreseen.append(Foreseen(trial, if_right=use.fixture != "check"))
+            data = self._fitting(use.data) if use.fixture == THROUGHPUT else use.data
+            for trial in self._trials(use.test, data, None, dtypes, use.constants):
+                foreseen.append(Foreseen(trial, if_right=use.fixture != CHECK))
         self.run.compile_ahead(self.exercise, in_turns(foreseen) if processes_here() > 1 else foreseen)
 
     def check(
@@ -210,7 +211,12 @@ class Judge:
             recording, refused = self._recording(trial)
             return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate)
 
+        data = self._fitting(data)
         return self._judged(self.trial(name, data, self.exercise.dtypes[0], None, {}), timed)
+
+    def _fitting(self, data: tuple[Recipe, ...]) -> tuple[Recipe, ...]:
+        """A call to be timed, with as many rows as the GPU's memory has room for."""
+        return fitting(self.exercise, data, DTYPES[self.exercise.dtypes[0]], self.run.model.memory_bytes)
 
     def _trials(
         self,
@@ -267,25 +273,9 @@ class Judge:
     ) -> Trial:
         return trial_of(self.exercise, name, data, dtype, bound, constants)
 
-    def limits(
-        self,
-        data: tuple[Recipe, ...],
-        reads: float | dict[str, float | cost.Elements],
-        writes: float | dict[str, float],
-        **others: float | None,
-    ) -> cost.TrafficLimits:
-        """The traffic limits of a call with these data; one number stands for every input, or for every result.
-
-        others: as in TrafficLimits.
-        """
-        exercise = self.exercise
-        filled = set(exercise.written) - set(exercise.updates)
-        inputs, results = [n for n in exercise.arguments if n not in filled], [one.name for one in exercise.results]
-        reads = reads if isinstance(reads, dict) else dict.fromkeys(inputs, reads)
-        writes = writes if isinstance(writes, dict) else dict.fromkeys(results, writes)
-        sizes = {name: one.elements for name, one in zip(exercise.arguments, data) if isinstance(one, Data)}
-        times = {n: most.count / sizes[n] if isinstance(most, cost.Elements) else most for n, most in reads.items()}
-        return cost.TrafficLimits(times, writes, **others)
+    def limits(self, data: tuple[Recipe, ...], **limits) -> cost.TrafficLimits:
+        """The traffic limits of a call with these data, as the fixture `traffic` states them."""
+        return cost.limits_of(self.exercise, data, **limits)
 
     def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
         verdict = self.before_any_call() or self._not_tried() or self._guarded(trial, judge)

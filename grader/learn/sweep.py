@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import click
 
 from grader.course.exercise import Exercise
+from grader.course.resized import fitting, resized
 from grader.course.stated_calls import Asked
 from grader.course.trial import Trial, short_dtype, trial_of
 from grader.explain import gpu_findings
@@ -27,7 +28,8 @@ from grader.judge.on_gpu import asked_of, other_result
 from grader.judge.run import Run
 from grader.judge.speed_samples import flops_of
 from grader.learn.runnable import judge_it, recorded
-from grader.progress.curves import CEILINGS, TORCH, UNITS, Curves, number_text, resized, shape_text, sizes_below
+from grader.numerics.arguments import Recipe
+from grader.progress.curves import CEILINGS, TORCH, UNITS, Curves, number_text, shape_text, sizes_below
 from grader.wire.reply import DTYPES
 
 AT_ONCE = 4  # processes that warm up together; a measurement waits until all of them are ready
@@ -47,8 +49,14 @@ class Sweep:
         return self.asked.options.get("anchor", "copy")
 
     @property
+    def data(self) -> tuple[Recipe, ...]:
+        """Of the largest call."""
+        memory = self.replays.device.model.memory_bytes
+        return fitting(self.exercise, self.asked.data, DTYPES[self.exercise.dtypes[0]], memory)
+
+    @property
     def samples(self) -> int:
-        return len(sizes_below(self.asked.data[0])) * len(self.runs)
+        return len(sizes_below(self.data[0])) * len(self.runs)
 
     def measure(self, advance: Callable[[], None], note: Callable[[str], None]) -> Curves:
         """`advance` is told of each sample, `note` why one is missing. Raises click.ClickException."""
@@ -72,8 +80,8 @@ class Sweep:
 
     def _empty(self) -> Curves:
         model, (unit, _) = self.replays.device.model, UNITS[self.anchor]
-        shape = f"{shape_text(self.asked.data[0])}, {short_dtype(DTYPES[self.exercise.dtypes[0]])}"
-        sizes = sizes_below(self.asked.data[0])
+        shape = f"{shape_text(self.data[0])}, {short_dtype(DTYPES[self.exercise.dtypes[0]])}"
+        sizes = sizes_below(self.data[0])
         names = [*self.runs, *([TORCH] if self.anchor == "copy" else []), CEILINGS[self.anchor]]
         rates = {name: [None] * len(sizes) for name in names}
         folder = next(iter(self.runs.values())).folder
@@ -81,7 +89,7 @@ class Sweep:
 
     def _rates(self, run: Run, size: int, with_torch: bool) -> dict[str, float | None]:
         """By chain, in the unit of the curves. Raises _NotMeasured."""
-        trial = trial_of(self.exercise, self.asked.test, resized(self.asked.data, size), self.exercise.dtypes[0])
+        trial = trial_of(self.exercise, self.asked.test, resized(self.data, size), self.exercise.dtypes[0])
         recording = recorded(run, self.exercise, trial)
         if other_result(self.exercise, trial, recording) is not None:
             self._refuse(run, f"{self.exercise.entry} returns another result than it should")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from grader.course.folder import Folder
+from grader.course.resized import shape_with
 from grader.files import write_whole
 from grader.progress import progress
 
 if TYPE_CHECKING:
-    from grader.numerics.arguments import Recipe
     from grader.numerics.data_sets import Data
 
 LEAST_ELEMENTS = 4096  # of the first argument: a smaller call measures little but its launch
@@ -84,19 +84,9 @@ def sizes_below(data: Data) -> list[int]:
     """Powers of two for the first axis, up to the size that the test asks for."""
     most = data.shape[0]
     powers = (1 << power for power in range(most.bit_length()))
-    return [size for size in powers if size < most and math.prod(_shape(data, size, most)) >= LEAST_ELEMENTS] + [most]
-
-
-def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
-    """The same call, smaller: axes as long as the first argument's first one shrink with it, as a square stays one,
-    and what indices stay below, so that they point into what has shrunk."""
-    most = data[0].shape[0]
-
-    def smaller(data: Data) -> Data:
-        steps = [(step[0], max(1, step[1] * size // most)) if step[0] == "below" else step for step in data.steps]
-        return replace(data, shape=_shape(data, size, most), steps=tuple(steps))
-
-    return tuple(smaller(one) if hasattr(one, "shape") else one for one in data)
+    return [size for size in powers if size < most and math.prod(shape_with(data, size, most)) >= LEAST_ELEMENTS] + [
+        most
+    ]
 
 
 def shape_text(data: Data) -> str:
@@ -104,10 +94,6 @@ def shape_text(data: Data) -> str:
     if len(data.shape) == 1:
         return "n elements"
     return " x ".join("n" if axis == data.shape[0] else str(axis) for axis in data.shape)
-
-
-def _shape(data: Data, size: int, most: int) -> tuple[int, ...]:
-    return tuple(size if axis == most else axis for axis in data.shape)
 
 
 # ---- kept for the report --------------------------------------------------------------------------------------------

@@ -192,7 +192,7 @@ def traffic(request: pytest.FixtureRequest):
         session.settle(
             request.node,
             lambda judge, name: judge.traffic(
-                name, data, judge.limits(data, reads, writes, **others), at_once=at_once, **constants
+                name, data, judge.limits(data, reads=reads, writes=writes, **others), at_once=at_once, **constants
             ),
         )
 

@@ -11,11 +11,13 @@ from dataclasses import asdict, dataclass, field
 
 import click
 import pytest
+import torch
 from click.testing import CliRunner
 from rich.console import Console
 
 from grader.cli import main
 from grader.course.folder import Folder, all_folders, load_test_file
+from grader.course.resized import fitting, resized
 from grader.course.stated_calls import Asked, asked
 from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement, Round
 from grader.gpu.device import Device
@@ -24,9 +26,9 @@ from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.run import Run
 from grader.learn.curve_table import curve_table
 from grader.learn.sweep import Sweep
-from grader.numerics.data_sets import normal
+from grader.numerics.data_sets import Data, normal
 from grader.progress import curves as curve_file
-from grader.progress.curves import Curves, resized, sizes_below
+from grader.progress.curves import Curves, sizes_below
 from tests.learn.conftest import ROOT
 
 ADD = Folder(ROOT / "exercises" / "01_masked_add")
@@ -102,6 +104,18 @@ def test_every_exercise_has_a_size_to_plot_up_to(folder):
     assert len(sizes) >= 6 and sizes == sorted(set(sizes)) and resized(timed[0].data, sizes[-1]) == timed[0].data
     for data in resized(timed[0].data, sizes[0]):
         assert 4096 <= data.elements < 8192
+
+
+@pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
+def test_a_card_of_8_gib_times_fewer_rows_and_a_large_one_what_is_stated(folder):
+    module = load_test_file(folder)
+    for call in asked(module, "throughput"):
+        given = module.exercise, call.data, getattr(torch, module.exercise.dtypes[0])
+        assert fitting(*given, 141 << 30) == call.data
+        small = fitting(*given, 8 << 30)
+        assert small == resized(call.data, small[0].shape[0])
+        moved = sum(one.elements * one.dtype_in(given[2]).itemsize for one in small if isinstance(one, Data))
+        assert 16 * moved < 0.8 * (8 << 30) and small[0].shape[0] > 1
 
 
 def test_a_square_stays_one_and_a_row_keeps_its_length():

@@ -94,7 +94,7 @@ def is_constant(out: torch.Tensor) -> bool:
 
 def _of_operation(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """The mistakes of the exercise's own operation, each with what it makes of the result that is looked at."""
-    operation = evidence.exercise.operation or evidence.exercise.bound
+    operation = evidence.exercise.operation or evidence.wanted.operation
     if operation in EXACT or not hasattr(named(operation), "mistakes"):
         return
     place = [one.name for one in evidence.exercise.results].index(evidence.wanted.name)

@@ -1,0 +1,51 @@
+"""A stated call with fewer rows: for a curve over sizes, and for a GPU with less memory than the call was made for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import torch
+
+from grader.course.cut import Cut
+from grader.course.exercise import Exercise
+from grader.numerics.arguments import Recipe, tensors_of
+from grader.numerics.data_sets import Data
+
+# Of what a call moves, while it is timed: four sets of buffers, as many of the anchor, and one call's inputs, results
+# and reference in float64 where they are checked.
+HELD = 16
+SHARE_OF_MEMORY = 0.8
+
+
+def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
+    """The same call, smaller: axes as long as the first argument's first one shrink with it, as a square stays one,
+    and what indices stay below, so that they point into what has shrunk."""
+    most = data[0].shape[0]
+
+    def smaller(data: Data) -> Data:
+        steps = [(step[0], max(1, step[1] * size // most)) if step[0] == "below" else step for step in data.steps]
+        return replace(data, shape=shape_with(data, size, most), steps=tuple(steps))
+
+    return tuple(smaller(one) if isinstance(one, Data) else one for one in data)
+
+
+def shape_with(data: Data, size: int, most: int) -> tuple[int, ...]:
+    return tuple(size if axis == most else axis for axis in data.shape)
+
+
+def fitting(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype, memory_bytes: int) -> tuple[Recipe, ...]:
+    """The call as it is stated, its rows halved until it can be timed in this much memory."""
+    size = data[0].shape[0]
+    while size > 1 and HELD * _bytes_moved(exercise, resized(data, size), dtype) > SHARE_OF_MEMORY * memory_bytes:
+        size = (size + 1) // 2
+    return resized(data, size)
+
+
+def _bytes_moved(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype) -> int:
+    """Of the arguments, and of the results whose shape the exercise's cut tells."""
+    inputs = [one.shape_on("meta", dtype) if isinstance(one, Data) else one for one in data]
+    tensors, cut = dict(tensors_of(exercise.arguments, inputs)), Cut.of(exercise.cut)
+    made = [one.name for one in exercise.results if one.name in cut.results and one.name not in tensors]
+    results = sum(math.prod(cut.shape(name, tensors)) for name in made) * dtype.itemsize
+    return results + sum(one.numel() * one.element_size() for one in tensors.values())
