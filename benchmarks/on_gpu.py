@@ -1,4 +1,4 @@
-"""The solutions on a GPU, side by side: python benchmarks/on_gpu.py [--only NN] [--no-compile] [--out FILE]
+"""The solutions on a GPU, side by side: python benchmarks/on_gpu.py [--only NN,NN] [--samples N] [--no-compile]
 
 In one process and in turns, with the grader's own timing: the solution (and the one beyond it, where there is one),
 torch, torch.compile, and where Triton has a tutorial on the operation our version of its approach (benchmarks/rivals).
@@ -12,13 +12,16 @@ import argparse
 import json
 import random
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 import triton
 
 from grader.course.folder import Folder, all_folders, load_test_file
+from grader.course.stated_calls import THROUGHPUT, asked
+from grader.course.trial import trial_of
+from grader.course.wanted_results import wanted_of
 from grader.gpu.answers import ANCHOR, TORCH
 from grader.gpu.device import Clocks, Device, device_here
 from grader.gpu.inside.guarded_buffers import Buffers
@@ -28,8 +31,8 @@ from grader.gpu.inside.timing import Chain, Flush, measure
 from grader.gpu.plan import Recording
 from grader.judge.judge import Judge
 from grader.judge.run import Run
-from grader.numerics.data_sets import Data, normal, output
-from grader.wire.reply import DTYPES
+from grader.numerics.arguments import Recipe
+from grader.numerics.data_sets import Data, normal
 
 ROOT = Path(__file__).resolve().parent.parent
 SOLUTION, BEYOND, TUTORIAL, COMPILED = "solution", "beyond", "tutorial", "torch.compile"
@@ -40,7 +43,7 @@ SAMPLES = 3
 class Case:
     exercise: str
     label: str
-    data: tuple[Data, ...]
+    data: tuple[Recipe, ...]
     anchor: str = "copy"
 
 
@@ -48,16 +51,22 @@ def _square(n: int) -> tuple[Data, Data]:
     return normal(n, n), normal(n, n)
 
 
-CASES = [
-    Case("01", "add, 2^27 fp32", (normal(1 << 27),) * 2),
-    Case("02", "copy, 8192 x 8192 fp32, row-major", (normal(8192, 8192), output(8192, 8192))),
-    Case("02", "copy, 8192 x 8192 fp32, column-major source", (normal(8192, 8192).transposed(), output(8192, 8192))),
-    Case("03", "softmax, 32768 x 4096 fp32", (normal(32768, 4096),)),
+# Beside what the exercises' own tests time: other layouts and sizes.
+MORE = [
     Case("03", "softmax, 4096 x 12672 fp32", (normal(4096, 12672),)),
-    Case("04", "transpose, 8192 x 8192 fp32", (normal(8192, 8192),)),
     Case("04", "transpose, 8191 x 8193 fp32", (normal(8191, 8193),)),
-    *(Case("05", f"matmul, {n} fp16", _square(n), "matmul") for n in (2048, 4096, 8192)),
-]  # fmt: skip
+    *(Case("05", f"matmul, {n} fp16", _square(n), "matmul") for n in (2048, 8192)),
+]
+
+
+def cases(folder: Folder) -> list[Case]:
+    """What the tests of an exercise time, then what is timed besides."""
+    module = load_test_file(folder)
+    stated = []
+    for call in asked(module, THROUGHPUT):
+        label = trial_of(module.exercise, call.test, call.data, module.exercise.dtypes[0]).data_label
+        stated.append(Case(folder.number, f"{folder.id}, {label}", call.data, call.options.get("anchor", "copy")))
+    return stated + [case for case in MORE if case.exercise == folder.number]
 
 
 def recorded(folder: Folder, path: Path, case: Case, device: Device) -> Recording:
@@ -75,23 +84,18 @@ def recorded(folder: Folder, path: Path, case: Case, device: Device) -> Recordin
 def compiled_chain(speed: Speed, slots: list[Buffers]) -> Chain:
     """The reference through torch.compile, with its slowest and best search."""
     torch._dynamo.reset()
-    reference = speed.exercise.reference
-    if speed.exercise.fills_argument or speed.exercise.entry == "transpose":
-        function = torch.compile(lambda *tensors: reference(*tensors).clone(memory_format=torch.contiguous_format))
-    else:
-        function = torch.compile(reference, mode="max-autotune-no-cudagraphs")
-    arguments = [[buffers.argument(n, spec) for n, spec in enumerate(speed.arguments)] for buffers in slots]
-    return Chain([lambda given=given: function(*given) for given in arguments])
+    function = torch.compile(speed.exercise.reference, mode="max-autotune-no-cudagraphs")
+    return torch_chain(replace(speed, exercise=replace(speed.exercise, reference=function)), slots)
 
 
 def sampled(case: Case, folder: Folder, device: Device, seed: int, with_compile: bool) -> dict[str, float]:
     """Seconds of one call, by contender: the median of the valid rounds."""
     exercise = load_test_file(folder).exercise
     solution = recorded(folder, folder.solution_file, case, device)
-    (result,) = exercise.results
+    trial = trial_of(exercise, case.label, case.data, exercise.dtypes[0])
     speed = Speed(
-        exercise, {result.name: exercise.bound}, list(case.data), DTYPES[exercise.dtypes[0]], solution.arguments,
-        case.anchor, seed=seed, l2_bytes=device.model.l2_bytes, uuid=device.uuid,
+        exercise, {one.name: one.bound for one in wanted_of(exercise, trial)}, list(case.data), trial.dtype,
+        solution.arguments, case.anchor, seed=seed, l2_bytes=device.model.l2_bytes, uuid=device.uuid,
     )  # fmt: skip
     slots = [Buffers(solution.plan) for _ in range(slots_for(solution.plan))]
     chains = {
@@ -123,22 +127,23 @@ def sampled(case: Case, folder: Folder, device: Device, seed: int, with_compile:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--only", metavar="NN", help="the number of one exercise")
+    parser.add_argument("--only", metavar="NN", help="the numbers of some exercises, with commas between")
+    parser.add_argument("--samples", type=int, default=SAMPLES)
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     given = parser.parse_args()
     device = device_here()
     if not isinstance(device, Device):
         raise SystemExit(f"This benchmark wants a GPU: {device}.")
     torch.zeros(1, device="cuda")
-    print(f"{device.name}, torch {torch.__version__}, Triton {triton.__version__}; median of {SAMPLES} samples")
-    results = {}
-    folders = {folder.number: folder for folder in all_folders(ROOT)}
-    for case in [case for case in CASES if given.only in (None, case.exercise)]:
-        samples = []
-        for seed in range(SAMPLES):
-            samples.append(sampled(case, folders[case.exercise], device, seed, not given.no_compile and seed == 0))
-            torch.cuda.empty_cache()
-        results[case.label] = _told(case, folders[case.exercise], samples, device)
+    print(f"{device.name}, torch {torch.__version__}, Triton {triton.__version__}; median of {given.samples} samples")
+    results, only = {}, (given.only or "").split(",")
+    for folder in [folder for folder in all_folders(ROOT) if not given.only or folder.number in only]:
+        for case in cases(folder):
+            samples = []
+            for seed in range(given.samples):
+                samples.append(sampled(case, folder, device, seed, not given.no_compile and seed == 0))
+                torch.cuda.empty_cache()
+            results[case.label] = _told(case, folder, samples, device)
     if given.out:
         given.out.write_text(json.dumps({"gpu": device.name, "results": results}, indent=1) + "\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable
@@ -106,9 +107,10 @@ def tell(answers: list[dict], device: Device, say: Callable[[str, str, bool], No
 
 
 def _of_datasheet(ceiling: Ceiling, device: Device) -> str:
-    if device.peaks is None:
+    if device.card is None:
         return ""
-    return f", {100 * ceiling.rate / device.peaks[ceiling.name == MATMUL]:.0f} % of the datasheet"
+    stated = device.card.flops if ceiling.name == MATMUL else device.card.bandwidth
+    return "" if math.isinf(stated) else f", {100 * ceiling.rate / stated:.0f} % of the datasheet"
 
 
 def _clock(answer: dict, held_down: str) -> str:

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grader.gpu.cards import Card, card_named
 from grader.gpu.models import MODELS, gpu_here, target_here
 from grader.wire.messages import GpuModel
 
-# What the vendors' datasheets promise: bytes per second of memory, dense fp16 FLOP per second. Nothing is faster.
-PEAKS = {
-    "NVIDIA A100": (2.039e12, 312e12),
-    "NVIDIA H100": (3.35e12, 989e12),
-    "NVIDIA H200": (4.8e12, 989e12),
-    "NVIDIA B200": (8.0e12, 2250e12),
-}
-ROOM_ABOVE_PEAK = 1.05
 THROTTLED = 0x8 | 0x40 | 0x80 | 0x20  # hardware slowdown, its thermal and power-brake forms, software thermal slowdown
 INSTALL = 'pip install -e ".[gpu]"'
 NO_GPU = "no GPU"
@@ -32,15 +25,13 @@ class Device:
         return self.model.name
 
     @property
-    def peaks(self) -> tuple[float, float] | None:
-        return next((peaks for name, peaks in PEAKS.items() if self.name.startswith(name)), None)
+    def card(self) -> Card | None:
+        """What NVIDIA states of it, where that is known."""
+        return card_named(self.name)
 
     def is_impossible(self, bytes_per_second: float = 0.0, flops: float = 0.0) -> bool:
-        """Faster than the datasheet allows: something was not done, or not timed."""
-        if self.peaks is None:
-            return False
-        memory, arithmetic = self.peaks
-        return bytes_per_second > ROOM_ABOVE_PEAK * memory or flops > ROOM_ABOVE_PEAK * arithmetic
+        """Faster than the card can be: something was not done, or not timed."""
+        return self.card is not None and self.card.is_impossible(bytes_per_second, flops)
 
 
 _told: Device | str | None = None

@@ -1,0 +1,86 @@
+"""What NVIDIA states of its cards: the bandwidth of their memory, and how fast their tensor cores multiply fp16 tiles.
+
+Sources: the datasheets of T4, L4, L40S, A10, A100, H100, H200 and B200; of GeForce cards the pages of specifications
+(bandwidth) and the papers on GA102, Ada and Blackwell RTX (products with fp32 sums, without sparsity). Laptops have the
+names of other cards with other memories, and NVIDIA states no bandwidth for them: they are left out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+ROOM_ABOVE_PEAK = 1.05
+ROOM_OF_GEFORCE = 1.25  # who builds such a card may raise its clocks
+
+
+@dataclass(frozen=True)
+class Card:
+    """Infinite where nothing is stated."""
+
+    bandwidth: float  # bytes per second
+    flops: float  # of fp16 products with fp32 sums, per second
+    room: float  # above these a card can be, and no faster
+
+    def is_impossible(self, bytes_per_second: float, flops: float) -> bool:
+        """Faster than the card can be: something was not done, or not timed."""
+        return bytes_per_second > self.room * self.bandwidth or flops > self.room * self.flops
+
+
+def _cards(text: str) -> dict[str, Card]:
+    """A line for each: its name as the driver tells it, GB/s, TFLOP/s."""
+    cards = {}
+    for line in text.strip().splitlines():
+        name, bandwidth, flops = line.rsplit(maxsplit=2)
+        room = ROOM_OF_GEFORCE if "GeForce" in name else ROOM_ABOVE_PEAK
+        cards[name.strip()] = Card(1e9 * float(bandwidth), 1e12 * (float(flops) or math.inf), room)
+    return cards
+
+
+CARDS = _cards(
+    """
+Tesla T4                      320   65
+NVIDIA L4                     300  121
+NVIDIA L40S                   864  362
+NVIDIA A10                    600  125
+NVIDIA A100-PCIE-40GB        1555  312
+NVIDIA A100-SXM4-40GB        1555  312
+NVIDIA A100 80GB PCIe        1935  312
+NVIDIA A100-SXM4-80GB        2039  312
+NVIDIA H100 PCIe             2000  756
+NVIDIA H100 NVL              3938  835
+NVIDIA H100 80GB HBM3        3350  989
+NVIDIA H200                  4800  989
+NVIDIA B200                  8000 2250
+NVIDIA GeForce RTX 3060       360    0
+NVIDIA GeForce RTX 3060 Ti    448    0
+NVIDIA GeForce RTX 3070       448 40.6
+NVIDIA GeForce RTX 3070 Ti    608    0
+NVIDIA GeForce RTX 3080       760 59.5
+NVIDIA GeForce RTX 3080 Ti    912    0
+NVIDIA GeForce RTX 3090       936   71
+NVIDIA GeForce RTX 3090 Ti   1008    0
+NVIDIA GeForce RTX 4060       272    0
+NVIDIA GeForce RTX 4060 Ti    288    0
+NVIDIA GeForce RTX 4070       504    0
+NVIDIA GeForce RTX 4070 Ti    504    0
+NVIDIA GeForce RTX 4080       717 97.5
+NVIDIA GeForce RTX 4090      1008  165
+NVIDIA GeForce RTX 5060       448    0
+NVIDIA GeForce RTX 5060 Ti    448    0
+NVIDIA GeForce RTX 5070       672 61.7
+NVIDIA GeForce RTX 5070 Ti    896 87.9
+NVIDIA GeForce RTX 5080       960  113
+NVIDIA GeForce RTX 5090      1792  210
+"""
+)
+
+
+def card_named(name: str) -> Card | None:
+    """Of a GPU as the driver tells its name; of the server cards that come in several forms the fastest."""
+    if name in CARDS:
+        return CARDS[name]
+    kind = re.match(r"NVIDIA \w+", name)
+    forms = [card for other, card in CARDS.items() if kind and "GeForce" not in name and other.startswith(kind[0])]
+    return max(forms, key=lambda card: card.bandwidth, default=None)
