@@ -85,7 +85,7 @@ def test_faster_than_the_datasheet_is_not_believed():
 def test_a_gpu_without_a_datasheet_here_has_no_share_of_it():
     from dataclasses import replace
 
-    unknown = Device("GPU-0", replace(MODELS["sm_90"], name="NVIDIA GeForce RTX 4060"))
+    unknown = Device("GPU-0", replace(MODELS["sm_90"], name="NVIDIA GeForce RTX 4050"))
     assert told([answer(1.0, 1.0)] * 5, unknown)[1]["copy"][0] == "4 266 GB/s"
 
 
