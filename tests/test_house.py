@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from grader import operations
+from grader.course.folder import all_folders, load_test_file
 from tests.conftest import ROOT
 
 PACKAGE = ROOT / "grader"
@@ -95,3 +98,20 @@ def test_every_room_is_in_the_table_of_rooms():
         path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists() and f"| `{path.name}/` |" not in text
     ]
     assert missing == []
+
+
+def test_the_grader_knows_no_exercise_and_only_its_own_file_an_operation():
+    """An exercise adds files and edits none: what is said of it stands in these."""
+    folders = all_folders(ROOT)
+    names = {folder.name for folder in folders} | set(operations.names()) | {folder.id for folder in folders}
+    names |= {load_test_file(folder).exercise.entry for folder in folders}
+    of_others = {"softmax", "transpose", "matmul"}  # what a kernel may call, a method of torch's, an anchor
+    for path in (ROOT / "grader").rglob("*.py"):
+        if path.parent.name == "operations":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names - of_others:
+                raise AssertionError(f"{path}:{node.lineno} knows {node.value!r}")
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("grader.operations."):
+                known = {"bounds", "comparison", "hypothesis"}
+                assert node.module.removeprefix("grader.operations.") in known, f"{path}:{node.lineno}"
