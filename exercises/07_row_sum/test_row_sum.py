@@ -45,10 +45,6 @@ def test_a_block_lacks_one_column(check):
     check(normal(12, 2047))
 
 
-def test_a_row_takes_many_blocks(check):
-    check(normal(12, 1000), BLOCK_N=64)
-
-
 def test_one_column(check):
     check(normal(12, 1))
 
@@ -74,18 +70,22 @@ def test_infinities_and_nan_stay_in_their_rows(check):
 
 
 def test_the_input_is_a_transposed_view(check):
-    check(normal(12, 150).transposed(), BLOCK_N=64)
+    check(normal(12, 2100).transposed())
 
 
 def test_rows_are_padded(check):
-    check(normal(12, 150).padded(), BLOCK_N=64)
+    check(normal(12, 2100).padded())
 
 
 def test_the_input_is_every_second_element(check):
-    check(normal(12, 150).every_second(), BLOCK_N=64)
+    check(normal(12, 2100).every_second())
 
 
-def test_each_element_is_read_once_and_each_sum_written_once(traffic):
+def test_another_block_size_gives_the_same_result(check):
+    check(normal(12, 1000), BLOCK_N=64)
+
+
+def test_each_element_is_read_once(traffic):
     traffic(normal(32, 5000), reads=1, writes=1, idle=0)
 
 

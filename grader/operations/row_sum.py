@@ -22,7 +22,7 @@ CAUSES = (
     "row-zero",
 )  # fmt: skip
 PLAIN_CAUSES = ("mean",)
-LOST_DIGITS = "Many partial sums beside each other, added up when the row is done, lose less than one that all is added to."
+LOST_DIGITS = "Many partial sums, added up when the row is done, lose less than one number that everything is added to."
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -73,7 +73,7 @@ def _blocks_left_out(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator
     N = x.shape[1]
     whole = N // step * step
     if whole < N and (whole or evidence.exercise.bound in evidence.right_before):
-        turns = f"the loop makes {whole // step} turn{'s' * (whole != step)}, and {-(-N // step)} are needed"
+        turns = f"the loop makes {whole // step} of {-(-N // step)} turns"
         sentence = f"The last, partial block of each row is left out: {turns} for {N} columns in blocks of {step}."
         yield Hypothesis("blocks-left-out", sentence, x[:, :whole].sum(dim=1), may_be_constant=True)
     for kept in range(step, N, step):
@@ -100,14 +100,16 @@ def _rounded_after_each_block(evidence: Evidence, x: torch.Tensor, step: int) ->
     dtype = evidence.wanted.dtype
     if dtype == torch.float32:
         return
-    so_far = torch.zeros_like(x[:, 0])
-    for block in x.split(step, dim=1):
-        so_far = (so_far + block.sum(dim=1)).to(dtype).double()
     sentence = (
         f"The sum so far is rounded to {evidence.returns}'s dtype after each block: keep it in fp32 until the row is "
         "done."
     )
-    yield Hypothesis("half-accumulator", sentence, so_far, may_be_constant=True)
+    sums = torch.stack([block.sum(dim=1) for block in x.split(step, dim=1)])
+    for blocks in (sums, sums.to(dtype).double()):  # an atomic addition rounds what it adds, too
+        so_far = torch.zeros_like(blocks[0])
+        for block in blocks:
+            so_far = (so_far + block).to(dtype).double()
+        yield Hypothesis("half-accumulator", sentence, so_far, may_be_constant=True)
 
 
 def _counts_past_2048(x: torch.Tensor) -> bool:
