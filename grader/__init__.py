@@ -7,6 +7,7 @@ _HOME |= {"Elements": "grader.explain.cost"}
 _HOME |= dict.fromkeys(
     (
         "cancelling",
+        "cancelling_rows",
         "falling",
         "far_below_zero",
         "indices",

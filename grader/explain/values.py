@@ -107,6 +107,9 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
         start = int(columns.to(torch.uint8).argmax())
         return f"The row's one program writes {name} up to column {start - 1}: its block ends there, the row does not."
     if missing.dim() == 1 and _is_tail(as_matrix(missing)[0]):
+        if _one_element_each(evidence):
+            whose = "which" if grid.endswith(" 1 program") else "each of which"
+            return f"The end of {name} is not covered by {grid}, {whose} writes one element."
         return f"The end of {name} is not covered by {grid}: has the last, partial block a program of its own?"
     if _is_tail(rows) and bool((as_matrix(missing) == rows[:, None]).all()):
         return f"The last rows of {name} are not covered by {grid}."
@@ -128,6 +131,12 @@ def _one_program_per_row(evidence: Evidence) -> bool:
     programs = as_matrix(evidence.writers.programs)
     written = programs[:, 0] >= 0
     return len(programs) > 1 and bool(((programs == programs[:, :1]) | (programs < 0))[written].all())
+
+
+def _one_element_each(evidence: Evidence) -> bool:
+    """Whether no program wrote more of the result."""
+    writing = evidence.writers.programs[evidence.writers.programs >= 0]
+    return writing.unique().numel() == writing.numel()
 
 
 def _is_tail(flags: torch.Tensor) -> bool:

@@ -313,6 +313,15 @@ def cancelling(M: int, K: int, N: int) -> tuple[Data, Data]:
     return Data((M, K), (("cancelling a",),)), Data((K, N), (("cancelling b",),))
 
 
+def cancelling_rows(*shape: int) -> Data:
+    """Rows of whole numbers from 1025 to 2000, then their negatives, the last one changed by at most 2.
+
+    fp16 holds each of them, and no odd sum of two, which is above 2048. fp32 holds every sum of up to 16384 of them, in
+    any order.
+    """
+    return Data(shape, (("cancelling rows",),))
+
+
 def output(*shape: int) -> Data:
     """An argument that the entry fills: poison, in any layout."""
     return Data(shape)

@@ -46,6 +46,14 @@ def _cancelling_b(size: tuple[int, ...], generator: torch.Generator, precision: 
     return torch.cat([half, half.new_zeros(K % 2, N), half], dim=0)
 
 
+def _cancelling_rows(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    *rows, N = size
+    half = torch.randint(1025, 2001, (*rows, N // 2), dtype=torch.int16, **_on(generator)).to(precision)
+    values = torch.cat([half, half.new_zeros(*rows, N % 2), -half], dim=-1)
+    values[..., -1] += torch.randint(-2, 3, rows, **_on(generator))
+    return values
+
+
 def _whole(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
     return torch.randint(-(2**31) + 1, 2**31, size, dtype=torch.int64, **_on(generator))
 
@@ -88,7 +96,8 @@ def _leading(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Te
 
 DRAWS: dict[str, Callable[..., torch.Tensor]] = {
     "normal": _normal, "uniform": _uniform, "integers": _integers, "one hot": _one_hot, "falling": _falling,
-    "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "whole": _whole, "bits": _bits, "below": _below,
+    "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "cancelling rows": _cancelling_rows, "whole": _whole,
+    "bits": _bits, "below": _below,
 }  # fmt: skip
 
 CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor]] = {

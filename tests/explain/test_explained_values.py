@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader import normal, output, some_minus_infinity, special, uniform
+from grader import cancelling_rows, normal, output, some_minus_infinity, special, uniform
 from grader.explain.verdict import FAIL, PASS, Verdict
 from grader.numerics.layouts import transposed
 from tests.conftest import ROOT, mutant
@@ -161,3 +161,18 @@ def test_rows_of_nothing_but_minus_infinity_are_not_put_down_to_padding(bench, c
     """Padding that counts would make 0 of such a row as well; a guard makes nothing else wrong."""
     verdict = bench(mutant("03_softmax/guarded_sum"), "03_softmax").check(some_minus_infinity(40, columns))
     assert verdict.outcome == FAIL and verdict.id == "empty-row", verdict.lines
+
+
+def test_atomics_that_give_nan_are_not_blamed_on_memory_once_a_call_was_right(bench):
+    """A sum on the way that is too large for fp16 is infinite, and NaN when the opposite is added."""
+    judged = bench(mutant("07_row_sum/atomic_per_block"), "07_row_sum")
+    assert judged.check(normal(12, 2048)).outcome == PASS
+    verdict = judged.check(cancelling_rows(12, 5120), bound="exact")
+    assert verdict.id == "half-accumulator" and "rounded to z's dtype after each block" in verdict.lines[0]
+    fresh = bench(mutant("07_row_sum/atomics_from_leftovers"), "07_row_sum").check(normal(12, 2048))
+    assert fresh.id == "not-zeroed"
+
+
+def test_elements_that_lack_a_program_of_their_own_are_not_called_a_partial_block(bench):
+    verdict = bench(mutant("07_row_sum/grid_too_small"), "07_row_sum").check(normal(12, 70))
+    assert verdict.lines[0] == "The end of z is not covered by a grid of 11 programs, each of which writes one element."

@@ -7,7 +7,17 @@ import torch
 
 from grader.course.cut import Cut
 from grader.judge.in_interpreter import _order_matters, _same_bits
-from grader.numerics.data_sets import cancelling, generator_for, integers, is_poison, normal, one_hot, output, with_some
+from grader.numerics.data_sets import (
+    cancelling,
+    cancelling_rows,
+    generator_for,
+    integers,
+    is_poison,
+    normal,
+    one_hot,
+    output,
+    with_some,
+)
 from grader.operations.bounds import tolerance
 from grader.operations.comparison import compare, is_right, quick_error
 from grader.wire.reply import Reply
@@ -186,6 +196,29 @@ def test_cancelling_sums_tell_fp16_accumulation_from_fp32(accumulator, seed):
     assert comparison.right == (accumulator == torch.float32)
     assert float((a.double().abs() @ b.double().abs()).max()) < 2**24
     assert compare(torch.zeros(33, 40).half(), ref, "exact", []).wrong_count > 0
+
+
+@pytest.mark.parametrize("lanes", [64, 2048])
+@pytest.mark.parametrize("accumulator", [torch.float32, torch.float16])
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_that_cancel_tell_an_fp16_sum_from_one_in_fp32(accumulator, lanes, seed):
+    x = cancelling_rows(5, 5120).tensor(torch.float16, generator_for(seed))
+    acc = torch.zeros(5, lanes, dtype=accumulator)
+    for start in range(0, 5120, lanes):
+        block = x[:, start : start + lanes]
+        acc[:, : block.shape[1]] += block.to(accumulator)
+    ref = x.double().sum(dim=1)
+    comparison = compare(acc.float().sum(dim=1).half(), ref, "exact", [x.double()])
+    assert comparison.right == (accumulator == torch.float32)
+    assert float(ref.abs().max()) <= 2 and float(x.double().abs().sum(dim=1).max()) < 2**24
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("columns", [1, 2, 255])
+def test_rows_of_any_length_cancel(columns, dtype):
+    x = cancelling_rows(40, columns).tensor(dtype, generator_for(3)).double()
+    assert torch.equal(x[:, : columns // 2].round(), x[:, : columns // 2])
+    assert 0 < float(x.sum(dim=1).abs().max()) <= 8
 
 
 @pytest.mark.parametrize("seed", range(20))

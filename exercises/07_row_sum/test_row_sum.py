@@ -1,0 +1,118 @@
+"""07 · Row sum: what a right kernel must do."""
+
+from grader import (
+    Example,
+    Exercise,
+    any_strides,
+    cancelling_rows,
+    integers,
+    normal,
+    subnormal,
+    uniform,
+    unusual,
+    upto,
+)
+
+exercise = Exercise(
+    entry="row_sum",
+    reference=lambda x: x.sum(dim=-1),  # called in float64
+    returns="z",
+    bound="row_sum",  # how much rounding a right kernel may show
+    minutes=20,
+    presumes=("03_softmax",),
+    example=Example(normal(3, 10), BLOCK_N=4),
+    cut="x[m, :] -> z[m]",
+)
+
+
+def test_a_row_fills_one_block(check):
+    check(normal(12, 2048))
+
+
+def test_a_row_fills_two_blocks(check):
+    check(normal(12, 4096))
+
+
+def test_a_row_is_shorter_than_a_block(check):
+    check(normal(12, 1009))
+
+
+def test_one_column_past_a_block(check):
+    check(normal(12, 2049))
+
+
+def test_a_block_lacks_one_column(check):
+    check(normal(12, 2047))
+
+
+def test_one_column(check):
+    check(normal(12, 1))
+
+
+def test_one_row(check):
+    check(normal(1, 3001))
+
+
+def test_whole_numbers_are_summed_exactly(check):
+    check(integers(12, 5000), bound="exact")
+
+
+def test_sums_that_cancel_are_exact(check):
+    check(cancelling_rows(12, 5120), bound="exact")
+
+
+def test_long_sums_of_positive_numbers_keep_their_digits(check):
+    check(uniform(12, 5000))
+
+
+def test_infinities_and_nan_stay_in_their_rows(check):
+    check(unusual(60, 5))
+
+
+def test_the_input_is_a_transposed_view(check):
+    check(normal(12, 2100).transposed())
+
+
+def test_rows_are_padded(check):
+    check(normal(12, 2100).padded())
+
+
+def test_the_input_is_every_second_element(check):
+    check(normal(12, 2100).every_second())
+
+
+def test_another_block_size_gives_the_same_result(check):
+    check(normal(12, 1000), BLOCK_N=64)
+
+
+def test_each_element_is_read_once(traffic):
+    traffic(normal(32, 5000), reads=1, writes=1, idle=0)
+
+
+def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
+    traffic(normal(32, 5000), moved=1.5)
+
+
+def test_a_long_row_stays_in_registers(compiled):
+    compiled(normal(4096, 65536))
+
+
+def test_any_call_that_the_lesson_promises(drawn):
+    drawn(
+        sizes={"M": upto(12, least=0, block=4), "N": upto(5000, once=40000, BLOCK_N=2048)},
+        x=any_strides("M", "N", values=(normal, uniform, subnormal, unusual)),
+        dtypes=("float32", "float16", "bfloat16"),
+        blocks=({"BLOCK_N": 128},),
+    )
+
+
+def test_a_size_that_only_a_gpu_gets_through(on_gpu):
+    on_gpu(normal(1031, 70001), dtypes=("float32", "float16", "bfloat16"))
+
+
+def test_matrices_of_more_than_two_billion_bytes(on_gpu):
+    on_gpu(normal(65537, 8209), dtypes=("float32",))
+
+
+def test_it_is_as_fast_as_memory_allows(throughput):
+    throughput(normal(4096, 65536), at_least=0.75)

@@ -1,0 +1,117 @@
+"""Sums along the rows of a matrix, kept in fp32: x [M, N] -> z [M]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from grader.numerics.arguments import Argument
+from grader.numerics.roundoff import U32
+from grader.operations.hypothesis import Hypothesis
+
+if TYPE_CHECKING:
+    from grader.explain.evidence import Evidence
+
+LEAST_PARTIAL_SUMS = 64  # that a right kernel may keep beside each other
+LARGEST_IN_FP16 = 2048  # up to here fp16 holds every whole number
+
+CAUSES = (
+    "padding-counted", "half-accumulator", "blocks-left-out", "only-last-block", "no-advance", "last-column",
+    "row-zero",
+)  # fmt: skip
+PLAIN_CAUSES = ("mean",)
+LOST_DIGITS = "Many partial sums, added up when the row is done, lose less than one number that everything is added to."
+
+
+def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """A sum errs by at most u for each addition that a term goes through, times the sum of the |terms| (Higham, 4.2).
+
+    With 64 partial sums these are N / 64, and 6 to add them up in pairs; with more, of which each takes fewer, at most
+    11 for 2048 of them, and N / 64 is 32 before all these have a term. 2 more pay for what is of second order.
+    """
+    (x,) = inputs
+    return x.abs().sum(dim=-1).mul_((8 + x.shape[-1] / LEAST_PARTIAL_SUMS) * U32)
+
+
+def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """Of each sum that of its |terms|."""
+    (x,) = inputs
+    return x.abs().sum(dim=-1)
+
+
+def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    if len(inputs) != 1:
+        return  # of a sum alone
+    (x,), name = inputs, evidence.returns
+    (M, N), total, step = x.shape, x.sum(dim=1), evidence.constants.get("BLOCK_N", 0)
+    yield Hypothesis("mean", f"{name} holds the mean of each row: its sum divided by N.", total / N)
+    if M > 1:
+        sentence = f"Every element of {name} is the sum of row 0 of {evidence.exercise.arguments[0]}."
+        yield Hypothesis("row-zero", sentence, total[:1].expand(M), may_be_constant=True)
+    if step > 0 and (padding := -N % step):
+        yield Hypothesis("padding-counted", f"The {padding} lanes past the end of each row take part in the sum.",
+                         total + padding)  # fmt: skip
+    if N > 1:
+        yield Hypothesis("last-column", "The last column is left out of the sum.", x[:, :-1].sum(dim=1))
+    if step > 0:
+        yield from _blocks_left_out(evidence, x, step)
+    if 0 < step < N:
+        yield from _wrong_turns(x, step)
+        yield from _rounded_after_each_block(evidence, x, step)
+    if _counts_past_2048(x) and "exact" in evidence.right_before:
+        sentence = (
+            "Exact sums of whole numbers go wrong above 2048: they are kept in fp16, which holds only even numbers "
+            "there. Keep them in fp32."
+        )
+        yield Hypothesis("half-accumulator", sentence, None)
+
+
+def _blocks_left_out(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+    """The loop makes too few turns."""
+    N = x.shape[1]
+    whole = N // step * step
+    if whole < N and (whole or evidence.exercise.bound in evidence.right_before):
+        turns = f"the loop makes {whole // step} of {-(-N // step)} turns"
+        sentence = f"The last, partial block of each row is left out: {turns} for {N} columns in blocks of {step}."
+        yield Hypothesis("blocks-left-out", sentence, x[:, :whole].sum(dim=1), may_be_constant=True)
+    for kept in range(step, N, step):
+        sentence = f"Only the first {kept} of {N} columns of each row are there: the loop, or its mask, ends too early."
+        yield Hypothesis("blocks-left-out", sentence, x[:, :kept].sum(dim=1))
+
+
+def _wrong_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+    """Turns that replace what was summed, or read the wrong block."""
+    N = x.shape[1]
+    starts = range(0, N, step)
+    sentence = "Only the last block of each row is left: each turn of the loop replaces the sum, none adds to it."
+    yield Hypothesis("only-last-block", sentence, x[:, starts[-1] :].sum(dim=1))
+    yield Hypothesis("blocks-left-out", "The first block of each row is left out: the loop has to begin at column 0.",
+                     x[:, step:].sum(dim=1))  # fmt: skip
+    sentence = "Every turn of the loop adds the same block, the first one: the columns do not move with the loop."
+    yield Hypothesis("no-advance", sentence, x[:, :step].sum(dim=1) * len(starts))
+    again = sum(x[:, : min(step, N - start)].sum(dim=1) for start in starts)  # where the mask moves and the address not
+    yield Hypothesis("no-advance", sentence, again)
+
+
+def _rounded_after_each_block(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+    """The sum so far goes through the dtype of the result after every block."""
+    dtype = evidence.wanted.dtype
+    if dtype == torch.float32:
+        return
+    sentence = (
+        f"The sum so far is rounded to {evidence.returns}'s dtype after each block: keep it in fp32 until the row is "
+        "done."
+    )
+    sums = torch.stack([block.sum(dim=1) for block in x.split(step, dim=1)])
+    for blocks in (sums, sums.to(dtype).double()):  # an atomic addition rounds what it adds, too
+        so_far = torch.zeros_like(blocks[0])
+        for block in blocks:
+            so_far = (so_far + block).to(dtype).double()
+        yield Hypothesis("half-accumulator", sentence, so_far, may_be_constant=True)
+
+
+def _counts_past_2048(x: torch.Tensor) -> bool:
+    """Whole numbers whose running sums fp16 cannot hold."""
+    return torch.equal(x, x.round()) and bool(x.cumsum(dim=1).abs().max() > LARGEST_IN_FP16)
