@@ -70,7 +70,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     z, dgate, dup = _with_sigmoid(s, *inputs)
     e = torch.exp(gate.float())
     sentence = (
-        f"exp(gate) overflows above {E_OVERFLOWS}, and infinity / infinity is NaN: 1 / (1 + exp(-gate)) is sigmoid too, "
+        f"exp(gate) overflows above {E_OVERFLOWS}, and infinity / infinity is NaN: sigmoid is 1 / (1 + exp(-gate)) too, "
         "and right at both ends."
     )
     yield Hypothesis("sigmoid-overflow", sentence, _with_sigmoid((e / (1 + e)).double(), *inputs))
@@ -100,7 +100,7 @@ def _of_the_slope(inputs: list[Argument], s: torch.Tensor, z: torch.Tensor, dup:
     slopes = (
         ("no-product-rule", one_term, s),
         ("no-product-rule", one_term, gate * s * (1 - s)),
-        ("derivative-of-sigmoid", "dgate is made with the derivative of sigmoid, s (1 - s), where that of silu belongs.",
+        ("derivative-of-sigmoid", "dgate is made with the derivative of sigmoid, s (1 - s), and not of silu.",
          s * (1 - s)),
         ("silu-for-sigmoid", "In dgate silu stands where sigmoid belongs: of s (1 + g (1 - s)) each s is sigmoid(g).",
          s * (1 + gate * (1 - gate * s))),
