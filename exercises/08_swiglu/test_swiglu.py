@@ -49,12 +49,12 @@ def test_full_blocks(check):
     check(*three(7, 128), BLOCK_N=64)
 
 
-def test_one_column_past_a_block(check):
-    check(*three(7, 65), BLOCK_N=64)
-
-
 def test_the_last_block_is_partial(check):
     check(*three(3, 2100))
+
+
+def test_one_column_past_a_block(check):
+    check(*three(7, 65), BLOCK_N=64)
 
 
 def test_one_row(check):

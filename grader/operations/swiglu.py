@@ -70,14 +70,14 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     z, dgate, dup = _with_sigmoid(s, *inputs)
     e = torch.exp(gate.float())
     sentence = (
-        f"exp(gate) overflows above {E_OVERFLOWS}, and infinity / infinity is NaN: sigmoid is 1 / (1 + exp(-gate)) too, "
-        "and right at both ends."
+        f"exp(gate) overflows above {E_OVERFLOWS}, and infinity / infinity is NaN: 1 / (1 + exp(-gate)) is right at "
+        "both ends."
     )
     yield Hypothesis("sigmoid-overflow", sentence, _with_sigmoid((e / (1 + e)).double(), *inputs))
     sentence = "sigmoid is made with powers of 2, not of e: exp2 needs its argument times log2(e)."
     yield Hypothesis("exp2", sentence, _with_sigmoid(1 / (1 + torch.exp2(-gate)), *inputs))
     sentence = f"{evidence.returns} is made with sigmoid(gate) where silu(gate) = gate * sigmoid(gate) belongs."
-    yield Hypothesis("sigmoid-for-silu", sentence, (s * up, dz * up * s * (1 - s), dz * s))
+    yield Hypothesis("sigmoid-for-silu", sentence, (s * up, dgate, dz * s))
     yield from _of_the_slope(inputs, s, z, dup)
     sentence = f"{evidence.returns} lacks the factor dz: it is the gradient of sum(z), not of sum(dz * z)."
     yield Hypothesis("missing-factor", sentence, (z, _with_sigmoid(s, torch.ones_like(dz), gate, up)[1], gate * s))

@@ -35,7 +35,7 @@ def swiglu_backward(dz, gate, up):
 
     Returns z = silu(gate) * up, and the gradients dgate and dup of sum(dz * z): [M, N] each, contiguous, that dtype.
     """
-    # Allocate the results, choose the grid, launch the kernel once, return z, dgate, dup: about 8 lines.
+    # Allocate the three results, choose a grid and warps, launch the kernel once, return them: about 8 lines.
     ### BEGIN SOLUTION
     M, N = gate.shape
     z, dgate, dup = (torch.empty((M, N), dtype=gate.dtype, device=gate.device) for _ in range(3))
