@@ -161,3 +161,18 @@ def test_rows_of_nothing_but_minus_infinity_are_not_put_down_to_padding(bench, c
     """Padding that counts would make 0 of such a row as well; a guard makes nothing else wrong."""
     verdict = bench(mutant("03_softmax/guarded_sum"), "03_softmax").check(some_minus_infinity(40, columns))
     assert verdict.outcome == FAIL and verdict.id == "empty-row", verdict.lines
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (("cols < N", "cols < N - 3"), "The end of each row (3 columns) of z is never written: a program"),
+        (
+            ("cdiv(N, BLOCK_N)", "cdiv(N - 63, BLOCK_N)"),
+            "The last columns of z are not covered by a grid of 2 programs.",
+        ),
+    ],
+)
+def test_columns_that_a_mask_leaves_out_are_not_put_down_to_the_grid(bench, change, sentence):
+    verdict = judged(bench, "02_strided_blocks", change, normal(64, 190), output(64, 190))
+    assert verdict.id == "unwritten" and verdict.lines[0].startswith(sentence)
