@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 
 from grader.course.exercise import in_words
@@ -99,9 +101,9 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
         return f"{silent} of {total} programs write nothing to {name}: {evidence.missing_axis_text}."
     if silent > 0:
         return f"{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
+    left_out = int(columns.sum())
+    what = "last column" if left_out == 1 else f"end of each row ({left_out} columns)"
     if _is_tail(columns) and _one_program_per_row(evidence):
-        left_out = int(columns.sum())
-        what = "last column" if left_out == 1 else f"end of each row ({left_out} columns)"
         return f"The {what} of {name} is never written: the mask or the block leaves it out."
     if missing.dim() == 2 and len(rows) == 1 and _is_tail(columns) and evidence.reply.launches[-1].grid == [1]:
         start = int(columns.to(torch.uint8).argmax())
@@ -114,6 +116,8 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
     if _is_tail(rows) and bool((as_matrix(missing) == rows[:, None]).all()):
         return f"The last rows of {name} are not covered by {grid}."
     if _is_tail(columns) and bool((as_matrix(missing) == columns[None, :]).all()):
+        if _last_program_stops_early(evidence):
+            return f"The {what} of {name} is never written: a program has lanes there, and its mask leaves it out."
         return f"The last columns of {name} are not covered by {grid}."
     return f"Parts of {name} are not covered by {grid}."
 
@@ -137,6 +141,13 @@ def _one_element_each(evidence: Evidence) -> bool:
     """Whether no program wrote more of the result."""
     writing = evidence.writers.programs[evidence.writers.programs >= 0]
     return writing.unique().numel() == writing.numel()
+
+
+def _last_program_stops_early(evidence: Evidence) -> bool:
+    """Whether the last program that writes to a row writes fewer columns of it than the first."""
+    tiles = tiles_of(evidence.writers)
+    widths = [right - left for left, right in pairwise(tiles.columns)][:-1] if tiles is not None else []
+    return len(widths) > 1 and widths[-1] < widths[0]
 
 
 def _is_tail(flags: torch.Tensor) -> bool:

@@ -41,6 +41,12 @@ def test_a_view_tells_where_it_lies(recording):
     assert (view.buffer, view.offset, view.shape, view.strides) == (1, 4 * (3 * 48 + 6), [6, 7], [1, 6])
 
 
+@pytest.mark.parametrize("x", [meta(0, 6), meta(8, 0)], ids=["no rows", "no columns"])
+def test_parts_of_an_empty_allocation_begin_where_it_does(recording, x):
+    call = recording(entry("z = torch.empty(3, *x.shape, device=x.device)\nreturn launch(x, z[2])"))("entry", x=x)
+    assert call.error is None and call.returned.view.offset == 0 and call.returned.view.shape == list(x.shape)
+
+
 def test_several_results_are_several_views(recording):
     call = recording(entry("z = torch.empty_like(x)\nreturn x, [launch(x, z), 3], torch.zeros_like(x)"))(
         "entry", x=meta(8, 6)

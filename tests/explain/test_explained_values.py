@@ -176,3 +176,18 @@ def test_atomics_that_give_nan_are_not_blamed_on_memory_once_a_call_was_right(be
 def test_elements_that_lack_a_program_of_their_own_are_not_called_a_partial_block(bench):
     verdict = bench(mutant("07_row_sum/grid_too_small"), "07_row_sum").check(normal(12, 70))
     assert verdict.lines[0] == "The end of z is not covered by a grid of 11 programs, each of which writes one element."
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (("cols < N", "cols < N - 3"), "The end of each row (3 columns) of z is never written: a program"),
+        (
+            ("cdiv(N, BLOCK_N)", "cdiv(N - 63, BLOCK_N)"),
+            "The last columns of z are not covered by a grid of 2 programs.",
+        ),
+    ],
+)
+def test_columns_that_a_mask_leaves_out_are_not_put_down_to_the_grid(bench, change, sentence):
+    verdict = judged(bench, "02_strided_blocks", change, normal(64, 190), output(64, 190))
+    assert verdict.id == "unwritten" and verdict.lines[0].startswith(sentence)

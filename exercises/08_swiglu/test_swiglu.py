@@ -1,0 +1,135 @@
+"""08 · SwiGLU backward: what a right kernel must do."""
+
+import torch
+
+from grader import Example, Exercise, Result, any_strides, falling, normal, upto
+
+
+def swiglu_in_float64(dz, gate, up):
+    s, rest = torch.sigmoid(gate), torch.sigmoid(-gate)  # rest is 1 - s, with all its digits
+    return gate * s * up, dz * up * s * (1 + gate * rest), dz * gate * s
+
+
+exercise = Exercise(
+    entry="swiglu_backward",
+    reference=swiglu_in_float64,
+    returns=("z", Result("dgate", bound="swiglu.dgate"), Result("dup", bound="swiglu.dup")),
+    bound="swiglu",  # how much rounding a right kernel may show
+    minutes=25,
+    presumes=("02_strided_blocks", "03_softmax"),
+    example=Example(normal(2, 6), normal(2, 6).padded(), normal(2, 6).padded(), BLOCK_N=4),
+    cut="dz[m, n], gate[m, n], up[m, n] -> z[m, n], dgate[m, n], dup[m, n]",
+)
+
+
+def three(*shape):
+    """dz, gate and up."""
+    return normal(*shape), normal(*shape), normal(*shape)
+
+
+def low(*shape):
+    """Gates around -15: silu of them is too small for all digits of fp16."""
+    return normal(*shape) - 15
+
+
+def hundreds(*shape):
+    """A product of two is too large for fp16."""
+    return normal(*shape) * 300
+
+
+def tens(*shape):
+    return normal(*shape) * 30
+
+
+def tiny(*shape):
+    return normal(*shape) * 1e-4
+
+
+def test_full_blocks(check):
+    check(*three(7, 128), BLOCK_N=64)
+
+
+def test_the_last_block_is_partial(check):
+    check(*three(3, 2100))
+
+
+def test_one_column_past_a_block(check):
+    check(*three(7, 65), BLOCK_N=64)
+
+
+def test_one_row(check):
+    check(*three(1, 1009))
+
+
+def test_one_column(check):
+    check(*three(70, 1))
+
+
+def test_no_rows_and_no_columns(check):
+    check(*three(0, 70))
+    check(*three(7, 0))
+
+
+def test_gates_run_from_100_to_minus_100(check):
+    check(normal(7, 201), falling(7, 201), normal(7, 201))
+
+
+def test_small_activations_keep_their_digits(check):
+    check(hundreds(7, 201), low(7, 201), hundreds(7, 201))
+
+
+def test_gate_and_up_are_halves_of_a_wider_matrix(check):
+    check(normal(17, 70), normal(17, 70).padded(), normal(17, 70).padded())
+
+
+def test_each_input_has_strides_of_its_own(check):
+    check(normal(17, 70).every_second(), normal(17, 70).transposed(), normal(17, 70).padded())
+    check(normal(17, 70).transposed(), normal(17, 70).padded(), normal(17, 70).every_second())
+    check(normal(17, 70).padded(), normal(17, 70).every_second(), normal(17, 70).transposed())
+
+
+def test_one_row_of_dz_is_seen_many_times(check):
+    check(normal(17, 70).expanded(), normal(17, 70), normal(17, 70))
+
+
+def test_another_block_size_gives_the_same_result(check):
+    check(*three(5, 1009), BLOCK_N=256)
+
+
+def test_one_launch_reads_and_writes_each_element_once(traffic):
+    traffic(*three(16, 1100), reads=1, writes=1, launches=1)
+
+
+def test_no_program_is_idle(traffic):
+    traffic(*three(8, 1024), idle=0, BLOCK_N=512)
+
+
+def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
+    traffic(*three(16, 1000), moved=1.5)
+
+
+def test_it_compiles_for_a_gpu(compiled):
+    compiled(*three(4096, 14336))
+
+
+def test_any_call_that_the_lesson_promises(drawn):
+    drawn(
+        sizes={"M": upto(20, least=0, block=4), "N": upto(2200, least=0, once=16384, BLOCK_N=1024)},
+        dz=any_strides("M", "N", values=(normal, tens, tiny)),
+        gate=any_strides("M", "N", values=(normal, low, falling)),
+        up=any_strides("M", "N", values=(normal, tens, tiny)),
+        dtypes=("float32", "float16", "bfloat16"),
+        same=("dz", "gate", "up"),
+    )
+
+
+def test_a_size_that_only_a_gpu_gets_through(on_gpu):
+    on_gpu(*three(1031, 14339), dtypes=("float32", "float16", "bfloat16"))
+
+
+def test_matrices_of_more_than_two_billion_bytes(on_gpu):
+    on_gpu(*three(262147, 2053), dtypes=("float32",))
+
+
+def test_it_is_as_fast_as_memory_allows(throughput):
+    throughput(*three(2048, 14336), at_least=0.8)

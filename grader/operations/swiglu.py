@@ -1,0 +1,160 @@
+"""SwiGLU with its gradients: dz, gate, up [M, N] -> z = silu(gate) * up, dgate, dup [M, N], of sum(dz * z).
+
+silu(g) = g * sigmoid(g), sigmoid(g) = 1 / (1 + exp(-g)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from grader.numerics.arguments import Argument
+from grader.numerics.roundoff import U32
+from grader.operations.hypothesis import Hypothesis, reread
+
+if TYPE_CHECKING:
+    from grader.explain.evidence import Evidence
+
+LEAST_SIGMOID = 2.0**-125  # twice the smallest normal number: of what is less, exp(-g) or 1 / exp(-g) may leave 0
+E_OVERFLOWS = 88.7  # in fp32: exp of more is infinite
+RESULTS = ("z", "dgate", "dup")
+
+CAUSES = (
+    "sigmoid-overflow", "no-product-rule", "derivative-of-sigmoid", "sigmoid-for-silu", "silu-for-sigmoid",
+    "missing-factor", "roles-swapped", "outputs-swapped",
+)  # fmt: skip
+PLAIN_CAUSES = ("exp2",)
+LOST_DIGITS = (
+    "Where the gate is far below 0, 1 + tanh(g / 2) and 1 - 1 / (1 + exp(g)) lose what sigmoid is there: 1 / (1 + "
+    "exp(-g)) keeps it."
+)
+
+
+def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """Of z. exp of a rounded argument errs by |g| u and its own 2 ulp; sum, division of 2 ulp and products: about 8 u.
+
+    Below -88.7 exp(-g) is infinite and sigmoid 0: what is lost is no more than LEAST_SIGMOID of |g up|.
+    """
+    _, gate, up = inputs
+    return _of_silu_times(up, gate, ref)
+
+
+def rounding_of_dup(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """As that of z, with dz in place of up."""
+    dz, gate, _ = inputs
+    return _of_silu_times(dz, gate, ref)
+
+
+def _of_silu_times(factor: torch.Tensor, gate: torch.Tensor, ref: torch.Tensor) -> torch.Tensor:
+    lost = (gate * factor).abs_().mul_(LEAST_SIGMOID)
+    return gate.abs().mul_(2).add_(8).mul_(ref.abs()).mul_(U32).add_(lost)
+
+
+def rounding_of_dgate(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """The same relative error of sigmoid, of both terms of 1 + g (1 - s), which may cancel; then what 1 - s, or
+    silu - silu s, loses of s: about 4 u of |g| s."""
+    dz, gate, up = inputs
+    size = gate.abs()
+    s, rest = torch.sigmoid(gate), torch.sigmoid(-gate)
+    factor = (8 + 2 * size).mul_((size * rest).add_(1)).add_(size * s, alpha=4)
+    return factor.mul_(s).mul_(U32).add_(size.add_(1), alpha=LEAST_SIGMOID).mul_((dz * up).abs_())
+
+
+def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    dz, gate, up = inputs
+    yield from _strides_of_another(evidence)
+    yield from _exchanged(evidence, inputs)
+    s = torch.sigmoid(gate)
+    z, dgate, dup = _with_sigmoid(s, *inputs)
+    e = torch.exp(gate.float())
+    sentence = (
+        f"exp(gate) overflows above {E_OVERFLOWS}, and infinity / infinity is NaN: 1 / (1 + exp(-gate)) is right at "
+        "both ends."
+    )
+    yield Hypothesis("sigmoid-overflow", sentence, _with_sigmoid((e / (1 + e)).double(), *inputs))
+    sentence = "sigmoid is made with powers of 2, not of e: exp2 needs its argument times log2(e)."
+    yield Hypothesis("exp2", sentence, _with_sigmoid(1 / (1 + torch.exp2(-gate)), *inputs))
+    sentence = f"{evidence.returns} is made with sigmoid(gate) where silu(gate) = gate * sigmoid(gate) belongs."
+    yield Hypothesis("sigmoid-for-silu", sentence, (s * up, dgate, dz * s))
+    yield from _of_the_slope(inputs, s, z, dup)
+    sentence = f"{evidence.returns} lacks the factor dz: it is the gradient of sum(z), not of sum(dz * z)."
+    yield Hypothesis("missing-factor", sentence, (z, _with_sigmoid(s, torch.ones_like(dz), gate, up)[1], gate * s))
+    sentence = "dgate lacks the factor up: what multiplies silu(gate) multiplies its derivative too."
+    yield Hypothesis("missing-factor", sentence, (z, _with_sigmoid(s, dz, gate, torch.ones_like(up))[1], dup))
+    yield from _rounded_on_the_way(inputs, s, (z, dgate, dup))
+
+
+def _with_sigmoid(
+    s: torch.Tensor, dz: torch.Tensor, gate: torch.Tensor, up: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The three results where sigmoid(gate) is s."""
+    return gate * s * up, dz * up * s * (1 + gate * (1 - s)), dz * gate * s
+
+
+def _of_the_slope(inputs: list[Argument], s: torch.Tensor, z: torch.Tensor, dup: torch.Tensor) -> Iterator[Hypothesis]:
+    """Wrong derivatives of silu."""
+    dz, gate, up = inputs
+    one_term = "dgate has one of two terms: gate * sigmoid(gate) is a product, and its derivative is a sum."
+    slopes = (
+        ("no-product-rule", one_term, s),
+        ("no-product-rule", one_term, gate * s * (1 - s)),
+        ("derivative-of-sigmoid", "dgate is made with the derivative of sigmoid, s (1 - s), and not of silu.",
+         s * (1 - s)),
+        ("silu-for-sigmoid", "In dgate silu stands where sigmoid belongs: of s (1 + g (1 - s)) each s is sigmoid(g).",
+         s * (1 + gate * (1 - gate * s))),
+        ("silu-for-sigmoid", "In dgate silu stands where sigmoid belongs: of s (1 + g (1 - s)) each s is sigmoid(g).",
+         gate * s * (1 + gate * (1 - s))),
+        ("no-product-rule", "In dgate the two terms of the product rule are subtracted: they are added.",
+         s * (1 - gate * (1 - s))),
+    )  # fmt: skip
+    for id, sentence, slope in slopes:
+        yield Hypothesis(id, sentence, (z, dz * up * slope, dup))
+
+
+def _exchanged(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    """Inputs or results in each other's places."""
+    dz, gate, up = inputs
+    right = evidence.exercise.expected(inputs)
+    for one, other in ((1, 2), (0, 1), (0, 2)):
+        places = [0, 1, 2]
+        places[one], places[other] = other, one
+        result = tuple(right[place] for place in places)
+        sentence = f"{RESULTS[one]} and {RESULTS[other]} are exchanged: each holds what belongs into the other."
+        yield Hypothesis("outputs-swapped", sentence, result)
+    sentence = "gate and up are exchanged: silu is taken of gate, and up is its factor."
+    z, dgate, dup = evidence.exercise.expected([dz, up, gate])
+    yield Hypothesis("roles-swapped", sentence, (z, dgate, dup))
+    yield Hypothesis("roles-swapped", sentence, (z, dup, dgate))
+
+
+def _strides_of_another(evidence: Evidence) -> Iterator[Hypothesis]:
+    """An input addressed with the strides of another one."""
+    memory = dict(evidence.tensors)
+    for name, tensor in memory.items():
+        for other, theirs in memory.items():
+            misread = reread(tensor, theirs.stride()) if tensor.stride() != theirs.stride() else None
+            if misread is not None:
+                changed = [(misread if one == name else memory[one]).double() for one in memory]
+                sentence = f"{name} is addressed with the strides of {other}: each input has its own."
+                yield Hypothesis("stride-ignored", sentence, tuple(evidence.exercise.expected(changed)))
+
+
+def _rounded_on_the_way(
+    inputs: list[Argument], s: torch.Tensor, right: tuple[torch.Tensor, ...]
+) -> Iterator[Hypothesis]:
+    """One step in fp16 or bf16, where the others are in fp32."""
+    dz, gate, up = inputs
+    z, dgate, dup = right
+    for short, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
+        short_s, short_silu = s.to(dtype).double(), (gate * s).to(dtype).double()
+        product = (dz * up).to(dtype).double()
+        slope = s * (1 + gate * torch.sigmoid(-gate))
+        for what, result in (
+            ("sigmoid(gate)", _with_sigmoid(short_s, *inputs)),
+            ("silu(gate)", (short_silu * up, dgate, dz * short_silu)),
+            ("dz * up", (z, product * slope, dup)),
+        ):
+            sentence = f"{what} is rounded to {short} on the way: convert what is loaded to fp32, and leave it there."
+            yield Hypothesis("low-precision", sentence, result)
