@@ -54,6 +54,10 @@ def test_a_few_columns(check):
     check(normal(9, 17), normal(9, 17), normal(17), 1e-5)
 
 
+def test_two_thousand_columns(check):
+    check(normal(3, 2000), normal(3, 2000), normal(2000), 1e-5)
+
+
 def test_one_column(check):
     check(normal(12, 1), normal(12, 1), normal(1), 1e-5)
 
