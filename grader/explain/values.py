@@ -274,8 +274,8 @@ def _constant(evidence: Evidence) -> Verdict | None:
     if writers is None:
         return None
     first = int(writers.programs.flatten()[0])
-    mine = out[writers.programs == first]
-    if mine.numel() > 1 and bool((mine == mine[0]).all()):
+    mine, due = out[writers.programs == first], expected[writers.programs == first]
+    if mine.numel() > 1 and bool((mine == mine[0]).all()) and not bool((due == due[0]).all()):
         shown = f"All {mine.numel()} elements that {_program_at(evidence, first)} writes are equal"
         return failed(Cause.CONSTANT, f"{shown}: its lanes should differ. Do the pointers of its loads?", kind="cause")
     return None

@@ -27,6 +27,13 @@ def test_rows_that_are_all_but_one_value_0_are_not_taken_for_one_another(bench):
     assert verdict.outcome == FAIL and verdict.id != "misplaced-tile"
 
 
+def test_a_program_whose_elements_should_all_be_equal_is_not_blamed_for_it(bench):
+    """The first row is softmax of zeros; digits are lost in others."""
+    judged = bench(mutant("03_softmax/half_exponentials"), "03_softmax")
+    verdict = judged.check(normal(20, 70).then("whole rows", 0))
+    assert verdict.outcome == FAIL and verdict.id == "low-precision"
+
+
 def judged(bench, id: str, change: tuple[str, str], *data, **constants) -> Verdict:
     """Of the solution with one change; the first place counts."""
     text = (ROOT / "solutions" / id / f"{id[3:]}.py").read_text()
