@@ -31,6 +31,10 @@ exercise = Exercise(
 )
 
 
+def test_a_few_rows(check):
+    check(normal(64, 64), indices(12, below=64))
+
+
 def test_rows_of_one_block(check):
     check(normal(50, 1024), indices(12, below=50))
 
@@ -89,15 +93,16 @@ def test_whole_numbers_keep_all_their_digits(check):
 
 def test_another_block_size_gives_the_same_result(check):
     check(normal(37, 153), indices(20, below=37), BLOCK_N=64)
+    check(normal(20, 2411), indices(12, below=20), BLOCK_N=2048)
+
+
+def test_a_program_copies_a_block_and_not_one_element(traffic):
+    traffic(normal(100, 2048), indices(16, below=100), reads={"table": 1, "index": 1024}, programs=256)
 
 
 def test_each_element_is_read_and_written_once(traffic):
     data = normal(100, 1500), indices(40, below=100)
     traffic(*data, reads={"table": Elements(40 * 1500), "index": 8}, launches=1, idle=0)
-
-
-def test_a_program_copies_a_block_and_not_one_element(traffic):
-    traffic(normal(100, 2048), indices(16, below=100), reads={"table": 1, "index": 1024}, programs=256)
 
 
 def test_neighbouring_lanes_touch_neighbouring_memory(traffic):

@@ -13,7 +13,7 @@ from grader.operations.hypothesis import Hypothesis
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
 
-CAUSES = ("index-ignored", "first-index", "neighbouring-row", "neighbouring-index")
+CAUSES = ("index-ignored", "first-index", "row-zero", "neighbouring-row", "neighbouring-index")
 
 
 def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -28,14 +28,17 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
             "take that row."
         )
         yield Hypothesis("index-ignored", sentence, table[:K])
-    if K > 1:
+    if K > 1 and int(index[0]):
         sentence = (
             f"Every row of {z} is the row that {named_index}[0] names: the load from {named_index} does not move with "
             "the program."
         )
         yield Hypothesis("first-index", sentence, table[index[:1]].expand(K, N))
-    sentence = f"Every row of {z} is row 0 of {named_table}: what is read from {named_index} does not reach the pointers."
-    yield Hypothesis("index-ignored", sentence, table[:1].expand(K, N))
+    cause = f"the row that {named_index} names is not in the pointers."
+    if int(index[:1].sum()) == 0:
+        cause = f"does the load from {named_index} move with the program, and is its row in the pointers?"
+    sentence = f"Every row of {z} is row 0 of {named_table}: {cause}"
+    yield Hypothesis("row-zero", sentence, table[:1].expand(K, N))
     for step, which in ((1, "after"), (-1, "before")):
         sentence = f"Each row of {z} is the one {which} the row that {named_index} names."
         yield Hypothesis("neighbouring-row", sentence, table[(index + step).clamp(0, M - 1)])
