@@ -24,6 +24,7 @@ _HOME |= dict.fromkeys(
         "subnormal",
         "uniform",
         "unusual",
+        "whole",
         "with_some",
     ),
     "grader.numerics.data_sets",

@@ -131,9 +131,9 @@ class Recorder:
                                 "on the input's device, with device=x.device")  # fmt: skip
         found = self._addresses.get(tensor.untyped_storage()._cdata)
         if found is not None:
-            # a part of what is empty begins past its end: torch counts strides as if there were elements
-            first = tensor.storage_offset() if tensor.untyped_storage().nbytes() else 0
-            return {"buffer": found[1], "offset": first * tensor.element_size()}
+            offset = tensor.storage_offset() * tensor.element_size()
+            memory = tensor.untyped_storage().nbytes()  # torch lets a view without elements begin behind it
+            return {"buffer": found[1], "offset": min(offset, memory)}
         if not name:
             self._refuse(f"{what} is memory that this call neither got nor allocated")
         if not tensor.untyped_storage().nbytes():

@@ -24,10 +24,16 @@ def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
     most = data[0].shape[0]
 
     def smaller(data: Data) -> Data:
-        steps = [(step[0], max(1, step[1] * size // most)) if step[0] == "below" else step for step in data.steps]
+        steps = [_indices_below(size, most, *step[1:]) if step[0] == "below" else step for step in data.steps]
         return replace(data, shape=shape_with(data, size, most), steps=tuple(steps))
 
     return tuple(smaller(one) if isinstance(one, Data) else one for one in data)
+
+
+def _indices_below(size: int, most: int, below: int, *least: int) -> tuple[str | int, ...]:
+    """The draw of indices into what has shrunk from `most` to `size`."""
+    least = tuple(number * size // most for number in least)
+    return ("below", max(below * size // most, *(number + 1 for number in (0, *least))), *least)
 
 
 def shape_with(data: Data, size: int, most: int) -> tuple[int, ...]:

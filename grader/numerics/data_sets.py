@@ -285,9 +285,10 @@ def whole(*shape: int) -> Data:
     return Data(shape, (("whole",),))
 
 
-def indices(*shape: int, below: int) -> Data:
-    """Whole numbers from 0 to below - 1, in int32; the first and the last of them occur, at places of their own."""
-    return Data(shape, (("below", below),), about=f"below {below}", dtype="int32")
+def indices(*shape: int, below: int, least: int = 0) -> Data:
+    """Whole numbers from `least` to below - 1, in int32; the first and the last occur, at places of their own."""
+    about = f"from {least} to {below - 1}" if least else f"below {below}"
+    return Data(shape, (("below", below, least) if least else ("below", below),), about=about, dtype="int32")
 
 
 def lengths(*shape: int, below: int) -> Data:

@@ -62,13 +62,15 @@ def _bits(size: tuple[int, ...], generator: torch.Generator, precision: torch.dt
     return torch.randint(-(2**63), 2**63 - 1, size, dtype=torch.int64, **_on(generator))
 
 
-def _below(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, below: int) -> torch.Tensor:
-    values = torch.randint(0, below, size, dtype=torch.int64, **_on(generator))
+def _below(
+    size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, below: int, least: int = 0
+) -> torch.Tensor:
+    values = torch.randint(least, below, size, dtype=torch.int64, **_on(generator))
     if (count := values.numel()) == 0:
         return values
     last = torch.randint(0, count, (1,), **_on(generator))
     first = (last + 1 + torch.randint(0, max(1, count - 1), (1,), **_on(generator))) % count
-    values.view(-1)[first] = 0
+    values.view(-1)[first] = least
     values.view(-1)[last] = below - 1
     return values
 

@@ -138,6 +138,17 @@ def test_the_views_of_a_launch_are_those_of_the_tensors_passed(recording):
     assert (z.buffer, z.offset, z.shape, z.strides) == (1, 0, [6, 5], [1, 6])
 
 
+def test_a_view_without_elements_may_begin_behind_its_memory(recording):
+    body = """
+        z = torch.empty((12, 0), device=x.device)
+        scale_kernel[(0,)](z[5:], z, 2.0, 0, BLOCK=256)
+        return z[7:]
+    """
+    call = recording(entry(body))("entry", x=meta(12))
+    assert call.error is None and not call.refusals
+    assert call.returned.view.shape == [5, 0] and call.returned.view.offset == 0
+
+
 def test_an_argument_that_is_none_is_a_null_pointer_or_a_constant(recording):
     source = """
         @triton.jit

@@ -7,14 +7,16 @@ import inspect
 import numpy as np
 import pytest
 
-from grader import normal, output
+from grader import Exercise, indices, normal, output, whole
 from grader.course.cut import Cut
+from grader.course.exercise import Result
 from grader.course.folder import all_folders, load_test_file
 from grader.course.stated_calls import asked
 from grader.explain.verdict import FAIL, NOT_RUN, SKIPPED
 from grader.interpreter.buffers import PAGE, Buffer
 from grader.interpreter.sampled import programs_of
 from grader.interpreter.views import View
+from grader.judge.judge import Judge
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from tests.conftest import ROOT
 
@@ -107,6 +109,116 @@ def test_a_block_that_ends_before_its_row_is_found(bench):
     verdict = verdict_on(bench, SOLUTIONS["03"], LONG_ROWS, change=capped)
     assert verdict.lines[0] == "The end of each row of z is never written: the block ends before the row does."
     assert verdict.lines[1] == "Each program writes 8192 elements of z, together 33579008 of 51938429 at most."
+
+
+# ---- rows that indices pick, and offsets past 2**31 ------------------------------------------------------------------
+
+LARGE_TABLE = whole(40_000, 65_536), indices(1000, below=40_000, least=32_768)
+LARGE_RESULT = whole(3, 4_000_037), indices(600, below=3)
+AFTER_THE_PRODUCT = ("row * stride_tm", "(row.to(tl.int32) * stride_tm).to(tl.int64)")
+ROW_OF_Z_IN_INT32 = ("tl.program_id(0).to(tl.int64)", "tl.program_id(0)")
+
+
+def gathered(bench, data, seed: int = 1, change: tuple[str, str] = ("", "")):
+    source = (ROOT / "solutions/12_gather_rows/gather_rows.py").read_text()
+    assert change[0] in source
+    return bench(source.replace(*change, 1), "12_gather_rows", seed).judge.on_gpu("test_large", data, None, ("int8",))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("data", [LARGE_TABLE, LARGE_RESULT])
+def test_a_right_gather_is_right(bench, data, seed):
+    verdict = gathered(bench, data, seed)
+    assert (verdict.outcome, verdict.id) == (SKIPPED, NOT_RUN), verdict.lines
+    assert " programs is right; values in full need a GPU" in verdict.note
+
+
+@pytest.mark.parametrize("index", [LARGE_TABLE[1].of("int64"), indices(1000, below=40_000)])
+def test_indices_may_have_64_bits_and_be_any_of_the_table(bench, index):
+    verdict = gathered(bench, (LARGE_TABLE[0].padded(), index))
+    assert (verdict.outcome, verdict.id) == (SKIPPED, NOT_RUN), verdict.lines
+    assert "is right" in verdict.note
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    "change",
+    [("row * stride_tm", "(row - 1) * stride_tm"), ("index_ptr + k", "index_ptr + (k + 1) % K"),
+     ("tl.load(index_ptr + k)", "tl.program_id(0)"), ("cols * stride_tn", "(cols ^ 1) * stride_tn")],
+)  # fmt: skip
+def test_a_gather_of_other_rows_or_columns_is_named_with_every_seed(bench, change, seed):
+    verdict = gathered(bench, LARGE_TABLE, seed, change)
+    assert verdict.outcome == FAIL and verdict.lines[0].startswith("z is wrong in 1"), verdict.lines
+    assert verdict.lines[0].endswith(" writes, int8.") and "First wrong element: z[" in verdict.lines[1]
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize(("data", "change"), [(LARGE_TABLE, AFTER_THE_PRODUCT), (LARGE_RESULT, ROW_OF_Z_IN_INT32)])
+def test_a_product_that_leaves_int32_is_named_with_every_seed(bench, data, change, seed):
+    verdict = gathered(bench, data, seed, change)
+    assert (verdict.outcome, verdict.id) == (FAIL, "offset-overflow"), verdict.lines
+    assert verdict.lines[0].startswith("An offset leaves int32 in line 2"), verdict.lines
+    assert "its largest number is 2**31 - 1 = 2147483647" in verdict.lines[0]
+
+
+# ---- several results, and numbers ------------------------------------------------------------------------------------
+
+PEAKS = Exercise(
+    entry="peaks",
+    reference=lambda x, factor: (x * factor, x.argmax(dim=1)),
+    returns=("z", Result("places", dtype="int32")),
+    bound="exact",
+    minutes=1,
+    cut="x[m, :] -> z[m, :], places[m]",
+)
+PEAKS_SOURCE = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def peaks_kernel(x_ptr, z_ptr, places_ptr, factor, N, BLOCK_N: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_N)
+    x = tl.load(x_ptr + row * N + cols, mask=cols < N, other=-float("inf"))
+    tl.store(z_ptr + row * N + cols, x * factor, mask=cols < N)
+    tl.store(places_ptr + row, tl.argmax(x, 0))
+
+
+def peaks(x, factor):
+    M, N = x.shape
+    z, places = torch.empty_like(x), torch.empty(M, dtype=torch.int32, device=x.device)
+    peaks_kernel[(M,)](x, z, places, factor, N, BLOCK_N=triton.next_power_of_2(N))
+    return z, places
+"""
+
+
+def peaks_of(bench, change: tuple[str, str] = ("", "")):
+    assert change[0] in PEAKS_SOURCE
+    run = bench(PEAKS_SOURCE.replace(*change, 1), "03_softmax").run
+    return Judge(PEAKS, run).on_gpu("test_large", (normal(3_000_001, 781), 4.0), None, ("float32",))
+
+
+def test_several_right_results_are_right(bench):
+    verdict = peaks_of(bench)
+    assert (verdict.outcome, verdict.id) == (SKIPPED, NOT_RUN), verdict.lines
+    assert verdict.note == "a sample of 12 of 3000001 programs is right; values in full need a GPU"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("x * factor", "x * 2.0"), "z is wrong in 781 elements of 781 that program ("),
+        (("tl.argmax(x, 0)", "tl.argmax(x, 0) + (row > 40)"), "places is wrong in 1 element of 1 that program ("),
+        (("[(M,)]", "[(M // 2,)]"), "z is not covered by a grid of 1500000 programs"),
+        (("places_ptr + row, ", "places_ptr + row // 2, "), "places is"),
+        (("row * N + cols, x", "row.to(tl.int32) * N + cols, x"), "An offset leaves int32 in line 12"),
+    ],
+)
+def test_the_result_that_is_wrong_is_named(bench, change, words):
+    verdict = peaks_of(bench, change)
+    assert verdict.outcome == FAIL and verdict.lines[0].startswith(words), verdict.lines
 
 
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)

@@ -26,7 +26,7 @@ from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.run import Run
 from grader.learn.curve_table import curve_table
 from grader.learn.sweep import Sweep
-from grader.numerics.data_sets import Data, normal
+from grader.numerics.data_sets import Data, indices, normal
 from grader.progress import curves as curve_file
 from grader.progress.curves import Curves, sizes_below
 from tests.learn.conftest import ROOT
@@ -122,6 +122,14 @@ def test_a_square_stays_one_and_a_row_keeps_its_length():
     square, rows = (normal(8192, 8192).transposed(),), (normal(32768, 4096),)
     assert resized(square, 64) == (normal(64, 64).transposed(),) and sizes_below(square[0])[0] == 64
     assert resized(rows, 64) == (normal(64, 4096),) and sizes_below(rows[0])[0] == 1
+
+
+def test_indices_point_into_what_has_shrunk():
+    data = normal(4096, 8), indices(4096, below=4096, least=1024), indices(50, below=4096)
+    wanted = normal(64, 8), indices(64, below=64, least=16), indices(50, below=64)
+    shrunk = resized(data, 64)
+    assert [(one.shape, one.steps) for one in shrunk] == [(one.shape, one.steps) for one in wanted]
+    assert resized(data, 1)[1].steps == (("below", 1, 0),) and resized(data, 4096) == data
 
 
 def test_a_size_that_is_no_power_of_two_is_the_last():

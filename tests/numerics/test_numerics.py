@@ -11,11 +11,13 @@ from grader.numerics.data_sets import (
     cancelling,
     cancelling_rows,
     generator_for,
+    indices,
     integers,
     is_poison,
     normal,
     one_hot,
     output,
+    whole,
     with_some,
 )
 from grader.operations.bounds import tolerance
@@ -260,3 +262,23 @@ def test_data_sets_hold_what_they_promise():
     spotted = with_some(float("-inf"), normal(50, 50)).tensor(torch.float32, generator)
     assert 0.05 < float(spotted.isinf().float().mean()) < 0.2
     assert float((normal(100) * 3 + 300).tensor(torch.float32, generator).mean()) > 250
+
+
+def test_indices_have_the_first_and_the_last_of_what_they_may_be():
+    drawn = [
+        data.tensor(torch.float32, generator_for(4))
+        for data in (indices(50, below=40), indices(50, below=40, least=30))
+    ]
+    assert [(int(one.min()), int(one.max()), one.dtype) for one in drawn] == [
+        (0, 39, torch.int32),
+        (30, 39, torch.int32),
+    ]
+    assert indices(50, below=40, least=30).label == "50 (int32, from 30 to 39)"
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32])
+def test_whole_numbers_fill_every_integer_dtype(dtype):
+    drawn, limits = whole(1 << 18).tensor(dtype, generator_for(5)), torch.iinfo(dtype)
+    span = limits.max - limits.min
+    assert int(drawn.min()) < limits.min + span / 1000 and int(drawn.max()) > limits.max - span / 1000
+    assert abs(float(drawn.double().mean()) - (limits.min + limits.max) / 2) < span / 200
