@@ -131,7 +131,8 @@ class Recorder:
                                 "on the input's device, with device=x.device")  # fmt: skip
         found = self._addresses.get(tensor.untyped_storage()._cdata)
         if found is not None:
-            return {"buffer": found[1], "offset": tensor.storage_offset() * tensor.element_size()}
+            offset = tensor.storage_offset() * tensor.element_size()  # of no elements: past the end, it may be
+            return {"buffer": found[1], "offset": min(offset, tensor.untyped_storage().nbytes())}
         if not name:
             self._refuse(f"{what} is memory that this call neither got nor allocated")
         if not tensor.untyped_storage().nbytes():
