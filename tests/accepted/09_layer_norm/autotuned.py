@@ -34,7 +34,8 @@ def layer_norm_kernel(
 def layer_norm(x, weight, bias, eps):
     M, N = x.shape
     z = torch.empty((M, N), dtype=x.dtype, device=x.device)
-    mean, rstd = torch.empty(2 * M, dtype=torch.float32, device=x.device).split(M)
+    statistics = torch.empty(2 * M, dtype=torch.float32, device=x.device)
+    mean, rstd = statistics[:M], statistics[M:]
     layer_norm_kernel[(M,)](
         x, weight, bias, z, mean, rstd, M, N, *x.stride(), *z.stride(), eps, BLOCK_N=triton.next_power_of_2(N)
     )

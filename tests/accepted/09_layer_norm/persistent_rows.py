@@ -19,9 +19,8 @@ def layer_norm_kernel(
     for row in range(tl.program_id(0), M, tl.num_programs(0)):
         x = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0).to(tl.float32)
         mean = tl.sum(x, 0) / N
-        d = x - mean
-        # each padded lane adds the square of the mean, all the same: what they add is taken off where they are masked
-        rstd = 1 / tl.sqrt(tl.sum(d * d * mask, 0) / N + eps)
+        d = (x - mean) * mask  # a mask is 1 or 0
+        rstd = 1 / tl.sqrt(tl.sum(d * d, 0) / N + eps)
         tl.store(z_ptr + row * stride_zm + cols, d * (rstd * weight) + bias, mask=mask)
         tl.store(statistics_ptr + row, mean)
         tl.store(statistics_ptr + M + row, rstd)
