@@ -9,6 +9,7 @@ import numpy as np
 from grader.interpreter.shadow import Units
 
 SECTOR_BITS = 5  # 32 bytes, the least that a GPU moves between memory and a multiprocessor
+SECTOR = 1 << SECTOR_BITS
 OFFSET_BITS = 40  # of a key that holds a program's place and an offset
 
 
@@ -50,6 +51,10 @@ class Runs:
         changes[borders] = True
         return 1 + int(np.count_nonzero(changes))
 
+    def spans(self, offsets: np.ndarray) -> np.ndarray:
+        """Of each program how far its last offset lies from its first; int64."""
+        return np.maximum.reduceat(offsets, self.starts) - np.minimum.reduceat(offsets, self.starts)
+
 
 def count_instruction(counts: Counts, kind: str, offsets: np.ndarray, item: int, owners: np.ndarray) -> int:
     """Adds what one load, store or atomic moves; -> bytes of its different elements. offsets: int64, by lane."""
@@ -57,13 +62,13 @@ def count_instruction(counts: Counts, kind: str, offsets: np.ndarray, item: int,
     used = item * runs.distinct(offsets)
     if kind != "load":
         counts.written += used
-    alone = runs.lengths == 1  # a single number moves a sector however it lies
-    counts.used += used - item * int(np.count_nonzero(alone))
-    if alone.any():
-        wide = np.repeat(~alone, runs.lengths)
+    close = runs.spans(offsets) + item <= SECTOR  # few numbers, or a single one, move a sector however they lie
+    if close.any():
+        wide = np.repeat(~close, runs.lengths)
         offsets, owners = offsets[wide], owners[wide]
         runs = Runs(owners)
     if offsets.size:
+        counts.used += item * runs.distinct(offsets)
         counts.moved += runs.distinct(offsets >> SECTOR_BITS) << SECTOR_BITS
     return used
 

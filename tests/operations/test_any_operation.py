@@ -194,6 +194,18 @@ def test_findings_name_the_result_that_lies_there_where_several_share_an_allocat
     assert verdict.id == "double-write" and "both write counts[0, 0]" in verdict.lines[1]
 
 
+def test_a_view_of_nothing_may_begin_where_its_memory_ends(graded):
+    pairs = [
+        (
+            "z = torch.empty(K, dtype=x.dtype, device=x.device)",
+            "z = torch.empty((2, K), dtype=x.dtype, device=x.device)[1]",
+        )
+    ]
+    for picks in (0, 100):
+        verdict = graded(changed(*pairs)).check(*data(picks=picks), **ONE_DTYPE)
+        assert verdict.outcome == PASS, verdict.lines
+
+
 # ---- cost, drawn calls, numbers --------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,147 @@
+"""09 · Layer norm: what a right kernel must do."""
+
+from grader import (
+    Example,
+    Exercise,
+    Result,
+    any_strides,
+    contiguous,
+    normal,
+    one_of,
+    upto,
+)
+
+
+def layer_norm_in_float64(x, weight, bias, eps):
+    mean = x.mean(dim=1)
+    d = x - mean[:, None]
+    rstd = (d.square().mean(dim=1) + eps).rsqrt()
+    return d * rstd[:, None] * weight + bias, mean, rstd
+
+
+def far_from_zero(*shape):
+    """Around 1000 with a spread of 1: squares have no digits left for the spread."""
+    return normal(*shape) + 1000
+
+
+def tiny(*shape):
+    """So small that eps decides."""
+    return normal(*shape) * 0.002
+
+
+exercise = Exercise(
+    entry="layer_norm",
+    reference=layer_norm_in_float64,  # called in float64
+    returns=(
+        "z",
+        Result("mean", dtype="float32", bound="layer_norm.mean"),
+        Result("rstd", dtype="float32", bound="layer_norm.rstd"),
+    ),
+    bound="layer_norm",  # how much rounding a right kernel may show
+    minutes=30,
+    presumes=("03_softmax",),
+    example=Example(normal(3, 5), normal(5), normal(5), 1e-5),
+    cut="x[m, :], weight[:], bias[:] -> z[m, :], mean[m], rstd[m]",
+)
+
+
+def test_one_row_fills_the_block(check):
+    check(normal(12, 128), normal(128), normal(128), 1e-5)
+
+
+def test_columns_are_not_a_power_of_two(check):
+    check(normal(12, 781), normal(781), normal(781), 1e-5)
+
+
+def test_padding_adds_nothing_to_the_variance(check):
+    check(normal(12, 17) + 3, normal(17), normal(17), 1e-5)
+
+
+def test_one_column_past_a_power_of_two(check):
+    check(normal(12, 129), normal(129), normal(129), 1e-5)
+
+
+def test_a_row_of_two_thousand_columns(check):
+    check(normal(3, 2000), normal(2000), normal(2000), 1e-5)
+
+
+def test_two_columns(check):
+    check(normal(12, 2), normal(2), normal(2), 1e-5)
+
+
+def test_one_column(check):
+    check(normal(12, 1), normal(1), normal(1), 1e-5)
+
+
+def test_one_row(check):
+    check(normal(1, 1009), normal(1009), normal(1009), 1e-5)
+
+
+def test_eps_counts_where_values_are_small(check):
+    check(tiny(12, 200), normal(200), normal(200), 1e-5)
+
+
+def test_eps_may_be_another_one(check):
+    check(normal(12, 200), normal(200), normal(200), 1.0)
+
+
+def test_a_row_of_equal_numbers(check):
+    check(normal(12, 200) * 0 + 3, normal(200), normal(200), 1e-5)
+
+
+def test_a_spread_of_one_around_a_thousand(check):
+    check(far_from_zero(12, 200), normal(200), normal(200), 1e-5)
+
+
+def test_sums_and_squares_past_the_largest_fp16_number(check):
+    check(normal(8, 1000) * 300 + 2000, normal(1000), normal(1000), 1e-5)
+
+
+def test_the_input_is_a_transposed_view(check):
+    check(normal(17, 70).transposed(), normal(70), normal(70), 1e-5)
+
+
+def test_rows_are_padded(check):
+    check(normal(17, 70).padded(), normal(70), normal(70), 1e-5)
+
+
+def test_the_input_is_every_second_element(check):
+    check(normal(17, 70).every_second(), normal(70), normal(70), 1e-5)
+
+
+def test_a_row_is_read_once_by_one_launch(traffic):
+    data = normal(32, 1000), normal(1000), normal(1000), 1e-5
+    traffic(*data, reads={"x": 1, "weight": 32, "bias": 32}, writes=1, launches=1, idle=0)
+
+
+def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
+    traffic(normal(32, 1000), normal(1000), normal(1000), 1e-5, reads={"x": 1}, moved=1.5)
+
+
+def test_a_long_row_stays_in_registers(compiled):
+    compiled(normal(4096, 8192), normal(8192), normal(8192), 1e-5, vectors=True)
+
+
+def test_any_call_that_the_lesson_promises(drawn):
+    drawn(
+        sizes={"M": upto(40, least=0, block=8), "N": upto(1500, once=16384, block=256)},
+        x=any_strides("M", "N", values=(normal, far_from_zero, tiny)),
+        weight=contiguous("N", values=(normal,)),
+        bias=contiguous("N", values=(normal,)),
+        eps=one_of(1e-5, 1e-3, 0.5),
+        dtypes=("float32", "float16", "bfloat16"),
+        same=("weight", "bias"),
+    )
+
+
+def test_a_size_that_only_a_gpu_gets_through(on_gpu):
+    data = normal(4099, 12671), normal(12671), normal(12671), 1e-5
+    on_gpu(*data, dtypes=("float32", "float16", "bfloat16"))
+
+
+def test_matrices_of_more_than_two_billion_bytes(on_gpu):
+    on_gpu(normal(262147, 2053), normal(2053), normal(2053), 1e-5, dtypes=("float32",))
+
+
+def test_it_is_as_fast_as_memory_allows(throughput):
+    throughput(normal(16384, 8192), normal(8192), normal(8192), 1e-5, at_least=0.75)

@@ -1,0 +1,197 @@
+"""Layer norm along the rows of a matrix: x [M, N], weight, bias [N], eps -> z [M, N], mean [M], rstd [M]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from grader.numerics.arguments import Argument
+from grader.numerics.roundoff import U32
+from grader.operations.hypothesis import Hypothesis
+
+if TYPE_CHECKING:
+    from grader.explain.evidence import Evidence
+
+Results = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+LARGEST_HALF = 65504.0
+USUAL_EPS = (1e-5, 1e-6, 1e-12)  # what libraries set where nobody says
+
+CAUSES = (
+    "padding-counted", "over-block", "one-pass-variance", "not-centred", "eps-outside", "row-zero", "weight-by-row",
+)  # fmt: skip
+PLAIN_CAUSES = (
+    "unbiased", "eps-not-used", "no-root", "variance-for-rstd", "results-exchanged", "no-weight", "no-bias",
+    "bias-weighted", "weight-for-bias",
+)  # fmt: skip
+LOST_DIGITS = (
+    "Compute in fp32 from the load to the store, and take the mean from x before anything is squared: differences "
+    "are small numbers, which have all their digits."
+)
+
+
+def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """The mean errs by few u of mean|x|, and its error is divided by the spread; then each product rounds.
+
+    T. Chan, G. Golub, R. LeVeque, Algorithms for Computing the Sample Variance, The American Statistician 37 (1983):
+    a variance errs by less than that factor u, also where it is gathered in one walk, mean by mean.
+    """
+    x, weight, bias, eps = inputs
+    sizes = (_condition(x, eps)[:, None] + 1) * weight.abs() + bias.abs()
+    return sizes.add_((ref - bias).abs_()).mul_(8 * U32)  # |ref - bias| is |weight| |x - mean| rstd
+
+
+def rounding_of_mean(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """Blocked sums err by few u of their terms' size."""
+    return inputs[0].abs().mean(dim=1).mul_(8 * U32)
+
+
+def rounding_of_rstd(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """As the variance: see `rounding`."""
+    x, _, _, eps = inputs
+    return (_condition(x, eps) + 1).mul_(8 * U32).mul_(ref)
+
+
+def _condition(x: torch.Tensor, eps: float) -> torch.Tensor:
+    """mean|x| in units of the spread, [M]: what a relative error of the mean is multiplied by."""
+    return x.abs().mean(dim=1) * (x.var(dim=1, correction=0) + eps).rsqrt()
+
+
+def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    x, weight, bias, eps = inputs
+    mean = x.mean(dim=1, keepdim=True)
+    var = (x - mean).square().mean(dim=1, keepdim=True)
+    yield from _in_padding(inputs, mean, var)
+    yield from _in_statistics(inputs, mean, var)
+    yield from _in_result(inputs, mean, var)
+    yield from _of_other_values(evidence, inputs, mean, var)
+    yield from _in_few_digits(evidence, inputs, mean, var)
+
+
+def _results(inputs: list[Argument], mean: torch.Tensor, rstd: torch.Tensor) -> Results:
+    """What a kernel with these statistics, [M, 1], gives."""
+    x, weight, bias, _ = inputs
+    return (x - mean) * rstd * weight + bias, mean[:, 0], rstd[:, 0]
+
+
+def _in_padding(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
+    """Lanes past the end of a row, in a block whose size is the next power of two."""
+    x, _, _, eps = inputs
+    N = x.shape[1]
+    block = 1 << (N - 1).bit_length()
+    padding = block - N
+    if not padding:
+        return
+    lanes, verb = ("lane", "takes") if padding == 1 else (f"{padding} lanes", "take")
+    sentence = (
+        f"The {lanes} past the end of each row {verb} part in the variance: after the subtraction a padded lane holds "
+        "0 - mean, no longer 0."
+    )
+    counted = var + padding / N * mean.square()
+    yield Hypothesis("padding-counted", sentence, _results(inputs, mean, (counted + eps).rsqrt()))
+    low = mean * (N / block)
+    around_low = (x - low).square().sum(dim=1, keepdim=True)
+    for divisor in (N, block):
+        for squares in (around_low, around_low + padding * low.square()):
+            sentence = f"The sum of a row is divided by {block}, the lanes of the block: a row has {N} numbers."
+            yield Hypothesis("over-block", sentence, _results(inputs, low, (squares / divisor + eps).rsqrt()))
+    for squares in (var * N, counted * N):
+        sentence = f"The sum of squares is divided by {block}, the lanes of the block: a row has {N} numbers."
+        yield Hypothesis("over-block", sentence, _results(inputs, mean, (squares / block + eps).rsqrt()))
+
+
+def _in_statistics(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
+    x, _, _, eps = inputs
+    N, rstd = x.shape[1], (var + eps).rsqrt()
+    right = _results(inputs, mean, rstd)
+
+    def with_rstd(id: str, sentence: str, rstd: torch.Tensor) -> Hypothesis:
+        return Hypothesis(id, sentence, _results(inputs, mean, rstd))
+
+    if N > 1:
+        sentence = "The sum of squares is divided by N - 1; layer norm divides it by N."
+        yield with_rstd("unbiased", sentence, (var * N / (N - 1) + eps).rsqrt())
+    yield with_rstd("eps-not-used", "eps is not used: a row of equal numbers divides by 0.", var.rsqrt())
+    for other in USUAL_EPS:
+        sentence = f"eps is not used: the result is that of eps = {other:g}, and this call gives {eps:g}."
+        yield with_rstd("eps-not-used", sentence, (var + other).rsqrt())
+    for outside in (1 / (var.sqrt() + eps), var.rsqrt() + eps):
+        sentence = "eps is added outside of the root: rstd is 1 / sqrt(variance + eps)."
+        yield with_rstd("eps-outside", sentence, outside)
+    sentence = "The root is missing: x is divided by the variance, not by its root."
+    yield with_rstd("no-root", sentence, 1 / (var + eps))
+    around_zero = (x.square().mean(dim=1, keepdim=True) + eps).rsqrt()
+    sentence = "The squares are those of x itself: subtract the mean first, then square."
+    yield with_rstd("not-centred", sentence, around_zero)
+    for held, what in (
+        (var, "the variance"), (var + eps, "the variance, with eps"),
+        (var.sqrt(), "the standard deviation"), ((var + eps).sqrt(), "the standard deviation"),
+    ):  # fmt: skip
+        sentence = f"rstd holds {what}: it has to be 1 / sqrt(variance + eps)."
+        yield Hypothesis("variance-for-rstd", sentence, (*right[:2], held[:, 0]))
+    sentence = "mean and rstd are exchanged."
+    yield Hypothesis("results-exchanged", sentence, (right[0], rstd[:, 0], mean[:, 0]))
+
+
+def _in_result(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
+    """z made in another way from the right statistics."""
+    x, weight, bias, eps = inputs
+    rstd = (var + eps).rsqrt()
+    normed = (x - mean) * rstd
+    right = _results(inputs, mean, rstd)
+
+    def with_z(id: str, sentence: str, z: torch.Tensor) -> Hypothesis:
+        return Hypothesis(id, sentence, (z, *right[1:]))
+
+    yield with_z("not-centred", "The mean is not subtracted from x.", x * rstd * weight + bias)
+    yield with_z("no-bias", "The bias is not added.", normed * weight)
+    yield with_z("no-weight", "The weight is not used.", normed + bias)
+    yield with_z("no-weight", "Neither weight nor bias is used.", normed)
+    yield with_z("bias-weighted", "The bias is multiplied by the weight: it comes last.", (normed + bias) * weight)
+    yield with_z("weight-for-bias", "weight and bias are exchanged.", normed * bias + weight)
+
+
+def _of_other_values(
+    evidence: Evidence, inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor
+) -> Iterator[Hypothesis]:
+    """Rows and parameters taken from the wrong place."""
+    x, weight, bias, eps = inputs
+    (M, N), rstd = x.shape, (var + eps).rsqrt()
+    right = _results(inputs, mean, rstd)
+    if 1 < M <= N:
+        by_row, bias_by_row = weight[:M, None], bias[:M, None]
+        normed = (x - mean) * rstd
+        for z, what in (
+            (normed * by_row + bias_by_row, "weight and bias are"),
+            (normed * by_row + bias, "weight is"),
+            (normed * weight + bias_by_row, "bias is"),
+        ):
+            sentence = f"{what} taken by the row's number: each column has its own, the same in all rows."
+            yield Hypothesis("weight-by-row", sentence, (z, *right[1:]))
+    if M > 1:
+        first = [x[:1].expand_as(x), weight, bias, eps]
+        sentence = f"Every row is made from row 0 of {evidence.exercise.arguments[0]}."
+        yield Hypothesis("row-zero", sentence, _results(first, mean[:1].expand_as(mean), rstd[:1].expand_as(rstd)))
+
+
+def _in_few_digits(
+    evidence: Evidence, inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor
+) -> Iterator[Hypothesis]:
+    """Mistakes whose results are what rounding happens to leave: told by where they show, and by how much."""
+    (x, _, _, eps), out, wrong = inputs, evidence.comparison.out, evidence.comparison.wrong
+    rows = wrong.any(dim=1) if wrong.dim() > 1 else wrong
+    past = torch.maximum(x.sum(dim=1).abs(), (x - mean).square().amax(dim=1)) > LARGEST_HALF
+    if evidence.trial.dtype == torch.float16 and bool(past[rows].all()) and not bool(out.isfinite().all()):
+        sentence = "Sums or squares pass 65504, the largest number of fp16: convert x to fp32 before computing."
+        yield Hypothesis("low-precision", sentence, None)
+    rstd = evidence.reply.outputs[evidence.exercise.results[2].name].double()[:, None]
+    far, squares = mean.square() > 64 * var, mean.square() + var
+    lost = (rstd.square().reciprocal() - eps - var).abs() / (U32 * squares)
+    lost = lost.nan_to_num(nan=1.0)[rows]  # NaN: a variance below 0
+    if bool(far[rows].all()) and bool((lost < 32).all()) and float(lost.max()) > 1 / 16:
+        sentence = (
+            "The variance has lost its digits: mean(x * x) - mean * mean is a small difference of large numbers. "
+            "Subtract the mean first, then square."
+        )
+        yield Hypothesis("one-pass-variance", sentence, _results(inputs, mean, rstd), may_be_constant=True)
