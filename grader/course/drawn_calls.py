@@ -72,7 +72,8 @@ def upto(most: int, least: int = 1, once: int = 0, **block: int) -> Sizes:
 
 @dataclass(frozen=True)
 class Promised:
-    """What may be given for an argument: its shape by the names of its sizes, layouts, kinds of values."""
+    """What may be given for an argument: its shape by the names of its sizes, or multiples of one as "2*N"; layouts,
+    kinds of values."""
 
     shape: tuple[str, ...]
     families: tuple[Family, ...]
@@ -173,7 +174,7 @@ class Promise:
 
     def _data(self, call: Call, name: str) -> Recipe:
         origin, promised = call.same.get(name, name), self.arguments[name]
-        shape = [call.sizes[size] for size in promised.shape]
+        shape = [_length(dimension, call.sizes) for dimension in promised.shape]
         kind, dtype = call.values[origin], promised.dtype or call.dtype
         if isinstance(kind, Into | Given):
             data = kind.within(call.sizes)(*shape)
@@ -192,12 +193,22 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
     dtypes = options.pop("dtypes", ()) or dtypes
     if list(options) != names:
         raise ValueError(f"drawn: the arguments {', '.join(names)} were expected, in this order.")
-    used = {size for promised in options.values() for size in promised.shape}
+    used = {_size_of(dimension) for promised in options.values() for dimension in promised.shape}
     numbers = [kind.number for promised in options.values() for kind in promised.values if isinstance(kind, Given)]
     used |= {number for number in numbers if isinstance(number, str)}
     if used != set(sizes):
         raise ValueError(f"drawn: sizes {', '.join(sorted(used ^ set(sizes)))}: stated and not used, or the reverse.")
     return Promise(sizes, options, tuple(dtypes), tuple(blocks), tuple(same))
+
+
+def _size_of(dimension: str) -> str:
+    """ "N" of "N" and of "2*N" """
+    return dimension.rpartition("*")[2]
+
+
+def _length(dimension: str, sizes: dict[str, int]) -> int:
+    factor, _, name = dimension.rpartition("*")
+    return int(factor or 1) * sizes[name]
 
 
 # ---- layouts: numbers are drawn for each call ------------------------------------------------------------------------

@@ -105,6 +105,8 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
     what = "last column" if left_out == 1 else f"end of each row ({left_out} columns)"
     if _is_tail(columns) and _one_program_per_row(evidence):
         return f"The {what} of {name} is never written: the mask or the block leaves it out."
+    if part := _missing_from_a_dimension_on(missing):
+        return f"{name}[{part}] is never written: has {grid}, or a loop in them, too few steps?"
     if missing.dim() == 2 and len(rows) == 1 and _is_tail(columns) and evidence.reply.launches[-1].grid == [1]:
         start = int(columns.to(torch.uint8).argmax())
         return f"The row's one program writes {name} up to column {start - 1}: its block ends there, the row does not."
@@ -148,6 +150,15 @@ def _last_program_stops_early(evidence: Evidence) -> bool:
     tiles = tiles_of(evidence.writers)
     widths = [right - left for left, right in pairwise(tiles.columns)][:-1] if tiles is not None else []
     return len(widths) > 1 and widths[-1] < widths[0]
+
+
+def _missing_from_a_dimension_on(missing: torch.Tensor) -> str:
+    """ ":, 16:" where exactly the end of one dimension of several outer ones is missing, else "" """
+    for dim in range(missing.dim() - 1 if missing.dim() > 2 else 0):
+        along = missing.movedim(dim, 0).flatten(1)
+        if _is_tail(along.all(dim=1)) and bool((along.any(dim=1) == along.all(dim=1)).all()):
+            return ":, " * dim + f"{int(along.all(dim=1).to(torch.uint8).argmax())}:"
+    return ""
 
 
 def _is_tail(flags: torch.Tensor) -> bool:

@@ -152,6 +152,13 @@ def test_five_dimensions_and_vectors_are_drawn_too(seed):
             assert tensor.shape == data.shape and (data.is_output or not is_poison(tensor).any())
 
 
+def test_a_dimension_may_be_a_multiple_of_a_size():
+    options = dict(sizes={"N": upto(9, least=0, block=4)}, x=any_strides("2*N"), y=contiguous("N"))
+    promise = stated(["x", "y"], ("float32",), options)
+    shapes = [[data.shape for data in promise.data(call)] for call in promise.calls(1, "test")]
+    assert [(0,), (0,)] in shapes and all(x[0] == 2 * y[0] for x, y in shapes)
+
+
 def test_one_tensor_may_be_given_twice():
     options = dict(sizes={"N": upto(99, block=16)}, x=contiguous("N"), y=contiguous("N"), same=("x", "y"))
     calls = stated(["x", "y"], ("float32",), options).calls(1, "test")

@@ -104,6 +104,42 @@ def test_a_mistake_that_only_large_calls_show_is_found_with_every_seed(bench, nu
     assert verdict.outcome == FAIL and words in verdict.lines[0], verdict.lines
 
 
+PICK = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def pick_kernel(x_ptr, index_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    i = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    index = tl.load(index_ptr + i, mask=i < N, other=0)
+    tl.store(z_ptr + i, tl.load(x_ptr + index, mask=i < N), mask=i < N)
+
+def pick(x, index):
+    z = torch.empty(index.shape, dtype=x.dtype, device=x.device)
+    pick_kernel[(triton.cdiv(index.numel(), 1024),)](x, index, z, index.numel(), BLOCK_N=1024)
+    return z
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome", "words"),
+    [
+        (("", ""), SKIPPED, "a sample of 12 of 262145 programs is right"),
+        (("x_ptr + index", "x_ptr + index // 2 * 2"), FAIL, "z is wrong in"),
+        (("x_ptr + index", "x_ptr + index + 1"), FAIL, "leads outside of x"),
+    ],
+)
+def test_indices_of_large_calls_are_drawn_too(bench, change, outcome, words):
+    exercise = Exercise(
+        entry="pick", reference=lambda x, index: x[index], bound="exact", minutes=1, cut="x[:], index[n] -> z[n]"
+    )
+    judge = Judge(exercise, bench(PICK.replace(*change), "01_masked_add").judge.run)
+    N = (1 << 28) + 1
+    verdict = judge.on_gpu("test_large", (normal(37), indices(N, below=37)), None, ("float32",))
+    assert verdict.outcome == outcome and words in " ".join([verdict.note, *verdict.lines]), verdict
+
+
 def test_a_block_that_ends_before_its_row_is_found(bench):
     capped = ("triton.next_power_of_2(N)", "min(triton.next_power_of_2(N), 8192)")
     verdict = verdict_on(bench, SOLUTIONS["03"], LONG_ROWS, change=capped)

@@ -198,6 +198,13 @@ def test_tensors_of_up_to_five_dimensions_in_any_order(judge, shape):
     assert len(shape) < 2 or "The strides of x are not used" in wrong.lines[0]
 
 
+@pytest.mark.parametrize(("missing", "part"), [("b < 1", "z[1:]"), ("c < 2", "z[:, 2:]"), ("d < 3", "z[:, :, 3:]")])
+def test_the_end_of_a_dimension_that_nobody_writes_is_told_as_such(judge, missing, part):
+    end = ("tl.store(z_ptr + i, x, mask=mask)", f"tl.store(z_ptr + i, x, mask=mask & ({missing}))")
+    verdict = judge(COPY, end).check("a test", (normal(2, 3, 4, 2),))
+    assert verdict.lines[0].startswith(f"{part} is never written: has a grid of 1 program"), verdict.lines
+
+
 def test_a_wrong_number_is_told_without_an_index(judge):
     verdict = judge(COPY, ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x + 1, mask=mask)"))
     verdict = verdict.check("a test", (normal(),))
