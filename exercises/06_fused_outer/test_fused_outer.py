@@ -64,15 +64,19 @@ def test_another_tile_gives_the_same_result(check):
 
 
 def test_a_tile_reads_two_short_vectors_and_is_written_once(traffic):
-    traffic(normal(96), normal(500), reads={"x": 4, "y": 3}, writes=1, launches=1)
+    reads = {
+        "x": 8,
+        "y": 6,
+    }  # twice what tiles of 32 x 128 need: other tiles may need more of one and less of the other
+    traffic(normal(96), normal(500), reads=reads, writes=1, launches=1, BLOCK_M=32, BLOCK_N=128)
 
 
 def test_no_program_is_idle(traffic):
-    traffic(normal(90), normal(200), reads={"x": 4, "y": 6}, idle=0, BLOCK_M=16, BLOCK_N=64)
+    traffic(normal(90), normal(200), reads={"x": 8, "y": 12}, idle=0, BLOCK_M=16, BLOCK_N=64)
 
 
 def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
-    traffic(normal(96), normal(512), reads={"x": 4, "y": 3}, moved=1.5)
+    traffic(normal(96), normal(512), reads={"x": 8, "y": 6}, moved=1.5, BLOCK_M=32, BLOCK_N=128)
 
 
 def test_tiles_are_written_16_bytes_at_a_time(compiled):

@@ -13,7 +13,7 @@ from grader.operations.hypothesis import Hypothesis, reread, supposed
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
 
-CAUSES = ("relu-of-operand", "no-relu", "wrong-half", "nan-lost", "nan-made")
+CAUSES = ("relu-of-operand", "no-relu", "wrong-half", "nan-lost", "nan-made", "axes-exchanged")
 
 
 def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -40,6 +40,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
                      torch.relu(x[:, None] + y[None, :]))  # fmt: skip
     yield from _first_blocks(evidence, x, y)
     yield from _one_stride_for_both(evidence)
+    yield from _turned_tiles(evidence, x, y)
 
 
 def _relu_of_operands(x: torch.Tensor, y: torch.Tensor, x_name: str, y_name: str) -> Iterator[Hypothesis]:
@@ -73,3 +74,17 @@ def _one_stride_for_both(evidence: Evidence) -> Iterator[Hypothesis]:
             given = [misread.double() if one is tensor else one.double() for one in (x, y)]
             sentence = f"{name} is read with the stride of {of}: each has its own."
             yield from supposed(evidence, "strides-swapped", sentence, given)
+
+
+def _turned_tiles(evidence: Evidence, x: torch.Tensor, y: torch.Tensor) -> Iterator[Hypothesis]:
+    """x along the columns of each tile: only square tiles let it pass, and whole ones tell it."""
+    size = evidence.constants.get("BLOCK_M", 0)
+    if not size or size != evidence.constants.get("BLOCK_N") or len(x) % size or len(y) % size:
+        return
+    m, n = torch.arange(len(x))[:, None], torch.arange(len(y))[None, :]
+    turned = torch.relu(x[m - m % size + n % size] * y[n - n % size + m % size])
+    x_name, y_name = evidence.exercise.arguments
+    sentence = (
+        f"{x_name} runs along the columns of each tile and {y_name} down its rows: it has to be the other way round."
+    )
+    yield Hypothesis("axes-exchanged", sentence, turned)
