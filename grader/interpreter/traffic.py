@@ -14,12 +14,13 @@ OFFSET_BITS = 40  # of a key that holds a program's place and an offset
 
 @dataclass
 class Counts:
-    """Bytes of one buffer, over all launches of the call; `used` and `moved` as in protocol.Traffic."""
+    """Bytes of one buffer, over all launches of the call; `used`, `moved` and `asked` as in wire's Traffic."""
 
     read: int = 0
     written: int = 0
     used: int = 0
     moved: int = 0
+    asked: int = 0
 
 
 def is_increasing(values: np.ndarray) -> bool:
@@ -58,7 +59,9 @@ def count_instruction(counts: Counts, kind: str, offsets: np.ndarray, item: int,
     if kind != "load":
         counts.written += used
     alone = runs.lengths == 1  # a single number moves a sector however it lies
-    counts.used += used - item * int(np.count_nonzero(alone))
+    singles = item * int(np.count_nonzero(alone))
+    counts.used += used - singles
+    counts.asked += item * offsets.size - singles
     if alone.any():
         wide = np.repeat(~alone, runs.lengths)
         offsets, owners = offsets[wide], owners[wide]
