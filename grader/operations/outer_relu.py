@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from grader.numerics.arguments import Argument
-from grader.operations.hypothesis import Hypothesis, reread, supposed
+from grader.operations.hypothesis import Hypothesis, supposed
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
@@ -39,8 +39,9 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield Hypothesis("wrong-operation", f"{z} holds relu of {x_name} + {y_name}: a product was expected.",
                      torch.relu(x[:, None] + y[None, :]))  # fmt: skip
     yield from _first_blocks(evidence, x, y)
-    yield from _one_stride_for_both(evidence)
     yield from _turned_tiles(evidence, x, y)
+    if bool((product < 0)[evidence.comparison.wrong].all()):
+        yield Hypothesis("no-relu", f"{z} is wrong where the product is below 0, and only there: it has to be 0.", None)
 
 
 def _relu_of_operands(x: torch.Tensor, y: torch.Tensor, x_name: str, y_name: str) -> Iterator[Hypothesis]:
@@ -63,17 +64,6 @@ def _first_blocks(evidence: Evidence, x: torch.Tensor, y: torch.Tensor) -> Itera
             given[number] = given[number][torch.arange(len(given[number])) % block]
             sentence = f"Every program loads the first block of {names[number]}: that load does not move with it."
             yield from supposed(evidence, "local-load", sentence, given)
-
-
-def _one_stride_for_both(evidence: Evidence) -> Iterator[Hypothesis]:
-    """A vector read with the stride of the other one."""
-    (x_name, x), (y_name, y) = evidence.tensors
-    for name, tensor, of, other in ((x_name, x, y_name, y), (y_name, y, x_name, x)):
-        misread = reread(tensor, other.stride())
-        if misread is not None:
-            given = [misread.double() if one is tensor else one.double() for one in (x, y)]
-            sentence = f"{name} is read with the stride of {of}: each has its own."
-            yield from supposed(evidence, "strides-swapped", sentence, given)
 
 
 def _turned_tiles(evidence: Evidence, x: torch.Tensor, y: torch.Tensor) -> Iterator[Hypothesis]:
