@@ -34,6 +34,7 @@ class TrafficLimits:
     programs: int | None = None  # programs of all launches; None: not asked
     launches: int | None = None  # of kernels; None: not asked
     moved: float | None = None  # bytes in whole sectors for each byte used; None: not asked
+    lanes: float | None = None  # of one instruction for each element that it touches; None: not asked
 
 
 def limits_of(
@@ -87,8 +88,8 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
             return failed(Cause.TRAFFIC, sentence, kind="cost")
     named = {*exercise.arguments, *(result.name for result in exercise.results)}
     own = [item for item in reply.traffic if item.used and item.argument in named]
-    if (scattered := _scattered(own, limits.moved)) is not None:
-        return scattered
+    if (wasteful := _repeated(own, limits.lanes) or _scattered(own, limits.moved)) is not None:
+        return wasteful
     idle = sum(launch.idle for launch in reply.launches)
     if limits.idle is not None and idle > limits.idle:
         return failed(Cause.TOO_MANY_PROGRAMS, *_too_many_programs(reply, idle), kind="cost")
@@ -124,6 +125,22 @@ def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple
         f"{name} is read {_times(times)} when {at_once} neighbouring programs share what they read; {enough}",
         "Programs that run at the same time should work on tiles that need the same rows and columns.",
     )
+
+
+def _repeated(traffic: list[Traffic], most: float | None) -> Verdict | None:
+    """Lanes of one access that share an address: each of them asks for itself, and holds a copy."""
+    if most is None:
+        return None
+    for item in traffic:
+        if item.asked > (most + SLACK) * item.used:
+            return failed(
+                Cause.TRAFFIC,
+                f"{item.asked / item.used:.3g} lanes of a tile ask for the same element of {item.argument}.",
+                "Load each element once, as a short vector: where it meets a tile, or a vector that lies across it, "
+                "broadcasting repeats it without asking memory again.",
+                kind="cost",
+            )
+    return None
 
 
 def _scattered(traffic: list[Traffic], most: float | None) -> Verdict | None:

@@ -20,6 +20,7 @@ ASYNC_COPY = re.compile(r"\bcp\.async\.c[ag]\.shared\.global\s*\[[^\]]*\],\s*\[[
 TILE = re.compile(
     r"(?:tt\.load|tt\.store|async_copy_global_to_local)\b.*?tensor<([\dx]+)x!tt\.ptr<[a-z]+(\d+).*loc\((#\w+)\)"
 )
+TMA_TILE = re.compile(r"async_tma_copy\w*.*?tensordesc<(?:tensor<)?([\dx]+)x[a-z]+(\d+)")  # to and from memory
 LOCATION = re.compile(r'^(#loc\w*) = loc\("([^"]*)":(\d+):\d+\)', re.MULTILINE)
 ALIAS = re.compile(r"^(#loc\w*) = loc\((?:\"[^\"]*\"\(|callsite\()(#loc\w*)(?: at (#loc\w*))?\)\)", re.MULTILINE)
 ARRAY = re.compile(r"\.local\s+\.align\s+\d+\s+\.b8\s+\w+\[(\d+)\]")  # what printf's arguments, or sin, are given
@@ -47,12 +48,13 @@ class Facts:
     accesses: list[Access] = field(default_factory=list)
     async_copies: int = 0  # of them, straight into shared memory
     tma_copies: int = 0  # whole tiles, moved by the memory accelerator
+    tma_tile_bytes: int = 0  # of the largest of them
     tensor_cores: str = ""  # the instruction that multiplies tiles: wgmma, tcgen05, mma, or "" for none
 
     @property
     def tile_bytes(self) -> int:
         """Bytes of the largest tile that the kernel loads or stores."""
-        return max((access.tile_bytes for access in self.accesses), default=0)
+        return max(self.tma_tile_bytes, *(access.tile_bytes for access in self.accesses), 0)
 
     def narrowest(self, least_tile: float = 0) -> Access | None:
         """Of the accesses to tiles of so many bytes; what a kernel keeps per row or per program matters little."""
@@ -81,6 +83,7 @@ def facts_of(kernel: Kernel, filename: str) -> Facts:
     facts = Facts(kernel.name, kernel.warps, kernel.stages, cubin.registers, spilled, kernel.shared, accesses)
     facts.async_copies = len(ASYNC_COPY.findall(ptx))
     facts.tma_copies = ptx.count("cp.async.bulk.tensor")
+    facts.tma_tile_bytes = max((_bytes(*tile) for tile in TMA_TILE.findall(ttgir)), default=0)
     facts.tensor_cores = next((name for name, opcode in TENSOR_CORES.items() if opcode in ptx), "")
     return facts
 
@@ -134,9 +137,13 @@ def _tile_bytes_by_line(ttgir: str, filename: str) -> dict[int, int]:
     found: dict[int, int] = {}
     for shape, bits, location in TILE.findall(ttgir):
         line = lines.get(location, 0)
-        size = math.prod(int(number) for number in shape.split("x")) * int(bits) // 8
-        found[line] = max(size, found.get(line, 0))
+        found[line] = max(_bytes(shape, bits), found.get(line, 0))
     return found
+
+
+def _bytes(shape: str, bits: str) -> int:
+    """Of a tile, from "32x128" and "16"."""
+    return math.prod(int(number) for number in shape.split("x")) * int(bits) // 8
 
 
 def _line_of(location: str, lines: dict[str, int], aliases: dict[str, tuple[str, str]], depth: int = 0) -> int:

@@ -359,6 +359,7 @@ class Memory:
                 total.size = max(total.size, sum(view.distinct * view.item for view in views))
                 total.used += counts.used
                 total.moved += counts.moved
+                total.asked += counts.asked
         return list(totals.values())[:MOST_REPORTS]
 
     def trace_accesses(self) -> list[TracedAccess]:

@@ -15,12 +15,13 @@ OFFSET_BITS = 40  # of a key that holds a program's place and an offset
 
 @dataclass
 class Counts:
-    """Bytes of one buffer, over all launches of the call; `used` and `moved` as in protocol.Traffic."""
+    """Bytes of one buffer, over all launches of the call; `used`, `moved` and `asked` as in wire's Traffic."""
 
     read: int = 0
     written: int = 0
     used: int = 0
     moved: int = 0
+    asked: int = 0
 
 
 def is_increasing(values: np.ndarray) -> bool:
@@ -69,6 +70,7 @@ def count_instruction(counts: Counts, kind: str, offsets: np.ndarray, item: int,
         runs = Runs(owners)
     if offsets.size:
         counts.used += item * runs.distinct(offsets)
+        counts.asked += item * offsets.size
         counts.moved += runs.distinct(offsets >> SECTOR_BITS) << SECTOR_BITS
     return used
 

@@ -44,11 +44,12 @@ OF_TILES = frozenset({
     "permute", "ravel", "reduce", "reduce_or", "reshape", "rsqrt", "scatter", "sigmoid", "sin", "softmax", "sort",
     "split", "sqrt", "sqrt_rn", "store", "sum", "to", "trans", "view", "xor_sum",
 })  # fmt: skip
-# What describes tiles, types, descriptors and constants; methods of numbers, texts and lists.
+# What describes tiles, types, descriptors and constants; methods of numbers, texts and lists; tl.PropagateNan's two.
 OF_VALUES = frozenset({
-    "T", "append", "bit_length", "block_shape", "block_type", "count", "dtype", "element_ty", "endswith", "extend",
-    "get", "get_block_shapes", "index", "insert", "int_bitwidth", "int_signedness", "is_block", "is_bf16", "is_bool",
-    "is_dtype", "is_floating", "is_fp16", "is_fp32", "is_fp64", "is_fp8", "is_int", "is_int_signed", "is_int_unsigned",
+    "ALL", "NONE", "T", "append", "bit_length", "block_shape", "block_type", "count", "dtype", "element_ty",
+    "endswith", "extend", "get", "get_block_shapes", "index", "insert", "int_bitwidth", "int_signedness", "is_block",
+    "is_bf16", "is_bool", "is_dtype", "is_floating", "is_fp16", "is_fp32", "is_fp64", "is_fp8", "is_int",
+    "is_int_signed", "is_int_unsigned",
     "is_integer", "is_ptr", "is_standard_floating", "is_uint8", "items", "itemsize", "keys", "kind", "lower", "name",
     "nbytes", "ndim", "numel", "pop", "primitive_bitwidth", "rank", "replace", "return_layout", "scalar", "shape",
     "size", "startswith", "strides", "type", "upper", "value", "values",

@@ -246,3 +246,4 @@ class Traffic:
     size: int = 0  # bytes of the argument's distinct elements
     used: int = 0  # bytes that loads and stores asked for, each element once per instruction
     moved: int = 0  # bytes of the whole sectors, 32 bytes each, that these lie in
+    asked: int = 0  # bytes by lanes: an element counts as often as lanes of one instruction touch it

@@ -45,6 +45,30 @@ def test_aligned_rows_are_moved_in_pieces_of_16_bytes(facts):
     assert found.tile_bytes == 4096 * 4 and found.spilled_bytes == 0 and 0 < found.registers < 64
 
 
+STORED_BY_DESCRIPTOR = """
+    @triton.jit
+    def kernel(x_ptr, z_ptr, M, N):
+        rows = tl.arange(0, 64)
+        x = tl.load(x_ptr + rows, mask=rows < M)
+        z = tl.make_tensor_descriptor(z_ptr, shape=[M, N], strides=[N, 1], block_shape=[64, 128])
+        z.store([0, 0], tl.broadcast_to(x[:, None], [64, 128]))
+
+    def entry(x):
+        z = torch.empty((x.numel(), 4096), dtype=x.dtype, device=x.device)
+        triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device=x.device))
+        kernel[(1,)](x, z, *z.shape)
+        return z
+"""
+
+
+def test_a_tile_that_a_descriptor_moves_is_the_largest_one(recording):
+    recorded = recording(STORED_BY_DESCRIPTOR)
+    (kernel,) = recorded.plan("entry", "ptx", "ttgir", x=meta(64)).kernels
+    found = facts_of(kernel, recorded.filename)
+    assert found.tma_copies and found.tile_bytes == 64 * 128 * 4
+    assert found.narrowest(found.tile_bytes / 4) is None
+
+
 def test_rows_that_are_no_multiple_of_16_elements_are_moved_one_by_one(facts):
     found = facts("03_softmax", "softmax", x=meta(64, 4095))
     assert {access.bytes for access in found.accesses} == {4}

@@ -478,7 +478,7 @@ def test_an_offset_that_overflowed_is_out_of_bounds():
 
 def moved(bench: Bench) -> dict:
     bench.memory.end_launch()
-    return {t.argument: (t.read, t.written, t.size, t.used, t.moved) for t in bench.memory.traffic()}
+    return {t.argument: (t.read, t.written, t.size, t.used, t.moved, t.asked) for t in bench.memory.traffic()}
 
 
 def test_traffic_counts_each_element_once_per_instruction_and_program():
@@ -488,13 +488,13 @@ def test_traffic_counts_each_element_once_per_instruction_and_program():
         bench.access(load(lanes(0, *[i // 4 for i in range(16)]), lanes(1, 3, 2, 1, 0, 3)))
     bench.access(store(lanes(0, 0, 8, 16), lanes(1, 1), argument=1))
     assert moved(bench) == {
-        "x": (64, 0, 256, 0, 0), "scratch z": (0, 16, 256, 12, 3 * 32),
+        "x": (64, 0, 256, 0, 0, 0), "scratch z": (0, 16, 256, 12, 3 * 32, 12),
     }  # fmt: skip
 
 
 def test_numbers_that_fit_into_a_sector_move_one_however_they_lie():
     """Four rows' means are no less neighbours than eight: a program that owns few rows scatters nothing."""
-    for count, expected in ((4, (0, 0)), (8, (0, 0)), (16, (64, 2 * 32))):
+    for count, expected in ((4, (0, 0, 0)), (8, (0, 0, 0)), (16, (64, 2 * 32, 64))):
         bench = Bench(vector("x", 64), count_traffic=True)
         bench.batch(0)
         bench.access(load(lanes(0, *range(count))))
@@ -502,14 +502,14 @@ def test_numbers_that_fit_into_a_sector_move_one_however_they_lie():
     bench = Bench(vector("x", 64), count_traffic=True)
     bench.batch(0)
     bench.access(load(lanes(0, 0, 8, 16)))
-    assert moved(bench)["x"][3:] == (12, 3 * 32)
+    assert moved(bench)["x"][3:] == (12, 3 * 32, 12)
 
 
 def test_traffic_without_counting_tells_lanes():
     bench = Bench(vector("x", 64))
     bench.batch(0, 1)
     bench.access(load(lanes(0, *[i // 4 for i in range(16)]), lanes(1, 3, 2, 1, 0, 3)))
-    assert moved(bench) == {"x": (84, 0, 256, 0, 0)}
+    assert moved(bench) == {"x": (84, 0, 256, 0, 0, 0)}
 
 
 def test_programs_at_once_share_what_they_read():
@@ -525,7 +525,7 @@ def test_an_expanded_argument_is_as_large_as_its_memory():
     view = View(0, (5, 8), (0, 1), 4)
     buffer = Buffer("x", 32, data=np.zeros(32, np.uint8), view=view)
     bench = Bench(Argument("x", buffer, 0, view))
-    assert moved(bench) == {"x": (0, 0, 32, 0, 0)}
+    assert moved(bench) == {"x": (0, 0, 32, 0, 0, 0)}
 
 
 # ---- traces --------------------------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ def test_traffic_is_counted_program_by_program(call, at_once):
     bench = bench_of(whole, count_traffic=True, at_once=at_once)
     ascending = sorted(range(PROGRAMS))
     renamed = dict(zip([program for programs, _ in batches for program in programs], ascending))
-    counts = {n: [0, 0, 0, 0] for n in range(len(described))}
+    counts = {n: [0, 0, 0, 0, 0] for n in range(len(described))}
     seen: set[tuple[int, int, int]] = set()  # argument, group, unit
     units = {2: 1, 4: 2}
     for programs, instructions in batches:
@@ -153,8 +153,9 @@ def test_traffic_is_counted_program_by_program(call, at_once):
                 if max(offsets) - min(offsets) + step.item > 32:
                     count[2] += step.item * len(different)
                     count[3] += 32 * len({offset // 32 for offset in different})
+                    count[4] += step.item * len(offsets)
     bench.memory.end_launch()
-    told = {t.argument: [t.read, t.written, t.used, t.moved] for t in bench.memory.traffic()}
+    told = {t.argument: [t.read, t.written, t.used, t.moved, t.asked] for t in bench.memory.traffic()}
     assert told == {f"x{n}": count for n, count in counts.items()}
 
 

@@ -231,6 +231,18 @@ def test_each_result_and_the_updated_argument_have_their_own_traffic(graded):
     assert refused.id == "too-many-launches" and refused.lines[0] == "2 kernels are launched; 1 is enough."
 
 
+def test_lanes_that_share_an_address_are_counted_where_a_test_asks_for_it(graded):
+    call = data(normal(2, 3, 37, 16))
+    tile = "tl.max(tl.load(index_ptr + picks[:, None] + tl.arange(0, 8)[None, :] * 0, mask=mask[:, None], other=0), 1)"
+    for text, lanes in ((SOLUTION, 1), (changed(("tl.load(index_ptr + picks, mask=mask, other=0)", tile)), 8)):
+        judge = graded(text).judge
+        enough, less = (judge.limits(call, 1, 1, lanes=most) for most in (lanes, lanes - 0.5))
+        assert judge.traffic("a test", call, enough).outcome == PASS
+        refused = judge.traffic("a test", call, less)
+        assert refused.id == "traffic"
+    assert refused.lines[0] == "8 lanes of a tile ask for the same element of index."
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_drawn_calls_bring_indices_numbers_and_dtypes_of_their_own(graded, seed):
     one = graded(SOLUTION, seed)

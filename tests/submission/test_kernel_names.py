@@ -46,6 +46,7 @@ IN_KERNELS = [
     "y = helper(i) + load(x_ptr) + TABLE[0]",
     "y = tl.sum(x_ptr.load([0]), axis=0).sum().to(tl.bfloat16, bitcast=False)",
     "y = settings.rows",
+    "y = tl.maximum(i, 0.0, propagate_nan=tl.PropagateNan.ALL) + tl.minimum(i, 0.0, tl.PropagateNan.NONE)",
 ]
 
 
