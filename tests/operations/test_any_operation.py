@@ -236,7 +236,7 @@ def test_lanes_that_share_an_address_are_counted_where_a_test_asks_for_it(graded
     tile = "tl.max(tl.load(index_ptr + picks[:, None] + tl.arange(0, 8)[None, :] * 0, mask=mask[:, None], other=0), 1)"
     for text, lanes in ((SOLUTION, 1), (changed(("tl.load(index_ptr + picks, mask=mask, other=0)", tile)), 8)):
         judge = graded(text).judge
-        enough, less = (judge.limits(call, 1, 1, lanes=most) for most in (lanes, lanes - 0.5))
+        enough, less = (judge.limits(call, reads=1, writes=1, lanes=most) for most in (lanes, lanes - 0.5))
         assert judge.traffic("a test", call, enough).outcome == PASS
         refused = judge.traffic("a test", call, less)
         assert refused.id == "traffic"
