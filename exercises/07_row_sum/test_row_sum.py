@@ -62,7 +62,7 @@ def test_sums_that_cancel_are_exact(check):
 
 
 def test_long_sums_of_positive_numbers_keep_their_digits(check):
-    check(uniform(12, 5000))
+    check(uniform(3, 40000))
 
 
 def test_infinities_and_nan_stay_in_their_rows(check):
