@@ -62,7 +62,7 @@ def test_sums_that_cancel_are_exact(check):
 
 
 def test_long_sums_of_positive_numbers_keep_their_digits(check):
-    check(uniform(12, 5000))
+    check(uniform(3, 40000))
 
 
 def test_infinities_and_nan_stay_in_their_rows(check):
@@ -100,7 +100,7 @@ def test_a_long_row_stays_in_registers(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={"M": upto(12, least=0, block=4), "N": upto(5000, once=40000, BLOCK_N=2048)},
-        x=any_strides("M", "N", values=(normal, uniform, subnormal, unusual)),
+        x=any_strides("M", "N", values=(uniform, normal, subnormal, unusual)),
         dtypes=("float32", "float16", "bfloat16"),
         blocks=({"BLOCK_N": 128},),
     )
