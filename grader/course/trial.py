@@ -50,10 +50,15 @@ class Trial:
     @property
     def data_label(self) -> str:
         """Shapes, layouts and dtype: "61 x 781 fp32"."""
+        return f"{self.sizes_label} {short_dtype(self.dtype)}"
+
+    @property
+    def sizes_label(self) -> str:
+        """Shapes and layouts, and numbers: "x 61 x 781, eps = 1e-05"."""
         labels = [data.label if isinstance(data, Data) else f"= {data}" for data in self.data]
         if len(set(labels)) > 1 and self.arguments:
             labels = [f"{name} {label}" for name, label in zip(self.arguments, labels)]
-        return f"{', '.join(dict.fromkeys(labels))} {short_dtype(self.dtype)}"
+        return ", ".join(dict.fromkeys(labels))
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -8,7 +8,7 @@ import click
 
 from grader.course.by_name import EXERCISE
 from grader.course.folder import Folder
-from grader.course.stated_calls import COMPILED, Asked, asked
+from grader.course.stated_calls import COMPILED, asked
 from grader.learn.code_levels import LEVELS, READING, instructions
 from grader.learn.runnable import judge_it, recorded, refuse_what_cannot_run
 
@@ -48,15 +48,15 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
     run = Run(exercise, submission, seed=0, model=MODELS[target])
     refuse_what_cannot_run(run)
     with busy("Compiling ..."):
-        plan, case = _plan(run, module, level)
+        plan, sizes = _plan(run, module, level)
     launches = list(plan.launches())
     if not launches:
         raise click.ClickException(f"{module.exercise.entry} launched no kernel. Next: {judge_it(run)}")
-    _show(run, plan, launches, case, level, meta)
+    _show(run, plan, launches, sizes, level, meta)
 
 
-def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, Asked]:
-    """Of the first call that a test of the exercise compiles."""
+def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, str]:
+    """Of the first call that a test of the exercise compiles; and its sizes, for the learner."""
     from grader.course.trial import Trial
     from grader.wire.reply import DTYPES
 
@@ -64,10 +64,12 @@ def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, Asked]
     if not cases:
         raise click.ClickException(f"No test of {run.folder.id} compiles a kernel.")
     case = cases[0]
-    trial = Trial(case.test, case.data, DTYPES[stated.dtypes[0]], stated.bound, case.constants)
+    trial = Trial(
+        case.test, case.data, DTYPES[stated.dtypes[0]], stated.bound, case.constants, arguments=stated.arguments
+    )
     texts = {"ptx", "ttgir", *([level] if level and level != "sass" else [])}
     try:
-        return recorded(run, stated, trial, tuple(sorted(texts))).plan, case
+        return recorded(run, stated, trial, tuple(sorted(texts))).plan, trial.sizes_label
     finally:
         run.end()
 
@@ -75,11 +77,10 @@ def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, Asked]
 # ---- what is shown ------------------------------------------------------------------------------------------------
 
 
-def _show(run: Run, plan: Plan, launches: list[PlannedLaunch], case: Asked, level: str | None, meta: bool) -> None:
+def _show(run: Run, plan: Plan, launches: list[PlannedLaunch], sizes: str, level: str | None, meta: bool) -> None:
     from grader.show.terminal import console
 
     out = console()
-    sizes = ", ".join(dict.fromkeys(data.label for data in case.data))
     out.print(f"{run.folder.id}, {sizes}, compiled for {run.model.target} ({run.model.name})", style="bold",
               markup=False)  # fmt: skip
     for number in dict.fromkeys(launch.kernel for launch in launches):

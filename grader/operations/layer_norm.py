@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
 
 Results = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+FEW = 16  # roundings: what right kernels of all kinds need is half of it
 LARGEST_HALF = 65504.0
 USUAL_EPS = (1e-5, 1e-6, 1e-12)  # what libraries set where nobody says
 
@@ -35,22 +36,24 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """The mean errs by few u of mean|x|, and its error is divided by the spread; then each product rounds.
 
     T. Chan, G. Golub, R. LeVeque, Algorithms for Computing the Sample Variance, The American Statistician 37 (1983):
-    a variance errs by less than that factor u, also where it is gathered in one walk, mean by mean.
+    a variance errs by less than that factor u, also where it is gathered in one walk, mean by mean; from distances to
+    another number than the mean, k spreads away, by 1 + k^2 times as much as from those to the mean itself. A row's
+    first number, which kernels take, is 4 spreads away in one of many rows.
     """
     x, weight, bias, eps = inputs
     sizes = (_condition(x, eps)[:, None] + 1) * weight.abs() + bias.abs()
-    return sizes.add_((ref - bias).abs_()).mul_(8 * U32)  # |ref - bias| is |weight| |x - mean| rstd
+    return sizes.add_((ref - bias).abs_()).mul_(FEW * U32)  # |ref - bias| is |weight| |x - mean| rstd
 
 
 def rounding_of_mean(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Blocked sums err by few u of their terms' size."""
-    return inputs[0].abs().mean(dim=1).mul_(8 * U32)
+    """Blocked sums err by few u of their terms' size, which is up to 4 times that of x: see `rounding`."""
+    return inputs[0].abs().mean(dim=1).mul_(FEW * U32)
 
 
 def rounding_of_rstd(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """As the variance: see `rounding`."""
     x, _, _, eps = inputs
-    return (_condition(x, eps) + 1).mul_(8 * U32).mul_(ref)
+    return (_condition(x, eps) + 1).mul_(FEW * U32).mul_(ref)
 
 
 def _condition(x: torch.Tensor, eps: float) -> torch.Tensor:
@@ -112,7 +115,8 @@ def _in_statistics(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor
     if N > 1:
         sentence = "The sum of squares is divided by N - 1; layer norm divides it by N."
         yield with_rstd("unbiased", sentence, (var * N / (N - 1) + eps).rsqrt())
-    yield with_rstd("eps-not-used", "eps is not used: a row of equal numbers divides by 0.", var.rsqrt())
+    sentence = "eps is left out: without it a row of equal numbers is divided by 0."
+    yield with_rstd("eps-not-used", sentence, var.rsqrt())
     for other in USUAL_EPS:
         sentence = f"eps is not used: the result is that of eps = {other:g}, and this call gives {eps:g}."
         yield with_rstd("eps-not-used", sentence, (var + other).rsqrt())

@@ -33,6 +33,12 @@ def test_what_a_kernel_uses(course):
     assert out.strip().endswith("Next: course inspect 05 --ir ttir, or --meta for the launch")
 
 
+def test_what_a_call_with_numbers_uses(course):
+    course.write("09_layer_norm")
+    out = course.course("inspect", "09").out
+    assert "09_layer_norm, x 4096 x 8192, weight 8192, bias 8192, eps = 1e-05, compiled for sm_90" in out
+
+
 def test_how_a_kernel_is_launched(course):
     course.write("01_masked_add")
     out = course.here("inspect", "01", "--meta").out
