@@ -22,7 +22,7 @@ def rope_kernel(
 def rope(q, cos, sin, positions):
     """q: [B, H, S, D] fp32, fp16 or bf16, any strides; cos, sin: [P, D / 2] fp32, strides alike; positions: [B, S].
 
-    Returns z, [B, H, S, D] contiguous, dtype of q: the pairs (i, D / 2 + i) rotated by row positions[b, s] of the tables.
+    Returns z, [B, H, S, D] contiguous, dtype of q: pairs (i, D / 2 + i) turned by row positions[b, s] of the tables.
     """
     # z, the grid (S, B), block sizes and strides: about 9 lines.
     # YOUR CODE HERE

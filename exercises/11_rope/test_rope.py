@@ -28,6 +28,8 @@ def table(P, columns):
     return normal(P, columns).of("float32")
 
 
+ONE = ("float32",)  # of layouts and positions: a wrong address shows in any dtype
+
 exercise = Exercise(
     entry="rope",
     reference=rotated,  # called in float64
@@ -77,48 +79,46 @@ def test_one_head_more_than_a_block(check):
     check(normal(2, 17, 3, 16), table(11, 8), table(11, 8), indices(2, 3, below=11))
 
 
-def test_heads_of_three_blocks(check):
-    check(normal(1, 33, 2, 16), table(11, 8), table(11, 8), indices(1, 2, below=11))
-
-
 def test_another_block_gives_the_same_result(check):
     check(normal(2, 7, 3, 16), table(11, 8), table(11, 8), indices(2, 3, below=11), BLOCK_H=4)
 
 
 def test_positions_are_shared_by_all_batches(check):
-    check(normal(3, 2, 5, 16), table(11, 8), table(11, 8), indices(3, 5, below=11).expanded())
+    check(normal(3, 2, 5, 16), table(11, 8), table(11, 8), indices(3, 5, below=11).expanded(), dtypes=ONE)
 
 
 def test_positions_are_stored_column_by_column(check):
-    check(normal(3, 2, 5, 16), table(11, 8), table(11, 8), indices(3, 5, below=11).transposed())
+    check(normal(3, 2, 5, 16), table(11, 8), table(11, 8), indices(3, 5, below=11).transposed(), dtypes=ONE)
 
 
 def test_positions_are_int64(check):
-    check(normal(2, 3, 5, 16), table(11, 8), table(11, 8), indices(2, 5, below=11).of("int64"))
+    check(normal(2, 3, 5, 16), table(11, 8), table(11, 8), indices(2, 5, below=11).of("int64"), dtypes=ONE)
 
 
 def test_heads_and_positions_have_changed_places_in_memory(check):
-    check(normal(2, 3, 5, 16).stored_as(0, 2, 1, 3), table(11, 8), table(11, 8), indices(2, 5, below=11))
+    check(normal(2, 3, 5, 16).stored_as(0, 2, 1, 3), table(11, 8), table(11, 8), indices(2, 5, below=11), dtypes=ONE)
 
 
 def test_the_elements_of_a_head_lie_apart(check):
-    check(normal(2, 3, 5, 16).transposed(), table(11, 8), table(11, 8), indices(2, 5, below=11))
+    check(normal(2, 3, 5, 16).transposed(), table(11, 8), table(11, 8), indices(2, 5, below=11), dtypes=ONE)
 
 
 def test_q_is_every_second_element(check):
-    check(normal(2, 3, 5, 16).every_second(), table(11, 8), table(11, 8), indices(2, 5, below=11))
+    check(normal(2, 3, 5, 16).every_second(), table(11, 8), table(11, 8), indices(2, 5, below=11), dtypes=ONE)
 
 
 def test_heads_are_padded(check):
-    check(normal(2, 3, 5, 16).padded(), table(11, 8), table(11, 8), indices(2, 5, below=11))
+    check(normal(2, 3, 5, 16).padded(), table(11, 8), table(11, 8), indices(2, 5, below=11), dtypes=ONE)
 
 
 def test_rows_of_the_tables_are_padded(check):
-    check(normal(2, 3, 5, 16), table(11, 8).padded(), table(11, 8).padded(), indices(2, 5, below=11))
+    padded = table(11, 8).padded()
+    check(normal(2, 3, 5, 16), padded, padded, indices(2, 5, below=11), dtypes=ONE)
 
 
 def test_tables_are_stored_column_by_column(check):
-    check(normal(2, 3, 5, 16), table(11, 8).transposed(), table(11, 8).transposed(), indices(2, 5, below=11))
+    by_column = table(11, 8).transposed()
+    check(normal(2, 3, 5, 16), by_column, by_column, indices(2, 5, below=11), dtypes=ONE)
 
 
 def test_one_row_of_each_table_serves_all_heads(traffic):
@@ -149,12 +149,12 @@ def test_any_call_that_the_lesson_promises(drawn):
 
 
 def test_a_size_that_only_a_gpu_gets_through(on_gpu):
-    data = normal(1, 3, 70001, 80), table(4099, 40), table(4099, 40), indices(1, 70001, below=4099)
+    data = normal(1, 3, 70001, 80), table(509, 40), table(509, 40), indices(1, 70001, below=509)
     on_gpu(*data, dtypes=("float32", "float16", "bfloat16"))
 
 
 def test_queries_of_more_than_two_billion_bytes(on_gpu):
-    data = normal(65, 33, 2053, 128), table(2053, 64), table(2053, 64), indices(65, 2053, below=2053)
+    data = normal(65, 33, 2053, 128), table(509, 64), table(509, 64), indices(65, 2053, below=509)
     on_gpu(*data, dtypes=("float32",))
 
 

@@ -30,10 +30,14 @@ def tolerance(
     """
     if bound in EXACT:
         return torch.zeros_like(ref)
-    _, _, result = bound.partition(".")
-    rounding = getattr(named(bound), f"rounding_of_{result}" if result else "rounding")
-    accumulated = rounding(inputs, ref).mul_(share)
+    accumulated = arithmetic(bound, inputs, ref).mul_(share)
     return accumulated.add_(ref.abs(), alpha=1.25 * UNIT_ROUNDOFF[dtype]).add_(ETA[dtype])
+
+
+def arithmetic(bound: str, inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """c S, what arithmetic in fp32 may add, for a bound that is not exact; [shape of ref]."""
+    _, _, result = bound.partition(".")
+    return getattr(named(bound), f"rounding_of_{result}" if result else "rounding")(inputs, ref)
 
 
 def size_of_terms(bound: str, inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:

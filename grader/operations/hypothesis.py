@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from grader.numerics.arguments import Argument
+from grader.numerics.roundoff import EXACT
+from grader.operations.bounds import arithmetic
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
@@ -20,6 +22,8 @@ class Hypothesis:
     sentence: str
     # float64, or int64: the result that is looked at, or all of them; None: decided already, by other evidence
     result: torch.Tensor | tuple[torch.Tensor, ...] | None
+    # What arithmetic may add to it where its terms are others than the right result's, [its shape]; None: nothing more.
+    rounding: torch.Tensor | None = None
     may_be_constant: bool = False  # NaN everywhere fits many formulas: only where other evidence supports this one
 
 
@@ -27,7 +31,9 @@ def supposed(evidence: Evidence, id: str, sentence: str, arguments: list[Argumen
     """What a right kernel would give for other arguments than these, if it would give anything."""
     result = evidence.reference(arguments)
     if result is not None:
-        yield Hypothesis(id, sentence, result)
+        bound = evidence.wanted.bound
+        rounding = None if bound in EXACT else arithmetic(bound, arguments, result)
+        yield Hypothesis(id, sentence, result, rounding)
 
 
 def reread(tensor: torch.Tensor, strides: tuple[int, ...], further: int = 0) -> torch.Tensor | None:

@@ -6,6 +6,7 @@ a and e are the halves of a head, c and n the rows of cos and sin at its positio
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 
 CAUSES = ("neighbours-paired", "new-for-old", "position-is-s", "batch-zero", "head-zero")
 PLAIN_CAUSES = ("rotated-back", "one-sign", "half-unrotated", "tables-swapped", "one-position")
-LOST_DIGITS = (
-    "The tables are fp32: a product of a tile in fp16 with a tile in fp32 is fp32, as long as nobody rounds it."
-)
+LOST_DIGITS = "The tables are fp32: a tile in fp16 times one in fp32 is fp32, as long as nobody rounds it."
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -39,54 +38,65 @@ def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     q, cos, sin, positions = inputs
-    a, e = q.chunk(2, dim=-1)
     c, n = cos[positions][:, None], sin[positions][:, None]
-    first, second = a * c - e * n, e * c + a * n
-    yield from _other_formulas(evidence.returns, a, e, c, n)
-    names = evidence.exercise.arguments
+    a, e = q.chunk(2, dim=-1)
+    for id, sentence, first, second in _other_sums(evidence, a, e, c, n):
+        yield _of_sums(id, sentence, first, second)
     sentence = (
-        f"The second half of each head is made from the first half of {evidence.returns}, not of {names[0]}: a is "
-        "overwritten before e * c + a * n uses it."
+        "Neighbours are paired, elements 2 i and 2 i + 1. Here element i belongs to element D / 2 + i: the halves of a "
+        "head are paired."
     )
-    yield Hypothesis("new-for-old", sentence, torch.cat((first, e * c + first * n), dim=-1))
-    sentence = (
-        f"The first half of each head is made from the second half of {evidence.returns}, not of {names[0]}: e is "
-        "overwritten before a * c - e * n uses it."
-    )
-    yield Hypothesis("new-for-old", sentence, torch.cat((a * c - second * n, second), dim=-1))
-    yield from _neighbours(evidence, q, c, n)
+    even, odd = q[..., 0::2], q[..., 1::2]
+    found = _of_sums("neighbours-paired", sentence, (even * c, -odd * n), (odd * c, even * n))
+    yield found
+    yield replace(found, result=_interleaved(found.result), rounding=_interleaved(found.rounding))
     yield from _other_rows(evidence, inputs)
     yield from _other_elements(evidence, inputs)
     yield from _tables_misread(evidence, inputs)
 
 
-def _other_formulas(z: str, a: torch.Tensor, e: torch.Tensor, c: torch.Tensor, n: torch.Tensor) -> Iterator[Hypothesis]:
-    """Signs, functions and halves exchanged or left out."""
-    both = torch.cat
-    sentence = f"{z} is rotated the other way round: sin has the wrong sign in both halves."
-    yield Hypothesis("rotated-back", sentence, both((a * c + e * n, e * c - a * n), dim=-1))
+Sum = tuple[torch.Tensor, torch.Tensor]  # of two products
+
+
+def _of_sums(id: str, sentence: str, first: Sum, second: Sum) -> Hypothesis:
+    """A mistake that makes the halves of a head of these sums."""
+    result = torch.cat((first[0] + first[1], second[0] + second[1]), dim=-1)
+    sizes = torch.cat((first[0].abs() + first[1].abs(), second[0].abs() + second[1].abs()), dim=-1)
+    return Hypothesis(id, sentence, result, rounding=2 * U32 * sizes)
+
+
+def _interleaved(halves: torch.Tensor) -> torch.Tensor:
+    return torch.stack(halves.chunk(2, dim=-1), dim=-1).flatten(-2)
+
+
+def _other_sums(
+    evidence: Evidence, a: torch.Tensor, e: torch.Tensor, c: torch.Tensor, n: torch.Tensor
+) -> Iterator[tuple[str, str, Sum, Sum]]:
+    """Signs, tables and halves exchanged, left out, or overwritten."""
+    (q, cos, sin, _), z = evidence.exercise.arguments, evidence.returns
+    first, second, nothing = (a * c, -e * n), (e * c, a * n), torch.zeros_like(a)
+    yield "rotated-back", f"{z} is rotated the other way round: {sin} has the wrong sign in both halves.", (
+        a * c, e * n), (e * c, -a * n)  # fmt: skip
     sentence = "In the second half a * n is subtracted; it has to be added: e * c + a * n."
-    yield Hypothesis("one-sign", sentence, both((a * c - e * n, e * c - a * n), dim=-1))
+    yield "one-sign", sentence, first, (e * c, -a * n)
     sentence = "In the first half e * n is added; it has to be subtracted: a * c - e * n."
-    yield Hypothesis("one-sign", sentence, both((a * c + e * n, e * c + a * n), dim=-1))
-    sentence = f"The second half of each head of {z} is not rotated: it is the input's."
-    yield Hypothesis("half-unrotated", sentence, both((a * c - e * n, e), dim=-1))
-    sentence = f"The first half of each head of {z} is not rotated: it is the input's."
-    yield Hypothesis("half-unrotated", sentence, both((a, e * c + a * n), dim=-1))
-    sentence = f"{z} is made with sin where cos belongs, and the other way round."
-    yield Hypothesis("tables-swapped", sentence, both((a * n - e * c, e * n + a * c), dim=-1))
-
-
-def _neighbours(evidence: Evidence, q: torch.Tensor, c: torch.Tensor, n: torch.Tensor) -> Iterator[Hypothesis]:
-    """Pairs (2 i, 2 i + 1) in place of (i, D / 2 + i): another convention."""
-    even, odd = q[..., 0::2], q[..., 1::2]
-    turned = even * c - odd * n, odd * c + even * n
+    yield "one-sign", sentence, (a * c, e * n), second
+    sentence = f"The second half of each head of {z} is not rotated: it is that of {q}."
+    yield "half-unrotated", sentence, first, (e, nothing)
+    sentence = f"The first half of each head of {z} is not rotated: it is that of {q}."
+    yield "half-unrotated", sentence, (a, nothing), second
+    sentence = f"{z} is made with {sin} where {cos} belongs, and the other way round."
+    yield "tables-swapped", sentence, (a * n, -e * c), (e * n, a * c)
     sentence = (
-        "Neighbours are paired, elements 2 i and 2 i + 1. Here element i belongs to element D / 2 + i: the halves of a "
-        "head are paired."
+        f"The second half of each head is made from the first half of {z}, not of {q}: a is overwritten before "
+        "e * c + a * n uses it."
     )
-    yield Hypothesis("neighbours-paired", sentence, torch.stack(turned, dim=-1).flatten(-2))
-    yield Hypothesis("neighbours-paired", sentence, torch.cat(turned, dim=-1))
+    yield "new-for-old", sentence, first, (e * c, sum(first) * n)
+    sentence = (
+        f"The first half of each head is made from the second half of {z}, not of {q}: e is overwritten before "
+        "a * c - e * n uses it."
+    )
+    yield "new-for-old", sentence, (a * c, -sum(second) * n), second
 
 
 def _other_rows(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader import cancelling_rows, normal, output, some_minus_infinity, special, uniform
+from grader import cancelling_rows, indices, normal, output, some_minus_infinity, special, uniform
 from grader.explain.verdict import FAIL, PASS, Verdict
 from grader.numerics.layouts import transposed
 from tests.conftest import ROOT, mutant
@@ -48,6 +48,14 @@ def test_an_exponent_that_is_rounded_before_the_maximum_is_subtracted_is_told_as
     verdict = judged(bench, "03_softmax", (text[begin:end], exp2), normal(64, 200) * 1e2)
     assert verdict.id == "low-precision" and "Digits are lost on the way" in verdict.lines[0]
     assert "subtract the row's maximum before anything else is done to x" in verdict.lines[1]
+
+
+def test_a_mistake_is_held_to_the_rounding_of_its_own_terms(bench):
+    """Other positions have other products: of 32768 sums of two some are small and the mistake's products are not."""
+    change = ("b * stride_pb + s * stride_ps", "b * S + s")
+    tables = [normal(11, 32).of("float32")] * 2
+    verdict = judged(bench, "11_rope", change, normal(4, 8, 16, 64), *tables, indices(4, 16, below=11).transposed())
+    assert verdict.lines[0] == "The strides of positions are not used: it is read as if contiguous."
 
 
 def test_a_result_with_the_layout_of_a_view_names_what_gave_it_that(bench):

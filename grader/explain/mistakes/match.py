@@ -58,7 +58,10 @@ def _fits(evidence: Evidence, hypothesis: Hypothesis, inputs: list[Argument]) ->
     if evidence.wanted.bound in EXACT:
         return bool(same.all())
     finite = out.isfinite() & rounded.isfinite()
-    allowed = 2 * tolerance(evidence.wanted.bound, inputs, result, out.dtype).nan_to_num(nan=0.0)
+    allowed = tolerance(evidence.wanted.bound, inputs, result, out.dtype)
+    if hypothesis.rounding is not None:
+        allowed = allowed + hypothesis.rounding
+    allowed = 2 * allowed.nan_to_num(nan=0.0)
     distance = (out.double() - result).abs()
     if not bool((same | (finite & (distance <= allowed))).all()):
         return False

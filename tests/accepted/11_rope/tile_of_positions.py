@@ -22,7 +22,7 @@ def rope_kernel(
     n = tl.load(sin_ptr + p * stride_tp + i * stride_td, mask=mask, other=0.0)
     q_ptrs = q_ptr + b * stride_qb + s[:, None] * stride_qs + i * stride_qd
     z_ptrs = z_ptr + b * stride_zb + s[:, None] * stride_zs + i * stride_zd
-    for h in range(H):
+    for _ in range(H):
         a = tl.load(q_ptrs, mask=mask, other=0.0)
         e = tl.load(q_ptrs + D // 2 * stride_qd, mask=mask, other=0.0)
         tl.store(z_ptrs, a * c - e * n, mask=mask)
