@@ -26,7 +26,7 @@ exercise = Exercise(
     dtypes=("float16", "float32"),
     minutes=20,
     presumes=("01_masked_add", "02_strided_blocks"),
-    example=Example(normal(5, 6), indices(3, below=5), BLOCK_N=4),
+    example=Example(normal(5, 6), indices(4, below=5), BLOCK_N=4),
     cut="table[index, n], index[k] -> z[k, n]",
 )
 

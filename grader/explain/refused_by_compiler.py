@@ -54,6 +54,9 @@ PLAIN_WORDS = (
      "a kernel cannot contain a list comprehension: use a tile, or tl.static_range."),
     (r"__setitem__ is not supported",
      "a tile cannot be assigned to in parts: use tl.where."),
+    (r"'(?:constexpr|int)' object has no attribute 'to'",
+     "a value here is a constant, as tl.constexpr arguments are, and numbers that are 1 in a call: it has no .to, and "
+     "tl.cast(value, tl.int64) does the same for constants too."),
     (r"'constexpr' object has no attribute '(\w+)'",
      "a value here is a constant, as tl.constexpr arguments are, and numbers that are 1 in a call: it has no .{1}, and "
      "tl.multiple_of and its like say nothing of constants."),

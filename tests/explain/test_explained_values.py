@@ -206,3 +206,11 @@ def test_elements_that_lack_a_program_of_their_own_are_not_called_a_partial_bloc
 def test_columns_that_a_mask_leaves_out_are_not_put_down_to_the_grid(bench, change, sentence):
     verdict = judged(bench, "02_strided_blocks", change, normal(64, 190), output(64, 190))
     assert verdict.id == "unwritten" and verdict.lines[0].startswith(sentence)
+
+
+def test_a_number_that_is_one_in_a_call_is_said_to_be_a_constant(bench):
+    source = (ROOT / "solutions/01_masked_add/masked_add.py").read_text().replace("< N ", "< N.to(tl.int64) ")
+    one = bench(source)
+    assert one.check(normal(2), normal(2)).outcome == PASS
+    refused = one.check(normal(1), normal(1))
+    assert refused.id == "does-not-compile" and "numbers that are 1 in a call: it has no .to" in refused.lines[0]
