@@ -12,7 +12,7 @@ def swiglu_backward_kernel(
     dz_ptr, gate_ptr, up_ptr, z_ptr, dgate_ptr, dup_ptr, M, N,
     stride_dm, stride_dn, stride_gm, stride_gn, stride_um, stride_un, stride_zm, stride_zn, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    # Program (i, j) handles the j-th block of row i, from three loads to three stores: about 13 lines.
+    # A program handles one block of one row, from three loads to three stores: about 15 lines.
     # YOUR CODE HERE
     pass
 

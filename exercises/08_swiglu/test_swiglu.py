@@ -132,4 +132,4 @@ def test_matrices_of_more_than_two_billion_bytes(on_gpu):
 
 
 def test_it_is_as_fast_as_memory_allows(throughput):
-    throughput(*three(2048, 14336), at_least=0.80)
+    throughput(*three(2048, 14336), at_least=0.8)

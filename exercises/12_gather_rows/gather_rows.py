@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_N = 1024  # columns per program: with 4 warps, 16 bytes of fp16 for each thread, the most that one access moves
+BLOCK_N = 1024  # columns per program: with 2 warps, a thread asks for two times 16 bytes of fp16 before it waits
 
 
 @triton.jit

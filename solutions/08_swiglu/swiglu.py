@@ -12,10 +12,11 @@ def swiglu_backward_kernel(
     dz_ptr, gate_ptr, up_ptr, z_ptr, dgate_ptr, dup_ptr, M, N,
     stride_dm, stride_dn, stride_gm, stride_gn, stride_um, stride_un, stride_zm, stride_zn, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    # Program (i, j) handles the j-th block of row i, from three loads to three stores: about 13 lines.
+    # A program handles one block of one row, from three loads to three stores: about 15 lines.
     ### BEGIN SOLUTION
-    row = tl.program_id(0)
-    cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    blocks = tl.cdiv(N, BLOCK_N)  # of a row; programs that follow each other are neighbours in memory
+    row = tl.program_id(0) // blocks
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)
     mask = cols < N  # no `other` below: no lane meets another one, and what a masked lane holds is never stored
     dz = tl.load(dz_ptr + row * stride_dm + cols * stride_dn, mask=mask).to(tl.float32)
     gate = tl.load(gate_ptr + row * stride_gm + cols * stride_gn, mask=mask).to(tl.float32)
@@ -39,7 +40,7 @@ def swiglu_backward(dz, gate, up):
     ### BEGIN SOLUTION
     M, N = gate.shape
     z, dgate, dup = (torch.empty((M, N), dtype=gate.dtype, device=gate.device) for _ in range(3))
-    grid = (M, triton.cdiv(N, BLOCK_N))  # rows on axis 0: the other axes have 65535 programs at most
+    grid = (M * triton.cdiv(N, BLOCK_N),)  # one axis, row after row: it has room for 2**31 - 1 programs
     swiglu_backward_kernel[grid](
         dz, gate, up, z, dgate, dup, M, N, *dz.stride(), *gate.stride(), *up.stride(), *z.stride(),
         BLOCK_N=BLOCK_N, num_warps=4,
