@@ -16,6 +16,7 @@ from grader.numerics.data_sets import Data
 # and reference in float64 where they are checked.
 HELD = 16
 SHARE_OF_MEMORY = 0.8
+LEAST_BYTES = 32 << 10  # a call that moves less measures little but its launch
 
 
 def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
@@ -38,6 +39,15 @@ def _indices_below(size: int, most: int, below: int, *least: int) -> tuple[str |
 
 def shape_with(data: Data, size: int, most: int) -> tuple[int, ...]:
     return tuple(size if axis == most else axis for axis in data.shape)
+
+
+def sizes_below(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype) -> list[int]:
+    """Powers of two for the first axis, up to the size that the call has."""
+    most = data[0].shape[0]
+    powers = (1 << power for power in range(most.bit_length()))
+    return [
+        size for size in powers if size < most and _bytes_moved(exercise, resized(data, size), dtype) >= LEAST_BYTES
+    ] + [most]
 
 
 def fitting(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype, memory_bytes: int) -> tuple[Recipe, ...]:

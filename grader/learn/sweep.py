@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import click
 
 from grader.course.exercise import Exercise
-from grader.course.resized import fitting, resized
+from grader.course.resized import fitting, resized, sizes_below
 from grader.course.stated_calls import Asked
 from grader.course.trial import Trial, short_dtype, trial_of
 from grader.explain import gpu_findings
@@ -29,7 +29,7 @@ from grader.judge.run import Run
 from grader.judge.speed_samples import flops_of
 from grader.learn.runnable import judge_it, recorded
 from grader.numerics.arguments import Recipe
-from grader.progress.curves import CEILINGS, TORCH, UNITS, Curves, number_text, shape_text, sizes_below
+from grader.progress.curves import CEILINGS, TORCH, UNITS, Curves, number_text, shape_text
 from grader.wire.reply import DTYPES
 
 AT_ONCE = 4  # processes that warm up together; a measurement waits until all of them are ready
@@ -55,8 +55,12 @@ class Sweep:
         return fitting(self.exercise, self.asked.data, DTYPES[self.exercise.dtypes[0]], memory)
 
     @property
+    def sizes(self) -> list[int]:
+        return sizes_below(self.exercise, self.data, DTYPES[self.exercise.dtypes[0]])
+
+    @property
     def samples(self) -> int:
-        return len(sizes_below(self.data[0])) * len(self.runs)
+        return len(self.sizes) * len(self.runs)
 
     def measure(self, advance: Callable[[], None], note: Callable[[str], None]) -> Curves:
         """`advance` is told of each sample, `note` why one is missing. Raises click.ClickException."""
@@ -81,7 +85,7 @@ class Sweep:
     def _empty(self) -> Curves:
         model, (unit, _) = self.replays.device.model, UNITS[self.anchor]
         shape = f"{shape_text(self.data[0])}, {short_dtype(DTYPES[self.exercise.dtypes[0]])}"
-        sizes = sizes_below(self.data[0])
+        sizes = self.sizes
         names = [*self.runs, *([TORCH] if self.anchor == "copy" else []), CEILINGS[self.anchor]]
         rates = {name: [None] * len(sizes) for name in names}
         folder = next(iter(self.runs.values())).folder

@@ -8,14 +8,12 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from grader.course.folder import Folder
-from grader.course.resized import shape_with
 from grader.files import write_whole
 from grader.progress import progress
 
 if TYPE_CHECKING:
     from grader.numerics.data_sets import Data
 
-LEAST_ELEMENTS = 4096  # of the first argument: a smaller call measures little but its launch
 UNITS = {"copy": ("GB/s", 1e9), "matmul": ("TFLOP/s", 1e12)}  # by anchor
 CEILINGS = {"copy": "copy", "matmul": "cuBLAS"}
 YOURS, SOLUTION, TORCH = "yours", "solution", "torch"
@@ -77,16 +75,7 @@ def number_text(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
 
-# ---- sizes ----------------------------------------------------------------------------------------------------------
-
-
-def sizes_below(data: Data) -> list[int]:
-    """Powers of two for the first axis, up to the size that the test asks for."""
-    most = data.shape[0]
-    powers = (1 << power for power in range(most.bit_length()))
-    return [size for size in powers if size < most and math.prod(shape_with(data, size, most)) >= LEAST_ELEMENTS] + [
-        most
-    ]
+# ---- shapes ----------------------------------------------------------------------------------------------------------
 
 
 def shape_text(data: Data) -> str:

@@ -87,7 +87,6 @@ def test_where_only_a_hidden_case_fails_the_diagnosis_is_its_name(tmp_path):
             '[[case]]\nname = "x"\narguments = [{ input = "normal", shape = [9], layout = "transposed" }]\n',
             "[9] is none",
         ),
-        ('[[case]]\nname = "x"\nbound = "loose"\narguments = []\n', "bound 'loose' is unknown"),
     ],
 )
 def test_a_mistake_in_the_file_says_where_and_what(tmp_path, text, sentence):

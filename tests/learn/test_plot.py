@@ -17,7 +17,7 @@ from rich.console import Console
 
 from grader.cli import main
 from grader.course.folder import Folder, all_folders, load_test_file
-from grader.course.resized import fitting, resized
+from grader.course.resized import LEAST_BYTES, fitting, resized, sizes_below
 from grader.course.stated_calls import Asked, asked
 from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement, Round
 from grader.gpu.device import Device
@@ -28,7 +28,7 @@ from grader.learn.curve_table import curve_table
 from grader.learn.sweep import Sweep
 from grader.numerics.data_sets import Data, indices, normal
 from grader.progress import curves as curve_file
-from grader.progress.curves import Curves, sizes_below
+from grader.progress.curves import Curves
 from tests.learn.conftest import ROOT
 
 ADD = Folder(ROOT / "exercises" / "01_masked_add")
@@ -99,11 +99,23 @@ def measured(sweep: Sweep) -> tuple[Curves, int, list[str]]:
 
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_every_exercise_has_a_size_to_plot_up_to(folder):
-    timed = asked(load_test_file(folder), "throughput")
-    sizes = sizes_below(timed[0].data[0])
-    assert len(sizes) >= 6 and sizes == sorted(set(sizes)) and resized(timed[0].data, sizes[-1]) == timed[0].data
-    for data in resized(timed[0].data, sizes[0]):
-        assert 4096 <= data.elements < 8192
+    module = load_test_file(folder)
+    data = asked(module, "throughput")[0].data
+    sizes = sizes_below(module.exercise, data, getattr(torch, module.exercise.dtypes[0]))
+    assert len(sizes) >= 3 and sizes == sorted(set(sizes)) and resized(data, sizes[-1]) == data
+    assert sizes[0] == 1 or sizes[0] <= sizes[-1] // 32
+
+
+def test_a_curve_begins_where_a_call_moves_enough_to_be_measured():
+    def first(number: str, *data: Data) -> int:
+        (folder,) = [one for one in all_folders(ROOT) if one.number == number]
+        return sizes_below(load_test_file(folder).exercise, data, torch.float32)[0]
+
+    assert LEAST_BYTES == 32 << 10
+    assert first("01", normal(1 << 27), normal(1 << 27)) == 4096  # 3 x 16 KiB
+    assert first("04", normal(8192, 8192)) == 64  # 2 x 16 KiB
+    assert first("03", normal(32768, 4096)) == 1  # 2 x 16 KiB a row
+    assert first("06", normal(16384), normal(16384)) == 128  # 64 KiB of results
 
 
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
@@ -120,8 +132,8 @@ def test_a_card_of_8_gib_times_fewer_rows_and_a_large_one_what_is_stated(folder)
 
 def test_a_square_stays_one_and_a_row_keeps_its_length():
     square, rows = (normal(8192, 8192).transposed(),), (normal(32768, 4096),)
-    assert resized(square, 64) == (normal(64, 64).transposed(),) and sizes_below(square[0])[0] == 64
-    assert resized(rows, 64) == (normal(64, 4096),) and sizes_below(rows[0])[0] == 1
+    assert resized(square, 64) == (normal(64, 64).transposed(),)
+    assert resized(rows, 64) == (normal(64, 4096),)
 
 
 def test_indices_point_into_what_has_shrunk():
@@ -133,7 +145,12 @@ def test_indices_point_into_what_has_shrunk():
 
 
 def test_a_size_that_is_no_power_of_two_is_the_last():
-    assert sizes_below(normal(10_000)) == [4096, 8192, 10_000] and sizes_below(normal(100)) == [100]
+    exercise = load_test_file(Folder(ROOT / "exercises" / "01_masked_add")).exercise
+
+    def sizes(n: int) -> list[int]:
+        return sizes_below(exercise, (normal(n), normal(n)), torch.float32)
+
+    assert sizes(10_000) == [4096, 8192, 10_000] and sizes(100) == [100]
 
 
 # ---- samples to curves ----------------------------------------------------------------------------------------------
@@ -153,9 +170,9 @@ def test_rates_come_from_the_bytes_of_the_call(sweep):
 
 
 def test_a_product_is_counted_in_operations(sweep):
-    flops = [2 * 64**3, 2 * 128**3]
+    flops = [2 * 128**3, 2 * 256**3]
     answers = Answers({n: answer(0, flops[n // 2] / 400e12, flops[n // 2] / 700e12) for n in range(4)})
-    curves, _, _ = measured(sweep(answers, (normal(128, 128), normal(128, 128)), MATMUL, anchor="matmul"))
+    curves, _, _ = measured(sweep(answers, (normal(256, 256), normal(256, 256)), MATMUL, anchor="matmul"))
     assert curves.rates["yours"] == pytest.approx([400, 400]) and curves.rates["cuBLAS"] == pytest.approx([700, 700])
     assert curves.unit == "TFLOP/s" and "torch" not in curves.rates and not answers.asked[0]["with_torch"]
     assert curves.shape == "n x n, fp16"

@@ -114,6 +114,7 @@ def test_a_mistake_in_a_case_is_told(tmp_path, argument):
     ("old", "new", "sentence"),
     [
         ('z = "bits"', 'y = "bits"', "a bound is given for y, and pick_peaks has the results z, counts, state"),
+        ('z = "bits"', 'z = "loose"', "bound 'loose' is unknown; there are bits, exact"),
         ("{ number = 0.5 }, ", "", "4 data sets are given, and pick_peaks takes 5 arguments"),
         (X, X.replace(", 5], stored_as = [0, 2, 1, 3]", "]"), "has no result for x [2, 3, 7]"),
     ],

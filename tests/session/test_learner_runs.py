@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.course.folder import all_folders
+
 ROOT = Path(__file__).resolve().parents[2]
 SOFTMAX = "solutions/03_softmax/softmax.py"
 OF_OTHERS = "ignore:It looks like `register_random`"  # what hypothesis says of trio where both are installed
@@ -124,9 +126,9 @@ def test_naming_the_learners_file_grades_it(course):
 
 def test_several_exercises_end_with_a_summary(course):
     write(course, "04_transpose", (ROOT / "solutions/04_transpose/transpose.py").read_text())
-    done = run("exercises", cwd=course)
+    done, count = run("exercises", cwd=course), len(all_folders(ROOT))
     assert done.lines[-2:] == [
-        "5 exercises: 1 passed, 4 not attempted.",
+        f"{count} exercises: 1 passed, {count - 1} not attempted.",
         "Next: open exercises/01_masked_add/README.md",
     ]
 
