@@ -5,60 +5,26 @@ Every case must fail them. A case that accepts one of them judges nothing; it is
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import torch
 
 from grader.course.exercise import Exercise
 from grader.course.folder import Folder, load_test_file
-from grader.course.trial import Bound, Trial, trial_of
+from grader.course.stated_calls import CHECK, TRAFFIC, asked
+from grader.course.trial import Trial, trial_of
 from grader.course.wanted_results import Wanted, wanted_of
-from grader.numerics.arguments import Argument, Recipe, exact, tensors_of
+from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.operations.comparison import compare
-
-COMPARING = {"check", "traffic"}  # the fixtures that compare values here; others compile, or need a GPU and gigabytes
-
-
-@dataclass
-class Case:
-    name: str
-    data: tuple[Recipe, ...]
-    bound: Bound | None
-    constants: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass
-class Recorder:
-    """Stands in for the `check` and `traffic` fixtures: notes what a test asks for and judges nothing."""
-
-    exercise: Exercise
-    cases: list[Case] = field(default_factory=list)
-    test: str = ""
-
-    def __call__(self, *data: Recipe, bound: Bound | None = None, **options) -> None:
-        constants = {name: value for name, value in options.items() if name.isupper()}
-        self.cases.append(Case(self.test, data, bound, constants))
-
-
-def cases_of(folder: Folder) -> tuple[Exercise, list[Case]]:
-    module = load_test_file(folder)
-    recorder = Recorder(module.exercise)
-    for name, test in vars(module).items():
-        if name.startswith("test_") and COMPARING & set(inspect.signature(test).parameters):
-            recorder.test = name
-            test(recorder)
-    return module.exercise, recorder.cases
 
 
 def accepted_constants(folder: Folder, seed: int = 0) -> list[str]:
     """Complaints: which case would accept which constant. Of several results all have to be taken in."""
-    exercise, cases = cases_of(folder)
-    complaints = []
-    for case in cases:
+    module = load_test_file(folder)
+    exercise, complaints = module.exercise, []
+    for case in asked(module, CHECK, TRAFFIC):  # the fixtures that compare values of the whole result here
         for dtype in exercise.dtypes:
-            trial = trial_of(exercise, case.name, case.data, dtype, case.bound)
+            trial = trial_of(exercise, case.test, case.data, dtype, case.options.get("bound"))
             inputs = trial.inputs(seed)
             given, place = exact(inputs), "the result" if len(exercise.results) == 1 else "each result"
             taken = [
@@ -70,7 +36,7 @@ def accepted_constants(folder: Folder, seed: int = 0) -> list[str]:
                 )
             ]
             accepted = (name for name in taken[0] if all(name in other for other in taken))
-            complaints += [f"{case.name} ({dtype}) accepts {name} in place of {place}" for name in accepted]
+            complaints += [f"{case.test} ({dtype}) accepts {name} in place of {place}" for name in accepted]
     return complaints
 
 

@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 
 from grader.course.folder import Folder, load_test_file
-from grader.course.stated_calls import asked
+from grader.course.stated_calls import THROUGHPUT, asked
 from grader.files import write_whole
 from grader.gpu.answers import Measurement
 from grader.gpu.device import Device
@@ -60,7 +60,7 @@ class Figures:
 def timed_calls(folder: Folder) -> list[TimedCall]:
     return [
         TimedCall(one.test, one.data, one.options.get("anchor", "copy"), one.options["at_least"])
-        for one in asked(load_test_file(folder), "throughput")
+        for one in asked(load_test_file(folder), THROUGHPUT)
     ]
 
 
