@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import signal
@@ -17,6 +18,7 @@ import pytest
 from grader.explain.verdict import FAIL, PASS, SKIPPED, WAITED
 from grader.judge.foreseen import Foreseen
 from grader.numerics.data_sets import normal
+from grader.processes.child import ChildProcess
 from grader.processes.faults import ChildEnded
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -243,6 +245,25 @@ def test_calls_that_sleep_a_little_each_end_the_run_together(bench, monkeypatch)
     limit = "masked_add did not finish within the 1 s that all its calls together may wait"
     assert verdicts[1].id == "time-limit" and verdicts[1].lines[0].startswith(limit), verdicts[1].lines
     assert verdicts[2].outcome == SKIPPED and "ran out of time" in verdicts[2].note
+
+
+def test_what_the_grader_waits_for_a_core_is_not_charged_to_the_calls(bench, monkeypatch):
+    """With ten graders on two cores an answer lies there until this process gets a core."""
+    judged = bench(RIGHT)
+    assert judged.check(normal(5), normal(5)).outcome == PASS
+    child, ask = judged.run.recorder._child, ChildProcess._receive
+    queued = itertools.count(100.0, 0.5)  # half a second more at the end of each question than at its beginning
+
+    def late(self, deadline):
+        answer = ask(self, deadline)
+        time.sleep(0.5)
+        return answer
+
+    monkeypatch.setattr(ChildProcess, "_receive", late)
+    monkeypatch.setattr("grader.processes.child.seconds_in_queue_here", lambda: next(queued))
+    before = child.seconds_waiting
+    assert judged.check(normal(6), normal(6), dtypes=("float32",)).outcome == PASS  # two questions: a second asleep
+    assert child.seconds_waiting - before < 0.5
 
 
 def test_an_import_without_end_is_told_by_its_line(bench, monkeypatch):

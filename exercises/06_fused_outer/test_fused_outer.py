@@ -67,7 +67,7 @@ def test_a_program_makes_a_tile_and_none_is_idle(traffic):
     traffic(normal(48), normal(64), reads={}, writes={}, idle=0, programs=8, BLOCK_M=16, BLOCK_N=32)
 
 
-def test_a_tile_is_made_of_two_short_vectors_and_written_once(traffic):
+def test_a_tile_is_two_short_vectors_and_written_once(traffic):
     reads = {"x": 8, "y": 6}  # twice what tiles of 32 x 128 need: other tiles need more of one, less of the other
     traffic(normal(96), normal(500), reads=reads, writes=1, launches=1, lanes=1.5, BLOCK_M=32, BLOCK_N=128)
 

@@ -151,7 +151,7 @@ def test_a_size_that_only_a_gpu_gets_through(on_gpu):
     on_gpu(*data, dtypes=("float32", "float16", "bfloat16"))
 
 
-def test_more_rows_than_the_second_axis_of_a_grid_has_room_for(on_gpu):
+def test_more_rows_than_axis_1_of_a_grid_takes(on_gpu):
     on_gpu(normal(70001, 2053), normal(70001, 2053), normal(2053), 1e-6, dtypes=("float32",))
 
 

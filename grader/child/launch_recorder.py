@@ -162,7 +162,10 @@ class Recorder:
         if min(written) < 0:
             self._refuse(f"the grid {written} has a size below 0: how many programs are there to be?")
         if launch.grid[0] >= 1 << 31 or max(launch.grid[1:]) >= 1 << 16:
-            self._refuse(f"the grid {written} is too large: a GPU takes at most 2147483647 x 65535 x 65535 programs")
+            self._refuse(
+                f"the grid {written} is too large: a GPU takes at most 2147483647 x 65535 x 65535 programs. What there "
+                "may be most of belongs on axis 0"
+            )
         function = launch.source.fn
         path, name = function.fn.__code__.co_filename, function.fn.__name__
         if path != self.refusals.learner_file:

@@ -79,7 +79,8 @@ class ChildProcess:
         The child counts them, for nobody's kernel is at fault where other processes have the cores. One that waits
         in place of computing ends as well, a little later.
         """
-        now, self._queued, before = time.monotonic(), self._seconds_in_queue(), self._seconds_at_work()
+        now, self._queued = time.monotonic(), self._seconds_in_queue()
+        before, here = self._seconds_at_work(), seconds_in_queue_here()
         self._patience = math.inf if self._queued is None else now + limit + WAITING
         self._filename = header.get("filename", self._filename)
         deadline = now + min(BUSY_MACHINE * limit, limit + MOST_BUSY)
@@ -89,7 +90,8 @@ class ChildProcess:
             answer = self._receive(deadline)
             after = self._seconds_at_work()
             if before is not None and after is not None:
-                self.seconds_waiting += max(0.0, time.monotonic() - now - (after - before))
+                late = seconds_in_queue_here() - here  # on a busy machine an answer lies there for a while
+                self.seconds_waiting += max(0.0, time.monotonic() - now - (after - before) - late)
             return answer
         except ChildEnded as ended:
             out_of_time = ended == OUT_OF_TIME or ended.how == "time"
@@ -111,14 +113,7 @@ class ChildProcess:
         return times and times[1]
 
     def _scheduled(self) -> tuple[float, float] | None:
-        """Seconds with a core, and in the queue for one."""
-        try:
-            if self._nursery.sandboxed:  # its number is the sandbox's own
-                return None
-            running, queued, _ = Path(f"/proc/{self._pid}/schedstat").read_text().split()
-            return int(running) / 1e9, int(queued) / 1e9
-        except (OSError, ValueError):
-            return None
+        return None if self._nursery.sandboxed else scheduled(str(self._pid))  # its number is the sandbox's own
 
     def _ask_where_it_is(self) -> None:
         if not self._nursery.sandboxed and self._status is None:
@@ -214,6 +209,20 @@ class ChildProcess:
                 if len(kept) < MOST_TEXT:
                     kept += data[: MOST_TEXT - len(kept)]
                     self.printed = kept.decode("utf-8", "replace")
+
+
+def scheduled(process: str) -> tuple[float, float] | None:
+    """Seconds with a core, and in the queue for one, by /proc; None where it does not tell."""
+    try:
+        running, queued, _ = Path(f"/proc/{process}/schedstat").read_text().split()
+    except (OSError, ValueError):
+        return None
+    return int(running) / 1e9, int(queued) / 1e9
+
+
+def seconds_in_queue_here() -> float:
+    """That this thread was ready to run and others had the cores; 0 where that cannot be known."""
+    return (scheduled("thread-self") or (0.0, 0.0))[1]
 
 
 def abandon_children() -> None:

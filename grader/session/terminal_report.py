@@ -45,7 +45,7 @@ def test_line(writer, test: TestResult) -> None:
         return
     mark, markup = MARKS[verdict.outcome]
     writer.write(f"  {mark:<6}", **markup)
-    writer.write_line(f"{test.title:<{NAME_WIDTH}}{verdict.note}".rstrip())
+    writer.write_line(f"{test.title:<{NAME_WIDTH - 2}}  {verdict.note}".rstrip())
 
 
 def end(writer, grading: Grading, alone: bool) -> None:
