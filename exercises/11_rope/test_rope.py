@@ -36,7 +36,7 @@ exercise = Exercise(
     returns="z",
     bound="rope",  # how much rounding a right kernel may show
     minutes=35,
-    presumes=("02_strided_blocks", "08_swiglu"),
+    presumes=("02_strided_blocks", "07_row_sum", "08_swiglu"),
     example=Example(normal(1, 2, 3, 6), table(5, 3), table(5, 3), indices(1, 3, below=5), BLOCK_H=2),
     cut="q[b, h, s, :], cos[:, :], sin[:, :], positions[b, s] -> z[b, h, s, :]",
 )

@@ -116,6 +116,11 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
 
 def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple[str, ...]:
     enough = f"{_times(most)} {'is' if most == 1 else 'are'} enough."
+    if most < 1:  # of a table only some rows are needed
+        return (
+            f"{name} is read {times / most:.3g} times as often as it has to be.",
+            "Load what a program needs of it once, before its loop; programs that need the same part could be one.",
+        )
     if at_once == 1:
         return (
             f"{name} is read {_times(times)}; {enough}",

@@ -57,6 +57,11 @@ def _misaligned(evidence: Evidence, finding: Finding) -> Verdict:
 
 def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> str:
     name, function = finding.argument, "load" if verb == "reads" else "store"
+    if evidence.lacks_mask(finding.line, function) and finding.lanes == 1:
+        return (
+            f"The address in line {finding.line} leads outside of {name}. It is one address, no block, and needs no "
+            "mask: it is computed wrongly, or the program has nothing to do there."
+        )
     if evidence.lacks_mask(finding.line, function):
         past = f"past the end of {name}" if _dimensions(evidence, name) < 2 else f"outside of {name}'s rows and columns"
         return f"The tl.{function} in line {finding.line} has no mask: lanes {past} take part in it."
@@ -73,16 +78,15 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> str:
         return (
             f"The address in {name} is made with {loaded}, which was loaded: one of its values leads outside of {name}."
         )
-    by_one = _by_one(evidence, finding)
-    if verb == "reads":
-        return f"The mask of the load in line {finding.line} lets lanes outside of {name} through.{by_one}"
-    return f"The mask of the store in line {finding.line} lets lanes outside of {name} through.{by_one}"
+    through = f"The mask of the {function} in line {finding.line} lets lanes outside of {name} through."
+    return f"{through} {_mask_or_address(evidence, finding)}"
 
 
-def _by_one(evidence: Evidence, finding: Finding) -> str:
+def _mask_or_address(evidence: Evidence, finding: Finding) -> str:
     tensor = evidence.argument(finding.argument)
-    just_past = tensor is not None and tensor.dim() == 1 and finding.linear == tensor.numel() and finding.count == 1
-    return " One element too many: is it <= where < is meant?" if just_past else ""
+    if tensor is not None and tensor.dim() == 1 and finding.linear == tensor.numel() and finding.count == 1:
+        return "One element too many: is it <= where < is meant?"
+    return "If the mask is as you mean it, the address is wrong."
 
 
 def _dimensions(evidence: Evidence, name: str) -> int:

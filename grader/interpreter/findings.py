@@ -24,6 +24,7 @@ class Seen:
     offset: int  # bytes from the buffer's first one
     program: list[int]
     other_program: list[int] | None
+    lanes: int  # of this program
     sharing: list[Argument] = field(default_factory=list)
 
 
@@ -40,6 +41,7 @@ class Report:
         seen, argument = self.seen, self.seen.argument
         finding = Finding(self.kind, "", self.line, seen.program)
         finding.other_program, finding.count, finding.programs = seen.other_program, self.count, len(self.programs)
+        finding.lanes = seen.lanes
         if argument is None:
             return finding
         outside = self.kind.startswith("out-of-bounds")

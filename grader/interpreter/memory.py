@@ -318,7 +318,8 @@ class Memory:
         if self.reports.needs(kind, buffer, line, turn):
             other = NOBODY if others is None else int(others[first])
             sharing = [a for a in self.arguments if a is not None and a.buffer is buffer and a is not argument]
-            seen = Seen(argument, int(offsets[first]), self.name(program), self._name_other(other), sharing)
+            lanes = int(np.count_nonzero(programs == program))
+            seen = Seen(argument, int(offsets[first]), self.name(program), self._name_other(other), lanes, sharing)
             self.reports.show(kind, buffer, line, turn, seen)
         own = programs if bad is None else programs[bad]
         self.reports.count(kind, buffer, line, own.size, np.unique(own).tolist())

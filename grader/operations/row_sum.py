@@ -100,8 +100,8 @@ def _rounded_after_each_block(evidence: Evidence, x: torch.Tensor, step: int) ->
     if dtype == torch.float32:
         return
     sentence = (
-        f"The sum so far is rounded to {evidence.returns}'s dtype after each block: keep it in fp32 until the row is "
-        "done."
+        f"The sum so far is rounded to {evidence.returns}'s dtype after each block, or a block is added up in it: keep "
+        "the sum in fp32 until the row is done, and convert a block to fp32 before tl.sum."
     )
     sums = torch.stack([block.sum(dim=1) for block in x.split(step, dim=1)])
     for blocks in (sums, sums.to(dtype).double()):  # an atomic addition rounds what it adds, too

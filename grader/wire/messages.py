@@ -211,6 +211,7 @@ class Finding:
     neighbour: str = ""  # the argument whose memory the address really lies in
     count: int = 1  # elements
     programs: int = 1
+    lanes: int = 0  # of the first program, in this access, masked ones left out
 
 
 @dataclass
