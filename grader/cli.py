@@ -26,6 +26,7 @@ COMMANDS = {
     "programs": "grader.learn.programs:programs",
     "inspect": "grader.learn.inspection:inspect_kernel",
     "plot": "grader.learn.plot:plot",
+    "ladder": "grader.learn.ladder:ladder",
     "report": "grader.learn.report_page:report",
     "doctor": "grader.doctor.doctor:doctor",
     "new": "grader.author.author_commands:new",

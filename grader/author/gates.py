@@ -5,8 +5,6 @@ tests/gates/NN_name/NAME.py is that version, as fast as it can be; tests/gates/f
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import json
 import math
 from collections.abc import Callable
@@ -14,6 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 
+from grader.course.code_digest import digest_of_code
 from grader.course.folder import Folder, load_test_file
 from grader.course.stated_calls import THROUGHPUT, asked
 from grader.files import write_whole
@@ -124,17 +123,7 @@ def complaints(folder: Folder) -> list[str]:
 
 
 def digest_of(path: Path) -> str:
-    """Of the code without comments and blank lines: words may change, what runs may not."""
-    return hashlib.sha256(ast.unparse(_without_docstrings(ast.parse(path.read_text("utf-8")))).encode()).hexdigest()[
-        :16
-    ]
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
-    return tree
+    return digest_of_code(path.read_text("utf-8"))
 
 
 def unwanted_file(folder: Folder) -> Path:

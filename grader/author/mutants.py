@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.course.changed_text import BadChange, changed
 from grader.course.folder import Folder
 from grader.explain.causes import is_cause
 
@@ -91,26 +92,11 @@ def _stated(folder: Folder) -> Iterator[Mutant]:
         where = f"{path.name}: the mutant {name}"
         if not isinstance(table, dict) or {field: type(value) for field, value in table.items()} != FIELDS:
             raise BadMutant(f"{where} has to state {', '.join(FIELDS)}, and nothing else.")
-        text = _changed(solution, table["changes"], where)
+        try:
+            text = changed(solution, table["changes"])
+        except BadChange as error:
+            raise BadMutant(f"{where}: {error}") from None
         yield Mutant(path, name, table["wrong"], table["finding"], table["sentence"], text)
-
-
-def _changed(solution: str, changes: list, where: str) -> str:
-    places = []
-    for number, pair in enumerate(changes, 1):
-        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)):
-            raise BadMutant(f"{where}: change {number} is no pair of old and new text.")
-        old, new = pair
-        if (count := solution.count(old)) != 1:
-            often = "does not stand" if not count else f"stands {count} times"
-            raise BadMutant(f"{where}: the old text of change {number} {often} in the solution: {old!r}")
-        places.append((solution.index(old), len(old), new))
-    text, end = "", 0
-    for start, length, new in sorted(places):
-        if start < end:
-            raise BadMutant(f"{where}: two changes overlap at {solution[start:end]!r}.")
-        text, end = text + solution[end:start] + new, start + length
-    return text + solution[end:]
 
 
 def _in_file(path: Path) -> Mutant:

@@ -7,12 +7,14 @@ plan binds, fits the GPU's limits and keeps no memory of its own between launche
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 from grader.wire.cubin import BadCubin, Cubin, read_cubin
 from grader.wire.fields import build, checked, items
 from grader.wire.frames import ProtocolError
-from grader.wire.messages import Failure, GpuModel, TensorSpec
+from grader.wire.messages import VIEW_BYTES, Failure, GpuModel, TensorSpec
 from grader.wire.recorded_parts import (
     NUMBER_BYTES,
     Alternative,
@@ -40,9 +42,12 @@ from grader.wire.recorded_parts import (
 )
 from grader.wire.reply import Refusal
 
+if TYPE_CHECKING:
+    from grader.course.exercise import Exercise
+
 __all__ = [
     "Alternative", "BadPlan", "Buffer", "Choice", "Data", "Fill", "Kernel", "Parameter", "Plan", "PlannedLaunch",
-    "Recording", "Step", "TensorMap", "View", "read_plan", "sent", "steps_with",
+    "Recording", "Step", "TensorMap", "View", "least_bytes", "read_plan", "sent", "steps_with",
 ]  # fmt: skip
 
 MOST_THREADS = 1024
@@ -122,6 +127,14 @@ class Recording:
     @staticmethod
     def of(plan: Plan, arguments: list[TensorSpec]) -> Recording:
         return Recording(plan, *sent(plan), arguments)
+
+
+def least_bytes(plan: Plan, arguments: list[TensorSpec], exercise: Exercise) -> int:
+    """Bytes that a call has to move: each element of an input read once, each of a result written once."""
+    filled = set(exercise.written) - set(exercise.updates)
+    moved = [(spec.shape, spec.dtype) for spec in arguments if spec.name not in filled]
+    moved += [(view.shape, view.dtype) for view in plan.results.values()]
+    return sum(math.prod(shape) * VIEW_BYTES[dtype] for shape, dtype in moved)
 
 
 # ---- sending and reading ------------------------------------------------------------------------------------------

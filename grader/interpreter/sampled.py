@@ -8,7 +8,9 @@ launch may have written counts as initialised.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from grader.interpreter.call import Call, first_view, view_of, view_of_spec
 from grader.interpreter.dtypes import Unsupported
 from grader.interpreter.launch import run_launch
 from grader.interpreter.program import Kernel
+from grader.interpreter.traffic import Counts
 from grader.interpreter.views import View
 from grader.numerics.drawn_pages import entries_of
 from grader.wire.recorded_results import results_by_name
@@ -58,12 +61,22 @@ class SampledCall(Call):
             for buffer in self.buffers:
                 buffer.shadow.initialised = None
         batch.most_lanes, self.run_programs = MOST_LANES_OF_ONE, 0
+        before = {buffer: replace(buffer.counts) for buffer in self.buffers}
         for program in programs_of(grid, self.request.sample.programs, self.request.sample.seed):
             if batch.lanes > MOST_LANES:
-                return
+                break
             batch.most_lanes = batch.lanes + MOST_LANES_OF_ONE
             run_launch(kernel, batch, given, np.array([program]))
             self.run_programs += 1
+        if self.request.count_traffic:
+            self._count_for_all(before, math.prod(grid))
+
+    def _count_for_all(self, before: dict[Buffer, Counts], programs: int) -> None:
+        """What a launch has moved, as if all of its programs had moved as much as those of the sample did."""
+        for buffer, earlier in before.items():
+            for name, count in vars(earlier).items():
+                more = (getattr(buffer.counts, name) - count) * programs // max(self.run_programs, 1)
+                setattr(buffer.counts, name, count + more)
 
     def _outputs(self) -> tuple[dict, bytes]:
         """In place of each result what was stored of it: offsets, programs and values, by element."""

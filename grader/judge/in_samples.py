@@ -48,7 +48,7 @@ TOO_MUCH = ("endless", "not-known", "memory")
 def sampled(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict:
     """A failure that a sample of the programs shows; else a skip whose note says what was judged."""
     exercise = interpreted.exercise
-    tables = {name: _table(run, trial, number) for number, name in enumerate(exercise.arguments)}
+    tables = {name: table_of(run, trial, number) for number, name in enumerate(exercise.arguments)}
     if any(table is None for table in tables.values()):
         return Verdict(SKIPPED, NOT_RUN, note=NEEDS_GPU)
     inputs = [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in trial.data]
@@ -96,7 +96,7 @@ def _note(reply: Reply, values: bool) -> str:
     return f"{sample} {judged}; values in full need a GPU"
 
 
-def _table(run: Run, trial: Trial, number: int) -> torch.Tensor | None:
+def table_of(run: Run, trial: Trial, number: int) -> torch.Tensor | None:
     """The values that an argument's memory repeats; [ENTRIES], or [0] for an output or a number; None: not such
     values."""
     data = trial.data[number]

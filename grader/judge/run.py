@@ -238,11 +238,12 @@ class Run:
         return self._interpreted(exercise, trial, recorded, specs, blob, **options)
 
     def sample(
-        self, exercise: Exercise, trial: Trial, inputs: list[Argument], tables: list[torch.Tensor], programs: int
-    ) -> Reply:
+        self, exercise: Exercise, trial: Trial, inputs: list[Argument], tables: list[torch.Tensor], programs: int,
+        **options,
+    ) -> Reply:  # fmt: skip
         """Some programs of each launch, on inputs without values: their memory repeats those of `tables`, see there.
 
-        Raises ChildEnded, BadPlan.
+        `options` are those of InterpretRequest. Raises ChildEnded, BadPlan.
         """
         recorded = self.recorded(exercise, trial, inputs)
         reply = recorded.reply(exercise.written)
@@ -255,7 +256,7 @@ class Run:
             blob += data
         specs = [spec_of(name, tensor) for name, tensor in tensors_of(exercise.arguments, inputs)]
         sample = Sample(programs, self.seed, places)
-        return self._interpreted(exercise, trial, recorded, specs, blob, sample=sample)
+        return self._interpreted(exercise, trial, recorded, specs, blob, sample=sample, **options)
 
     def _interpreted(
         self, exercise: Exercise, trial: Trial, recorded: Recorded, specs: list[TensorSpec], blob: bytes, **options

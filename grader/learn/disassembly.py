@@ -39,6 +39,15 @@ def disassembled(cubin: bytes, ptx: str) -> str:
     return text
 
 
+def count_of_instructions(cubin: bytes) -> int:
+    """Of its machine code, without what only fills up its end. Raises NotDisassembled."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(cubin)
+        rows = [one.text for one in instructions("sass", _read(path), NO_FILE)]
+    return sum(not row.startswith(".L_") and "  NOP" not in row for row in rows)
+
+
 def _assembled_again(ptx: str, folder: Path) -> Iterator[str]:
     """By each of the assemblers that Triton brings; which of them it used differs between its releases."""
     source, target = folder / "again.ptx", folder / "again.cubin"

@@ -122,4 +122,5 @@ def replays_here(monkeypatch) -> ReplaysHere:
     monkeypatch.setattr(measuring, "Flush", lambda *_: None)
     monkeypatch.setattr(measuring, "Clocks", lambda *_: None)
     monkeypatch.setattr(measuring, "measure", measured)
+    monkeypatch.setattr(measuring, "seconds_of", lambda call: 1e-3)
     return replays

@@ -7,6 +7,7 @@ from collections import deque
 import pytest
 
 timing = pytest.importorskip("grader.gpu.inside.timing", exc_type=ImportError)  # wants cuda-bindings
+measuring = pytest.importorskip("grader.gpu.inside.measuring", exc_type=ImportError)
 
 
 @pytest.mark.parametrize(
@@ -22,3 +23,19 @@ timing = pytest.importorskip("grader.gpu.inside.timing", exc_type=ImportError)  
 )
 def test_five_readings_alike_are_a_settled_clock(megahertz, settled):
     assert timing._settled(deque(megahertz, maxlen=timing.ALIKE)) == settled
+
+
+@pytest.mark.parametrize(
+    ("seconds", "calls", "rounds"),
+    [
+        (1e-6, 20, 7),
+        (0.01, 20, 7),
+        (0.1, 5, 7),
+        (0.7, 1, 5),
+        (1.5, 1, 1),
+        (60.0, 1, 1),  # less cannot be measured
+    ],
+)
+def test_a_slow_kernel_gets_fewer_calls_and_then_fewer_rounds(seconds, calls, rounds):
+    assert measuring.within(5.0, seconds, 20) == (calls, rounds)
+    assert calls == rounds == 1 or (rounds + 2) * calls * seconds <= 5.0

@@ -17,8 +17,8 @@ from grader.gpu.inside import anchors
 from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.inside.launcher import Functions
 from grader.gpu.inside.replay import Replay
-from grader.gpu.inside.timing import Chain, Flush, measure
-from grader.gpu.plan import Plan
+from grader.gpu.inside.timing import ROUNDS, Chain, Flush, measure, seconds_of
+from grader.gpu.plan import Plan, least_bytes
 from grader.numerics.arguments import Argument, Recipe, in_precision
 from grader.numerics.data_sets import Data, drawing_precision
 from grader.operations.comparison import is_right, surely_right
@@ -33,6 +33,7 @@ class Speed:
     """What to measure: a call in a run of one dtype, checked against the exercise's reference.
 
     bounds: of the results, by name. recipes: of all that the entry is called with; arguments: the tensors among it.
+    budget: seconds that the timed calls may take together; a slow kernel gets fewer rounds, on fewer sets of buffers.
     """
 
     exercise: Exercise
@@ -47,6 +48,7 @@ class Speed:
     l2_bytes: int = 0
     uuid: str = ""
     device: str = "cuda"
+    budget: float = math.inf
     generator: torch.Generator = field(init=False)  # of the anchor's inputs
     order: torch.Generator = field(init=False)  # of the seeds of the kernel's inputs
 
@@ -65,14 +67,6 @@ class Speed:
         return [(place, one, spec) for (place, one), spec in zip(recipes, self.arguments, strict=True)]
 
 
-def least_bytes(plan: Plan, arguments: list[TensorSpec], exercise: Exercise) -> int:
-    """Bytes that a call has to move: each element of an input read once, each of a result written once."""
-    filled = set(exercise.written) - set(exercise.updates)
-    moved = [(spec.shape, spec.dtype) for spec in arguments if spec.name not in filled]
-    moved += [(view.shape, view.dtype) for view in plan.results.values()]
-    return sum(math.prod(shape) * getattr(torch, dtype).itemsize for shape, dtype in moved)
-
-
 def slots_for(plan: Plan) -> int:
     bytes_per_slot = max(sum(buffer.bytes for buffer in plan.buffers), 1)
     return max(LEAST_SLOTS, min(MOST_SLOTS, TOTAL_WANTED // bytes_per_slot))
@@ -81,13 +75,26 @@ def slots_for(plan: Plan) -> int:
 def sample(
     plan: Plan, functions: Functions, speed: Speed, wait_for_turn: Callable[[], None] = lambda: None
 ) -> Measurement:
-    slots = [Buffers(plan) for _ in range(slots_for(plan))]
+    slots, rounds = [Buffers(plan) for _ in range(slots_for(plan))], ROUNDS
     chains = {KERNEL: plan_chain(plan, functions, speed, slots), ANCHOR: anchor_chain(plan, speed, len(slots))}
+    if speed.budget < math.inf:
+        chains[KERNEL].refresh()
+        calls, rounds = within(speed.budget, seconds_of(chains[KERNEL].calls[0]), len(slots))
+        chains[KERNEL] = plan_chain(plan, functions, speed, slots[:calls])
     if speed.with_torch:
         chains[TORCH] = torch_chain(speed, slots)
-    found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed), wait_for_turn)
+    order = random.Random(speed.seed)
+    found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), order, wait_for_turn, rounds)
     found.bytes, found.config = least_bytes(plan, speed.arguments, speed.exercise), speed.config
     return found
+
+
+def within(budget: float, seconds: float, slots: int) -> tuple[int, int]:
+    """(calls in a chain, rounds) that take no longer than the budget where a call takes so many seconds: one call in
+    one round at the least. A chain runs twice before its rounds."""
+    affordable = int(budget / max(seconds, 1e-9))
+    calls = max(1, min(slots, affordable // (ROUNDS + 2)))
+    return calls, max(1, min(ROUNDS, affordable // calls - 2))
 
 
 def fastest(plan: Plan, functions: Functions, speed: Speed) -> int:

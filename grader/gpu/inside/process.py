@@ -22,6 +22,7 @@ another one.
 from __future__ import annotations
 
 import gc
+import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict
@@ -144,7 +145,7 @@ def _measure(
     speed = measuring.Speed(
         exercise, header["bounds"], [from_json(one) for one in header["data"]], getattr(torch, header["dtype"]),
         arguments, header["anchor"], header["config"], header["seed"], header["with_torch"],
-        header["model"]["l2_bytes"], header["uuid"],
+        header["model"]["l2_bytes"], header["uuid"], budget=header.get("budget", math.inf),
     )  # fmt: skip
     if not header["choose"] or plan.configs == 1:
         return {"kind": "measured", **asdict(measuring.sample(plan, functions, speed, wait_for_turn))}, b""

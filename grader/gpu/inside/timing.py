@@ -57,7 +57,7 @@ class Flush:
 
 def measure(
     chains: dict[str, Chain], flush: Flush, clocks: Clocks, order: random.Random,
-    wait_for_turn: Callable[[], None] = lambda: None,
+    wait_for_turn: Callable[[], None] = lambda: None, rounds: int = ROUNDS,
 ) -> Measurement:  # fmt: skip
     """Rounds of all chains in turns. A wrong output ends it. Before `wait_for_turn` returns nothing is timed."""
     for chain in chains.values():
@@ -65,10 +65,20 @@ def measure(
     wait_for_turn()
     _warm_up(list(chains.values()), clocks)
     found = Measurement()
-    while len(found.rounds) < ROUNDS and not found.wrong:
+    while len(found.rounds) < rounds and not found.wrong:
         one, found.wrong = _round(chains, flush, clocks, order)
         found.rounds.append(one)
     return found
+
+
+def seconds_of(call: Callable[[], None]) -> float:
+    """Of one call, the first of its process perhaps: enough to tell whether it takes microseconds or seconds."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    call()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / 1000
 
 
 def _warm_up(chains: list[Chain], clocks: Clocks) -> None:

@@ -57,7 +57,8 @@ class Replays:
     def measure(self, recording: Recording, config: int, folder: Folder, **options) -> dict:
         """A sample by a process that has taken none since `begin_call`. Raises ReplayEnded, GpuBusy.
 
-        `options`: what asked_of gives of the call, anchor, seed, choose, with_torch.
+        `options`: what asked_of gives of the call, anchor, seed, choose, with_torch; budget, see Speed; limit: seconds
+        that the process may take to prepare, and again to measure.
         """
         request = {
             "kind": "measure", "folder": str(folder.path), "uuid": self.device.uuid, **options,

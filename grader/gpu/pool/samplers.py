@@ -92,18 +92,19 @@ class Samplers:
         self, chosen: Callable[[], Replayer], request: dict, blob: bytes, alone: bool = False
     ) -> tuple[Replayer, dict]:
         """Prepared beside checks and timed alone, or both with the GPU to itself."""
+        limit = request.get("limit", MEASURE_LIMIT)
         with ExitStack() as preparing:
             preparing.enter_context(next_to_measure(self._uuid))
             replayer = chosen()
             try:
                 replayer.wait_until_ready()  # its context is made beside others: not while this one holds the GPU
                 with gpu_held(self._uuid, alone):
-                    replayer.ask(request, blob, MEASURE_LIMIT)
+                    replayer.ask(request, blob, limit)
                     if alone:
-                        return replayer, replayer.ask({"kind": "go"}, b"", MEASURE_LIMIT)[0]
+                        return replayer, replayer.ask({"kind": "go"}, b"", limit)[0]
                 with gpu_held(self._uuid, alone=True):
                     preparing.close()
-                    return replayer, replayer.ask({"kind": "go"}, b"", MEASURE_LIMIT)[0]
+                    return replayer, replayer.ask({"kind": "go"}, b"", limit)[0]
             except BaseException:
                 replayer.end()
                 raise

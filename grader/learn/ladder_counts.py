@@ -1,0 +1,120 @@
+"""What can be counted of a kernel without a GPU: bytes that its programs move, and what the compiler made of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from grader.gpu.compiled_facts import Facts, facts_of
+from grader.gpu.plan import Recording, least_bytes
+from grader.judge.in_samples import table_of
+from grader.learn.disassembly import NotDisassembled, count_of_instructions
+from grader.learn.runnable import recorded
+from grader.numerics.arguments import tensors_of
+from grader.numerics.data_sets import Data
+from grader.processes.faults import ChildEnded
+from grader.wire.messages import VIEW_BYTES
+
+if TYPE_CHECKING:
+    from grader.course.exercise import Exercise
+    from grader.course.trial import Trial
+    from grader.judge.run import Run
+    from grader.numerics.arguments import Recipe
+
+PROGRAMS = 8  # of a launch whose traffic is counted; the others are taken to move as much
+TEXTS = ("ptx", "ttgir")
+
+
+@dataclass
+class Counts:
+    """Of all launches of a call together; registers, spills and shared memory of the kernel that takes most.
+
+    moved: bytes in multiples of the least possible; instructions: of machine code. None: they could not be counted.
+    """
+
+    moved: float | None
+    launches: int
+    programs: int
+    instructions: int | None
+    registers: int
+    spilled: int  # bytes per thread
+    shared: int  # bytes per program
+    opcodes: str
+    widths: list[int] = field(default_factory=list)  # bytes that a thread loads or stores at once
+
+
+def counts_of(run: Run, exercise: Exercise, trial: Trial, sizes: list[list[int]] | None = None) -> Counts:
+    """`sizes`: of a smaller call, whose traffic is counted in place of this one's.
+
+    Raises click.ClickException where the call cannot be compiled.
+    """
+    recording = recorded(run, exercise, trial, TEXTS)
+    plan, launches = recording.plan, list(recording.plan.launches())
+    kernels = [plan.kernels[number] for number in dict.fromkeys(launch.kernel for launch in launches)]
+    facts = [facts_of(kernel, run.filename) for kernel in kernels]
+    return Counts(
+        moved=_moved(run, exercise, trial, recording, sizes),
+        launches=len(launches),
+        programs=sum(math.prod(launch.grid) for launch in launches),
+        instructions=_instructions([kernel.code for kernel in kernels]),
+        registers=max((one.registers for one in facts), default=0),
+        spilled=max((one.spilled_bytes for one in facts), default=0),
+        shared=max((one.shared for one in facts), default=0),
+        opcodes=_opcodes(facts),
+        widths=sorted({access.bytes for one in facts for access in one.accesses}),
+    )
+
+
+def _moved(
+    run: Run, exercise: Exercise, trial: Trial, recording: Recording, sizes: list[list[int]] | None
+) -> float | None:
+    """By a few of its programs, each by itself: in whole sectors of 32 bytes, as far as an access takes several.
+
+    What a smaller call moves of an argument, in multiples of its size, is taken to hold for the large one.
+    """
+    data = with_sizes(trial.data, sizes) if sizes else trial.data
+    counted = replace(trial, data=data)
+    tables = {name: table_of(run, counted, number) for number, name in enumerate(exercise.arguments)}
+    if any(table is None for table in tables.values()):
+        return None
+    inputs = [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in data]
+    own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
+    try:
+        reply = run.sample(exercise, counted, inputs, own, PROGRAMS, count_traffic=True)
+    except ChildEnded:
+        return None
+    if reply.error is not None or reply.refusals:
+        return None
+    whole = _sizes(recording)
+    moved = (
+        (one.read + one.written + max(0, one.moved - one.used)) * whole.get(one.argument, one.size) / max(one.size, 1)
+        for one in reply.traffic
+    )
+    return sum(moved) / max(least_bytes(recording.plan, recording.arguments, exercise), 1)
+
+
+def with_sizes(data: tuple[Recipe, ...], sizes: list[list[int]]) -> tuple[Recipe, ...]:
+    """The same call with tensors of these sizes, in their order."""
+    given = iter(sizes)
+    return tuple(replace(one, shape=tuple(next(given))) if isinstance(one, Data) else one for one in data)
+
+
+def _sizes(recording: Recording) -> dict[str, int]:
+    """Bytes of the arguments and of the results, by name."""
+    views = {spec.name: spec for spec in recording.arguments} | recording.plan.results
+    return {name: math.prod(view.shape) * VIEW_BYTES[view.dtype] for name, view in views.items()}
+
+
+def _instructions(codes: list[bytes]) -> int | None:
+    try:
+        return sum(map(count_of_instructions, codes))
+    except NotDisassembled:
+        return None
+
+
+def _opcodes(facts: list[Facts]) -> str:
+    found = [one.tensor_cores for one in facts]
+    found += ["cp.async" for one in facts if one.async_copies]
+    found += ["TMA" for one in facts if one.tma_copies]
+    return " ".join(dict.fromkeys(filter(None, found)))

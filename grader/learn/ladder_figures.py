@@ -1,0 +1,75 @@
+"""What was measured of a ladder, as plain data: shown at once, and kept for machines without a GPU."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from grader.course.folder import Folder
+from grader.files import write_whole
+from grader.learn.ladder_rungs import ladder_file
+
+
+@dataclass
+class Timed:
+    """One kernel. seconds: of a call; share: of the anchor's speed; note: what is to be said of it; why: the reason
+    that there are no figures."""
+
+    digest: str = ""  # of its code: figures of another kernel are none
+    seconds: float | None = None
+    rate: float | None = None  # in the unit of the figures
+    share: float | None = None
+    note: str = ""
+    why: str = ""
+
+
+@dataclass
+class Figures:
+    """`anchor`: what the shares are of, as words; `rate`: how fast that is, in `unit`; `rungs`: by name, in order."""
+
+    command: str
+    gpu: str
+    versions: dict[str, str]
+    date: str
+    call: str
+    anchor: str
+    unit: str
+    rate: float | None = None
+    rungs: dict[str, Timed] = field(default_factory=dict)
+
+    @property
+    def origin(self) -> str:
+        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        return f"{self.gpu}, {versions}, {self.date}"
+
+
+def figures_file(folder: Folder) -> Path:
+    return ladder_file(folder).with_suffix(".json")
+
+
+def keep(folder: Folder, figures: Figures) -> Path:
+    """Raises OSError."""
+    path = figures_file(folder)
+    write_whole(path, json.dumps(asdict(figures), indent=1) + "\n")
+    return path
+
+
+def kept(folder: Folder) -> Figures | None:
+    """None where there are none, or none that can be read."""
+    try:
+        data = json.loads(figures_file(folder).read_text(encoding="utf-8"))
+        return Figures(**data | {"rungs": {name: Timed(**one) for name, one in data["rungs"].items()}})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def still_true(figures: Figures, digests: dict[str, str]) -> Figures:
+    """Without what was measured of kernels that have changed since. digests: of the kernels now, by name."""
+    changed = Timed(why="its kernel has changed since it was measured")
+    found = {
+        name: one if one.why or one.digest == digests[name] else changed
+        for name, one in figures.rungs.items()
+        if name in digests
+    }
+    return Figures(**{**vars(figures), "rungs": found})

@@ -1,0 +1,84 @@
+"""The rungs of an exercise's ladder: kernels from the naive one to the best, each with what changed and why.
+
+solutions/NN_name/ladder.toml, one table for each rung, in order:
+
+    [row_per_program]
+    file = "tests/accepted/NN_name/row_per_program.py"
+    why = "one line: what changed, and what that changes"
+
+    [four_warps]
+    changes = [["num_warps=16", "num_warps=4"]]
+    why = "..."
+
+`file`: from the course's root. A rung without one is the solution, with these `changes`: pairs of old and new text, as
+tests/mutants/NN_name.toml has them. Where the call that is timed is too large to count what it moves, there stands
+above all tables `counted = [[4096, 512], [512, 4096]]`: sizes of its tensors in a smaller call, in their order.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.course.changed_text import BadChange, changed
+from grader.course.folder import Folder
+
+FIELDS = {"file": str, "changes": list, "why": str}
+
+
+class BadRung(Exception):
+    """A rung that is not stated as it has to be; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """`path`: the file it is, or is made of by changes; `text`: the whole of it, "" where the file cannot be read."""
+
+    name: str
+    why: str
+    path: Path
+    text: str
+    is_changed: bool = False
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """`counted`: sizes of the tensors in the call whose traffic is counted; None: the call that is timed."""
+
+    rungs: list[Rung]
+    counted: list[list[int]] | None = None
+
+
+def ladder_file(folder: Folder) -> Path:
+    return folder.solution_file.with_name("ladder.toml")
+
+
+def ladder_of(folder: Folder) -> Ladder | None:
+    """Of an exercise, its naive kernel first; None where it has none. Raises BadRung."""
+    path = ladder_file(folder)
+    if not path.exists():
+        return None
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise BadRung(f"{path}: {error}") from None
+    counted = tables.pop("counted", None)
+    return Ladder([_rung(folder, *both, f"{path}: the rung {both[0]}") for both in tables.items()], counted)
+
+
+def _rung(folder: Folder, name: str, table: object, where: str) -> Rung:
+    fields = table if isinstance(table, dict) else {}
+    if "why" not in fields or any(type(value) is not FIELDS.get(field) for field, value in fields.items()):
+        raise BadRung(f"{where} has to state why, and may state file or changes: nothing else.")
+    if "file" in fields and "changes" in fields:
+        raise BadRung(f"{where} states both a file and changes: changes are of the solution.")
+    path = folder.root / fields["file"] if "file" in fields else folder.solution_file
+    try:
+        text = path.read_text(encoding="utf-8")
+        text = changed(text, fields.get("changes", []))
+    except OSError:
+        text = ""
+    except BadChange as error:
+        raise BadRung(f"{where}: {error}") from None
+    return Rung(name.replace("_", " "), fields["why"], path, text, "changes" in fields)

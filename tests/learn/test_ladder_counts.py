@@ -1,0 +1,61 @@
+"""What is counted of a call that is too large to carry out: a few of its programs stand for all."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.course.folder import load_test_file
+from grader.course.trial import trial_of
+from grader.learn.ladder_counts import Counts, counts_of, with_sizes
+from grader.numerics.data_sets import normal
+from tests.conftest import ROOT
+
+
+@pytest.fixture
+def counted(bench):
+    """counted(path, *data, change): what is counted of the file with one change, in the first dtype."""
+
+    def counted(path: str, *data, change=("", ""), sizes=None) -> Counts:
+        text = (ROOT / path).read_text()
+        one = bench(text.replace(*change, 1), path.split("/")[-2])
+        exercise = load_test_file(one.run.folder).exercise
+        return counts_of(one.run, exercise, trial_of(exercise, "test", data, exercise.dtypes[0]), sizes)
+
+    return counted
+
+
+def test_neighbours_are_moved_once(counted):
+    found = counted("solutions/01_masked_add/masked_add.py", normal(1 << 27), normal(1 << 27))
+    assert (found.moved, found.programs, found.launches) == (1, 1 << 17, 1)
+    assert found.widths == [16] and found.spilled == found.shared == 0 and found.opcodes == ""
+    assert 10 < found.registers < 40 and 20 < found.instructions < 60
+
+
+def test_scattered_stores_move_whole_sectors(counted):
+    tile = ("BLOCK_M, BLOCK_N = 128, 64", "BLOCK_M, BLOCK_N = 1, 1024")
+    found = counted("solutions/04_transpose/transpose.py", normal(8192, 8192), change=tile, sizes=[[128, 8192]])
+    assert found.moved == (1 + 8) / 2
+
+
+def test_of_several_launches_each_counts_with_its_own_programs(counted):
+    found = counted("tests/gates/06_fused_outer/fused_outer.py", normal(16384), normal(16384))
+    assert found.launches == 2 and found.programs == 65536 + 131072
+    assert found.moved == pytest.approx(3, abs=0.05)  # stored, read and stored again
+
+
+def test_a_product_is_counted_in_a_smaller_one(counted):
+    squares = normal(4096, 4096), normal(4096, 4096)
+    path = "solutions/05_grouped_matmul/grouped_matmul.py"
+    found = counted(path, *squares, sizes=[[4096, 512], [512, 4096]])
+    assert found.moved == pytest.approx((16 + 32 + 1) / 3) and found.programs == 512
+    assert found.opcodes == "wgmma cp.async" and found.shared == 196608
+
+
+def test_what_is_too_large_to_be_counted_is_not_guessed(counted):
+    found = counted("solutions/05_grouped_matmul/grouped_matmul.py", normal(4096, 4096), normal(4096, 4096))
+    assert found.moved is None and found.registers > 100
+
+
+def test_numbers_among_the_arguments_stay():
+    data = normal(8, 4), 1e-5, normal(4)
+    assert [getattr(one, "shape", one) for one in with_sizes(data, [[2, 4], [4]])] == [(2, 4), 1e-5, (4,)]
