@@ -117,10 +117,10 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
 def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple[str, ...]:
     enough = f"{_times(most)} {'is' if most == 1 else 'are'} enough."
     if at_once == 1:
-        return (
-            f"{name} is read {_times(times)}; {enough}",
-            "What was read once can stay with the program: load it once.",
-        )
+        advice = "What was read once can stay with the program: load it once."
+        if most > 1:
+            advice = "One load can serve two purposes: the other load of the same elements can go."
+        return f"{name} is read {_times(times)}; {enough}", advice
     return (
         f"{name} is read {_times(times)} when {at_once} neighbouring programs share what they read; {enough}",
         "Programs that run at the same time should work on tiles that need the same rows and columns.",
