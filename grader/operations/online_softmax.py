@@ -107,7 +107,8 @@ def _in_the_start(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hy
     if not bool((evidence.comparison.wrong & expected.isfinite()).any()):
         return
     passed, finite = evidence.exercise.bound in evidence.right_before, bool(x.isfinite().all())
-    if bool(out.isnan().all()) and not passed and finite:
+    moderate = finite and bool((x.abs() < -softmax.LOG_OF_SMALLEST).all())  # no exponential is 0 or infinite by itself
+    if bool(out.isnan().all()) and not passed and moderate:
         sentence = (
             f"{name} is NaN everywhere, as where 0 meets infinity. Before the first block the maximum is -inf and the "
             "sum is 0: its factor has to be exp(old maximum - new maximum), which is 0 then. Turned round it is "
