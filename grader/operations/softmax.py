@@ -127,9 +127,8 @@ def _row_factor(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothes
     if f"{low:.6g}" == f"{high:.6g}" == "1":
         return
     sentence = f"The rows of {evidence.returns} sum to {low:.6g} ... {high:.6g} instead of 1: the divisor is wrong."
-    if max(abs(low - 1), abs(high - 1)) < UNIT_ROUNDOFF[torch.float16]:
-        sentence = sentence.replace("wrong.", "wrong by no more than fp16 rounds: is every sum kept in fp32, and every "
-                                    "column in it?")  # fmt: skip
+    if max(abs(low - 1), abs(high - 1)) < 2 * UNIT_ROUNDOFF[torch.float16]:
+        sentence += " By no more than fp16 rounds: is every sum kept in fp32, and every column in it?"
     yield Hypothesis("row-sums", sentence, None)
 
 
