@@ -122,10 +122,10 @@ def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple
             "Load what a program needs of it once, before its loop; programs that need the same part could be one.",
         )
     if at_once == 1:
-        return (
-            f"{name} is read {_times(times)}; {enough}",
-            "What was read once can stay with the program: load it once.",
-        )
+        advice = "What was read once can stay with the program: load it once."
+        if most > 1:
+            advice = "One load can serve two purposes: the other load of the same elements can go."
+        return f"{name} is read {_times(times)}; {enough}", advice
     return (
         f"{name} is read {_times(times)} when {at_once} neighbouring programs share what they read; {enough}",
         "Programs that run at the same time should work on tiles that need the same rows and columns.",

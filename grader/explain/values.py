@@ -104,6 +104,9 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
     left_out = int(columns.sum())
     what = "last column" if left_out == 1 else f"end of each row ({left_out} columns)"
     if _is_tail(columns) and _one_program_per_row(evidence):
+        if (written := len(columns) - left_out) in evidence.constants.values():
+            stored = f"Only the first {written} columns of each row of {name} are written, one block"
+            return f"{stored}: the store does not move with the loop, or there is none."
         return f"The {what} of {name} is never written: the mask or the block leaves it out."
     if part := _missing_from_a_dimension_on(missing):
         return f"{name}[{part}] is never written: has {grid}, or a loop in them, too few steps?"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from grader.numerics.arguments import Argument
-from grader.numerics.roundoff import U32
+from grader.numerics.roundoff import U32, UNIT_ROUNDOFF
 from grader.operations.bounds import tolerance
 from grader.operations.hypothesis import Hypothesis
 
@@ -72,15 +72,15 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
                 "exp overflows: subtract the maximum of the row before exponentiating, so that the largest exponent "
                 "is 0.",
                 (naive / naive.sum(dim=1, keepdim=True)).double(),
-                may_be_constant="softmax" in evidence.right_before,
+                may_be_constant=evidence.exercise.bound in evidence.right_before,
             )
     nan = evidence.comparison.out.isnan() & ~evidence.comparison.expected.isnan()
     nan_rows, with_inf = nan.any(dim=1), (x == -torch.inf).any(dim=1)
-    if bool(nan_rows.any()) and bool(with_inf[nan_rows].all()) and "softmax" in evidence.right_before:
+    if bool(nan_rows.any()) and bool(with_inf[nan_rows].all()) and evidence.exercise.bound in evidence.right_before:
         sentence = f"{name} is NaN in rows that hold -inf: somewhere (-inf) - (-inf) is computed, and that is NaN."
         yield Hypothesis("inf-minus-inf", sentence, None)
     gone = torch.exp(greatest.float() - greatest.clamp(min=0.0).float()) == 0
-    passed_before = "softmax" in evidence.right_before
+    passed_before = evidence.exercise.bound in evidence.right_before
     if passed_before and bool(gone.any()) and torch.equal(evidence.comparison.out.isnan().all(dim=1), gone[:, 0]):
         sentence = (
             "exp underflows: every exponential of a row is 0, and 0 / 0 is NaN. Subtract the row's own maximum, "
@@ -127,6 +127,8 @@ def _row_factor(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothes
     if f"{low:.6g}" == f"{high:.6g}" == "1":
         return
     sentence = f"The rows of {evidence.returns} sum to {low:.6g} ... {high:.6g} instead of 1: the divisor is wrong."
+    if max(abs(low - 1), abs(high - 1)) < 2 * UNIT_ROUNDOFF[torch.float16]:
+        sentence += " By no more than fp16 rounds: is every sum kept in fp32, and every column in it?"
     yield Hypothesis("row-sums", sentence, None)
 
 

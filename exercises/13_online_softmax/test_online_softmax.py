@@ -1,0 +1,154 @@
+"""13 · Online softmax: what a right kernel must do."""
+
+import torch
+
+from grader import (
+    Example,
+    Exercise,
+    any_strides,
+    falling,
+    far_below_zero,
+    large,
+    leading,
+    normal,
+    some_minus_infinity,
+    subnormal,
+    unusual,
+    upto,
+    with_some,
+)
+
+exercise = Exercise(
+    entry="softmax",
+    reference=lambda x: torch.softmax(x, dim=-1),  # called in float64
+    returns="z",
+    bound="online_softmax",  # how much rounding a right kernel may show
+    minutes=30,
+    presumes=("03_softmax", "07_row_sum"),
+    example=Example(normal(3, 10), BLOCK_N=4),
+    cut="x[m, :] -> z[m, :]",
+)
+
+
+def lowest(*shape):
+    """Around -0.3 times the largest number of the dtype."""
+    return (normal(*shape) * 0.1 - 1).then("of the largest", 0.3)
+
+
+def test_a_row_fills_one_block(check):
+    check(normal(4, 4096))
+
+
+def test_a_row_fills_two_blocks(check):
+    check(normal(4, 8192))
+
+
+def test_a_row_is_shorter_than_a_block(check):
+    check(normal(12, 1009))
+
+
+def test_several_blocks_and_a_part(check):
+    check(normal(4, 10000))
+
+
+def test_one_column_past_a_block(check):
+    check(normal(4, 4097))
+
+
+def test_a_block_lacks_one_column(check):
+    check(normal(4, 4095))
+
+
+def test_one_column(check):
+    check(normal(12, 1))
+
+
+def test_one_row(check):
+    check(normal(1, 9001))
+
+
+def test_the_maximum_grows_from_block_to_block(check):
+    check(falling(4, 10000) * -1)
+
+
+def test_the_maximum_stands_in_the_first_block(check):
+    check(falling(4, 10000))
+
+
+def test_padding_does_not_leak_into_negative_rows(check):
+    check(normal(12, 200) - 200)
+
+
+def test_large_values_stay_finite(check):
+    check(normal(4, 10000) * 3 + 300)
+
+
+def test_values_far_below_zero_are_like_any_others(check):
+    check(normal(12, 300) * 100 - 50000)
+
+
+def test_values_near_the_lowest_number_are_like_any_others(check):
+    check(lowest(12, 300))
+
+
+def test_minus_infinity_has_probability_zero(check):
+    check(with_some(float("-inf"), normal(4, 10000)))
+
+
+def test_whole_blocks_of_minus_infinity_may_come_first(check):
+    check(leading(float("-inf"), normal(4, 9000)))
+
+
+def test_nan_and_infinity_spoil_their_own_row_from_end_to_end(check):
+    check(unusual(60, 5))
+
+
+def test_the_input_is_a_transposed_view(check):
+    check(normal(12, 300).transposed())
+
+
+def test_rows_are_padded(check):
+    check(normal(12, 300).padded())
+
+
+def test_the_input_is_every_second_element(check):
+    check(normal(12, 300).every_second())
+
+
+def test_another_block_size_gives_the_same_result(check):
+    check(normal(12, 1000), BLOCK_N=64)
+
+
+def test_each_element_is_read_twice_at_most_and_written_once(traffic):
+    traffic(normal(8, 10000), reads=2, writes=1, idle=0)
+
+
+def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
+    traffic(normal(8, 5000), reads=2, moved=1.5)
+
+
+def test_a_long_row_stays_in_registers(compiled):
+    compiled(normal(1024, 131072), vectors=True)
+
+
+def test_any_call_that_the_lesson_promises(drawn):
+    drawn(
+        sizes={"M": upto(12, least=0, block=4), "N": upto(9000, once=40000, BLOCK_N=4096)},
+        x=any_strides(
+            "M", "N", values=(normal, large, lowest, subnormal, falling, far_below_zero, some_minus_infinity, unusual)
+        ),
+        dtypes=("float32", "float16", "bfloat16"),
+        blocks=({"BLOCK_N": 256},),
+    )
+
+
+def test_a_size_that_only_a_gpu_gets_through(on_gpu):
+    on_gpu(normal(1031, 33001), dtypes=("float32", "float16", "bfloat16"))
+
+
+def test_matrices_of_more_than_two_billion_bytes(on_gpu):
+    on_gpu(normal(65537, 8209), dtypes=("float32",))
+
+
+def test_it_is_as_fast_as_memory_allows(throughput):
+    throughput(normal(1024, 131072), at_least=0.5)

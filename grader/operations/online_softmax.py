@@ -1,0 +1,217 @@
+"""Softmax along rows that are walked in blocks, with a maximum and a sum so far: x [M, N] -> z [M, N].
+
+What has nothing to do with blocks is that of softmax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from grader.numerics.arguments import Argument
+from grader.numerics.roundoff import U32
+from grader.operations import softmax
+from grader.operations.hypothesis import Hypothesis
+
+if TYPE_CHECKING:
+    from grader.explain.evidence import Evidence
+
+LEAST_BLOCK = 256  # columns that a right kernel takes at a time, of long rows
+ROUNDINGS = 4  # of the sum, in each turn
+
+CAUSES = (
+    *softmax.CAUSES, "not-rescaled", "rescale-inverted", "block-maximum", "finite-start", "blocks-left-out",
+    "only-last-block", "no-advance", "too-early",
+)  # fmt: skip
+PLAIN_CAUSES = softmax.PLAIN_CAUSES
+LOST_DIGITS = softmax.LOST_DIGITS
+
+
+def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """As softmax, and in each turn the sum is multiplied by an exponential, which errs by 2 u, and added to: 1 u each.
+
+    Where the maximum does not grow the factor is 1, and exact. In rows that rise slowly all errors have one sign: then
+    they add up to the number of turns times 0.3 u, measured in numpy.
+    """
+    turns = inputs[0].shape[-1] / LEAST_BLOCK
+    return softmax.rounding(inputs, ref).add_(ref.abs(), alpha=ROUNDINGS * turns * U32)
+
+
+@dataclass
+class Walk:
+    """A row block after block: of each block its maximum, and its sum of exp(x - that maximum); [M, blocks]."""
+
+    x: torch.Tensor
+    step: int
+    maxima: torch.Tensor
+    sums: torch.Tensor
+
+    @property
+    def so_far(self) -> torch.Tensor:
+        """The maximum after each block."""
+        return self.maxima.cummax(dim=1).values
+
+    def measured_against(self, maxima: torch.Tensor) -> torch.Tensor:
+        """Each block's sum of exp(x - maxima), [M, blocks]."""
+        return self.sums * _exp(self.maxima - maxima)
+
+    def results(self, maxima: torch.Tensor, sums: torch.Tensor) -> torch.Tensor:
+        """exp(x - maximum) / sum with those of each block, [M, blocks], or of each row, [M, 1]; [M, N]."""
+        blocks = self.maxima.shape[1]
+        of_column = torch.arange(self.x.shape[1]) // self.step
+        each = [one.expand(-1, blocks)[:, of_column] for one in (maxima, sums)]
+        return _exp(self.x - each[0]) / each[1]
+
+
+def walked(x: torch.Tensor, step: int) -> Walk:
+    blocks = x.split(step, dim=1)
+    maxima = torch.stack([block.amax(dim=1) for block in blocks], dim=1)
+    sums = torch.stack([_exp(block - block.amax(dim=1, keepdim=True)).sum(dim=1) for block in blocks], dim=1)
+    return Walk(x, step, maxima, sums)
+
+
+def _exp(difference: torch.Tensor) -> torch.Tensor:
+    """exp, and 0 for -inf - -inf: a block without any finite number adds nothing."""
+    return difference.exp().nan_to_num_(nan=0.0, posinf=torch.inf)
+
+
+def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    if len(inputs) != 1:
+        return  # what is done to the scores before is not known here
+    (x,), step = inputs, evidence.constants.get("BLOCK_N", 0)
+    yield from _in_the_start(evidence, x, step)
+    if step > 0 and (padding := -x.shape[1] % step):
+        yield _padding_counted(x, padding)
+    if 0 < step < x.shape[1] and not bool(x.isnan().any() | (x == torch.inf).any()):
+        walk = walked(x, step)
+        yield from _in_rescaling(walk)
+        yield from _in_turns(walk)
+    yield from softmax.mistakes(evidence, inputs)
+
+
+def _padding_counted(x: torch.Tensor, padding: int) -> Hypothesis:
+    shift = x.amax(dim=1, keepdim=True).clamp(min=0.0)  # the padding takes part in the maximum too
+    e = torch.exp(x - shift)
+    lanes, verb = ("lane", "takes") if padding == 1 else (f"{padding} lanes", "take")
+    sentence = f"The {lanes} past the end of each row {verb} part in the sum: exp of what they hold has to be 0."
+    total = e.sum(dim=1, keepdim=True) + padding * torch.exp(-shift)
+    return Hypothesis("padding-counted", sentence, e / total)
+
+
+def _in_the_start(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+    """What the maximum and the sum are before the first block: seen by which rows hold nothing of use."""
+    name, out, expected = evidence.returns, evidence.comparison.out, evidence.comparison.expected
+    if not bool((evidence.comparison.wrong & expected.isfinite()).any()):
+        return
+    passed, finite = evidence.exercise.bound in evidence.right_before, bool(x.isfinite().all())
+    moderate = finite and bool((x.abs() < -softmax.LOG_OF_SMALLEST).all())  # no exponential is 0 or infinite by itself
+    if bool(out.isnan().all()) and not passed and moderate:
+        sentence = (
+            f"{name} is NaN everywhere, as where 0 meets infinity. Before the first block the maximum is -inf and the "
+            "sum is 0: its factor has to be exp(old maximum - new maximum), which is 0 then. Turned round it is "
+            "infinite."
+        )
+        yield Hypothesis("rescale-inverted", sentence, None)
+    if passed and finite and x.shape[1] < step and bool((out == torch.inf).all()):
+        sentence = (
+            f"The first loop makes no turn for {x.shape[1]} columns in blocks of {step}: a maximum of -inf and a sum "
+            f"of 0 make {name} infinite. The number of turns is rounded up."
+        )
+        yield Hypothesis("blocks-left-out", sentence, None)
+    if passed:
+        yield from _in_rows_without_result(evidence, x, step)
+
+
+def _in_rows_without_result(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+    """Right before, and now rows are NaN, or 0, from end to end."""
+    name, out, wrong = evidence.returns, evidence.comparison.out, evidence.comparison.wrong.any(dim=1)
+    nan, empty = out[wrong].isnan().all(), (x[:, : max(step, 1)] == -torch.inf).all(dim=1)
+    if bool(nan) and bool(empty[wrong].all()):
+        sentence = (
+            f"{name} is NaN in rows whose first block holds -inf alone: the maximum so far is still -inf then, and "
+            "(-inf) - (-inf) is NaN."
+        )
+        yield Hypothesis("inf-minus-inf", sentence, None)
+    if not bool((x.amax(dim=1)[wrong] < softmax.LOG_OF_SMALLEST).all()) or not bool(x.isfinite().all()):
+        return
+    if bool(nan):
+        sentence = (
+            f"{name} is NaN in rows that lie far below 0: every exponential is 0 there. They are measured against a "
+            "number that these rows do not reach: does the maximum start at -inf, and are lanes past the end -inf?"
+        )
+        yield Hypothesis("finite-start", sentence, None)
+    if not bool(out[wrong].any()):
+        sentence = (
+            f"{name} is 0 in rows that lie far below 0: lanes past the end of each row hold more than the row, and "
+            "take all of the probability. Fill them with -inf."
+        )
+        yield Hypothesis("padding-counted", sentence, None)
+
+
+def _in_rescaling(walk: Walk) -> Iterator[Hypothesis]:
+    """The sum so far is measured against another maximum than what is added to it."""
+    so_far = walk.so_far
+    last, added = so_far[:, -1:], walk.measured_against(so_far)
+    sentence = (
+        "The sum is not rescaled when the maximum grows: what was added before was measured against a smaller maximum. "
+        "Multiply the sum so far by exp(old maximum - new maximum)."
+    )
+    for sums in (added, walk.sums):
+        yield Hypothesis("not-rescaled", sentence, walk.results(last, sums.sum(dim=1, keepdim=True)))
+    sentence = (
+        "The sum is rescaled the wrong way round: its factor is exp(old maximum - new maximum), which is at most 1."
+    )
+    yield Hypothesis("rescale-inverted", sentence, walk.results(last, _rescaled(added, so_far, -1.0)))
+    own = walk.maxima.float()  # fp32, as in the kernel: it is right where nothing overflows
+    narrow = torch.exp(walk.x.float() - own[:, -1:]) / _rescaled(walk.sums.float(), own, 1.0)
+    if not bool(narrow.isfinite().all()):
+        sentence = (
+            "The maximum of each block replaces the maximum so far, also by a smaller one: in rows that fall exp "
+            "overflows. What is kept is the larger of the two."
+        )
+        yield Hypothesis("block-maximum", sentence, narrow.double(), may_be_constant=True)
+
+
+def _rescaled(added: torch.Tensor, maxima: torch.Tensor, sign: float) -> torch.Tensor:
+    """The sum after the last block, [M, 1], each block's `added` measured against its own of `maxima`."""
+    total = added[:, 0]
+    for turn in range(1, added.shape[1]):
+        total = total * _exp(sign * (maxima[:, turn - 1] - maxima[:, turn])) + added[:, turn]
+    return total[:, None]
+
+
+def _in_turns(walk: Walk) -> Iterator[Hypothesis]:
+    """Turns that read the wrong block, or that are too few."""
+    N, step, so_far = walk.x.shape[1], walk.step, walk.so_far
+    blocks = so_far.shape[1]
+    final = walk.measured_against(so_far[:, -1:])
+    right = walk.results(so_far[:, -1:], final.sum(dim=1, keepdim=True))
+    sums = torch.stack([walk.measured_against(so_far[:, k, None])[:, : k + 1].sum(dim=1) for k in range(blocks)], dim=1)
+    sentence = (
+        "Blocks are divided by the sum as it was when they were loaded: the maximum and the sum are known only when "
+        "the row is done, and a second walk stores the results."
+    )
+    yield Hypothesis("too-early", sentence, walk.results(so_far, sums))
+    sentence = "Only the last block of each row is in the sum: each turn of the loop replaces it, none adds to it."
+    yield Hypothesis("only-last-block", sentence, walk.results(so_far[:, -1:], final[:, -1:]))
+    for k in range(blocks - 1):
+        kept = f"Only the first {(k + 1) * step} of {N} columns of each row are in the maximum and the sum: "
+        yield Hypothesis("blocks-left-out", f"{kept}the first loop ends too early.",
+                         walk.results(so_far[:, k, None], sums[:, k, None]))  # fmt: skip
+    first, columns = walk.maxima[:, :1], torch.arange(N)
+    e = _exp(walk.x[:, :step] - first)
+    again = sum(e[:, : min(step, N - start)].sum(dim=1, keepdim=True) for start in range(0, N, step))
+    sentence = (
+        "Every turn of the first loop reads the same block, the first one: the columns do not move with the loop."
+    )
+    for total in (blocks * walk.sums[:, :1], again):
+        yield Hypothesis("no-advance", sentence, walk.results(first, total))
+    for source, which in ((columns % step, "first"), ((blocks - 1) * step + columns % step, "last")):
+        if int(source.max()) < N:
+            sentence = (
+                f"The second loop stores the results of the {which} block again and again: it has to load its own."
+            )
+            yield Hypothesis("no-advance", sentence, right[:, source])

@@ -1,0 +1,61 @@
+"""Softmax in blocks: how far a right kernel's result may lie from the exact one, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from grader import falling, normal
+from grader.explain.verdict import FAIL, PASS, Verdict
+from grader.operations import online_softmax
+from tests.conftest import ROOT, mutant
+
+ID = "13_online_softmax"
+SOLUTION = (ROOT / "solutions" / ID / "online_softmax.py").read_text()
+
+
+def judged(bench, old: str, new: str, *data, **constants) -> Verdict:
+    """Of the solution with one change."""
+    assert SOLUTION.count(old) == 1
+    return bench(SOLUTION.replace(old, new), ID).check(*data, **constants)
+
+
+def test_many_turns_along_a_row_that_rises_slowly_are_paid_for(bench):
+    """Each turn rescales the sum, by a factor just below 1: the errors of all have one sign."""
+    data = falling(1, 20000) * -0.0005
+    assert bench(SOLUTION, ID).check(data, BLOCK_N=64, dtypes=("float32",)).outcome == PASS
+    half = bench(mutant(f"{ID}/half_exponentials"), ID).check(data, dtypes=("float32",))
+    assert half.outcome == FAIL
+
+
+def test_the_rounding_is_that_of_softmax_and_grows_with_the_row():
+    def factor(columns: int) -> float:
+        x = torch.zeros(1, columns, dtype=torch.float64)
+        ref = torch.softmax(x, dim=1)
+        return float((online_softmax.rounding([x], ref) / ref).max()) * 2**24
+
+    assert factor(256) == pytest.approx(20 + 4)
+    assert factor(2560) == pytest.approx(20 + 40)
+
+
+def test_a_store_that_stands_still_is_told_apart_from_a_mask_that_leaves_columns_out(bench):
+    still = bench(mutant(f"{ID}/second_walk_stands_still"), ID).check(normal(4, 10000))
+    assert still.id == "unwritten" and "the store does not move with the loop" in still.lines[0]
+    masked = judged(bench, "/ total, mask=cols < N)", "/ total, mask=cols < N - 1)", normal(4, 10000))
+    assert masked.lines[0] == "The last column of z is never written: the mask or the block leaves it out."
+
+
+def test_a_divisor_that_fp16_may_explain_is_said_to_be_that_close(bench):
+    half = bench(mutant(f"{ID}/half_sum"), ID).check(normal(4, 1009))
+    assert half.id == "row-sums" and "By no more than fp16 rounds" in half.lines[0]
+    doubled = judged(bench, "/ total, mask", "/ (total + 1), mask", normal(4, 1009))
+    assert doubled.id == "row-sums" and doubled.lines[0].endswith("the divisor is wrong.")
+
+
+def test_rows_of_small_numbers_are_only_put_down_to_the_start_once_a_call_was_right(bench):
+    """Before, NaN everywhere may have any reason."""
+    start = ('= -float("inf")  # of', "= -1e4  # of")
+    assert judged(bench, *start, normal(4, 300) - 50000).id == "constant"
+    bench_of_start = bench(SOLUTION.replace(*start), ID)
+    assert bench_of_start.check(normal(4, 300)).outcome == PASS
+    assert bench_of_start.check(normal(4, 300) - 50000).id == "finite-start"
