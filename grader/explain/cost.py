@@ -35,6 +35,8 @@ class TrafficLimits:
     launches: int | None = None  # of kernels; None: not asked
     moved: float | None = None  # bytes in whole sectors for each byte used; None: not asked
     lanes: float | None = None  # of one instruction for each element that it touches; None: not asked
+    share: dict[str, float] = field(default_factory=dict)  # of an input that one program may read
+    scratch: float | None = None  # bytes moved in memory of its own for each byte of a tensor; None: not asked
 
 
 def limits_of(
@@ -42,6 +44,7 @@ def limits_of(
     data: tuple[Recipe, ...],
     reads: float | dict[str, float | Elements],
     writes: float | dict[str, float],
+    share: float | dict[str, float] | None = None,
     **others: float | None,
 ) -> TrafficLimits:
     """Of a call with these data; one number stands for every input, or for every result. others: as TrafficLimits."""
@@ -51,7 +54,8 @@ def limits_of(
     writes = writes if isinstance(writes, dict) else dict.fromkeys(results, writes)
     sizes = {name: one.elements for name, one in zip(exercise.arguments, data) if isinstance(one, Data)}
     times = {n: most.count / sizes[n] if isinstance(most, Elements) else most for n, most in reads.items()}
-    return TrafficLimits(times, writes, **others)
+    share = dict.fromkeys(inputs, share) if isinstance(share, int | float) else share or {}
+    return TrafficLimits(times, writes, share=share, **others)
 
 
 def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
@@ -90,6 +94,8 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
     own = [item for item in reply.traffic if item.used and item.argument in named]
     if (wasteful := _repeated(own, limits.lanes) or _scattered(own, limits.moved)) is not None:
         return wasteful
+    if (unshared := _unshared(reply.traffic, limits.share) or _stored(reply.traffic, named, limits.scratch)) is not None:
+        return unshared
     idle = sum(launch.idle for launch in reply.launches)
     if limits.idle is not None and idle > limits.idle:
         return failed(Cause.TOO_MANY_PROGRAMS, *_too_many_programs(reply, idle), kind="cost")
@@ -111,6 +117,8 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
             else f"{len(reply.launches)} launches",
         )
     shown += [f"{name} written {_times(times_written.get(name, 0))}" for name in limits.writes]
+    shown += [f"one program reads at most {_share(item):.3g} of {item.argument}" for item in reply.traffic
+              if item.argument in limits.share]  # fmt: skip
     return Verdict(PASS, note=", ".join(shown))
 
 
@@ -163,6 +171,37 @@ def _scattered(traffic: list[Traffic], most: float | None) -> Verdict | None:
                 kind="cost",
             )
     return None
+
+
+def _unshared(traffic: list[Traffic], most: dict[str, float]) -> Verdict | None:
+    """One program that does what many could."""
+    for item in traffic:
+        if item.argument in most and _share(item) > most[item.argument] + SLACK:
+            return failed(
+                Cause.TRAFFIC,
+                f"One program reads {_share(item):.3g} of {item.argument}; {most[item.argument]:.3g} is enough.",
+                "A program runs on one of a GPU's many multiprocessors, and the others wait for it: share the work.",
+                kind="cost",
+            )
+    return None
+
+
+def _share(item: Traffic) -> float:
+    return item.by_one / max(item.size, 1)
+
+
+def _stored(traffic: list[Traffic], named: set[str], most: float | None) -> Verdict | None:
+    """Memory that only kernels see, which holds more than they have to tell each other."""
+    moved = sum(item.read + item.written for item in traffic if item.argument not in named)
+    times = moved / max(sum(item.size for item in traffic if item.argument in named), 1)
+    if most is None or times <= most + SLACK:
+        return None
+    return failed(
+        Cause.TRAFFIC,
+        f"Kernels move {times:.3g} bytes of scratch for each byte of the arguments and results; {most:g} are enough.",
+        "What is stored and loaded again moves twice: leave in memory the few numbers that another program needs.",
+        kind="cost",
+    )
 
 
 def _too_many_launches(launches: int, most: int) -> tuple[str, ...]:

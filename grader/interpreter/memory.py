@@ -99,6 +99,7 @@ class Memory:
         for buffer in dict.fromkeys(a.buffer for a in self.arguments if a is not None and a.buffer is not None):
             if buffer.shadow.end_launch(self._number_in_map):
                 buffer.last_grid = self.grid
+            buffer.counts.end_launch()
         self.arguments = []
 
     def idle_programs(self) -> int:
@@ -282,6 +283,8 @@ class Memory:
             counts.written += size
         if access.kind != "load":
             return
+        if self.count_traffic:
+            counts.note_readers(part.programs, item)
         if self.count_traffic and self.at_once > 1:
             groups = self.groups.setdefault(buffer, Groups())
             fresh = groups.count_fresh(units, owners // self.at_once, buffer.shadow.count)
@@ -361,6 +364,7 @@ class Memory:
                 total.used += counts.used
                 total.moved += counts.moved
                 total.asked += counts.asked
+                total.by_one = max(total.by_one, counts.by_one)
         return list(totals.values())[:MOST_REPORTS]
 
     def trace_accesses(self) -> list[TracedAccess]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,13 +15,25 @@ OFFSET_BITS = 40  # of a key that holds a program's place and an offset
 
 @dataclass
 class Counts:
-    """Bytes of one buffer, over all launches of the call; `used`, `moved` and `asked` as in wire's Traffic."""
+    """Bytes of one buffer, over all launches of the call; `used`, `moved`, `asked`, `by_one` as in wire's Traffic."""
 
     read: int = 0
     written: int = 0
     used: int = 0
     moved: int = 0
     asked: int = 0
+    by_one: int = 0
+    of_programs: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # read in the launch under way
+
+    def note_readers(self, owners: np.ndarray, item: int) -> None:
+        """One load: `owners` is the program of each lane."""
+        read = np.bincount(owners) * item
+        self.of_programs = _grown(self.of_programs, read.size)
+        self.of_programs[: read.size] += read
+
+    def end_launch(self) -> None:
+        self.by_one = max(self.by_one, int(self.of_programs.max(initial=0)))
+        self.of_programs = np.zeros(0, np.int64)
 
 
 def is_increasing(values: np.ndarray) -> bool:

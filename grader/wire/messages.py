@@ -248,3 +248,4 @@ class Traffic:
     used: int = 0  # bytes that loads and stores asked for, each element once per instruction
     moved: int = 0  # bytes of the whole sectors, 32 bytes each, that these lie in
     asked: int = 0  # bytes by lanes: an element counts as often as lanes of one instruction touch it
+    by_one: int = 0  # bytes that one program of a launch has read, the most that any has; counted by lanes

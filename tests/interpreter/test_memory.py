@@ -505,6 +505,17 @@ def test_numbers_that_fit_into_a_sector_move_one_however_they_lie():
     assert moved(bench)["x"][3:] == (12, 3 * 32, 12)
 
 
+def test_the_most_that_one_program_of_a_launch_reads_is_told():
+    bench = Bench(vector("x", 64), count_traffic=True)
+    for programs in ((0, 1), (2, 3)):
+        bench.batch(*programs)
+        for _ in range(2):
+            bench.access(load(lanes(programs[0], 0, 1, 2), lanes(programs[1], *range(8 * programs[1]))))
+    bench.memory.end_launch()
+    (x,) = bench.memory.traffic()
+    assert x.by_one == 4 * 2 * 24  # of program 3
+
+
 def test_traffic_without_counting_tells_lanes():
     bench = Bench(vector("x", 64))
     bench.batch(0, 1)

@@ -231,6 +231,23 @@ def test_each_result_and_the_updated_argument_have_their_own_traffic(graded):
     assert refused.id == "too-many-launches" and refused.lines[0] == "2 kernels are launched; 1 is enough."
 
 
+def test_the_share_of_one_program_and_memory_of_its_own_are_counted_where_a_test_asks_for_it(graded):
+    judge, call = graded(SOLUTION).judge, data(normal(2, 3, 37, 16))
+
+    def verdict(**limits):
+        return judge.traffic("a test", call, judge.limits(call, **{**dict(reads=1, writes=1), **limits}))
+
+    right = verdict(share={"x": 1 / 6}, scratch=0.2)
+    assert right.outcome == PASS and right.note.endswith(", one program reads at most 0.167 of x"), right.note
+    assert verdict(share={"x": 0.1}).lines[0] == "One program reads 0.167 of x; 0.1 is enough."
+    refused = verdict(scratch=0.001)
+    (K,) = call[1].shape
+    peaks, tensors = 4 * (6 + 2 * 6), 4 * (2 * 3 * 37 * 16 + 3 * K + 2 * 3)  # six peaks are stored, each of two reads them
+    assert refused.id == "traffic" and refused.lines[0] == (
+        f"Kernels move {peaks / tensors:.3g} bytes of scratch for each byte of the arguments and results; 0.001 are enough."
+    )
+
+
 def test_lanes_that_share_an_address_are_counted_where_a_test_asks_for_it(graded):
     call = data(normal(2, 3, 37, 16))
     tile = "tl.max(tl.load(index_ptr + picks[:, None] + tl.arange(0, 8)[None, :] * 0, mask=mask[:, None], other=0), 1)"
