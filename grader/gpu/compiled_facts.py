@@ -14,16 +14,18 @@ from grader.gpu.plan import Kernel
 
 WIDEST = 16  # bytes
 FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"')
-PLACE = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+))?")
+PLACE = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
 ACCESS = re.compile(r"\b(ld|st)\.global\S*?(?:\.v(\d))?\.[a-z]+(\d+)\b")
 ASYNC_COPY = re.compile(r"\bcp\.async\.c[ag]\.shared\.global\s*\[[^\]]*\],\s*\[[^\]]*\],\s*(0x[0-9a-f]+|\d+)")
 TILE = re.compile(
     r"(?:tt\.load|tt\.store|async_copy_global_to_local)\b.*?tensor<([\dx]+)x!tt\.ptr<[a-z]+(\d+).*loc\((#\w+)\)"
 )
+NUMBER = re.compile(r"tt\.(?:load|store)\b[^<]*: !tt\.ptr<.*loc\((#\w+)\)")  # one, without a tile
 TMA_TILE = re.compile(r"async_tma_copy\w*.*?tensordesc<(?:tensor<)?([\dx]+)x[a-z]+(\d+)")  # to and from memory
-LOCATION = re.compile(r'^(#loc\w*) = loc\("([^"]*)":(\d+):\d+\)', re.MULTILINE)
+LOCATION = re.compile(r'^(#loc\w*) = loc\("([^"]*)":(\d+):(\d+)\)', re.MULTILINE)
 ALIAS = re.compile(r"^(#loc\w*) = loc\((?:\"[^\"]*\"\(|callsite\()(#loc\w*)(?: at (#loc\w*))?\)\)", re.MULTILINE)
 ARRAY = re.compile(r"\.local\s+\.align\s+\d+\s+\.b8\s+\w+\[(\d+)\]")  # what printf's arguments, or sin, are given
+Place = tuple[int, int]  # line and column in the submission; 0 if unknown
 TENSOR_CORES = {"wgmma": "wgmma.mma_async", "tcgen05": "tcgen05.mma", "mma": "mma.sync"}
 
 
@@ -34,7 +36,7 @@ class Access:
     kind: str  # "load" or "store"
     bytes: int
     line: int  # in the submission; 0 if unknown
-    tile_bytes: int = 0  # of the largest tile that this line loads or stores; 0: a single number, or not known
+    tile_bytes: int = 0  # of the largest tile that is loaded or stored there; 0: a single number, or not known
 
 
 @dataclass
@@ -75,8 +77,8 @@ class Facts:
 def facts_of(kernel: Kernel, filename: str) -> Facts:
     """From a kernel with the texts `ptx` and `ttgir`."""
     ptx, ttgir = kernel.texts.get("ptx", ""), kernel.texts.get("ttgir", "")
-    tiles = _tile_bytes_by_line(ttgir, filename)
-    accesses = [replace(access, tile_bytes=tiles.get(access.line, 0)) for access in _accesses(ptx, filename)]
+    tiles = _Tiles(ttgir, filename)
+    accesses = [replace(one, tile_bytes=tiles.at(place)) for place, one in _accesses(ptx, filename)]
     cubin = kernel.cubin
     arrays = max((int(size) for size in ARRAY.findall(ptx)), default=0)
     spilled = max(0, cubin.stack_bytes - arrays)
@@ -90,18 +92,22 @@ def facts_of(kernel: Kernel, filename: str) -> Facts:
 
 def ptx_lines(ptx: str, filename: str) -> Iterator[tuple[int, str]]:
     """Each row of the text with its line in the submission, 0 if unknown; rows that only tell lines are left out."""
+    return ((line, text) for (line, _), text in _ptx_places(ptx, filename))
+
+
+def _ptx_places(ptx: str, filename: str) -> Iterator[tuple[Place, str]]:
     own = {number for number, path in FILE.findall(ptx) if path.rpartition("/")[2] == filename}
-    line, places = 0, 0  # places: seen in this piece of inline assembly
+    place, places = (0, 0), 0  # places: seen in this piece of inline assembly
     for text in ptx.splitlines():
         if "inline asm" in text:
             places = 1 if "begin" in text else 0
-        elif place := PLACE.match(text):
-            inner, outer = (place[1], place[2]), (place[3], place[4])
+        elif said := PLACE.match(text):
+            inner, outer = said.groups()[:3], said.groups()[3:]
             if places < 2:  # the lines of one piece are numbered on, as if the source had them: only the first is right
-                line = next((int(at) for number, at in (inner, outer) if number in own), line)
+                place = next(((int(at), int(column)) for file, at, column in (inner, outer) if file in own), place)
             places += places > 0
         else:
-            yield line, text
+            yield place, text
 
 
 def without_counted_lines(ptx: str) -> str:
@@ -117,28 +123,45 @@ def without_counted_lines(ptx: str) -> str:
     return "".join(rows)
 
 
-def _accesses(ptx: str, filename: str) -> Iterator[Access]:
-    for line, text in ptx_lines(ptx, filename):
+def _accesses(ptx: str, filename: str) -> Iterator[tuple[Place, Access]]:
+    for place, text in _ptx_places(ptx, filename):
         if found := ACCESS.search(text):
-            yield Access("load" if found[1] == "ld" else "store", int(found[2] or 1) * int(found[3]) // 8, line)
+            kind = "load" if found[1] == "ld" else "store"
+            yield place, Access(kind, int(found[2] or 1) * int(found[3]) // 8, place[0])
         elif found := ASYNC_COPY.search(text):
-            yield Access("load", int(found[1], 0), line)
+            yield place, Access("load", int(found[1], 0), place[0])
 
 
 def mlir_lines(text: str, filename: str) -> dict[str, int]:
     """The line in the submission of each location that a text of Triton's names, such as #loc5; 0 if there is none."""
-    lines = {name: int(line) for name, path, line in LOCATION.findall(text) if path.rpartition("/")[2] == filename}
+    return {name: line for name, (line, _) in _mlir_places(text, filename).items()}
+
+
+def _mlir_places(text: str, filename: str) -> dict[str, Place]:
+    named = ((name, (int(line), int(at)), path) for name, path, line, at in LOCATION.findall(text))
+    places = {name: place for name, place, path in named if path.rpartition("/")[2] == filename}
     aliases = {name: (inner, outer) for name, inner, outer in ALIAS.findall(text)}
-    return {name: _line_of(name, lines, aliases) for name in (*lines, *aliases)}
+    return {name: _place_of(name, places, aliases) for name in (*places, *aliases)}
 
 
-def _tile_bytes_by_line(ttgir: str, filename: str) -> dict[int, int]:
-    lines = mlir_lines(ttgir, filename)
-    found: dict[int, int] = {}
-    for shape, bits, location in TILE.findall(ttgir):
-        line = lines.get(location, 0)
-        found[line] = max(_bytes(shape, bits), found.get(line, 0))
-    return found
+class _Tiles:
+    """Bytes of the largest tile that is loaded or stored at a place of the submission.
+
+    One line may load a tile and a single number beside it: then columns tell which is which. Where the compiler has
+    moved an access to another column of its line, the line's largest tile is taken.
+    """
+
+    def __init__(self, ttgir: str, filename: str) -> None:
+        places = _mlir_places(ttgir, filename)
+        self._at: dict[Place, int] = {places.get(location, (0, 0)): 0 for location in NUMBER.findall(ttgir)}
+        self._in_line: dict[int, int] = {}
+        for shape, bits, location in TILE.findall(ttgir):
+            place, size = places.get(location, (0, 0)), _bytes(shape, bits)
+            self._at[place] = max(size, self._at.get(place, 0))
+            self._in_line[place[0]] = max(size, self._in_line.get(place[0], 0))
+
+    def at(self, place: Place) -> int:
+        return self._at.get(place, self._in_line.get(place[0], 0))
 
 
 def _bytes(shape: str, bits: str) -> int:
@@ -146,9 +169,10 @@ def _bytes(shape: str, bits: str) -> int:
     return math.prod(int(number) for number in shape.split("x")) * int(bits) // 8
 
 
-def _line_of(location: str, lines: dict[str, int], aliases: dict[str, tuple[str, str]], depth: int = 0) -> int:
-    """The innermost line in the submission that a location stands for; 0 if there is none."""
-    if location in lines:
-        return lines[location]
+def _place_of(location: str, places: dict[str, Place], aliases: dict[str, tuple[str, str]], depth: int = 0) -> Place:
+    """The innermost place in the submission that a location stands for; (0, 0) if there is none."""
+    if location in places:
+        return places[location]
     inner = aliases.get(location, ()) if depth < 64 else ()
-    return next((line for part in inner if (line := _line_of(part, lines, aliases, depth + 1))), 0)
+    found = (_place_of(part, places, aliases, depth + 1) for part in inner)
+    return next((place for place in found if place[0]), (0, 0))

@@ -69,6 +69,27 @@ def test_a_tile_that_a_descriptor_moves_is_the_largest_one(recording):
     assert found.narrowest(found.tile_bytes / 4) is None
 
 
+NUMBERS_AND_A_TILE_IN_ONE_LINE = """
+    @triton.jit
+    def kernel(x_ptr, two_ptr, z_ptr, N):
+        i = tl.program_id(0) * 1024 + tl.arange(0, 1024)
+        x = tl.load(x_ptr + i, mask=i < N, other=0.0)
+        tl.store(z_ptr + i, (x - tl.load(two_ptr)) / tl.load(two_ptr + 1), mask=i < N)
+
+    def entry(x, two):
+        z = torch.empty_like(x)
+        kernel[(triton.cdiv(x.numel(), 1024),)](x, two, z, x.numel())
+        return z
+"""
+
+
+def test_a_number_that_is_loaded_in_the_line_of_a_tile_is_no_tile(recording):
+    recorded = recording(NUMBERS_AND_A_TILE_IN_ONE_LINE)
+    (kernel,) = recorded.plan("entry", "ptx", "ttgir", x=meta(4096), two=meta(2)).kernels
+    found = facts_of(kernel, recorded.filename)
+    assert sorted({(access.bytes, access.tile_bytes) for access in found.accesses}) == [(4, 0), (16, 4096)]
+
+
 def test_rows_that_are_no_multiple_of_16_elements_are_moved_one_by_one(facts):
     found = facts("03_softmax", "softmax", x=meta(64, 4095))
     assert {access.bytes for access in found.accesses} == {4}
