@@ -323,6 +323,14 @@ def test_endless_loop_in_the_kernel(bench):
     assert judged.check(normal(2048), normal(2048)).id == WAITED
 
 
+def test_a_program_that_waits_for_a_later_one_is_told_so(bench):
+    wait = "while tl.atomic_add(z_ptr, 0.0) != 2.0:\n        pass"
+    verdict = in_two_seconds(bench(kernel(wait))).check(normal(3000), normal(3000))
+    assert verdict.id == "endless" and verdict.lines[0].startswith(
+        "The kernel does not come to an end: program (0,) asks again and again for what other programs have to do "
+    ), verdict.lines
+
+
 @pytest.mark.parametrize("programs", [2**31 - 1, 70_000_000])
 def test_a_grid_without_measure_is_told_by_its_size(bench, programs):
     judged = in_two_seconds(bench(RIGHT.replace("triton.cdiv(x.numel(), 1024)", str(programs))))

@@ -7,6 +7,7 @@ from grader import (
     Exercise,
     any_strides,
     falling,
+    far_below_zero,
     leading,
     normal,
     upto,
@@ -27,6 +28,7 @@ exercise = Exercise(
     operation="split_softmax",
     minutes=35,
     presumes=("13_online_softmax",),
+    time_limit=4.0,
     example=Example(normal(10), BLOCK_N=4),
 )
 
@@ -55,35 +57,75 @@ def test_a_prime_number_of_elements(check):
     check(normal(5003))
 
 
-def test_blocks_are_not_a_power_of_two(check):
-    check(normal(1100), BLOCK_N=128)
+def test_values_far_below_zero_are_like_any_others(check):
+    check(normal(16384) - 200)
 
 
-def test_blocks_are_not_a_power_of_two_far_below_zero(check):
-    check(normal(1100) - 200, BLOCK_N=128)
+def test_three_blocks_are_no_power_of_two(check):
     check(normal(20000) - 200)
 
 
 def test_large_values_stay_finite(check):
-    check(normal(1100) * 3 + 300, BLOCK_N=128)
+    check(normal(20000) * 3 + 300)
 
 
 def test_later_blocks_hold_larger_values(check):
-    check(falling(1000) * -1, BLOCK_N=128)
+    check(falling(20000) * -1)
 
 
 def test_later_blocks_hold_smaller_values(check):
-    check(falling(1000), BLOCK_N=128)
+    check(falling(20000))
 
 
 def test_blocks_of_minus_infinity_alone(check):
-    check(leading(float("-inf"), normal(1000)), BLOCK_N=128)
     check(leading(float("-inf"), normal(40000)))
 
 
 def test_sums_keep_their_digits(check):
-    check(falling(1000) * 0.01)
+    check(falling(260) * 0.168)
 
 
 def test_the_input_is_every_second_element(check):
     check(normal(20000).every_second())
+
+
+def test_another_block_size_gives_the_same_result(check):
+    check(falling(1100) * -1, BLOCK_N=128)
+    check(leading(float("-inf"), normal(40000)), BLOCK_N=16384)
+
+
+def test_x_is_read_twice_and_by_many_programs(traffic):
+    traffic(normal(200_000), reads=2, writes=1, launches=4, share=0.25, scratch=0.1)
+
+
+def test_no_program_is_idle(traffic):
+    traffic(normal(200_000), reads=2, idle=0)
+
+
+def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
+    traffic(normal(200_000), reads=2, moved=1.5)
+
+
+def test_a_thread_moves_16_bytes_at_a_time(compiled):
+    compiled(normal(2**17), vectors=True)
+
+
+def test_the_longest_vector_stays_in_registers(compiled):
+    compiled(normal(2**27))
+
+
+def test_any_call_that_the_lesson_promises(drawn):
+    drawn(
+        sizes={"N": upto(3000, once=100_000, BLOCK_N=8192)},
+        x=any_strides("N", values=(normal, far_below_zero, with_minus_infinity)),
+        dtypes=("float32", "float16", "bfloat16"),
+        blocks=({"BLOCK_N": 128}, {"BLOCK_N": 1024}),
+    )
+
+
+def test_a_size_that_only_a_gpu_gets_through(on_gpu):
+    on_gpu(normal(100_000_007), dtypes=("float32", "bfloat16"))
+
+
+def test_it_is_as_fast_as_memory_allows(throughput):
+    throughput(normal(2**26), at_least=0.5)

@@ -166,6 +166,7 @@ def change_atomically(
     together: Callable | None = None,
 ) -> np.ndarray:
     frame.batch.atomics = True
+    frame.batch.asked += 1
     semantics = int(operation.attributes.get("sem", ACQUIRE_RELEASE))
     raw = frame.batch.memory.atomic(
         lanes.pointers, dtype.itemsize, operation.place, lanes.programs, change, semantics, lanes.traced, together

@@ -33,6 +33,7 @@ ELEMENTS = {
 }  # fmt: skip
 
 
+MANY_ATOMICS = 1000  # of one program
 MOST_OVERFLOWS = 16  # that are told, of all launches together
 
 
@@ -118,7 +119,17 @@ class Call:
         total = math.prod(self.batch.grid)
         if self.batch.done and total > MOST_PROGRAMS:
             return Failure("grid", "TooLong", f"{self.batch.done} of {total}", line, kernel)
-        return Failure("endless", "TooLong", str(error), error.place.line or line, kernel)
+        return Failure("endless", "TooLong", self._waiting() or str(error), error.place.line or line, kernel)
+
+    def _waiting(self) -> str:
+        """What keeps a program that has done little but atomics, which others have to answer; "" if it is no such."""
+        if not self.batch.waits or self.batch.asked < MANY_ATOMICS:
+            return ""
+        program = ", ".join(map(str, self.memory.name(int(self.batch.programs[0]))))
+        return (
+            f"program ({program}{',' * (', ' not in program)}) asks again and again for what other programs have to do "
+            "(on a GPU, too, these may have to wait for it to end: a launch has no barrier)"
+        )
 
     def _fill(self, step: Fill | Data) -> None:
         dtype, view = DTYPES[ELEMENTS[step.view.dtype]], view_of(step.view)

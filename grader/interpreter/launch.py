@@ -20,7 +20,7 @@ def run_launch(kernel: Kernel, batch: Batch, arguments: list[Any], programs: Seq
     size = 1 if kernel.waits else _batch_size(kernel)
     with np.errstate(all="ignore"):
         for start in range(0, len(programs), size):
-            batch.programs = _numbers(programs[start : start + size])
+            batch.programs, batch.asked = _numbers(programs[start : start + size]), 0
             batch.memory.begin_batch(batch.programs)
             kernel.entry.call(batch, arguments, None, batch.count)
             batch.done += batch.count

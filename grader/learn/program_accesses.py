@@ -10,6 +10,7 @@ from grader.wire.messages import TracedAccess
 
 Program = tuple[int, ...]
 MOST_NAMED = 4  # elements, where they form no block
+MOST_OF_SCRATCH = 64  # elements that are shown of it
 
 
 @dataclass(frozen=True)
@@ -38,19 +39,37 @@ def verb_of(access: TracedAccess) -> str:
 
 
 def touched(accesses: Iterable[TracedAccess], shapes: dict[str, tuple[int, ...]]) -> list[Touched]:
-    """By argument: first what is loaded, then what is stored. Elements that an argument does not have are left out."""
-    found: dict[tuple[str, str], list[dict[Program, None]]] = {}
+    """By argument: first what is loaded, then what is stored. Elements that an argument does not have are left out.
+
+    Of several launches one after the other, each with the memory that it shares with others.
+    """
+    accesses = list(accesses)
+    several = len({access.launch for access in accesses}) > 1
+    shapes = _shapes_of_scratch(accesses) | shapes if several else shapes
+    found: dict[tuple[int, str, str], list[dict[Program, None]]] = {}
     for access in accesses:
         shape = shapes.get(access.argument)
         if shape is None:
             continue
-        verb = "loads" if access.kind == "load" else "stores"
-        cells = found.setdefault((access.argument, verb), [{} for _ in range(math.prod(shape))])
+        key = access.launch if several else 0, "loads" if access.kind == "load" else "stores", access.argument
+        cells = found.setdefault(key, [{} for _ in range(math.prod(shape))])
         for element in access.elements:
             if 0 <= element < len(cells):
                 cells[element][tuple(access.program)] = None
-    ordered = sorted(found.items(), key=lambda item: item[0][1])
-    return [Touched(name, shapes[name], verb, tuple(map(tuple, cells))) for (name, verb), cells in ordered]
+    ordered = sorted(found.items(), key=lambda item: item[0][:2])
+    return [
+        Touched(f"launch {launch + 1}, {name}" if several else name, shapes[name], verb, tuple(map(tuple, cells)))
+        for (launch, verb, name), cells in ordered
+    ]
+
+
+def _shapes_of_scratch(accesses: list[TracedAccess]) -> dict[str, tuple[int, ...]]:
+    """Of memory that only kernels see: as long as what they touch of it, where that is little."""
+    ends: dict[str, int] = {}
+    for access in accesses:
+        if access.argument.startswith("scratch "):
+            ends[access.argument] = max(ends.get(access.argument, 0), *(element + 1 for element in access.elements))
+    return {name: (end,) for name, end in ends.items() if 0 < end <= MOST_OF_SCRATCH}
 
 
 def in_words(access: TracedAccess, shape: tuple[int, ...]) -> str:

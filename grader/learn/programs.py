@@ -77,7 +77,7 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
     shapes = _shapes(exercise, trial, reply)
     grids = touched(reply.trace, shapes)
     out, label = console(), trial.label(run.recorder.constants)
-    grid = f"; grid {tuple(reply.launches[0].grid)}" if reply.launches else ""
+    grid = f"; {_grids(reply)}" if reply.launches else ""
     out.print(f"{folder.id} on a small example: {label}{grid}", style="bold", markup=False)
     _print_programs(out, reply, shapes)
     for one in grids:
@@ -97,6 +97,11 @@ def _shapes(exercise: Exercise, trial: Trial, reply: Reply) -> dict[str, tuple[i
     return {name: tuple(result.shape) for name, result in reply.outputs.items()} | shapes
 
 
+def _grids(reply: Reply) -> str:
+    several = len(reply.launches) > 1
+    return f"{len(reply.launches)} launches" if several else f"grid {tuple(reply.launches[0].grid)}"
+
+
 def _print_programs(out, reply: Reply, shapes: dict[str, tuple[int, ...]]) -> None:
     from grader.learn.program_accesses import in_words, verb_of
 
@@ -105,7 +110,11 @@ def _print_programs(out, reply: Reply, shapes: dict[str, tuple[int, ...]]) -> No
         words = in_words(access, shapes.get(access.argument, (1 << 62,)))
         lines = by_program.setdefault((access.launch, tuple(access.program)), [])
         lines.append((f"{verb_of(access)} {words}", access.line))
-    for (_, program), lines in list(by_program.items())[:MOST_PROGRAMS]:
+    shown = -1
+    for (launch, program), lines in list(by_program.items())[:MOST_PROGRAMS]:
+        if launch != shown and len(reply.launches) > 1:
+            one, shown = reply.launches[launch], launch
+            out.print(f"\nlaunch {launch + 1}: {one.kernel}, grid {tuple(one.grid)}", markup=False)
         out.print(f"\nprogram {program}", markup=False)
         for words, line in lines:
             out.print(f"  line {line:<4}{words}", markup=False)

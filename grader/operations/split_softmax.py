@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from grader.numerics.arguments import Argument
+from grader.numerics.roundoff import UNIT_ROUNDOFF
 from grader.operations.bounds import tolerance
 from grader.operations.hypothesis import Hypothesis
 from grader.operations.softmax import LOST_DIGITS as LOST_DIGITS
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
 
 CAUSES = (
-    "not-combined", "not-rescaled", "parts-left-out", "padding-counted", "no-maximum", "inf-minus-inf", "underflow",
+    "not-combined", "not-rescaled", "rescale-inverted", "parts-left-out", "padding-counted", "no-maximum", "inf-minus-inf", "underflow",
     "not-divided", "last-element", "wrong-sum",
 )  # fmt: skip
 PLAIN_CAUSES = ("exp2", "logarithm")
+EXACTLY = 1e-6  # as two sums in fp32 agree
 
 
 @dataclass
@@ -100,7 +102,7 @@ def _badly_combined(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
         f"{_sum_text(evidence)}: the factor of each block's sum is inverted; it is exp(maximum of the block - maximum "
         "of x), at most 1."
     )
-    yield Hypothesis("not-rescaled", sentence, common / (parts.sums * torch.exp(parts.largest - parts.maxima)).sum())
+    yield Hypothesis("rescale-inverted", sentence, common / (parts.sums * torch.exp(parts.largest - parts.maxima)).sum())
     for kept in (1, count // 2, count - 1, parts.lanes // 2):
         largest, sums = parts.maxima[:kept].max(), parts.sums[:kept]
         if kept < count and bool(largest.isfinite()):
@@ -166,18 +168,30 @@ def _other_formulas(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis]
     yield Hypothesis("not-divided", f"{_sum_text(evidence)}: the exponentials are not divided by their sum.", e)
     yield Hypothesis("logarithm", f"{name} holds the logarithms of the probabilities.", torch.log_softmax(x, dim=0))
     if len(x) > 1:
-        yield Hypothesis("last-element", "The last element of x is left out of the sum.", e / e[:-1].sum())
+        sentence = f"{_sum_text(evidence)}: the last element of x is left out of the sum."
+        yield Hypothesis("last-element", sentence, e / e[:-1].sum())
 
 
 def _wrong_sum(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """Probabilities that are right but for one factor."""
+    """Probabilities that are right but for one factor: what is off is their sum."""
     out, ref = evidence.comparison.out.double(), evidence.comparison.ref
     total = out.sum()
     if not bool(total.isfinite()) or float(total) == 0 or f"{float(total):.6g}" == "1":
         return
     allowed = 4 * tolerance("softmax", inputs, ref, evidence.wanted.dtype)
-    if bool(((out / total - ref).abs() <= allowed).all()):
-        yield Hypothesis("wrong-sum", f"{_sum_text(evidence)}: the divisor is wrong.", None)
+    if not bool(((out / total - ref).abs() <= allowed).all()):
+        return
+    left_out = 1 - 1 / float(total)
+    if evidence.wanted.dtype == torch.float32 and abs(left_out - float(ref[-1])) < EXACTLY:
+        yield Hypothesis("last-element", f"{_sum_text(evidence)}: the last element of x is left out of the sum.", None)
+    coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF[evidence.wanted.dtype])
+    if abs(left_out) < 2 * coarsest:
+        sentence = (
+            f"{_sum_text(evidence)}: the divisor is off by about the rounding of fp16. Keep maxima and sums in fp32, in "
+            "scratch memory too."
+        )
+        yield Hypothesis("low-precision", sentence, None)
+    yield Hypothesis("wrong-sum", f"{_sum_text(evidence)}: the divisor is wrong.", None)
 
 
 def _sum_text(evidence: Evidence) -> str:

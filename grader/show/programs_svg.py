@@ -7,6 +7,7 @@ from html import escape
 from typing import Protocol
 
 CELL, GAP, TOP, MARGIN = 34, 26, 24, 8
+LETTER = 7  # a bold one's width, on average and rounded up
 HUES = (210, 35, 110, 330, 265, 170, 55, 0)
 
 STYLE = """\
@@ -36,7 +37,7 @@ def programs_svg(grids: Sequence[Grid], title: str) -> str:
     for grid in grids:
         parts.append(_grid_svg(grid, y))
         y += TOP + CELL * grid.rows + GAP
-    width = 2 * MARGIN + max([360, *(CELL * grid.columns for grid in grids)])
+    width = 2 * MARGIN + max([360, *(max(CELL * grid.columns, LETTER * len(_name(grid))) for grid in grids)])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="programs" viewBox="0 0 {width} {y}" width="{width}" '
         f'height="{y}" role="img" aria-label="{escape(title)}"><title>{escape(title)}</title><style>{STYLE}</style>'
@@ -44,9 +45,12 @@ def programs_svg(grids: Sequence[Grid], title: str) -> str:
     )
 
 
+def _name(grid: Grid) -> str:
+    return f"{grid.name}: the program that {grid.verb} each element"
+
+
 def _grid_svg(grid: Grid, y: int) -> str:
-    text = f"{grid.name}: the program that {grid.verb} each element"
-    parts = [f'<text class="name" x="{MARGIN}" y="{y + TOP / 2}">{escape(text)}</text>']
+    parts = [f'<text class="name" x="{MARGIN}" y="{y + TOP / 2}">{escape(_name(grid))}</text>']
     for row in range(grid.rows):
         for column in range(grid.columns):
             parts.append(_cell_svg(grid, row, column, MARGIN + CELL * column, y + TOP + CELL * row))

@@ -39,6 +39,29 @@ def test_elements_that_no_argument_has_are_left_out():
     assert only.programs == (((0,),), ())
 
 
+def test_several_launches_stand_apart_with_the_memory_between_them():
+    accesses = [
+        TracedAccess("load", "x", program=[1], launch=0, elements=[1]),
+        TracedAccess("store", "scratch sum", program=[1], launch=0, elements=[2, -1]),
+        TracedAccess("load", "scratch sum", program=[0], launch=1, elements=[0, 1, 2, 3]),
+        TracedAccess("store", "z", program=[0], launch=1, elements=[0]),
+    ]
+    found = touched(accesses, {"x": (2,), "z": (1,)})
+    assert [(one.name, one.verb, one.programs) for one in found] == [
+        ("launch 1, x", "loads", ((), ((1,),))),
+        ("launch 1, scratch sum", "stores", ((), (), ((1,),), ())),
+        ("launch 2, scratch sum", "loads", (((0,),),) * 4),
+        ("launch 2, z", "stores", (((0,),),)),
+    ]
+
+
+def test_each_launch_of_a_call_is_named(course):
+    course.write("14_split_softmax")
+    out = course.here("programs", "14").out
+    assert "10 fp32, BLOCK_N = 4; 3 launches\n\nlaunch 1: softmax_partial_kernel, grid (3,)\n\nprogram (0,)\n" in out
+    assert "\n\nlaunch 2: softmax_combine_kernel, grid (1,)\n\nprogram (0,)\n" in out
+
+
 def test_every_exercise_has_a_small_example():
     for folder in all_folders(ROOT):
         example = load_test_file(folder).exercise.example

@@ -1,0 +1,51 @@
+"""Right: the number of warps of both large launches is tried out."""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 8192
+CONFIGS = [triton.Config({}, num_warps=warps) for warps in (8, 16)]
+
+
+@triton.autotune(configs=CONFIGS, key=["N"])
+@triton.jit
+def softmax_partial_kernel(x_ptr, max_ptr, sum_ptr, N, stride_x, BLOCK_N: tl.constexpr):
+    p = tl.program_id(0)
+    i = p * BLOCK_N + tl.arange(0, BLOCK_N)
+    x = tl.load(x_ptr + i * stride_x, mask=i < N, other=-float("inf")).to(tl.float32)
+    largest = tl.max(x, 0)
+    shift = tl.where(largest == -float("inf"), 0.0, largest)
+    tl.store(max_ptr + p, largest)
+    tl.store(sum_ptr + p, tl.sum(tl.exp(x - shift), 0))
+
+
+@triton.jit
+def softmax_combine_kernel(max_ptr, sum_ptr, total_ptr, P, BLOCK_P: tl.constexpr):
+    parts = tl.arange(0, BLOCK_P)
+    maxima = tl.load(max_ptr + parts, mask=parts < P, other=-float("inf"))
+    sums = tl.load(sum_ptr + parts, mask=parts < P, other=0.0)
+    largest = tl.max(maxima, 0)
+    tl.store(total_ptr, largest)
+    tl.store(total_ptr + 1, tl.sum(sums * tl.exp(maxima - largest), 0))
+
+
+@triton.autotune(configs=CONFIGS, key=["N"])
+@triton.jit
+def softmax_scale_kernel(x_ptr, total_ptr, z_ptr, N, stride_x, BLOCK_N: tl.constexpr):
+    i = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    x = tl.load(x_ptr + i * stride_x, mask=i < N, other=0.0).to(tl.float32)
+    tl.store(z_ptr + i, tl.exp(x - tl.load(total_ptr)) / tl.load(total_ptr + 1), mask=i < N)
+
+
+def softmax(x):
+    (N,) = x.shape
+    P = triton.cdiv(N, BLOCK_N)
+    maxima = torch.empty(P, dtype=torch.float32, device=x.device)
+    sums = torch.empty(P, dtype=torch.float32, device=x.device)
+    total = torch.empty(2, dtype=torch.float32, device=x.device)
+    z = torch.empty(N, dtype=x.dtype, device=x.device)
+    softmax_partial_kernel[(P,)](x, maxima, sums, N, x.stride(0), BLOCK_N=BLOCK_N)
+    softmax_combine_kernel[(1,)](maxima, sums, total, P, BLOCK_P=triton.next_power_of_2(P), num_warps=16)
+    softmax_scale_kernel[(P,)](x, total, z, N, x.stride(0), BLOCK_N=BLOCK_N)
+    return z
