@@ -94,7 +94,9 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
     own = [item for item in reply.traffic if item.used and item.argument in named]
     if (wasteful := _repeated(own, limits.lanes) or _scattered(own, limits.moved)) is not None:
         return wasteful
-    if (unshared := _unshared(reply.traffic, limits.share) or _stored(reply.traffic, named, limits.scratch)) is not None:
+    if (
+        unshared := _unshared(reply.traffic, limits.share) or _stored(reply.traffic, named, limits.scratch)
+    ) is not None:
         return unshared
     idle = sum(launch.idle for launch in reply.launches)
     if limits.idle is not None and idle > limits.idle:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
 
 CAUSES = (
-    "not-combined", "not-rescaled", "rescale-inverted", "parts-left-out", "padding-counted", "no-maximum", "inf-minus-inf", "underflow",
-    "not-divided", "last-element", "wrong-sum",
+    "not-combined", "not-rescaled", "rescale-inverted", "parts-left-out", "padding-counted", "parts-padded",
+    "no-maximum", "inf-minus-inf", "underflow", "not-divided", "last-element", "wrong-sum",
 )  # fmt: skip
 PLAIN_CAUSES = ("exp2", "logarithm")
 EXACTLY = 1e-6  # as two sums in fp32 agree
@@ -82,7 +82,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def _badly_combined(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
-    x, name, count = parts.x, evidence.returns, parts.count
+    x, count = parts.x, parts.count
     own = torch.exp(x - parts.of_block(parts.maxima))
     common = torch.exp(x - parts.largest)
     of_x = "A result needs the maximum and the sum of all of x: join those of the blocks before you scale."
@@ -102,7 +102,8 @@ def _badly_combined(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
         f"{_sum_text(evidence)}: the factor of each block's sum is inverted; it is exp(maximum of the block - maximum "
         "of x), at most 1."
     )
-    yield Hypothesis("rescale-inverted", sentence, common / (parts.sums * torch.exp(parts.largest - parts.maxima)).sum())
+    inverted = (parts.sums * torch.exp(parts.largest - parts.maxima)).sum()
+    yield Hypothesis("rescale-inverted", sentence, common / inverted)
     for kept in (1, count // 2, count - 1, parts.lanes // 2):
         largest, sums = parts.maxima[:kept].max(), parts.sums[:kept]
         if kept < count and bool(largest.isfinite()):
@@ -117,8 +118,12 @@ def _padding(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
     shift = parts.largest.clamp(min=0.0)  # the padding takes part in the maximum too
     shifted, rescaled = torch.exp(parts.x - shift), parts.total * torch.exp(parts.largest - shift)
     if parts.padding:
-        lanes = f"The {parts.padding} lanes" if parts.padding > 1 else "The lane"
-        sentence = f"{_sum_text(evidence)}: {lanes.lower()} past the end of x take part in the sum."
+        lanes = (
+            f"the {parts.padding} lanes past the end of x take"
+            if parts.padding > 1
+            else "the lane past the end of x takes"
+        )
+        sentence = f"{_sum_text(evidence)}: {lanes} part in the sum."
         added = parts.padding * torch.exp(-shift)
         yield Hypothesis("padding-counted", sentence, shifted / (rescaled + added), may_be_constant=True)
     more = parts.lanes - parts.count
@@ -126,18 +131,19 @@ def _padding(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
         return
     where = f"{parts.count} partial results stand in a block of {parts.lanes} lanes"
     sentence = f"{_sum_text(evidence)}: {where}, and the lanes past their end take part in the sum."
-    yield Hypothesis("padding-counted", sentence, shifted / (rescaled + more * torch.exp(-shift)))
+    yield Hypothesis("parts-padded", sentence, shifted / (rescaled + more * torch.exp(-shift)))
     if bool(evidence.comparison.out.isnan().all()) and float(torch.exp(parts.largest.float())) == 0:
         sentence = (
-            f"{evidence.returns} is NaN, 0 / 0: {where}, and the lanes past their end hold a maximum that is larger than "
-            "all of x. What loses against every maximum?"
+            f"{evidence.returns} is NaN, 0 / 0: {where}, and the lanes past their end hold a maximum that is larger "
+            "than all of x. What loses against every maximum?"
         )
-        yield Hypothesis("padding-counted", sentence, None)
+        yield Hypothesis("parts-padded", sentence, None)
 
 
 def _of_minus_infinity(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     hollow = step > 0 and bool((Parts(x, step).maxima == -torch.inf).any())
-    if not bool(evidence.comparison.out.isnan().any()) or "softmax" not in evidence.right_before:
+    nan = evidence.comparison.out.isnan() & ~evidence.comparison.expected.isnan()
+    if not bool(nan.any()) or "softmax" not in evidence.right_before:
         return
     where = "a block of x holds nothing but -inf, so its own maximum is -inf" if hollow else "x holds -inf"
     sentence = f"{evidence.returns} holds NaN: {where}, and (-inf) - (-inf) is NaN."
@@ -154,8 +160,8 @@ def _without_maximum(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis
             yield Hypothesis("no-maximum", sentence, (naive / naive.sum()).double(), may_be_constant=passed_before)
     if passed_before and bool(evidence.comparison.out.isnan().all()) and float(torch.exp(largest.float())) == 0:
         sentence = (
-            "exp underflows: every exponential is 0, and 0 / 0 is NaN. Subtract the maximum of x itself; a maximum that "
-            "begins with 0 never falls below it."
+            "exp underflows: every exponential is 0, and 0 / 0 is NaN. Subtract the maximum of x itself; a maximum "
+            "that begins with 0 never falls below it."
         )
         yield Hypothesis("underflow", sentence, None)
 
@@ -173,7 +179,7 @@ def _other_formulas(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis]
 
 
 def _wrong_sum(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """Probabilities that are right but for one factor: what is off is their sum."""
+    """Probabilities that are right but for one factor."""
     out, ref = evidence.comparison.out.double(), evidence.comparison.ref
     total = out.sum()
     if not bool(total.isfinite()) or float(total) == 0 or f"{float(total):.6g}" == "1":
@@ -187,8 +193,8 @@ def _wrong_sum(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesi
     coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF[evidence.wanted.dtype])
     if abs(left_out) < 2 * coarsest:
         sentence = (
-            f"{_sum_text(evidence)}: the divisor is off by about the rounding of fp16. Keep maxima and sums in fp32, in "
-            "scratch memory too."
+            f"{_sum_text(evidence)}: the divisor is off by about the rounding of fp16. Keep maxima and sums in fp32, "
+            "in scratch memory too."
         )
         yield Hypothesis("low-precision", sentence, None)
     yield Hypothesis("wrong-sum", f"{_sum_text(evidence)}: the divisor is wrong.", None)

@@ -242,10 +242,10 @@ def test_the_share_of_one_program_and_memory_of_its_own_are_counted_where_a_test
     assert verdict(share={"x": 0.1}).lines[0] == "One program reads 0.167 of x; 0.1 is enough."
     refused = verdict(scratch=0.001)
     (K,) = call[1].shape
-    peaks, tensors = 4 * (6 + 2 * 6), 4 * (2 * 3 * 37 * 16 + 3 * K + 2 * 3)  # six peaks are stored, each of two reads them
-    assert refused.id == "traffic" and refused.lines[0] == (
-        f"Kernels move {peaks / tensors:.3g} bytes of scratch for each byte of the arguments and results; 0.001 are enough."
-    )
+    peaks = 6 + 2 * 6  # one program stores each, and two load them all
+    moved = peaks / (2 * 3 * 37 * 16 + 3 * K + 2 * 3)
+    assert refused.id == "traffic"
+    assert refused.lines[0].startswith(f"Kernels move {moved:.3g} bytes of scratch for each byte of the arguments and ")
 
 
 def test_lanes_that_share_an_address_are_counted_where_a_test_asks_for_it(graded):
