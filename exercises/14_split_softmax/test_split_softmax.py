@@ -63,6 +63,10 @@ def test_values_far_below_zero_are_like_any_others(check):
 
 
 def test_three_blocks_are_no_power_of_two(check):
+    check(normal(20000))
+
+
+def test_three_blocks_far_below_zero(check):
     check(normal(20000) - 200)
 
 

@@ -22,7 +22,8 @@ CAUSES = (
     "no-maximum", "inf-minus-inf", "underflow", "not-divided", "last-element", "wrong-sum",
 )  # fmt: skip
 PLAIN_CAUSES = ("exp2", "logarithm")
-EXACTLY = 1e-6  # as two sums in fp32 agree
+EXACTLY = 1e-6  # two sums in fp32 agree as well as that
+LAST_LEFT_OUT = "the last element of x is left out of the sum."
 
 
 @dataclass
@@ -70,15 +71,14 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     if len(inputs) != 1 or inputs[0].dim() != 1:
         return
     (x,), step = inputs, evidence.constants.get("BLOCK_N", 0)
-    if 0 < step:
-        parts = Parts(x, step)
-        if parts.count > 1:
-            yield from _badly_combined(evidence, parts)
-        yield from _padding(evidence, parts)
-    yield from _of_minus_infinity(evidence, x, step)
+    parts = Parts(x, step if step > 0 else len(x))
+    if parts.count > 1:
+        yield from _badly_combined(evidence, parts)
+    yield from _padding(evidence, parts)
+    yield from _of_minus_infinity(evidence, parts)
     yield from _without_maximum(evidence, x)
     yield from _other_formulas(evidence, x)
-    yield from _wrong_sum(evidence, inputs)
+    yield from _wrong_sum(evidence, parts)
 
 
 def _badly_combined(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
@@ -117,37 +117,40 @@ def _padding(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
     """Lanes past the end, of x or of the partial results, that hold 0."""
     shift = parts.largest.clamp(min=0.0)  # the padding takes part in the maximum too
     shifted, rescaled = torch.exp(parts.x - shift), parts.total * torch.exp(parts.largest - shift)
-    if parts.padding:
-        lanes = (
-            f"the {parts.padding} lanes past the end of x take"
-            if parts.padding > 1
-            else "the lane past the end of x takes"
-        )
-        sentence = f"{_sum_text(evidence)}: {lanes} part in the sum."
-        added = parts.padding * torch.exp(-shift)
-        yield Hypothesis("padding-counted", sentence, shifted / (rescaled + added), may_be_constant=True)
-    more = parts.lanes - parts.count
-    if not more:
-        return
-    where = f"{parts.count} partial results stand in a block of {parts.lanes} lanes"
-    sentence = f"{_sum_text(evidence)}: {where}, and the lanes past their end take part in the sum."
-    yield Hypothesis("parts-padded", sentence, shifted / (rescaled + more * torch.exp(-shift)))
-    if bool(evidence.comparison.out.isnan().all()) and float(torch.exp(parts.largest.float())) == 0:
+    for id, lanes, sentence in _padded(evidence, parts):
+        added = lanes * torch.exp(-shift)
+        yield Hypothesis(id, sentence, shifted / (rescaled + added), may_be_constant=id == "padding-counted")
+    nothing_left = bool(evidence.comparison.out.isnan().all()) and float(torch.exp(parts.largest.float())) == 0
+    if nothing_left and parts.lanes > parts.count:
         sentence = (
-            f"{evidence.returns} is NaN, 0 / 0: {where}, and the lanes past their end hold a maximum that is larger "
+            f"{evidence.returns} is NaN, 0 / 0: {_where(parts)}, and the lanes past their end hold a maximum that is larger "
             "than all of x. What loses against every maximum?"
         )
         yield Hypothesis("parts-padded", sentence, None)
 
 
-def _of_minus_infinity(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
-    hollow = step > 0 and bool((Parts(x, step).maxima == -torch.inf).any())
+def _padded(evidence: Evidence, parts: Parts) -> Iterator[tuple[str, int, str]]:
+    """Lanes that hold no element, or no partial result, and could count in the sum: a mistake's id, how many, words."""
+    if lanes := parts.padding:
+        which = f"the {lanes} lanes past the end of x take" if lanes > 1 else "the lane past the end of x takes"
+        yield "padding-counted", lanes, f"{_sum_text(evidence)}: {which} part in the sum."
+    if lanes := parts.lanes - parts.count:
+        sentence = f"{_sum_text(evidence)}: {_where(parts)}, and the lanes past their end take part in the sum."
+        yield "parts-padded", lanes, sentence
+
+
+def _where(parts: Parts) -> str:
+    return f"{parts.count} partial results stand in a block of {parts.lanes} lanes"
+
+
+def _of_minus_infinity(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
+    hollow = bool((parts.maxima == -torch.inf).any())
     nan = evidence.comparison.out.isnan() & ~evidence.comparison.expected.isnan()
     if not bool(nan.any()) or "softmax" not in evidence.right_before:
         return
     where = "a block of x holds nothing but -inf, so its own maximum is -inf" if hollow else "x holds -inf"
     sentence = f"{evidence.returns} holds NaN: {where}, and (-inf) - (-inf) is NaN."
-    if hollow or bool((x == -torch.inf).any()):
+    if hollow or bool((parts.x == -torch.inf).any()):
         yield Hypothesis("inf-minus-inf", sentence, None)
 
 
@@ -174,24 +177,27 @@ def _other_formulas(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis]
     yield Hypothesis("not-divided", f"{_sum_text(evidence)}: the exponentials are not divided by their sum.", e)
     yield Hypothesis("logarithm", f"{name} holds the logarithms of the probabilities.", torch.log_softmax(x, dim=0))
     if len(x) > 1:
-        sentence = f"{_sum_text(evidence)}: the last element of x is left out of the sum."
-        yield Hypothesis("last-element", sentence, e / e[:-1].sum())
+        yield Hypothesis("last-element", f"{_sum_text(evidence)}: {LAST_LEFT_OUT}", e / e[:-1].sum())
 
 
-def _wrong_sum(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """Probabilities that are right but for one factor."""
+def _wrong_sum(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
+    """Probabilities that are right but for one factor: in fp32 it tells by itself what was added to the divisor."""
     out, ref = evidence.comparison.out.double(), evidence.comparison.ref
     total = out.sum()
     if not bool(total.isfinite()) or float(total) == 0 or f"{float(total):.6g}" == "1":
         return
-    allowed = 4 * tolerance("softmax", inputs, ref, evidence.wanted.dtype)
+    allowed = 4 * tolerance("softmax", [parts.x], ref, evidence.wanted.dtype)
     if not bool(((out / total - ref).abs() <= allowed).all()):
         return
-    left_out = 1 - 1 / float(total)
-    if evidence.wanted.dtype == torch.float32 and abs(left_out - float(ref[-1])) < EXACTLY:
-        yield Hypothesis("last-element", f"{_sum_text(evidence)}: the last element of x is left out of the sum.", None)
+    excess = 1 / float(total) - 1
+    known = [("last-element", -float(ref[-1]), f"{_sum_text(evidence)}: {LAST_LEFT_OUT}")]
+    each = float(torch.exp(-parts.largest) / parts.total)
+    known += [(id, lanes * each, sentence) for id, lanes, sentence in _padded(evidence, parts)]
+    for id, added, sentence in known if evidence.wanted.dtype == torch.float32 else ():
+        if abs(added) > 4 * EXACTLY and abs(excess - added) < EXACTLY:
+            yield Hypothesis(id, sentence, None)
     coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF[evidence.wanted.dtype])
-    if abs(left_out) < 2 * coarsest:
+    if abs(excess) < 2 * coarsest:
         sentence = (
             f"{_sum_text(evidence)}: the divisor is off by about the rounding of fp16. Keep maxima and sums in fp32, "
             "in scratch memory too."
