@@ -123,8 +123,8 @@ def _padding(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
     nothing_left = bool(evidence.comparison.out.isnan().all()) and float(torch.exp(parts.largest.float())) == 0
     if nothing_left and parts.lanes > parts.count:
         sentence = (
-            f"{evidence.returns} is NaN, 0 / 0: {_where(parts)}, and the lanes past their end hold a maximum that is larger "
-            "than all of x. What loses against every maximum?"
+            f"{evidence.returns} is NaN, 0 / 0: {_where(parts)}, and the lanes past their end hold a maximum that is "
+            "larger than all of x. What loses against every maximum?"
         )
         yield Hypothesis("parts-padded", sentence, None)
 
