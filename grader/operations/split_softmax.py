@@ -117,9 +117,12 @@ def _padding(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
     """Lanes past the end, of x or of the partial results, that hold 0."""
     shift = parts.largest.clamp(min=0.0)  # the padding takes part in the maximum too
     shifted, rescaled = torch.exp(parts.x - shift), parts.total * torch.exp(parts.largest - shift)
+    passed_before = "softmax" in evidence.right_before
     for id, lanes, sentence in _padded(evidence, parts):
         added = lanes * torch.exp(-shift)
-        yield Hypothesis(id, sentence, shifted / (rescaled + added), may_be_constant=id == "padding-counted")
+        yield Hypothesis(
+            id, sentence, shifted / (rescaled + added), may_be_constant=id == "padding-counted" and passed_before
+        )
     nothing_left = bool(evidence.comparison.out.isnan().all()) and float(torch.exp(parts.largest.float())) == 0
     if nothing_left and parts.lanes > parts.count:
         sentence = (
@@ -175,8 +178,8 @@ def _other_formulas(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis]
     yield Hypothesis("exp2", f"{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e).",
                      powers / powers.sum())  # fmt: skip
     yield Hypothesis("not-divided", f"{_sum_text(evidence)}: the exponentials are not divided by their sum.", e)
-    yield Hypothesis("logarithm", f"{name} holds the logarithms of the probabilities.", torch.log_softmax(x, dim=0))
-    if len(x) > 1:
+    if len(x) > 1:  # of a single element much is alike: its logarithm is 0
+        yield Hypothesis("logarithm", f"{name} holds the logarithms of the probabilities.", torch.log_softmax(x, dim=0))
         yield Hypothesis("last-element", f"{_sum_text(evidence)}: {LAST_LEFT_OUT}", e / e[:-1].sum())
 
 
@@ -197,6 +200,8 @@ def _wrong_sum(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
         if abs(added) > 4 * EXACTLY and abs(excess - added) < EXACTLY:
             yield Hypothesis(id, sentence, None)
     coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF[evidence.wanted.dtype])
+    if abs(excess) < coarsest / 64:
+        return  # the divisor is as good as the numerators
     if abs(excess) < 2 * coarsest:
         sentence = (
             f"{_sum_text(evidence)}: the divisor is off by about the rounding of fp16. Keep maxima and sums in fp32, "
