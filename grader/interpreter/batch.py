@@ -14,6 +14,7 @@ import numpy as np
 from grader.ttir.module import Place
 
 if TYPE_CHECKING:
+    from grader.interpreter.watcher import Watcher
     from grader.interpreter.memory import Memory
 
 MOST_STEPS = 3_000_000  # operations carried out in one launch, each for a batch
@@ -76,6 +77,7 @@ class Batch:
     broken: list[Broken] = field(default_factory=list)
     overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
+    watcher: Watcher | None = None  # of the one program that runs, if it is watched
 
     @property
     def count(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from grader.ttir.attributes import STRING, string_of
 from grader.ttir.module import BadText, Place
@@ -63,7 +64,16 @@ class Locations:
             return Place(int(match["line"])) if base == self._filename else Place()
         if match["name"]:
             inner = self._resolve(match["inner"], depth) if match["inner"] else Place()
-            return Place(inner.line, string_of(match["name"]))
-        parts = [match["callee"], match["caller"]] if match["callee"] else (match["parts"] or "").split(", ")
-        places = [self._resolve(part, depth) for part in parts if part]
+            return Place(inner.line, string_of(match["name"]), inner.via)
+        if match["callee"]:
+            callee, caller = self._resolve(match["callee"], depth), self._resolve(match["caller"], depth)
+            return _called(callee, caller) if callee.line else caller
+        places = [self._resolve(part, depth) for part in (match["parts"] or "").split(", ") if part]
         return next((place for place in places if place.line), Place())
+
+
+def _called(place: Place, caller: Place) -> Place:
+    """The same place, reached from `caller`."""
+    if not caller.line:
+        return place
+    return replace(place, via=caller if place.via is None else _called(place.via, caller))
