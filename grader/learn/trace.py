@@ -91,4 +91,4 @@ def _show(call: Call, program: tuple[int, ...], html: Path | None) -> None:
 
 
 def next_of(call: Call) -> str:
-    return judge_it(call.run) if call.line else f"course trace {call.run.folder.number} --html trace.html"
+    return judge_it(call.run) if call.failed else f"course trace {call.run.folder.number} --html trace.html"

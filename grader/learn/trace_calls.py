@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from grader.wire.watched import WatchedProgram
 
 SEED = 0
-PROGRAM = re.compile(r"\bprograms? \((\d+(?:, \d+)*),?\)")  # as explain/evidence.py writes it
+PROGRAM = re.compile(r"\b[Pp]rograms? \((\d+(?:, \d+)*),?\)")  # as explain/evidence.py writes it
 LINE = re.compile(r"\b[Ll]ine (\d+)\b")
 
 
@@ -36,7 +36,8 @@ class Call:
     exercise: Exercise
     run: Run
     trial: Trial
-    why: str = ""  # it is this one
+    why: str  # it is this one
+    failed: bool = False
     program: tuple[int, ...] = ()
     line: int = 0
     programs: dict[tuple[int, ...], Reply] = field(default_factory=dict)  # looked into so far
@@ -137,7 +138,7 @@ def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str)
     program, line = PROGRAM.search(text), LINE.search(text)
     why = f"the call that failed in {test.removeprefix('test_').replace('_', ' ')!r}"
     at = tuple(int(number) for number in program[1].split(", ")) if program else ()
-    return Call(exercise, run, trial, why, at, verdict.line or (int(line[1]) if line else 0))
+    return Call(exercise, run, trial, why, True, at, verdict.line or (int(line[1]) if line else 0))
 
 
 def example_call(exercise: Exercise, run: Run) -> Call:

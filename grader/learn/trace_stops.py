@@ -44,6 +44,7 @@ class Stop:
     path: tuple[Turn, ...] = ()  # turns of the loops around it
     steps: list[WatchedStep] = field(default_factory=list)
     note: str = ""
+    follows: bool = False  # a turn whose last one stands before it
 
     @property
     def line(self) -> int:
@@ -133,6 +134,11 @@ def stops_of(steps: list[WatchedStep], tree: ast.AST) -> list[Stop]:
     return _Reader(Statements(tree)).read(steps)
 
 
+def first_of(stops: list[Stop], line: int) -> int:
+    """The first stop in this line; the first of all where there is none."""
+    return next((n for n, stop in enumerate(stops) if line and stop.line <= line <= stop.statement.end), 0)
+
+
 def _turn_text(step: WatchedStep) -> str:
     if step.operation == "while" and step.turn == step.turns:
         return f"after {step.turn - 1} turns"
@@ -146,6 +152,7 @@ class _Reader:
         self.path: tuple[Turn, ...] = ()
         self.constants: dict[Statement, WatchedStep] = {}
         self.visits: Counter = Counter()
+        self.gap = False  # turns have just been left out
 
     def read(self, steps: list[WatchedStep]) -> list[Stop]:
         self.constants = self._only_constant(steps)
@@ -154,10 +161,11 @@ class _Reader:
                 turn = Turn(step.line, step.turn, step.turns)
                 self.path = self.path[: step.depth - 1]
                 self._constants_before(self.statements.at(step.line), tuple(step.calls))
-                self.path = (*self.path, turn)
+                self.path, before = (*self.path, turn), self.gap
                 self._stop(step, _turn_text(step))
+                self.stops[-1].follows, self.gap = step.turn > 1 and not before, False
             elif step.kind == "gap":
-                self.path = self.path[: step.depth - 1]
+                self.path, self.gap = self.path[: step.depth - 1], True
                 self._stop(step, f"turns {step.turn} to {step.turn + step.turns - 1} are left out")
             elif step.kind != "constant" and step.line:
                 self._add(step)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from grader.learn.trace_calls import stopped
 from grader.learn.trace_stops import Stop, stops_of
-from grader.learn.trace_words import MEANINGS, Line, full, legend, plain
+from grader.learn.trace_words import MEANINGS, Line, full, legend, plain, short
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,9 +31,9 @@ def print_program(call: Call, program: tuple[int, ...]) -> None:
     from grader.show.terminal import console
 
     out, reply = console(), call.watched(program)
-    out.print(title(call), style="bold", markup=False)
+    out.print(title(call), style="bold", markup=False, soft_wrap=True)
     for watched in reply.watched:
-        out.print(f"\n{heading(watched)}", style="bold", markup=False)
+        out.print(f"\n{heading(watched)}", style="bold", markup=False, soft_wrap=True)
         for stop in stops_of(watched.steps, call.run.submission.tree):
             _print_stop(out, call, stop)
         if watched.left_out:
@@ -60,10 +60,20 @@ def _print_stop(out: Console, call: Call, stop: Stop) -> None:
         return
     indent = " " * (MARGIN + len(margin) + _indent(submission.indented(stop.line)) + 4)
     for name, step in stop.told:
-        if step.kind == "carried" and stop.path[-1].turn > 1 and name != stop.statement.index:
+        if step.kind == "carried" and stop.follows and name != stop.statement.index:
             continue  # it stands above, where the turn before has made it
         for line in full(name, step):
             print_line(out, [(indent, ""), *line])
+
+
+def beside(stop: Stop) -> Line:
+    """What stands beside its line of the source."""
+    line: Line = []
+    for name, step in stop.told:
+        if step.kind == "carried" and name != stop.statement.index:
+            continue  # it stands beside the line that makes it
+        line += [("  ", "")] * bool(line) + short(name, step)
+    return line
 
 
 def print_line(out: Console, line: Line) -> None:

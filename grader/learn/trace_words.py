@@ -12,14 +12,23 @@ from grader.wire.watched import WatchedStep
 Piece = tuple[str, str]
 Line = list[Piece]
 
-MEANINGS = {"quiet": "dim", "masked": "dim", "empty": "bold red", "name": "cyan"}  # and how a terminal shows them
+MEANINGS = {"quiet": "dim", "masked": "dim", "empty": "bold red", "name": "cyan", "here": "reverse", "source": ""}  # and how a terminal shows them
 WIDEST = 16  # numbers in a line
 
 
 def short(name: str, step: WatchedStep) -> Line:
-    """In one line, numbers as far as they go into it."""
-    lines = full(name, step)
-    return lines[0] if len(lines) == 1 else [*lines[0][:-1], (" ...", "quiet")]
+    """In one line, beside the source: the first numbers."""
+    head: Line = [(_head(name, step), "name")]
+    rows = _rows(step, aligned=False)
+    if not rows:
+        return [*head, *_range(step), *[(f", {text}", "quiet") for text in _odd_lanes(step)]]
+    shown: Line = []
+    for row in rows:
+        if len(shown) >= WIDEST:
+            shown.append((" ...", "quiet"))
+            break
+        shown += [(" ", "")] * bool(shown) + row
+    return [*head, ("[", "quiet"), *shown, ("]", "quiet")] if len(rows) > 1 else [*head, *shown]
 
 
 def full(name: str, step: WatchedStep) -> list[Line]:
@@ -27,7 +36,7 @@ def full(name: str, step: WatchedStep) -> list[Line]:
     rows = _rows(step)
     about = [(f"  {text}", "quiet") for text in [_about(step)] if text]
     if not rows:
-        return [[*head, *[(text, meaning) for text, meaning in _range(step)], *about]]
+        return [[*head, *_range(step), *about]]
     indent = " " * len(head[0][0])
     lines = [[*(head if number == 0 else [(indent, "")]), *row] for number, row in enumerate(rows)]
     lines[0] += about
@@ -74,7 +83,7 @@ def place_of(step: WatchedStep) -> str:
     return f"{'' if whole else f'{step.elements} elements within '}{step.argument}[{where}]"
 
 
-def _rows(step: WatchedStep) -> list[Line]:
+def _rows(step: WatchedStep, aligned: bool = True) -> list[Line]:
     if not step.numbers:
         return []
     cells = [_cell(number, mark) for number, mark in zip(step.numbers, step.marks)]
@@ -82,14 +91,14 @@ def _rows(step: WatchedStep) -> list[Line]:
         return [[]]
     if not step.shape:
         return [[(("false", "true")[int(step.numbers[0])], "")]] if _is_true(step) and step.marks == "." else [cells]
-    width = min(step.shape[-1] or 1, WIDEST)
+    width = min(step.shape[-1] if max(step.shape) < len(cells) else len(cells), WIDEST)  # a column in one line too
     widest = max(len(text) for text, _ in cells)
     rows: list[Line] = []
     for start in range(0, len(cells), width):
         row: Line = [("[", "quiet")]
         for place, (text, meaning) in enumerate(cells[start : start + width]):
             space = " " * (place > 0)
-            row.append((space + (text.rjust(widest) if len(cells) > width else text), meaning))
+            row.append((space + (text.rjust(widest) if aligned and len(cells) > width else text), meaning))
         rows.append([*row, ("]", "quiet")])
     return rows
 
@@ -113,12 +122,15 @@ def _range(step: WatchedStep) -> Line:
 
 
 def _about(step: WatchedStep) -> str:
-    """The dtype, and what is to be known of lanes."""
-    lanes = math.prod(step.shape)
+    """The dtype, where a load comes from, and what is to be known of lanes."""
     parts = [f"{step.dtype} {step.shape}" if step.shape else step.dtype] if step.dtype != "pointer" else []
     if step.kind == "load" and step.argument:
         parts.append(f"from {place_of(step)}")
-    empty = 0 if step.numbers else step.empty  # else they are seen
+    return ", ".join(parts + _odd_lanes(step))
+
+
+def _odd_lanes(step: WatchedStep) -> list[str]:
+    lanes, empty = math.prod(step.shape), 0 if step.numbers else step.empty  # else they are seen
     counts = (step.masked, "masked off"), (step.outside, "out of bounds"), (empty, "hold nothing")
-    parts += [f"{count} of {lanes} lanes {what}" if step.shape else what for count, what in counts if count]
-    return ", ".join(parts + ([f"{step.nans} NaN"] if step.nans else []))
+    found = [f"{count} of {lanes} lanes {what}" if step.shape else what for count, what in counts if count]
+    return found + [f"{step.nans} NaN"] * bool(step.nans)
