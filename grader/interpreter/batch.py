@@ -14,8 +14,8 @@ import numpy as np
 from grader.ttir.module import Place
 
 if TYPE_CHECKING:
-    from grader.interpreter.watcher import Watcher
     from grader.interpreter.memory import Memory
+    from grader.interpreter.watcher import Watcher
 
 MOST_STEPS = 3_000_000  # operations carried out in one launch, each for a batch
 MOST_LANES = 1 << 35  # elements that these yield, all together

@@ -35,6 +35,7 @@ class Memory:
     def __init__(self, *, fill: str = "poison", count_traffic: bool = False, at_once: int = 1, trace: bool = False):
         self.fill, self.count_traffic, self.at_once = fill, count_traffic, at_once
         self.trace = Trace() if trace else None
+        self.other_outside = True  # lanes out of bounds read `other`, where a load has one
         self.buffers: list[Buffer] = []
         self.reports = Reports()
         self.launches = self.batches = self.accesses = 0
@@ -134,7 +135,7 @@ class Memory:
         return self._nothing(pointers.size, item, rest) if out is None else out
 
     def _nothing(self, size: int, item: int, rest: np.ndarray | None = None) -> np.ndarray:
-        if rest is not None:
+        if rest is not None and self.other_outside:
             return rest.copy()
         return np.full(size * item, FILLS[self.fill], np.uint8).view(f"u{item}")
 

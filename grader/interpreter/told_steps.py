@@ -134,7 +134,8 @@ def _tell(step: WatchedStep, noted: Noted, twins: list[Noted], watcher: Watcher)
             return
     else:
         element = noted.type.element
-        step.dtype = DTYPES.get(element, element.replace("i", "int") if element[0] == "i" else element)
+        integer = element[0] == "i" and element[1:].isdecimal()
+        step.dtype = DTYPES.get(element) or (f"int{element[1:]}" if integer else element)
     step.masked, step.outside, step.empty = (int(np.count_nonzero(lanes)) for lanes in (masked, outside, empty))
     _range(step, values, empty | masked)
     if values.size <= MOST_NUMBERS:

@@ -23,8 +23,9 @@ from grader.interpreter.watcher import Watcher
 from grader.wire.messages import Launch
 from grader.wire.watched import MOST_LAUNCHES, MOST_STEPS, WatchedProgram, WatchedStep
 
-
 OTHER_FILLS = "zero", "large"
+SHARE, OTHER_SHARE = 0.5, 0.2  # of the call's time, of the run that is told and of each other
+OUT_OF_TIME = ("endless", "grid")
 
 
 @dataclass
@@ -36,8 +37,9 @@ class _Watched:
 
 class WatchedCall(Call):
     def run(self) -> tuple[dict, bytes]:
-        first, reply, blob = self._run_with("poison")
-        others = [self._run_with(fill)[0].watched for fill in OTHER_FILLS]
+        first, reply, blob = self._run_with("poison", SHARE)
+        ended = reply["error"] is not None and reply["error"]["kind"] in OUT_OF_TIME
+        others = [self._run_with(fill, OTHER_SHARE)[0].watched for fill in OTHER_FILLS if not ended]
         room, reply["watched"] = MOST_STEPS, []
         for number, one in enumerate(first.watched):
             program = _program(one, [other[number].watcher for other in others if number < len(other)], room)
@@ -45,8 +47,8 @@ class WatchedCall(Call):
             reply["watched"].append(_as_json(program))
         return reply, blob
 
-    def _run_with(self, fill: str) -> tuple[_Once, dict, bytes]:
-        request = replace(self.request, fill=fill, limit=self.request.limit / (1 + len(OTHER_FILLS)))
+    def _run_with(self, fill: str, share: float) -> tuple[_Once, dict, bytes]:
+        request = replace(self.request, fill=fill, limit=self.request.limit * share)
         call = _Once(request, self.recorded, self.kernels, self.inputs)
         return call, *call.run()
 
@@ -69,6 +71,7 @@ class _Once(Call):
     watched: list[_Watched] = field(default_factory=list)
 
     def _buffers(self) -> Iterator[Buffer]:
+        self.memory.other_outside = False
         for number, buffer in enumerate(super()._buffers()):
             if not self.recorded.buffers[number].argument:
                 buffer.bytes[:] = FILLS[self.request.fill]

@@ -30,7 +30,7 @@ class Program(click.ParamType):
 
 @click.command(short_help="what the variables of your kernel hold, line by line, in one program")
 @click.argument("exercise", type=EXERCISE, metavar="NN")
-@click.option("--program", type=Program(), metavar="I,J", help="the program to look into (default: the one that failed)")
+@click.option("--program", type=Program(), metavar="I,J", help="which program (default: the one that failed)")
 @click.option("--example", is_flag=True, help="look into the small example, though the last run failed elsewhere")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="write a page instead")
 @click.option("--submission", metavar="PATH", help="show this file instead of yours")

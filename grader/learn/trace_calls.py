@@ -78,7 +78,8 @@ def stopped(reply: Reply) -> str:
     error = reply.error
     if error is None:
         return ""
-    what = {"endless": "it does not come to an end", "assert": "the assertion does not hold"}.get(error.kind, error.message)
+    plain = {"endless": "it does not come to an end", "assert": "the assertion does not hold"}
+    what = plain.get(error.kind, error.message)
     return f"It stopped in line {error.line}: {' '.join(what.split()).rstrip('.')}."
 
 

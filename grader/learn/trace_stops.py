@@ -174,9 +174,14 @@ class _Reader:
     def _only_constant(self, steps: list[WatchedStep]) -> dict[Statement, WatchedStep]:
         """Statements of which the compiler made nothing but a constant: it computes them before all others."""
         others = {self.statements.at(step.line) for step in steps if step.kind != "constant"}
-        constants = ((self.statements.at(step.line), step) for step in steps if step.kind == "constant" and not step.calls)
-        return {statement: step for statement, step in constants
-                if statement not in others and step.variable == statement.target != ""}  # fmt: skip
+        constants = {
+            self.statements.at(step.line): step for step in steps if step.kind == "constant" and not step.calls
+        }
+        return {
+            statement: step
+            for statement, step in constants.items()
+            if statement not in others and statement.target and step.variable == statement.target
+        }
 
     def _add(self, step: WatchedStep) -> None:
         statement, calls = self.statements.at(step.line), tuple(step.calls)

@@ -12,7 +12,11 @@ from grader.wire.watched import WatchedStep
 Piece = tuple[str, str]
 Line = list[Piece]
 
-MEANINGS = {"quiet": "dim", "masked": "dim", "empty": "bold red", "name": "cyan", "here": "reverse", "source": ""}  # and how a terminal shows them
+# And how a terminal shows them.
+MEANINGS = {
+    "quiet": "dim", "masked": "dim", "empty": "bold red", "name": "cyan", "here": "reverse", "source": "",
+}  # fmt: skip
+NOTHING = "a masked lane without other, of memory that nobody has written, or of a lane out of bounds"
 WIDEST = 16  # numbers in a line
 
 
@@ -54,8 +58,7 @@ def legend(steps: list[WatchedStep]) -> list[Line]:
     if "m" in marks:
         told.append([("(1)", "masked"), (" a lane that is masked off", "quiet")])
     if "?" in marks:
-        told.append([("?", "empty"), (" holds nothing: it comes of a masked lane without other, of memory that nobody has "
-                                      "written, or of a lane out of bounds", "quiet")])  # fmt: skip
+        told.append([("?", "empty"), (f" holds nothing: it comes of {NOTHING}", "quiet")])
     return told
 
 
