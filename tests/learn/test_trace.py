@@ -182,7 +182,7 @@ def test_keys_go_through_lines_turns_and_programs(course):
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.before)
 
     until("q quit")
-    for _ in range(12):
+    for _ in range(14):
         screen.send("n")
         until("q quit")
     screen.send("n")

@@ -55,7 +55,7 @@ def test_arrows_go_line_by_line_and_turn_by_turn(browser):
     assert press(browser, Keys.ARROW_RIGHT) == "Line 18"
     assert "pid = 0" in row(browser, "pid = tl.program_id(0)").text
     assert "tiles_m = 3" not in browser.find_element("id", "source").text  # the program is not there yet
-    assert "turn 1 of 2 of the loop in line 33" in press(browser, *[Keys.ARROW_RIGHT] * 12)
+    assert "turn 1 of 2 of the loop in line 33" in press(browser, *[Keys.ARROW_RIGHT] * 14)
     assert press(browser, Keys.ARROW_DOWN) == "Line 33, turn 2 of 2 of the loop in line 33"
     assert "here" in row(browser, "for start in range").get_attribute("class")
     assert "stale" in row(browser, "acc = tl.dot").get_attribute("class")
@@ -63,7 +63,7 @@ def test_arrows_go_line_by_line_and_turn_by_turn(browser):
 
 
 def test_masked_lanes_are_marked_by_more_than_a_colour(browser):
-    press(browser, *[Keys.ARROW_RIGHT] * 13, Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
+    press(browser, *[Keys.ARROW_RIGHT] * 15, Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
     told = browser.find_element("id", "told")
     assert "2 of 4 lanes masked off" in told.text and "(0)" in told.text
     assert {span.text.strip() for span in told.find_elements("css selector", ".masked")} == {"(0)"}
