@@ -110,7 +110,7 @@ def failing_call(folder: Folder, module: ModuleType) -> Call | None:
 
     run = Run(folder, None, result["seed"])
     verdict, trial = _again(Judge(module.exercise, run), uses[0])
-    if verdict is None or verdict.outcome != FAIL or trial is None:
+    if verdict.outcome != FAIL or trial is None:
         run.end()
         return None
     return _of(module.exercise, run, trial, verdict, uses[0].test)
@@ -123,14 +123,15 @@ def _failed_test(result: dict) -> dict | None:
     return next((test for test in told if test.get("message") == result.get("message")), (told or [None])[0])
 
 
-def _again(judge: Judge, use: Asked) -> tuple[Verdict | None, Trial | None]:
+def _again(judge: Judge, use: Asked) -> tuple[Verdict, Trial | None]:
     if use.fixture == DRAWN:
         verdict = judge.drawn(use.test, judge.promise(use.options))
     elif use.fixture == CHECK:
         verdict = judge.check(use.test, use.data, **use.options)
-    else:  # its values are right; what it costs shows in any program
-        trial = judge.trial(use.test, use.data, judge.exercise.dtypes[0], None, use.constants)
-        return judge.traffic(use.test, use.data, judge.limits(use.data, reads=1, writes=1), **use.constants), trial
+    else:
+        limits = {name: number for name, number in use.options.items() if name.islower() and name != "at_once"}
+        stated = judge.limits(use.data, **{"reads": 1, "writes": 1} | limits)
+        verdict = judge.traffic(use.test, use.data, stated, use.options.get("at_once", 1), **use.constants)
     return verdict, next((trial for trial, one in judge.wrong_trials if one is verdict), None)
 
 

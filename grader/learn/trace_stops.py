@@ -58,6 +58,8 @@ class Stop:
         found = []
         for step in self.steps:
             name = self._name(step)
+            if step.kind == "parameter" and any(name == other for other, _ in found):
+                continue  # sizes and strides of a descriptor come after it
             if step.kind in TOLD_ALWAYS or last.get(name) is step or step.operation in FOLDS:
                 final = step.kind not in VALUES or last.get(name) is step
                 found.append((name if final and name else step.operation, step))

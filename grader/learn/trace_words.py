@@ -17,6 +17,7 @@ MEANINGS = {
     "quiet": "dim", "masked": "dim", "empty": "bold red", "name": "cyan", "here": "reverse", "source": "",
 }  # fmt: skip
 NOTHING = "a masked lane without other, of memory that nobody has written, or of a lane out of bounds"
+UNSHOWN = "descriptor", "block pointer"
 WIDEST = 16  # numbers in a line
 
 
@@ -117,6 +118,8 @@ def _is_true(step: WatchedStep) -> bool:
 
 
 def _range(step: WatchedStep) -> Line:
+    if step.dtype in UNSHOWN:
+        return [(f"a {step.dtype} of {step.shape}", "")]
     if step.dtype == "bool":
         return [(f"true in {step.elements} of {math.prod(step.shape)} lanes", "")]
     if not step.low:
@@ -126,7 +129,8 @@ def _range(step: WatchedStep) -> Line:
 
 def _about(step: WatchedStep) -> str:
     """The dtype, where a load comes from, and what is to be known of lanes."""
-    parts = [f"{step.dtype} {step.shape}" if step.shape else step.dtype] if step.dtype != "pointer" else []
+    typed = step.dtype not in ("pointer", *UNSHOWN)
+    parts = [f"{step.dtype} {step.shape}" if step.shape else step.dtype] if typed else []
     if step.kind == "load" and step.argument:
         parts.append(f"from {place_of(step)}")
     return ", ".join(parts + _odd_lanes(step))
