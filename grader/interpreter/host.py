@@ -12,7 +12,7 @@ from grader.interpreter.call import Call
 from grader.interpreter.dtypes import Unsupported
 from grader.interpreter.program import Kernel
 from grader.interpreter.sampled import SampledCall
-from grader.interpreter.watched import WatchedCall
+from grader.interpreter.watched_call import WatchedCall
 from grader.ttir.module import BadText
 from grader.ttir.parser import parse
 from grader.wire.messages import Failure, InterpretRequest

@@ -14,7 +14,7 @@ from grader.interpreter.operation_words import in_words
 from grader.interpreter.trace import NO_OFFSET
 from grader.interpreter.watcher import Loop, Noted, Passage, Watcher
 from grader.ttir.module import Place
-from grader.wire.watched import MOST_NUMBERS, WatchedStep
+from grader.wire.watched_program import MOST_NUMBERS, WatchedStep
 
 DTYPES = {"f64": "fp64", "f32": "fp32", "f16": "fp16", "i1": "bool", "f8E4M3FN": "fp8e4nv", "f8E5M2": "fp8e5"}
 KINDS = {"tt.load": "load", "tt.descriptor_load": "load", "tt.descriptor_gather": "load", "tt.store": "store",
@@ -93,11 +93,7 @@ def _turn(at: _At) -> WatchedStep:
 
 def _lines(place: Place, callers: tuple[Place, ...]) -> list[int]:
     """Of the calls that led to a place, the outermost first."""
-    inlined = []
-    while place.via is not None:
-        place = place.via
-        inlined.append(place.line)
-    return [caller.line for caller in callers] + inlined[::-1]
+    return [*(caller.line for caller in callers), *place.via[::-1]]
 
 
 def _step(at: _At, twins: list[Noted], watcher: Watcher) -> WatchedStep:

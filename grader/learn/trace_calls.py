@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from grader.judge.judge import Judge
     from grader.judge.run import Run
     from grader.wire.reply import Reply
-    from grader.wire.watched import WatchedProgram
+    from grader.wire.watched_program import WatchedProgram
 
 SEED = 0
 PROGRAM = re.compile(r"\b[Pp]rograms? \((\d+(?:, \d+)*),?\)")  # as explain/evidence.py writes it

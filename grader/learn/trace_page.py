@@ -18,7 +18,7 @@ from grader.show.html_page import rendered
 
 if TYPE_CHECKING:
     from grader.learn.trace_calls import Call
-    from grader.wire.watched import WatchedProgram
+    from grader.wire.watched_program import WatchedProgram
 
 TEMPLATE = Path(__file__).with_name("trace.html")
 MOST_PROGRAMS = 16

@@ -15,7 +15,7 @@ from grader.learn.trace_words import Line, full, legend, plain
 
 if TYPE_CHECKING:
     from grader.learn.trace_calls import Call
-    from grader.wire.watched import WatchedProgram
+    from grader.wire.watched_program import WatchedProgram
 
 TICK = 0.5  # seconds; a change of the terminal's size is seen then
 KEYS = "n next line   b back   t next turn   r turn before   p next program   o program before   l next launch   q quit"

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from grader.wire.watched import WatchedStep
+from grader.wire.watched_program import WatchedStep
 
 ACCESSES = ("load", "store", "atomic")
 VALUES = (*ACCESSES, "value", "constant")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from grader.learn.trace_calls import Call
-    from grader.wire.watched import WatchedProgram
+    from grader.wire.watched_program import WatchedProgram
 
 MARGIN = 6  # columns for the line's number and its mark
 SILENT = "Lines that are not shown, or show nothing: known when it was compiled, or used by nothing."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from grader.wire.watched import WatchedStep
+from grader.wire.watched_program import WatchedStep
 
 Piece = tuple[str, str]
 Line = list[Piece]

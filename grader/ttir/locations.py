@@ -9,6 +9,7 @@ from grader.ttir.attributes import STRING, string_of
 from grader.ttir.module import BadText, Place
 
 MOST_DEPTH = 64  # of locations in locations
+MOST_CALLS = 16  # of functions inlined into each other, that are kept: the innermost
 _MOST_STEPS = 2 * MOST_DEPTH  # a name for it and the location itself
 
 _REFERENCE = r"\#\w++"
@@ -67,13 +68,7 @@ class Locations:
             return Place(inner.line, string_of(match["name"]), inner.via)
         if match["callee"]:
             callee, caller = self._resolve(match["callee"], depth), self._resolve(match["caller"], depth)
-            return _called(callee, caller) if callee.line else caller
+            via = (*callee.via, caller.line, *caller.via)[:MOST_CALLS] if caller.line else callee.via
+            return replace(callee, via=via) if callee.line else caller
         places = [self._resolve(part, depth) for part in (match["parts"] or "").split(", ") if part]
         return next((place for place in places if place.line), Place())
-
-
-def _called(place: Place, caller: Place) -> Place:
-    """The same place, reached from `caller`."""
-    if not caller.line:
-        return place
-    return replace(place, via=caller if place.via is None else _called(place.via, caller))

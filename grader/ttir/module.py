@@ -37,7 +37,7 @@ class Place:
 
     line: int = 0
     variable: str = ""  # that its result is assigned to
-    via: Place | None = field(default=None, compare=False)  # the call in that file that led here, of what was inlined
+    via: tuple[int, ...] = field(default=(), compare=False)  # lines of the calls that led to what was inlined here
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from grader.wire.fields import build, checked, items
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import DTYPE_BYTES, FINDING_KINDS, Failure, Finding, Launch, TensorSpec, TracedAccess, Traffic
 from grader.wire.recorded_parts import Returned
-from grader.wire.watched import WatchedProgram, watched_program
+from grader.wire.watched_program import WatchedProgram, watched_program
 
 SAMPLED_FIELDS = ("name", "dtype", "shape", "strides", "grid", "programs", "start", "stored")
 DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}

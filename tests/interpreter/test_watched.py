@@ -9,7 +9,7 @@ import torch
 
 from grader.interpreter.watcher import MOST_TURNS
 from grader.wire.frames import ProtocolError
-from grader.wire.watched import WatchedProgram, WatchedStep, watched_program
+from grader.wire.watched_program import WatchedProgram, WatchedStep, watched_program
 
 N = 10
 X = torch.arange(N, dtype=torch.float32) + 1

@@ -8,7 +8,7 @@ import pytest
 
 from grader.learn.trace_stops import first_of, stops_of
 from grader.learn.trace_words import full, legend, plain, short
-from grader.wire.watched import WatchedStep as Step
+from grader.wire.watched_program import WatchedStep as Step
 
 TILE = {"dtype": "fp32", "shape": [2, 2], "numbers": ["1", "2.5", "inf", "0"], "marks": "..?m", "masked": 1, "empty": 1}
 LOAD = TILE | {"argument": "x", "box": [1, 2, 0, 4], "elements": 4}

@@ -21,7 +21,7 @@ from grader.interpreter.program import Kernel
 from grader.interpreter.told_steps import told
 from grader.interpreter.watcher import Watcher
 from grader.wire.messages import Launch
-from grader.wire.watched import MOST_LAUNCHES, MOST_STEPS, WatchedProgram, WatchedStep
+from grader.wire.watched_program import MOST_LAUNCHES, MOST_STEPS, WatchedProgram, WatchedStep
 
 OTHER_FILLS = "zero", "large"
 SHARE, OTHER_SHARE = 0.5, 0.2  # of the call's time, of the run that is told and of each other
