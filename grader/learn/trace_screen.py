@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,11 @@ class Screen:
         return self.reply.watched[self.launch % len(self.reply.watched)]
 
     def loop(self) -> None:
+        with contextlib.suppress(KeyboardInterrupt, EOFError):
+            self._until_q()
+        click.echo()
+
+    def _until_q(self) -> None:
         size = None
         with single_keys() as read_key:
             while True:
