@@ -140,7 +140,8 @@ def test_a_large_tile_is_told_by_its_range(child):
 
 
 def test_a_function_that_is_not_inlined_knows_its_call(child):
-    (t,) = [step for step in watched(child, "loops", 0)[1].steps if step.variable == "t"]
+    steps = watched(child, "loops", 0)[1].steps
+    (t,) = [step for step in steps if (step.kind, step.variable) == ("value", "t")]
     assert (t.numbers, t.calls) == (["30"], [child.line("three = thrice")])
 
 
