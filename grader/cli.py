@@ -24,6 +24,7 @@ COMMANDS = {
     "solution": "grader.learn.solution:solution",
     "reset": "grader.learn.reset:reset",
     "programs": "grader.learn.programs:programs",
+    "trace": "grader.learn.trace_command:trace",
     "inspect": "grader.learn.inspection:inspect_kernel",
     "plot": "grader.learn.plot:plot",
     "ladder": "grader.learn.ladder:ladder",

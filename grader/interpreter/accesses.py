@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grader.interpreter.buffers import FILLS
 from grader.interpreter.dtypes import DTYPES, dtype_of, over, wide
 from grader.ttir.module import Operation, Type
 
@@ -77,16 +78,19 @@ def lanes_of(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None, shape:
     return Lanes(whole, mask, pointers[mask], np.repeat(programs, counts))
 
 
-def _poison(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+def _poison(shape: tuple[int, ...], dtype: np.dtype, fill: str) -> np.ndarray | int:
     """For masked lanes without `other`: +inf and -inf in turn, since a maximum would skip NaN; large integers."""
+    if fill == "zero":
+        return 0
     odd = (np.arange(int(np.prod(shape))) % 2 == 1).reshape(shape)
     if dtype.kind == "b":
         return odd
     if dtype.kind == "i":
-        high = np.iinfo(dtype).max // 3
+        high = np.iinfo(dtype).max // (3 if fill == "poison" else 5)
         return np.where(odd, -high, high).astype(dtype)
     with np.errstate(all="ignore"):
-        return np.where(odd, -np.inf, np.inf).astype(dtype)
+        high = np.inf if fill == "poison" else np.full(dtype.itemsize, FILLS[fill], np.uint8).view(dtype)[0]
+        return np.where(odd, -high, high).astype(dtype)
 
 
 def as_values(raw: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -121,7 +125,7 @@ def load(operation: Operation) -> Callable:
         if other is None:
             if mask is not None:
                 _note_masked_fill(frame, mask, place.line)
-            other = 0 if frame.batch.fill == "zero" else _poison(lanes.shape, dtype)
+            other = _poison(lanes.shape, dtype, frame.batch.fill)
         return lanes.spread(values, other)
 
     return run

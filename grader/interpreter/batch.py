@@ -15,6 +15,7 @@ from grader.ttir.module import Place
 
 if TYPE_CHECKING:
     from grader.interpreter.memory import Memory
+    from grader.interpreter.watcher import Watcher
 
 MOST_STEPS = 3_000_000  # operations carried out in one launch, each for a batch
 MOST_LANES = 1 << 35  # elements that these yield, all together
@@ -77,6 +78,7 @@ class Batch:
     broken: list[Broken] = field(default_factory=list)
     overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
+    watcher: Watcher | None = None  # of the one program that runs, if it is watched
 
     @property
     def count(self) -> int:

@@ -12,6 +12,7 @@ from grader.interpreter.call import Call
 from grader.interpreter.dtypes import Unsupported
 from grader.interpreter.program import Kernel
 from grader.interpreter.sampled import SampledCall
+from grader.interpreter.watched_call import WatchedCall
 from grader.ttir.module import BadText
 from grader.ttir.parser import parse
 from grader.wire.messages import Failure, InterpretRequest
@@ -38,6 +39,8 @@ class InterpreterHost:
         kind, places = Call, [(spec.start, spec.size) for spec in request.arguments]
         if request.sample is not None:
             kind, places = SampledCall, [table or (0, 0) for table in request.sample.tables]
+        elif request.watch is not None:
+            kind = WatchedCall
         inputs = [np.frombuffer(blob, np.uint8, size, start) for start, size in places]
         recorded = read_recorded(request.recorded, blob, request.arguments)
         try:

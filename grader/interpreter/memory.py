@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from grader.interpreter.buffers import SHIFT, Argument, Buffer, base_of
+from grader.interpreter.buffers import FILLS, SHIFT, Argument, Buffer, base_of
 from grader.interpreter.findings import MOST_REPORTS, Reports, Seen, Turn
 from grader.interpreter.parts import Access, Part, conflicts, in_rounds, outside, units_of
 from grader.interpreter.shadow import ATOMIC, NOBODY, SEVERAL, Order, Sight, Units
@@ -30,11 +30,12 @@ Together = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # memory's word
 
 
 class Memory:
-    """What the kernels of one call see. fill: what lanes out of bounds read, "poison" (all bits) or "zero"."""
+    """What the kernels of one call see. fill: what lanes out of bounds read, one of FILLS."""
 
     def __init__(self, *, fill: str = "poison", count_traffic: bool = False, at_once: int = 1, trace: bool = False):
         self.fill, self.count_traffic, self.at_once = fill, count_traffic, at_once
         self.trace = Trace() if trace else None
+        self.other_outside = True  # lanes out of bounds read `other`, where a load has one
         self.buffers: list[Buffer] = []
         self.reports = Reports()
         self.launches = self.batches = self.accesses = 0
@@ -135,9 +136,9 @@ class Memory:
         return self._nothing(pointers.size, item, rest) if out is None else out
 
     def _nothing(self, size: int, item: int, rest: np.ndarray | None = None) -> np.ndarray:
-        if rest is not None:
+        if rest is not None and self.other_outside:
             return rest.copy()
-        return np.full(size, 0 if self.fill == "zero" else (1 << 8 * item) - 1, f"u{item}")
+        return np.full(size * item, FILLS[self.fill], np.uint8).view(f"u{item}")
 
     def store(
         self, pointers: np.ndarray, raw: np.ndarray, item: int, place: Place, programs: np.ndarray,

@@ -44,6 +44,7 @@ class Step:
     operands: tuple[int, ...]
     results: tuple[int, ...]
     stateful: bool
+    operation: Operation
 
 
 @dataclass
@@ -53,11 +54,15 @@ class ReadyBlock:
     last: Operation  # the terminator
     lanes: int  # elements that its operations yield for one program
     place: Place  # of its first operation: where time was spent
+    block: Block
 
     def run(self, frame: Frame) -> list[Any]:
         """Carries out all but the terminator; gives the terminator's operands."""
         frame.batch.spend(len(self.steps), self.lanes * frame.count, self.place)
         values = frame.values
+        if frame.batch.watcher is not None:
+            frame.batch.watcher.carry_out(self, frame)
+            return [values[number] for number in self.last.operands]
         for step in self.steps:
             operands = [values[number] for number in step.operands]
             out = step.run(frame, *operands) if step.stateful else step.run(*operands)
@@ -114,7 +119,7 @@ class Kernel:
         *operations, last = block.operations
         steps = [self._step(operation) for operation in operations]
         lanes = sum(kind.lanes for operation in operations for kind in operation.result_types)
-        return ReadyBlock(block.arguments, steps, last, lanes, block.operations[0].place)
+        return ReadyBlock(block.arguments, steps, last, lanes, block.operations[0].place, block)
 
     def _step(self, operation: Operation) -> Step:
         run, stateful = self._prepared(operation)
@@ -123,7 +128,7 @@ class Kernel:
             run, stateful = (run, stateful) if watched is None else (watched, True)
         if promises.has_hints(operation):
             run, stateful = promises.with_hints(operation, run, stateful), True
-        return Step(run, operation.operands, operation.results, stateful)
+        return Step(run, operation.operands, operation.results, stateful, operation)
 
     def _prepared(self, operation: Operation) -> tuple[Callable, bool]:
         name = operation.name

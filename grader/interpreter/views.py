@@ -107,6 +107,16 @@ class View:
             offsets = offsets + (np.arange(size, dtype=np.int64) * (stride * self.item)).reshape(shape)
         return offsets.reshape(-1)
 
+    def indices(self, offsets: np.ndarray) -> np.ndarray:
+        """[elements, dimensions]: indices in the view's shape of those byte offsets that lead to elements of it."""
+        rest = (offsets - self.offset) // self.item
+        index = np.zeros((rest.size, len(self.shape)), np.int64)
+        inside = (offsets >= self.low) & (offsets < self.high)
+        for stride, size, dim in self._steps:
+            index[:, dim], rest = np.divmod(rest, stride)
+            inside &= index[:, dim] < size
+        return index[inside & (rest == 0)]
+
     def linear(self, offset: int) -> int:
         """Elements from the first one of the view; may be negative."""
         return (offset - self.offset) // self.item

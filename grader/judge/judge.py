@@ -54,6 +54,7 @@ class Judge:
     ended: int = 0  # calls that ended their process
     compared_alone: int = 0  # wrong calls that were made once more, as the first of a process
     right_trials: list[tuple[Trial, list[Launch]]] = field(default_factory=list)  # and what they launched
+    wrong_trials: list[tuple[Trial, Verdict]] = field(default_factory=list)
     interpreted: Interpreted = field(init=False)
 
     def __post_init__(self) -> None:
@@ -281,6 +282,7 @@ class Judge:
         verdict = self.before_any_call() or self._not_tried() or self._guarded(trial, judge)
         if verdict.outcome == FAIL:
             verdict.note, verdict.case = trial.data_label, trial.label(self.run.recorder.constants)
+            self.wrong_trials.append((trial, verdict))
             self.out_of_time |= verdict.id in OUT_OF_TIME
             self.ended += verdict.kind == "ended"
         return verdict

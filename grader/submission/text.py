@@ -31,6 +31,12 @@ class Submission:
         lines = self.lines
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
+    def indented(self, number: int) -> str:
+        """The same with its indentation, and with nothing that a terminal would obey."""
+        lines = self.lines
+        text = lines[number - 1].rstrip().expandtabs(4) if 0 < number <= len(lines) else ""
+        return "".join(c if c.isprintable() else "?" for c in text)
+
 
 def read_submission(path: Path) -> Submission:
     """Never raises: a file that cannot be read is a submission with a failure."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from grader.ttir.attributes import STRING, string_of
 from grader.ttir.module import BadText, Place
 
 MOST_DEPTH = 64  # of locations in locations
+MOST_CALLS = 16  # of functions inlined into each other, that are kept: the innermost
 _MOST_STEPS = 2 * MOST_DEPTH  # a name for it and the location itself
 
 _REFERENCE = r"\#\w++"
@@ -63,7 +65,10 @@ class Locations:
             return Place(int(match["line"])) if base == self._filename else Place()
         if match["name"]:
             inner = self._resolve(match["inner"], depth) if match["inner"] else Place()
-            return Place(inner.line, string_of(match["name"]))
-        parts = [match["callee"], match["caller"]] if match["callee"] else (match["parts"] or "").split(", ")
-        places = [self._resolve(part, depth) for part in parts if part]
+            return Place(inner.line, string_of(match["name"]), inner.via)
+        if match["callee"]:
+            callee, caller = self._resolve(match["callee"], depth), self._resolve(match["caller"], depth)
+            via = (*callee.via, caller.line, *caller.via)[:MOST_CALLS] if caller.line else callee.via
+            return replace(callee, via=via) if callee.line else caller
+        places = [self._resolve(part, depth) for part in (match["parts"] or "").split(", ") if part]
         return next((place for place in places if place.line), Place())

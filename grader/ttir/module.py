@@ -37,6 +37,7 @@ class Place:
 
     line: int = 0
     variable: str = ""  # that its result is assigned to
+    via: tuple[int, ...] = field(default=(), compare=False)  # lines of the calls that led to what was inlined here
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Block:
     arguments: tuple[int, ...]
     types: tuple[Type, ...]
     operations: tuple[Operation, ...]  # the last one is a terminator
+    places: tuple[Place, ...] = ()  # of the arguments, which variables they are
 
 
 @dataclass(eq=False)

@@ -17,7 +17,7 @@ from grader.ttir.calls import check_calls
 from grader.ttir.dominance import check_dominance
 from grader.ttir.lines import ALIAS, CLOSE, LABEL, OPERATION, arguments_of, labels_of, result_names, types_of
 from grader.ttir.locations import Locations
-from grader.ttir.module import BadText, Block, Function, Module, Operation, Successor, Type
+from grader.ttir.module import BadText, Block, Function, Module, Operation, Place, Successor, Type
 from grader.ttir.operation_table import TERMINATORS, check_form, check_regions
 
 MOST_TEXT = 8 << 20  # characters
@@ -49,6 +49,7 @@ class _Region:
     branches: list[tuple[Operation, list[str]]] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)  # of each block: number of its first value
     arguments: tuple[int, ...] = ()  # of the block that is being read
+    places: tuple[Place, ...] = ()  # of these
     types: tuple[Type, ...] = ()
     operations: list[Operation] = field(default_factory=list)
     open: bool = False  # whether a block has begun
@@ -169,8 +170,9 @@ class _Reader:
         names, types, places = arguments_of(match[2] or "")
         region.arguments = self._define(region, names, types)
         region.types = types
+        region.places = tuple([self.locations.place(place) for place in places])
         if len(self.regions) == 2 and not region.blocks:
-            said = [self.locations.place(place).variable for place in places]
+            said = [place.variable for place in region.places]
             self.parameters = tuple(variable or name[1:] for variable, name in zip(said, names))
 
     def _define(self, region: _Region, names: list[str], types: tuple[Type, ...]) -> tuple[int, ...]:
@@ -257,8 +259,8 @@ class _Reader:
     def _end_block(self, region: _Region) -> None:
         if not region.ended:
             raise BadText("a block ends without a terminator")
-        region.blocks.append(Block(region.arguments, region.types, tuple(region.operations)))
-        region.arguments, region.types, region.operations = (), (), []
+        region.blocks.append(Block(region.arguments, region.types, tuple(region.operations), region.places))
+        region.arguments, region.types, region.operations, region.places = (), (), [], ()
         region.open = region.ended = False
 
     def _end_region(self) -> None:

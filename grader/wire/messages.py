@@ -157,6 +157,7 @@ class InterpretRequest:
     count_traffic: bool = False  # distinct elements per load, summed over groups of `at_once` programs
     at_once: int = 1
     trace: bool = False  # send every access, lane by lane; for small calls
+    watch: list[int] | None = None  # the program of each launch whose every value is sent
     sample: Sample | None = None  # then no argument has bytes: their `start` means nothing
     limit: float = 10.0  # seconds of a core that its launches may take; then it tells where they are
 

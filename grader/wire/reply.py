@@ -10,6 +10,7 @@ from grader.wire.fields import build, checked, items
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import DTYPE_BYTES, FINDING_KINDS, Failure, Finding, Launch, TensorSpec, TracedAccess, Traffic
 from grader.wire.recorded_parts import Returned
+from grader.wire.watched_program import WatchedProgram, watched_program
 
 SAMPLED_FIELDS = ("name", "dtype", "shape", "strides", "grid", "programs", "start", "stored")
 DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}
@@ -84,6 +85,7 @@ class Reply:
     broken: list[BrokenPromise] = field(default_factory=list)
     overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)  # by the kernels
+    watched: list[WatchedProgram] = field(default_factory=list)  # launch by launch
     threads: int = 0
     processes: int = 0
 
@@ -115,6 +117,7 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         trace=items(header, "trace", lambda data: build(TracedAccess, data)),
         broken=items(header, "broken", lambda data: build(BrokenPromise, data)),
         overflows=items(header, "overflows", lambda data: build(Overflow, data)),
+        watched=items(header, "watched", watched_program),
         printed=items(header, "printed", lambda data: checked(data, "str", "printed")),
     )
 

@@ -99,6 +99,14 @@ def test_a_place_in_a_helper_is_the_innermost_in_the_file(modules, line_of):
         each.place for each in named(modules["helpers.source"], "arith.mulf") if each.place.variable == "twice"
     ]
     assert multiplied == [Place(line_of("inside the helper"), "twice")] * 2
+    assert [place.via for place in multiplied] == [(line_of("from the library") - 1,)] * 2
+
+
+def test_what_a_loop_carries_has_its_variables(modules):
+    loops = [loop for name, module in modules.items() if name.endswith(".source") for loop in named(module, "scf.for")]
+    blocks = [loop.regions[0][0] for loop in loops]
+    assert blocks and all(len(block.places) == len(block.arguments) for block in blocks)
+    assert any(place.variable for block in blocks for place in block.places)
 
 
 def test_a_place_in_the_library_is_the_line_that_calls_it(modules, line_of):

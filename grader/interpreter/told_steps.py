@@ -1,0 +1,201 @@
+"""What a watched program held, in numbers and words that fit on a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+
+from grader.interpreter.buffers import SHIFT, base_of
+from grader.interpreter.dtypes import is_float
+from grader.interpreter.operation_words import in_words
+from grader.interpreter.trace import NO_OFFSET
+from grader.interpreter.watcher import Loop, Noted, Passage, Watcher
+from grader.ttir.module import Place
+from grader.wire.watched_program import MOST_NUMBERS, WatchedStep
+
+DTYPES = {"f64": "fp64", "f32": "fp32", "f16": "fp16", "i1": "bool", "f8E4M3FN": "fp8e4nv", "f8E5M2": "fp8e5"}
+KINDS = {"tt.load": "load", "tt.descriptor_load": "load", "tt.descriptor_gather": "load", "tt.store": "store",
+         "tt.descriptor_store": "store", "tt.descriptor_scatter": "store", "arith.constant": "constant"}  # fmt: skip
+
+
+@dataclass(slots=True)
+class _At:
+    """A value, or a turn of a loop (`noted` None; `turn` 0: turns that were not kept), in the order of the program."""
+
+    noted: Noted | None
+    loop: Loop | None  # around it
+    depth: int
+    turn: int = 0
+
+
+def told(watcher: Watcher, others: list[Watcher]) -> list[WatchedStep]:
+    """`others`: of the same program with other values in all that holds none."""
+    runs = [_in_order(other.all) for other in others]
+    steps = []
+    for one in _in_order(watcher.all):
+        twins = [(run, next(run, None)) for run in runs]
+        # Those that have gone another way from here on tell nothing more.
+        runs = [run for run, twin in twins if twin is not None and _same(one, twin)]
+        alike = [twin.noted for run, twin in twins if run in runs]
+        steps.append(_step(one, alike, watcher) if one.noted else _turn(one))
+    return _without_means(steps)
+
+
+def _without_means(steps: list[WatchedStep]) -> list[WatchedStep]:
+    """Less what only changes a shape or a type on the way to a value of the same variable."""
+    return [
+        step
+        for step, following in zip_longest(steps, steps[1:])
+        if step.kind != "value" or step.operation or following is None or not _goes_on(step, following)
+    ]
+
+
+def _goes_on(step: WatchedStep, following: WatchedStep) -> bool:
+    where = following.line, following.variable, following.calls, following.depth
+    return (step.line, step.variable, step.calls, step.depth) == where
+
+
+def _in_order(passage: Passage, loop: Loop | None = None, depth: int = 0) -> Iterator[_At]:
+    for item in passage.items:
+        if isinstance(item, Noted):
+            yield _At(item, loop, depth)
+            continue
+        before = 0
+        for number, turn in item.kept():
+            if number > before + 1:
+                yield _At(None, item, depth + 1)
+            yield _At(None, item, depth + 1, number)
+            yield from _in_order(turn, item, depth + 1)
+            before = number
+
+
+def _same(one: _At, other: _At) -> bool:
+    """Whether two runs of the program are at the same place."""
+    if one.noted is None or other.noted is None:
+        return one.noted is other.noted and one.loop.operation is other.loop.operation and one.turn == other.turn
+    return one.noted.operation is other.noted.operation and one.noted.place == other.noted.place
+
+
+def _turn(at: _At) -> WatchedStep:
+    loop = at.loop
+    lines = _lines(loop.operation.place, loop.callers)
+    kept = len(loop.first)
+    turn, kind = (at.turn, "turn") if at.turn else (kept + 1, "gap")
+    left_out = loop.turns - kept - len(loop.last)
+    return WatchedStep(
+        kind, loop.operation.place.line, operation=loop.operation.name.removeprefix("scf."), calls=lines,
+        depth=at.depth, turn=turn, turns=loop.turns if at.turn else left_out,
+    )  # fmt: skip
+
+
+def _lines(place: Place, callers: tuple[Place, ...]) -> list[int]:
+    """Of the calls that led to a place, the outermost first."""
+    return [*(caller.line for caller in callers), *place.via[::-1]]
+
+
+def _step(at: _At, twins: list[Noted], watcher: Watcher) -> WatchedStep:
+    noted, operation = at.noted, at.noted.operation
+    kind, place = noted.kind, noted.place
+    if kind == "value":
+        kind = "atomic" if operation.name.startswith("tt.atomic") else KINDS.get(operation.name, kind)
+    line = at.loop.operation.place.line if kind == "carried" else place.line
+    variable = str(operation.attributes.get("prefix", "")).strip() if kind == "printed" else place.variable
+    words = in_words(operation) if operation else ""
+    step = WatchedStep(kind, line, variable, words, _lines(place, noted.callers), at.depth)
+    step.shape = list(noted.type.shape)
+    if isinstance(noted.value, np.ndarray):
+        _tell(step, noted, twins, watcher)
+    else:
+        step.dtype = noted.type.kind
+    return step
+
+
+# ---- lanes ---------------------------------------------------------------------------------------------------------
+
+
+def _tell(step: WatchedStep, noted: Noted, twins: list[Noted], watcher: Watcher) -> None:
+    shape = noted.type.shape
+    values = np.broadcast_to(noted.value[0], shape)
+    empty = np.zeros(shape, bool)
+    for twin in twins:
+        empty = empty | _differing(values, np.broadcast_to(twin.value[0], shape))
+    masked, outside = _untouched(step, noted)
+    if noted.type.kind == "pointer":
+        step.dtype = "pointer"
+        values = _led_to(step, values, watcher)
+        if values is None:
+            return
+    else:
+        element = noted.type.element
+        integer = element[0] == "i" and element[1:].isdecimal()
+        step.dtype = DTYPES.get(element) or (f"int{element[1:]}" if integer else element)
+    step.masked, step.outside, step.empty = (int(np.count_nonzero(lanes)) for lanes in (masked, outside, empty))
+    _range(step, values, empty | masked)
+    if values.size <= MOST_NUMBERS:
+        step.numbers = [number_text(value) for value in values.reshape(-1)]
+        marks = np.where(empty, "?", np.where(masked, "m", "."))
+        step.marks = "".join(marks.reshape(-1).tolist())
+
+
+def _differing(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """One NaN is as good as another."""
+    return (one != other) & ~((one != one) & (other != other))
+
+
+def _untouched(step: WatchedStep, noted: Noted) -> tuple[np.ndarray, np.ndarray]:
+    """Lanes of an access that are masked off, and lanes that are not and lead nowhere; tells what the others touch."""
+    shape, nothing = noted.type.shape, np.zeros(noted.type.shape, bool)
+    if step.kind not in ("load", "store", "atomic"):
+        return nothing, nothing
+    touching = np.zeros(shape, bool)
+    for one in noted.touched:
+        if one.offsets.size == touching.size:
+            touching |= (one.offsets != NO_OFFSET).reshape(shape)
+    _tell_touched(step, noted)
+    if noted.mask is not None:
+        masked = ~np.broadcast_to(noted.mask[0], shape)
+    elif noted.operation.operand_types[0].kind == "pointer":
+        masked = nothing
+    else:  # a descriptor's or a block pointer's: lanes beyond the ends of the tensor
+        masked = ~touching
+    return masked, ~masked & ~touching
+
+
+def _tell_touched(step: WatchedStep, noted: Noted) -> None:
+    for one in noted.touched[:1]:
+        found = one.buffer.view.indices(one.offsets[one.offsets != NO_OFFSET])
+        step.argument = one.buffer.label
+        if found.size:
+            step.box = [int(end) for axis in found.T for end in (axis.min(), axis.max())]
+            step.elements = len(np.unique(found, axis=0))
+
+
+def _led_to(step: WatchedStep, pointers: np.ndarray, watcher: Watcher) -> np.ndarray | None:
+    """Elements from the first one of the argument that all these pointers were made from; None: of several, or none."""
+    numbers = np.unique(pointers >> SHIFT)
+    number = int(numbers[0]) - 1 if numbers.size == 1 else -1
+    argument = watcher.arguments[number] if 0 <= number < len(watcher.arguments) else None
+    if argument is None or argument.buffer is None:
+        return None
+    step.argument = argument.buffer.label
+    return (pointers - base_of(number) - argument.buffer.view.offset) // argument.buffer.view.item
+
+
+def _range(step: WatchedStep, values: np.ndarray, without: np.ndarray) -> None:
+    known = values[~without]
+    if is_float(values.dtype):
+        missing = known != known
+        step.nans, known = int(np.count_nonzero(missing)), known[~missing]
+    if values.dtype.kind == "b":
+        step.elements = int(np.count_nonzero(known))
+    elif known.size:
+        step.low, step.high = number_text(known.min()), number_text(known.max())
+
+
+def number_text(value: np.generic) -> str:
+    if value.dtype.kind in "bi":
+        return str(int(value))
+    return f"{float(value):.4g}"

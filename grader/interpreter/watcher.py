@@ -1,0 +1,198 @@
+"""Keeps what one program computes, operation by operation, while it runs alone in its batch.
+
+Nothing is worked out here: arrays are kept as they are, and of a loop its first and its last turns.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grader.interpreter.buffers import Argument, Buffer
+from grader.interpreter.findings import Turn as Moment
+from grader.ttir.module import Operation, Place, Type
+from grader.wire.messages import TracedAccess
+
+if TYPE_CHECKING:
+    from grader.interpreter.program import Frame, ReadyBlock, Step
+
+MOST_TURNS = 3  # of a loop, its first ones and as many of its last ones
+MOST_HELD = 256 << 20  # bytes of arrays; what comes later is not kept
+LOOPS = ("scf.for", "scf.while")
+FOLDS = ("tt.reduce", "tt.scan", "tt.map_elementwise")  # regions that are evaluated lane by lane
+MASKS = {"tt.load": 1, "tt.store": 2, "tt.atomic_rmw": 2}  # which operand the mask is, where there is one
+STORED = {"tt.store": 1, "tt.atomic_rmw": 1, "tt.atomic_cas": 2, "tt.descriptor_store": 1, "tt.descriptor_reduce": 1}
+
+
+@dataclass(slots=True)
+class Touched:
+    """An argument's lanes of one access: byte offsets, NO_OFFSET where a lane touches nothing of it."""
+
+    kind: str
+    buffer: Buffer
+    offsets: np.ndarray
+
+
+@dataclass(slots=True)
+class Noted:
+    """A value of the program. `kind`: "parameter", "carried", "value", "printed"."""
+
+    kind: str
+    operation: Operation | None
+    place: Place
+    type: Type | None
+    value: Any = None
+    touched: list[Touched] = field(default_factory=list)
+    mask: np.ndarray | None = None
+    callers: tuple[Place, ...] = ()  # of functions that were not inlined
+
+
+@dataclass(slots=True)
+class Passage:
+    """One turn of a loop, or all of the program."""
+
+    items: list[Noted | Loop] = field(default_factory=list)
+    held: int = 0  # bytes
+
+
+@dataclass(slots=True)
+class Loop:
+    operation: Operation
+    callers: tuple[Place, ...]
+    first: list[Passage] = field(default_factory=list)
+    last: deque[Passage] = field(default_factory=deque)
+    turns: int = 0
+
+    def add(self, passage: Passage) -> Passage | None:
+        """And the turn that is not kept any more, if there is one."""
+        self.turns += 1
+        if len(self.first) < MOST_TURNS:
+            self.first.append(passage)
+            return None
+        self.last.append(passage)
+        return self.last.popleft() if len(self.last) > MOST_TURNS else None
+
+    def kept(self) -> Iterator[tuple[int, Passage]]:
+        """Turns, from 1, in their order."""
+        yield from enumerate(self.first, 1)
+        yield from enumerate(self.last, self.turns - len(self.last) + 1)
+
+
+class Watcher:
+    def __init__(self) -> None:
+        self.all = Passage()
+        self.arguments: list[Argument | None] = []  # of the launch: what pointers lead to
+        self._held = 0  # bytes of all that is kept
+        self._open: list[Passage] = [self.all]
+        self._loops: list[Loop | None] = []  # around what runs now; None: a branch, or a function
+        self._callers: tuple[Place, ...] = ()
+        self._touched: list[Touched] = []
+        self._arguments_follow = True
+
+    # ---- what runs ---------------------------------------------------------------------------------------------------
+
+    def carry_out(self, block: ReadyBlock, frame: Frame) -> None:
+        """All but the terminator of a block, in the place of its own `run`."""
+        self._begin(block, frame)
+        values = frame.values
+        for step in block.steps:
+            operands = [values[number] for number in step.operands]
+            out = self._run(step, frame, operands)
+            results = step.results
+            if len(results) == 1:
+                values[results[0]] = out
+            elif results:
+                for number, value in zip(results, out):
+                    values[number] = value
+            self._note(step.operation, operands, out)
+
+    def note(self, moment: Moment, access: TracedAccess, buffer: Buffer, offsets: np.ndarray) -> None:
+        """As a memory's trace: what the operation under way touches."""
+        self._touched.append(Touched(access.kind, buffer, offsets))
+
+    def _run(self, step: Step, frame: Frame, operands: list[Any]) -> Any:
+        operation, batch = step.operation, frame.batch
+        opens = bool(operation.regions) or operation.name == "tt.call"
+        if operation.name in FOLDS:
+            batch.watcher = None
+        elif opens:
+            self._enter(operation)
+        try:
+            return step.run(frame, *operands) if step.stateful else step.run(*operands)
+        finally:
+            if operation.name in FOLDS:
+                batch.watcher = self
+            elif opens:
+                self._leave(operation)
+
+    def _enter(self, operation: Operation) -> None:
+        loop = Loop(operation, self._callers) if operation.name in LOOPS else None
+        if loop is not None:
+            self._open[-1].items.append(loop)
+        self._loops.append(loop)
+        if operation.name == "tt.call":
+            self._callers = (*self._callers, operation.place)
+
+    def _leave(self, operation: Operation) -> None:
+        loop = self._loops.pop()
+        if loop is not None and loop.turns:
+            self._open.pop()
+        if operation.name == "tt.call":
+            self._callers = self._callers[:-1]
+
+    # ---- what is kept ------------------------------------------------------------------------------------------------
+
+    def _begin(self, block: ReadyBlock, frame: Frame) -> None:
+        """The block's arguments: a turn of a loop begins with them, and so does the kernel."""
+        loop = self._loops[-1] if self._loops else None
+        if self._arguments_follow:
+            kind, self._arguments_follow = "parameter", False
+        elif loop is not None and block.block is loop.operation.regions[0][0]:
+            if loop.turns:
+                self._open.pop()
+            passage, kind = Passage(), "carried"
+            forgotten = loop.add(passage)
+            self._held -= _held(forgotten) if forgotten is not None else 0
+            self._open.append(passage)
+        else:
+            return
+        for number, type, place in zip(block.arguments, block.block.types, block.block.places):
+            self._keep(Noted(kind, None, place, type, frame.values[number], callers=self._callers))
+
+    def _note(self, operation: Operation, operands: list[Any], out: Any) -> None:
+        touched, self._touched = self._touched, []
+        if operation.regions and operation.name not in FOLDS or operation.name == "tt.call":
+            return
+        if operation.name == "tt.print":
+            for type, value in zip(operation.operand_types, operands):
+                self._keep(Noted("printed", operation, operation.place, type, value, callers=self._callers))
+            return
+        mask = MASKS.get(operation.name, len(operands))
+        mask = operands[mask] if mask < len(operands) else None
+        for type, value in _values_of(operation, operands, out):
+            self._keep(Noted("value", operation, operation.place, type, value, touched, mask, self._callers))
+
+    def _keep(self, noted: Noted) -> None:
+        if self._held < MOST_HELD:
+            size = getattr(noted.value, "nbytes", 0) + sum(one.offsets.nbytes for one in noted.touched)
+            self._open[-1].held += size
+            self._held += size
+            self._open[-1].items.append(noted)
+
+
+def _values_of(operation: Operation, operands: list[Any], out: Any) -> list[tuple[Type, Any]]:
+    """What is told of an operation: what it stores, or else its results."""
+    stored = STORED.get(operation.name)
+    if stored is not None:
+        return [(operation.operand_types[stored], operands[stored])]
+    outs = out if len(operation.results) > 1 else [out]
+    return list(zip(operation.result_types, outs))
+
+
+def _held(passage: Passage) -> int:
+    loops = (item for item in passage.items if isinstance(item, Loop))
+    return passage.held + sum(_held(turn) for loop in loops for _, turn in loop.kept())

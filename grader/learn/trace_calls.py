@@ -1,0 +1,157 @@
+"""Which call `course trace` looks into: the one that the last run stopped at, else the exercise's small example."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.course.folder import Folder
+from grader.course.stated_calls import CHECK, DRAWN, TRAFFIC, Asked, asked
+from grader.explain.verdict import FAIL
+from grader.learn.runnable import judge_it
+from grader.progress.last_result import last_result
+
+if TYPE_CHECKING:
+    from grader.course.exercise import Exercise
+    from grader.course.trial import Trial
+    from grader.explain.verdict import Verdict
+    from grader.judge.judge import Judge
+    from grader.judge.run import Run
+    from grader.wire.reply import Reply
+    from grader.wire.watched_program import WatchedProgram
+
+SEED = 0
+PROGRAM = re.compile(r"\b[Pp]rograms? \((\d+(?:, \d+)*),?\)")  # as explain/evidence.py writes it
+LINE = re.compile(r"\b[Ll]ine (\d+)\b")
+
+
+@dataclass
+class Call:
+    """A call to look into, and where in it to begin."""
+
+    exercise: Exercise
+    run: Run
+    trial: Trial
+    why: str  # it is this one
+    failed: bool = False
+    program: tuple[int, ...] = ()
+    line: int = 0
+    programs: dict[tuple[int, ...], Reply] = field(default_factory=dict)  # looked into so far
+
+    @property
+    def label(self) -> str:
+        return self.trial.label(self.run.recorder.constants)
+
+    def watched(self, program: tuple[int, ...]) -> Reply:
+        """Raises click.ClickException."""
+        from grader.processes.faults import ChildEnded
+
+        if program not in self.programs:
+            try:
+                reply = self.run.call(
+                    self.exercise, self.trial, self.run.inputs(self.trial), watch=[min(at, 1 << 40) for at in program]
+                )
+            except ChildEnded:
+                said = f"{self.exercise.entry} did not come to its end. Next: {judge_it(self.run)}"
+                raise click.ClickException(said) from None
+            self._refuse(reply)
+            self.programs[program] = reply
+        return self.programs[program]
+
+    def _refuse(self, reply: Reply) -> None:
+        failure = self.run.recorder.load_failure or reply.error
+        if reply.watched:
+            return
+        if failure is None and not reply.refusals:
+            raise click.ClickException(f"{self.exercise.entry} launched no kernel. Next: {judge_it(self.run)}")
+        said = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
+        where = f" in line {failure.line}" if failure and failure.line else ""
+        raise click.ClickException(f"It does not compile{where}: {said.rstrip('.')}. Next: {judge_it(self.run)}")
+
+
+def stopped(reply: Reply) -> str:
+    """What ended the call before its end, in one sentence, or "" """
+    error = reply.error
+    if error is None:
+        return ""
+    plain = {"endless": "it does not come to an end", "assert": "the assertion does not hold"}
+    what = plain.get(error.kind, error.message)
+    return f"It stopped in line {error.line}: {' '.join(what.split()).rstrip('.')}."
+
+
+def other_programs(program: WatchedProgram, step: int) -> tuple[int, ...]:
+    """The program so many after this one in the grid, the first axis counting fastest."""
+    number, size = 0, 1
+    for at, count in zip(program.program, program.grid):
+        number, size = number + at * size, size * max(count, 1)
+    number, found = (number + step) % size, []
+    for count in program.grid:
+        number, at = divmod(number, max(count, 1))
+        found.append(at)
+    return tuple(found)
+
+
+# ---- the failing call ----------------------------------------------------------------------------------------------
+
+
+def failing_call(folder: Folder, module: ModuleType) -> Call | None:
+    """The call that the last run told about, judged again; None where it told of none, or it is right now."""
+    result = last_result(folder)
+    test = _failed_test(result) if result is not None else None
+    uses = [use for use in asked(module, CHECK, DRAWN, TRAFFIC) if test is not None and use.test == test.get("name")]
+    if not uses or not isinstance(result.get("seed"), int):
+        return None
+    from grader.judge.judge import Judge
+    from grader.judge.run import Run
+
+    run = Run(folder, None, result["seed"])
+    verdict, trial = _again(Judge(module.exercise, run), uses[0])
+    if verdict.outcome != FAIL or trial is None:
+        run.end()
+        return None
+    return _of(module.exercise, run, trial, verdict, uses[0].test)
+
+
+def _failed_test(result: dict) -> dict | None:
+    """The one whose failure was explained."""
+    failed = [test for test in result["tests"] if isinstance(test, dict) and test.get("outcome") == FAIL]
+    told = [test for test in failed if test.get("id") == result.get("cause") and not test.get("hidden")]
+    return next((test for test in told if test.get("message") == result.get("message")), (told or [None])[0])
+
+
+def _again(judge: Judge, use: Asked) -> tuple[Verdict, Trial | None]:
+    if use.fixture == DRAWN:
+        verdict = judge.drawn(use.test, judge.promise(use.options))
+    elif use.fixture == CHECK:
+        verdict = judge.check(use.test, use.data, **use.options)
+    else:
+        limits = {name: number for name, number in use.options.items() if name.islower() and name != "at_once"}
+        stated = judge.limits(use.data, **{"reads": 1, "writes": 1} | limits)
+        verdict = judge.traffic(use.test, use.data, stated, use.options.get("at_once", 1), **use.constants)
+    return verdict, next((trial for trial, one in judge.wrong_trials if one is verdict), None)
+
+
+def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str) -> Call:
+    text = " ".join(verdict.lines)
+    program, line = PROGRAM.search(text), LINE.search(text)
+    why = f"the call that failed in {test.removeprefix('test_').replace('_', ' ')!r}"
+    at = tuple(int(number) for number in program[1].split(", ")) if program else ()
+    return Call(exercise, run, trial, why, True, at, verdict.line or (int(line[1]) if line else 0))
+
+
+def example_call(exercise: Exercise, run: Run) -> Call:
+    from grader.course.trial import Trial
+    from grader.wire.reply import DTYPES
+
+    example = exercise.example
+    if example is None:
+        raise click.ClickException(f"{run.folder.id} has no small example.")
+    trial = Trial(
+        "example", example.data, DTYPES[exercise.dtypes[0]], exercise.bound, example.constants,
+        arguments=exercise.arguments, small_dots=True,
+    )  # fmt: skip
+    return Call(exercise, run, trial, "a small example")

@@ -1,0 +1,80 @@
+"""A trace as one page of HTML that holds everything: several programs, stop by stop, for any browser, offline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.files import write_whole
+from grader.learn.trace_calls import other_programs, stopped
+from grader.learn.trace_stops import Statements, Stop, first_of, stops_of
+from grader.learn.trace_text import SILENT, beside, title
+from grader.learn.trace_words import full, legend
+from grader.progress import progress
+from grader.show.html_page import rendered
+
+if TYPE_CHECKING:
+    from grader.learn.trace_calls import Call
+    from grader.wire.watched_program import WatchedProgram
+
+TEMPLATE = Path(__file__).with_name("trace.html")
+MOST_PROGRAMS = 16
+MOST_BYTES = 1_000_000  # beyond which no further program is added
+
+
+def write_page(path: Path, call: Call, program: tuple[int, ...]) -> None:
+    shown = _programs(call, program)
+    values = {
+        "title": title(call), "id": call.run.folder.id, "programs": shown, "silent": SILENT, "when": progress.now(),
+        "stopped": stopped(call.watched(program)),
+    }  # fmt: skip
+    try:
+        write_whole(path, rendered(TEMPLATE, **values))
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _programs(call: Call, program: tuple[int, ...]) -> list[dict]:
+    """The one that was asked for, and those after it; of each launch."""
+    reply = call.watched(program)
+    shown, size = [_shown(call, watched) for watched in reply.watched], 0
+    for launch, watched in enumerate(reply.watched):
+        following = other_programs(watched, 1)
+        for _ in range(MOST_PROGRAMS - 1):
+            size = sum(len(json.dumps(one)) for one in shown)
+            if following == tuple(watched.program) or size > MOST_BYTES:
+                break
+            other = call.watched(following).watched[launch]
+            shown.append(_shown(call, other))
+            following = other_programs(other, 1)
+    return shown
+
+
+def _shown(call: Call, watched: WatchedProgram) -> dict:
+    submission = call.run.submission
+    stops = stops_of(watched.steps, submission.tree)
+    lines = Statements(submission.tree).lines_of({stop.line for stop in stops}, watched.kernel)
+    return {
+        "name": f"{watched.kernel}, program {tuple(watched.program)}",
+        "grid": str(tuple(watched.grid)),
+        "source": [[number, submission.indented(number)] for number in lines],
+        "stops": [_stop(stop) for stop in stops],
+        "first": first_of(stops, call.line),
+        "legend": legend(watched.steps),
+        "left": watched.left_out,
+    }
+
+
+def _stop(stop: Stop) -> dict:
+    return {
+        "line": stop.line,
+        "end": stop.statement.end,
+        "calls": list(stop.calls),
+        "path": [[turn.line, turn.turn, turn.turns] for turn in stop.path],
+        "note": stop.note,
+        "beside": beside(stop),
+        "told": [line for name, step in stop.told for line in full(name, step)],
+    }

@@ -1,0 +1,154 @@
+"""A trace on a terminal: the kernel with what its variables hold, and keys that go through it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.learn.keys import single_keys
+from grader.learn.trace_calls import other_programs, stopped
+from grader.learn.trace_stops import Statements, Stop, first_of, stops_of
+from grader.learn.trace_text import beside, heading, print_line, title
+from grader.learn.trace_words import Line, full, legend, plain
+
+if TYPE_CHECKING:
+    from grader.learn.trace_calls import Call
+    from grader.wire.watched_program import WatchedProgram
+
+TICK = 0.5  # seconds; a change of the terminal's size is seen then
+KEYS = "n next line   b back   t next turn   r turn before   p next program   o program before   l next launch   q quit"
+LEAST_SOURCE, MOST_SOURCE = 30, 58  # columns
+
+
+class Screen:
+    def __init__(self, call: Call, program: tuple[int, ...]) -> None:
+        self.call, self.launch = call, 0
+        self._open(program)
+
+    def _open(self, program: tuple[int, ...]) -> None:
+        tree = self.call.run.submission.tree
+        self.reply = self.call.watched(program)
+        self.stops = stops_of(self.watched.steps, tree)
+        if not self.stops:
+            raise click.ClickException(f"No line of {self.watched.kernel} makes a value.")
+        lines = {stop.line for stop in self.stops}
+        self.lines = Statements(tree).lines_of(lines, self.watched.kernel)
+        self.at = first_of(self.stops, self.call.line)
+
+    @property
+    def watched(self) -> WatchedProgram:
+        return self.reply.watched[self.launch % len(self.reply.watched)]
+
+    def loop(self) -> None:
+        with contextlib.suppress(KeyboardInterrupt, EOFError):
+            self._until_q()
+        click.echo()
+
+    def _until_q(self) -> None:
+        size = None
+        with single_keys() as read_key:
+            while True:
+                if size != shutil.get_terminal_size():
+                    size = shutil.get_terminal_size()
+                    self.draw(*size)
+                key = read_key(TICK)
+                if key == "q":
+                    return
+                if key and self.press(key):
+                    self.draw(*size)
+
+    def press(self, key: str) -> bool:
+        """Whether it is one of the keys."""
+        if key in "nb":
+            self.at = min(max(self.at + (1 if key == "n" else -1), 0), len(self.stops) - 1)
+        elif key in "tr":
+            self.at = turn_from(self.stops, self.at, 1 if key == "t" else -1)
+        elif key in "po":
+            self._open(other_programs(self.watched, 1 if key == "p" else -1))
+        elif key == "l":
+            self.launch = (self.launch + 1) % len(self.reply.watched)
+            self._open(tuple(self.watched.program))
+        return key in "nbtrpol"
+
+    def draw(self, width: int, height: int) -> None:
+        from grader.show.terminal import console
+
+        out = console()
+        out.width = width
+        click.clear()
+        out.print(title(self.call), style="bold", markup=False, no_wrap=True, overflow="ellipsis")
+        out.print(heading(self.watched), markup=False, no_wrap=True, overflow="ellipsis")
+        details = self._details()[: max(3, height // 3)]
+        room = max(3, height - 5 - len(details))
+        for line in self._source(width, room):
+            print_line(out, line)
+        out.print()
+        for line in details:
+            print_line(out, _cut(line, width))
+        out.print(KEYS, style="dim", markup=False, no_wrap=True, overflow="ellipsis", end="")
+
+    def _source(self, width: int, room: int) -> list[Line]:
+        """The part of the kernel around the line where the program is."""
+        stop, submission = self.stops[self.at], self.call.run.submission
+        texts = {number: submission.indented(number) for number in self.lines}
+        source = min(max([len(text) for text in texts.values()] + [LEAST_SOURCE]), MOST_SOURCE, width // 2)
+        values = values_beside(self.stops, self.at)
+        place = self.lines.index(stop.line) if stop.line in self.lines else 0
+        first = min(max(0, place - room // 2), max(0, len(self.lines) - room))
+        shown = []
+        for number in self.lines[first : first + room]:
+            here = stop.line <= number <= stop.statement.end
+            text = texts[number][:source].ljust(source)
+            head = (f"{number:>4}{'>' if here else ' '} {text}  ", "here" if here else "source")
+            shown.append(_cut([head, *values.get(number, [])], width))
+        return shown
+
+    def _details(self) -> list[Line]:
+        """All of what the line has made, and what its marks mean."""
+        stop = self.stops[self.at]
+        loops = "".join(f", turn {turn.turn} of {turn.turns} of the loop in line {turn.line}" for turn in stop.path)
+        note = f", {stop.note}" if stop.note and not stop.path else ""
+        lines: list[Line] = [[(f"Line {stop.line}{loops}{note}", "quiet")]]
+        for name, step in stop.told:
+            lines += [[("  ", ""), *line] for line in full(name, step)]
+        lines += legend([step for _, step in stop.told])
+        if self.at == len(self.stops) - 1 and (text := stopped(self.reply)):
+            lines.append([(text, "empty")])
+        return lines
+
+
+def turn_from(stops: list[Stop], at: int, step: int) -> int:
+    """The same line in the next turn of its loop, or the turn before; else where such a turn begins."""
+    now = stops[at]
+    if not now.path:
+        return at
+    numbers = range(at + step, len(stops) if step > 0 else -1, step)
+    for number in numbers:
+        stop = stops[number]
+        if (stop.statement, stop.calls) == (now.statement, now.calls) and stop.path != now.path:
+            return number
+    return at
+
+
+def values_beside(stops: list[Stop], at: int) -> dict[int, Line]:
+    """By line what it made last, as far as the program has come; of another turn it is quiet."""
+    values: dict[int, Line] = {}
+    for stop in stops[: at + 1]:
+        if line := beside(stop):
+            stale = stop.is_stale_at(stops[at])
+            values[stop.line] = [(plain(line), "quiet")] if stale else line
+    return values
+
+
+def _cut(line: Line, width: int) -> Line:
+    """What of a line fits on the screen."""
+    shown, left = [], width
+    for text, meaning in line:
+        shown.append((text[:left], meaning))
+        left -= len(text)
+        if left <= 0:
+            break
+    return shown

@@ -1,0 +1,236 @@
+"""The steps of a watched program as stops of a debugger: a statement of the file each, with what it made."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from grader.wire.watched_program import WatchedStep
+
+ACCESSES = ("load", "store", "atomic")
+VALUES = (*ACCESSES, "value", "constant")
+TOLD_ALWAYS = (*ACCESSES, "parameter", "carried", "printed")
+FOLDS = ("tl.sum", "tl.max", "tl.min", "tl.dot", "tl.reduce", "tl.dot_scaled", "tl.cumsum", "tl.associative_scan",
+         "tl.xor_sum", "tl.all", "tl.any", "tl.prod", "tl.cumprod")  # fmt: skip
+MOST_CONDITION = 60  # characters
+BLOCKS = ("body", "orelse", "handlers", "finalbody")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Of a compound statement its head alone. `arms`: the bodies that it stands in, the outermost first."""
+
+    line: int
+    end: int
+    arms: tuple[int, ...] = ()
+    target: str = ""  # the only variable that it assigns to
+    several: bool = False  # it assigns to more than one
+    index: str = ""  # the variable of a for loop
+    condition: str = ""  # of an if or a while, as it is written
+
+
+@dataclass(frozen=True)
+class Turn:
+    line: int
+    turn: int
+    turns: int
+
+
+@dataclass
+class Stop:
+    statement: Statement
+    calls: tuple[int, ...] = ()
+    path: tuple[Turn, ...] = ()  # turns of the loops around it
+    steps: list[WatchedStep] = field(default_factory=list)
+    note: str = ""
+    follows: bool = False  # a turn whose last one stands before it
+
+    @property
+    def line(self) -> int:
+        return self.statement.line
+
+    @property
+    def told(self) -> list[tuple[str, WatchedStep]]:
+        """What is shown, each with the name of its variable or of its operation."""
+        last = {self._name(step): step for step in self.steps if step.kind in VALUES}
+        unnamed = last.pop("", None)
+        found = []
+        for step in self.steps:
+            name = self._name(step)
+            if step.kind == "parameter" and any(name == other for other, _ in found):
+                continue  # sizes and strides of a descriptor come after it
+            if step.kind in TOLD_ALWAYS or last.get(name) is step or step.operation in FOLDS:
+                final = step.kind not in VALUES or last.get(name) is step
+                found.append((name if final and name else step.operation, step))
+            elif not name and self.statement.several and step.operation:
+                found.append((step.operation, step))
+        if unnamed is not None and self.statement.condition and unnamed.dtype == "bool":
+            found.append((self.statement.condition, unnamed))
+        elif not found and unnamed is not None:
+            found = [(unnamed.operation, unnamed)]
+        return [(name, step) for name, step in found if name or step.dtype != "pointer"]
+
+    def _name(self, step: WatchedStep) -> str:
+        if step.variable or step.kind == "store":
+            return step.variable
+        return self.statement.target if step is self.steps[-1] else ""
+
+    def is_stale_at(self, other: Stop) -> bool:
+        """Whether it belongs to another turn of a loop than the one in which the program is at `other`."""
+        return any(own != now for own, now in zip(self.path, other.path))
+
+
+class Statements:
+    """Which statement each line of a file belongs to."""
+
+    def __init__(self, tree: ast.AST) -> None:
+        self._by_line: dict[int, Statement] = {}
+        self.functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        for function in self.functions:
+            self._add(function, ())
+
+    def at(self, line: int) -> Statement:
+        return self._by_line.get(line) or Statement(line, line)
+
+    def lines_of(self, lines: set[int], kernel: str) -> list[int]:
+        """Of the functions that these lines stand in, and of the kernel."""
+        shown = (
+            node for node in self.functions
+            if node.name == kernel or any(node.lineno <= line <= node.end_lineno for line in lines)
+        )  # fmt: skip
+        return sorted({line for node in shown for line in range(node.lineno, node.end_lineno + 1)})
+
+    def _add(self, node: ast.stmt, arms: tuple[int, ...]) -> None:
+        bodies = [body for name in BLOCKS if (body := getattr(node, name, None))]
+        end = max(node.lineno, *_ends(node, bodies)) if bodies else node.end_lineno
+        statement = Statement(node.lineno, end, arms, **_target(node))
+        for line in range(node.lineno, end + 1):
+            self._by_line.setdefault(line, statement)
+        for body in bodies:
+            for inner in body:
+                if isinstance(inner, ast.stmt):
+                    self._add(inner, (*arms, body[0].lineno))
+
+
+def _ends(node: ast.stmt, bodies: list[list[ast.stmt]]) -> list[int]:
+    """Last lines of the parts of a compound statement's head."""
+    inside = {inner for body in bodies for inner in body}
+    heads = (part for part in ast.iter_child_nodes(node) if part not in inside)
+    return [part.end_lineno for head in heads for part in ast.walk(head) if getattr(part, "end_lineno", None)]
+
+
+def _target(node: ast.stmt) -> dict:
+    """What a statement assigns to, or asks, as fields of a Statement."""
+    if isinstance(node, ast.If | ast.While):
+        return {"condition": ast.unparse(node.test)[:MOST_CONDITION]}
+    if isinstance(node, ast.For):
+        return {"index": node.target.id if isinstance(node.target, ast.Name) else ""}
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    if len(targets) == 1 and isinstance(targets[0], ast.Name):
+        return {"target": targets[0].id}
+    return {"several": any(isinstance(target, ast.Tuple | ast.List) for target in targets)}
+
+
+def stops_of(steps: list[WatchedStep], tree: ast.AST) -> list[Stop]:
+    return _Reader(Statements(tree)).read(steps)
+
+
+def first_of(stops: list[Stop], line: int) -> int:
+    """The first stop in this line; the first of all where there is none."""
+    return next((n for n, stop in enumerate(stops) if line and stop.line <= line <= stop.statement.end), 0)
+
+
+def _turn_text(step: WatchedStep) -> str:
+    if step.operation == "while" and step.turn == step.turns:
+        return f"after {step.turn - 1} turns"
+    return f"turn {step.turn} of {step.turns - (step.operation == 'while')}"
+
+
+class _Reader:
+    def __init__(self, statements: Statements) -> None:
+        self.statements = statements
+        self.stops: list[Stop] = []
+        self.path: tuple[Turn, ...] = ()
+        self.constants: dict[Statement, WatchedStep] = {}
+        self.visits: Counter = Counter()
+        self.gap = False  # turns have just been left out
+
+    def read(self, steps: list[WatchedStep]) -> list[Stop]:
+        self.constants = self._only_constant(steps)
+        for step in steps:
+            if step.kind == "turn":
+                turn = Turn(step.line, step.turn, step.turns)
+                self.path = self.path[: step.depth - 1]
+                self._constants_before(self.statements.at(step.line), tuple(step.calls))
+                self.path, before = (*self.path, turn), self.gap
+                self._stop(step, _turn_text(step))
+                self.stops[-1].follows, self.gap = step.turn > 1 and not before, False
+            elif step.kind == "gap":
+                self.path, self.gap = self.path[: step.depth - 1], True
+                self._stop(step, f"turns {step.turn} to {step.turn + step.turns - 1} are left out")
+            elif step.kind != "constant" and step.line:
+                self._add(step)
+        return self.stops
+
+    def _only_constant(self, steps: list[WatchedStep]) -> dict[Statement, WatchedStep]:
+        """Statements of which the compiler made nothing but a constant: it computes them before all others."""
+        others = {self.statements.at(step.line) for step in steps if step.kind != "constant"}
+        constants = {
+            self.statements.at(step.line): step for step in steps if step.kind == "constant" and not step.calls
+        }
+        return {
+            statement: step
+            for statement, step in constants.items()
+            if statement not in others and statement.target and step.variable == statement.target
+        }
+
+    def _add(self, step: WatchedStep) -> None:
+        statement, calls = self.statements.at(step.line), tuple(step.calls)
+        self.path = self.path[: step.depth]
+        now = self.stops[-1] if self.stops else None
+        if now is None or (now.statement, now.calls, now.path) != (statement, calls, self.path):
+            if now is not None:
+                self._return(now, statement, calls)
+            self._enter_calls(calls)
+            self._constants_before(statement, calls)
+            self._stop(step)
+        if step.kind != "carried" or step.variable:
+            self.stops[-1].steps.append(step)
+
+    def _stop(self, step: WatchedStep, note: str = "") -> None:
+        statement, calls = self.statements.at(step.line), tuple(step.calls)
+        if not note:
+            self.visits[statement, calls, self.path] += 1
+            times = self.visits[statement, calls, self.path]
+            note = f"time {times}" if times > 1 else ""
+        self.stops.append(Stop(statement, calls, self.path, note=note))
+
+    def _enter_calls(self, calls: tuple[int, ...]) -> None:
+        """A stop at each call on the way that the program has not just been at."""
+        for depth in range(len(calls)):
+            outer, statement = calls[:depth], self.statements.at(calls[depth])
+            now = self.stops[-1] if self.stops else None
+            inside = now is not None and now.calls[: depth + 1] == calls[: depth + 1]
+            if not inside and (now is None or (now.statement, now.calls) != (statement, outer)):
+                self._constants_before(statement, outer)
+                self.stops.append(Stop(statement, outer, self.path, note="calls"))
+
+    def _return(self, now: Stop, following: Statement, calls: tuple[int, ...]) -> None:
+        """What a function gave back, where nothing else is done with it than to name it."""
+        if len(now.calls) <= len(calls) or not now.steps:
+            return
+        outer, statement = now.calls[: len(calls)], self.statements.at(now.calls[len(calls)])
+        if outer == calls and statement != following and statement.target:
+            result = replace(now.steps[-1], variable=statement.target, kind="value")
+            self.stops.append(Stop(statement, outer, self.path, [result], "returned"))
+
+    def _constants_before(self, following: Statement, calls: tuple[int, ...]) -> None:
+        """Constants of statements that the program passes on its way to this one."""
+        before = next((stop for stop in reversed(self.stops) if stop.calls == calls), None)
+        if calls or before is None or following.line <= before.line:
+            return
+        arms = {following.arms[:depth] for depth in range(len(following.arms) + 1)} | {before.statement.arms}
+        for statement, step in sorted(self.constants.items(), key=lambda item: item[0].line):
+            if before.line < statement.line < following.line and statement.arms in arms:
+                self.stops.append(Stop(statement, calls, self.path, [step]))

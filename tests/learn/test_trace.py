@@ -1,0 +1,200 @@
+"""course trace: what the variables of a kernel hold, on the example and in the call that failed."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pexpect
+import pytest
+
+from tests.conftest import mutant
+from tests.learn.conftest import COURSE
+
+LOOPS = """
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(
+        y_ptr + offsets,
+        mask=mask,
+    )
+    acc = tl.zeros((BLOCK_N,), dtype=tl.float32)
+    for k in range(0, N):
+        acc += k
+    if N > 100:
+        acc = acc * 2
+    for u in tl.static_range(2):
+        half = acc / 2
+        acc = half + half
+    tl.device_print("acc", acc)
+    tl.store(z_ptr + offsets, x + y + acc - acc, mask=mask)
+"""
+
+
+def under(out: str, line: str) -> list[str]:
+    """What stands below the first line of the source that holds this text, up to the next one."""
+    after = out[out.index(line) :].splitlines()[1:]
+    found = []
+    for text in after:
+        if re.match(r" *\d+[> ]  |$", text):
+            break
+        found.append(text.strip())
+    return found
+
+
+@pytest.fixture
+def loops(course) -> str:
+    """A kernel with loops, in place of the solution's of 01; its last program as text."""
+    text = course.solution("01_masked_add")
+    region = text[text.index("    ### BEGIN SOLUTION") : text.index("    ### END SOLUTION")]
+    course.file("01_masked_add").write_text(text.replace(region, LOOPS, 1))
+    return course.here("trace", "01", "--program", "2").out
+
+
+def test_values_stand_below_their_lines_and_masked_lanes_are_marked(course):
+    course.write("03_softmax")
+    done = course.course("trace", "03", "--program", "1")
+    assert done.err == "" and done.lines[0] == "03_softmax, a small example: 3 x 5 fp32"
+    assert "softmax_kernel, program (1,) of a grid (3,)" in done.out
+    assert under(done.out, "row = tl.program_id(0)") == ["row = 1  int32"]
+    assert under(done.out, "cols = ") == ["cols = [0 1 2 3 4 5 6 7]  int32 [8]"]
+    (x,) = under(done.out, "x = tl.load(")
+    assert x.endswith("(-inf) (-inf) (-inf)]  fp32 [8], from x[1, 0:5], 3 of 8 lanes masked off")
+    maximum, e = under(done.out, "e = tl.exp(")
+    assert maximum.startswith("tl.max: ") and e.startswith("e = [") and e.endswith("0 0 0]  fp32 [8]")
+    _, stored = under(done.out, "tl.store(")
+    assert stored.startswith("z[1, 0:5] <- [") and "(1) a lane that is masked off" in done.out
+    assert done.lines[-1] == "Next: course trace 03 --html trace.html"
+
+
+def test_lanes_that_hold_nothing_show_no_number(loops):
+    (x,) = under(loops, "x = tl.load(")
+    assert re.fullmatch(r"x = \[\S+ \S+ \? \?\]  fp32 \[4\], from x\[8:10\], 2 of 4 lanes masked off", x)
+    assert "? holds nothing: it comes of a masked lane without other" in loops
+    (stored,) = under(loops, "tl.store(")
+    assert stored.startswith("z[8:10] <- [") and stored.count("?") == 2
+
+
+def test_a_statement_over_several_lines_is_one(loops):
+    assert "y_ptr + offsets" in loops and under(loops, "    mask=mask,\n") == []
+    assert under(loops, "      )\n")[0].startswith("y = [")
+
+
+def test_loops_go_turn_by_turn_and_leave_the_middle_out(loops):
+    notes = re.findall(r"for k in range\(0, N\):   # (.*)", loops)
+    assert notes == ["turn 1 of 10", "turn 2 of 10", "turn 3 of 10", "turns 4 to 7 are left out", "turn 8 of 10",
+                     "turn 9 of 10", "turn 10 of 10"]  # fmt: skip
+    assert under(loops, "# turn 1 of 10") == ["k = 0  int32", "acc = [0 0 0 0]  fp32 [4]"]
+    assert under(loops, "# turn 2 of 10") == ["k = 1  int32"]  # acc stands above
+    assert under(loops, "# turn 8 of 10") == ["k = 7  int32", "acc = [21 21 21 21]  fp32 [4]"]
+
+
+def test_unrolled_loops_conditions_and_what_is_printed_stand_at_their_lines(loops):
+    assert under(loops, "if N > 100:") == ["N > 100 = false  bool"] and "acc = acc * 2" not in loops
+    assert loops.count("half = acc / 2") == 2 and "half = acc / 2   # time 2" in loops
+    assert under(loops, "tl.device_print(") == ["printed acc: [45 45 45 45]  fp32 [4]"]
+
+
+def test_after_a_failed_run_it_opens_at_the_call_the_program_and_the_line(course):
+    path = course.file("01_masked_add")
+    path.write_text(mutant("01_masked_add/no_mask"))
+    course.pytest("exercises/01_masked_add")
+    out = course.here("trace", "01").out
+    assert out.startswith("01_masked_add, the call that failed in 'the last block has one element': 1025 fp32\n")
+    assert "program (1,) of a grid (2,)" in out and "17>     tl.store(" in out
+    assert under(out, "17>") == [
+        "z[1024] <- " + under(out, "17>")[0].split()[2] + "  fp32 [1024], 1023 of 1024 lanes out of bounds, "
+        "1023 of 1024 lanes hold nothing"
+    ]  # fmt: skip
+    assert out.endswith("Next: pytest exercises/01_masked_add says what is wrong\n")
+    assert "program (0,)" in course.here("trace", "01", "--program", "0").out
+    assert "a small example: 10 fp32" in course.here("trace", "01", "--example").out
+    course.write("01_masked_add")  # mended since
+    assert "a small example: 10 fp32" in course.here("trace", "01").out
+
+
+def test_a_drawn_call_that_failed_is_found_again(course):
+    course.file("01_masked_add").write_text(mutant("01_masked_add/no_mask"))
+    course.pytest("exercises/01_masked_add")
+    path = course.path / ".course/results/01_masked_add.json"
+    result = json.loads(path.read_text())
+    drawn = [test for test in result["tests"] if "lesson promises" in test["name"].replace("_", " ")]
+    others = [test for test in result["tests"] if test not in drawn]
+    path.write_text(json.dumps(result | {"tests": [dict(test, outcome="pass") for test in others] + [
+        dict(test, outcome="fail", id=result["cause"]) for test in drawn]}))  # fmt: skip
+    assert drawn and "the call that failed in" in course.here("trace", "01").out
+
+
+@pytest.mark.parametrize("damage", ["[]", '{"tests": [1]}', '{"tests": [{"outcome": "fail"}], "seed": "x"}'])
+def test_a_damaged_result_is_as_good_as_none(course, damage):
+    course.write("01_masked_add")
+    (course.path / ".course/results").mkdir(parents=True)
+    (course.path / ".course/results/01_masked_add.json").write_text(damage)
+    assert "a small example" in course.here("trace", "01").out
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "are empty: there is nothing to show. Next: course open 01"),
+        ("def f(:", "masked_add.py cannot be run. Next: pytest exercises/01_masked_add says what is wrong"),
+    ],
+)
+def test_what_cannot_be_shown_is_one_sentence(course, text, sentence):
+    path = course.file("01_masked_add")
+    path.write_text(text + path.read_text())
+    done = course.here("trace", "01")
+    assert done.status == 1 and sentence in done.err
+
+
+def test_a_kernel_that_does_not_compile_is_refused_as_inspect_does(course):
+    course.write("01_masked_add", "x + y, mask", "x + tl.zeros((3, 5), tl.float32), mask")
+    said = "Error: It does not compile in line 18: Shape element 0 must be a power of 2. Next: pytest"
+    for command in ("trace", "inspect"):
+        done = course.here(command, "01")
+        assert done.status == 1 and done.err.startswith(said)
+
+
+def test_a_kernel_that_stops_shows_what_came_before(course):
+    path = course.write("01_masked_add", "    tl.store(", "    tl.device_assert(x > 1000)\n    tl.store(")
+    path.write_text(path.read_text().replace("num_warps=8)", "num_warps=8, debug=True)"))
+    out = course.here("trace", "01").out
+    assert under(out, "y = tl.load(")[0].startswith("y = [") and "tl.store(" not in out
+    assert "It stopped in line 18: the assertion does not hold." in out
+
+
+def test_a_program_is_named_as_the_grid_has_it(course):
+    course.write("04_transpose")
+    assert "program (1, 0) of a grid" in course.here("trace", "04", "--program", "1,0").out
+    done = course.here("trace", "04", "--program", "one")
+    assert done.status == 2 and "'one' is no program: 1, or 1,0 in a grid of two axes." in done.err
+
+
+def test_keys_go_through_lines_turns_and_programs(course):
+    course.write("05_grouped_matmul")
+    environment = course.environment(TERM="xterm")
+    screen = pexpect.spawn(COURSE, ["trace", "05"], cwd=str(course.path), env=environment, timeout=60,
+                           encoding="utf-8", dimensions=(40, 120))  # fmt: skip
+
+    def until(text: str) -> str:
+        screen.expect_exact(text)
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.before)
+
+    until("q quit")
+    for _ in range(14):
+        screen.send("n")
+        until("q quit")
+    screen.send("n")
+    assert "turn 1 of 2 of the loop in line 33" in until("q quit")
+    screen.send("t")
+    shown = until("q quit")
+    assert "turn 2 of 2" in shown and "start = 2" in shown and "  33>" in shown
+    screen.send("p")
+    assert "program (1,) of a grid (9,)" in until("q quit")
+    screen.send("o")
+    assert "program (0,) of a grid (9,)" in until("q quit")
+    screen.send("q")
+    screen.expect(pexpect.EOF)
+    screen.close()
+    assert screen.exitstatus == 0
