@@ -48,7 +48,7 @@ def test_help_lists_every_command(course):
     [
         (("statsu",), "There is no command 'statsu'. Did you mean status?"),
         (("xyz",), "There is no command 'xyz'. course --help lists the commands."),
-        (("hint", "sotfmax"), "No exercise is called 'sotfmax'. Did you mean 03_softmax?"),
+        (("hint", "swigul"), "No exercise is called 'swigul'. Did you mean 08_swiglu?"),
         (("hint", "77"), "No exercise is called '77'."),
         (("hint", ""), "No exercise is called ''."),
         (("solution", "0"), "No exercise is called '0'."),
