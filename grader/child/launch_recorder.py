@@ -20,6 +20,7 @@ from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.errors import OutOfResources, PTXASError
 
+from grader.child import autotuner_hooks
 from grader.child.pretended_gpu import Launch, StandIn
 from grader.child.tensors import dtype_name, has_no_memory
 from grader.child.torch_refusals import NotRecordable, Refusals
@@ -235,12 +236,18 @@ class Recorder:
     def _autotuned(self, autotuner: Autotuner, args: tuple, kwargs: dict) -> None:
         """Every configuration, as an alternative; which is fastest is seen where there is a GPU."""
         autotuner.nargs = dict(zip(autotuner.arg_names, args))
-        configs = autotuner.prune_configs(kwargs) if len(autotuner.configs) > 1 else autotuner.configs
-        if len(configs) > MOST_CONFIGS:
+        tries = len(autotuner.configs) > 1
+        configs = autotuner.prune_configs(kwargs) if tries else autotuner.configs
+        left_over = autotuner_hooks.admitted_before(autotuner, kwargs, configs) if tries else []
+        if len(configs) + len(left_over) > MOST_CONFIGS:
             self._refuse(f"more than {MOST_CONFIGS} configurations to choose from")
         line = self.refusals.line()
         alternatives = [self._alternative(autotuner, config, args, kwargs) for config in configs]
-        self.steps.append({"op": "choose", "alternatives": alternatives, "line": line})
+        alternatives += [
+            self._alternative(autotuner, config, args, kwargs) | {"left_over": True} for config in left_over
+        ]
+        tried = autotuner_hooks.described(autotuner, configs[0], kwargs, self._steps_of) if tries else None
+        self.steps.append({"op": "choose", "alternatives": alternatives, "line": line, "tuning": tried})
         autotuner.best_config = configs[0]
         autotuner.nargs = None
 

@@ -59,6 +59,12 @@ class Cause(StrEnum):
     NOT_PIPELINED = "not-pipelined"
     NO_TENSOR_CORES = "no-tensor-cores"
 
+    # The configurations of an autotuned kernel, and how one of them is chosen.
+    NOT_TUNED = "not-tuned"
+    WRONG_KEY = "wrong-key"
+    FIXED_GRID = "fixed-grid"
+    CHANGED_BY_TUNING = "changed-by-tuning"
+
     # Accesses to memory.
     OOB_LOAD = "oob-load"
     OOB_STORE = "oob-store"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
 from grader.explain.evidence import count_text
+from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict, failed
 from grader.gpu.compiled_facts import WIDEST, Access, Facts, facts_of
 from grader.gpu.plan import Plan
 from grader.submission.text import Submission
-from grader.wire.messages import GpuModel
+from grader.wire.messages import Failure, GpuModel
 
 NO_TENSOR_CORES = "Triton does not use the tensor cores of this GPU"
+NO_ROOM = re.compile(r"out of resource|PTXAS|ptxas")
 MUCH_SMALLER = 4  # tiles this many times smaller than the largest may be moved as they like
 
 
@@ -29,18 +32,42 @@ class Expectations:
 def compiled_verdict(
     plan: Plan, expected: Expectations, submission: Submission, exercise: Exercise, model: GpuModel, filename: str
 ) -> Verdict:
-    """Of an autotuned kernel one configuration has to meet what is expected; else the first is explained."""
+    """Of an autotuned kernel every configuration has to fit and to spill nothing, for each may be chosen; one has to
+    meet what else is expected, or the first is explained."""
     if expected.tensor_cores and not model.has_tensor_cores:
         return Verdict(SKIPPED, NOT_RUN, note=f"{model.target}: {NO_TENSOR_CORES}")
     verdicts = []
     for config in range(plan.configs):
+        if refused := _does_not_run(plan, config, submission, exercise, model):
+            return refused
         numbers = dict.fromkeys(launch.kernel for launch in plan.launches(config))
         facts = [facts_of(plan.kernels[number], filename) for number in numbers]
+        spilled = next((complaint for kernel in facts if (complaint := _spilled(kernel))), None)
+        if spilled is not None and plan.configs > 1:
+            return _of_config(plan, config, spilled)
         if facts:
             verdicts.append(_judged(facts, expected, submission, model))
     if not verdicts:
         return failed(Cause.NO_LAUNCH, f"{exercise.entry} returned without launching a kernel.", kind="error")
     return next((verdict for verdict in verdicts if verdict.outcome == PASS), verdicts[0])
+
+
+def _does_not_run(
+    plan: Plan, config: int, submission: Submission, exercise: Exercise, model: GpuModel
+) -> Verdict | None:
+    """A configuration that the GPU has no room for. One that a kernel's tl.static_assert rules out is no mistake."""
+    error = plan.error_of(config)
+    if not NO_ROOM.search(error):
+        return None
+    line = next((choice.line for choice in plan.choices), 0)
+    failure = Failure("resources", message=error, line=line)
+    return _of_config(plan, config, compiler_refusal(failure, submission, exercise, model))
+
+
+def _of_config(plan: Plan, config: int, verdict: Verdict) -> Verdict:
+    which = f"This is configuration {config + 1} of {plan.configs} ({plan.config_text(config)})."
+    verdict.lines.insert(1, f"{which} Each that is in the list has to fit, and to be worth a trial.")
+    return verdict
 
 
 def _judged(facts: list[Facts], expected: Expectations, submission: Submission, model: GpuModel) -> Verdict:

@@ -17,6 +17,7 @@ from grader.interpreter.dtypes import DTYPES, Unsupported, dtype_of
 from grader.interpreter.launch import MOST_PROGRAMS, run_launch
 from grader.interpreter.memory import Memory
 from grader.interpreter.program import Kernel
+from grader.interpreter.trial_runs import with_a_trial
 from grader.interpreter.views import View
 from grader.ttir.module import BadText, Type
 from grader.wire import recorded_parts
@@ -95,7 +96,7 @@ class Call:
         """Fills and launches in their order; what ended them before the last one."""
         line, kernel = 0, ""
         try:
-            for step in steps_with(self.recorded.steps, self.request.config):
+            for step in self._steps():
                 line = step.line
                 if isinstance(step, PlannedLaunch):
                     kernel = self.recorded.kernels[step.kernel].name
@@ -113,6 +114,18 @@ class Call:
         except (Unsupported, BadText) as error:
             return Failure("not-known", type(error).__name__, str(error), line, kernel)
         return None
+
+    def _steps(self) -> Iterator[PlannedLaunch | Fill | Data]:
+        steps, request = self.recorded.steps, self.request
+        if not request.tried:
+            return steps_with(steps, request.config)
+        return with_a_trial(steps, request.config, request.kept, self._read, self._write)
+
+    def _read(self, view: recorded_parts.View) -> np.ndarray:
+        return self.buffers[view.buffer].read(view_of(view))
+
+    def _write(self, view: recorded_parts.View, values: np.ndarray) -> None:
+        self.buffers[view.buffer].write(view_of(view), values)
 
     def _too_long(self, error: TooLong, line: int, kernel: str) -> Failure:
         """A grid without measure, if some of its programs came to their end, else a kernel without end."""
@@ -157,6 +170,7 @@ class Call:
             self._run(kernel, batch, given, grid)
         finally:
             launch.atomics, launch.unmasked_fills = batch.atomics, batch.unmasked_fills
+            launch.updated = self._updated(step, arguments)
             self.memory.end_launch()
             launch.idle = self.memory.idle_programs()
             self.printed += batch.printed
@@ -169,6 +183,15 @@ class Call:
 
     def _run(self, kernel: Kernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
         run_launch(kernel, batch, given, self._order(grid))
+
+    def _updated(self, step: PlannedLaunch, arguments: list[Argument | None]) -> list[str]:
+        """Names of the parameters whose memory the launch both reads and writes."""
+        both = self.memory.loaded & self.memory.stored
+        return [
+            parameter.name
+            for parameter, argument in zip(step.parameters, arguments)
+            if argument is not None and argument.buffer in both
+        ]
 
     def _argument(self, parameter: Parameter) -> Argument | None:
         if parameter.type not in ("pointer", "descriptor"):

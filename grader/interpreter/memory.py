@@ -73,6 +73,8 @@ class Memory:
         self.busy = np.zeros(0, bool)  # which programs of the batch, in the order of their numbers, have used memory
         self.idle = self.accesses = self.batches = 0
         self.groups: dict[Buffer, Groups] = {}
+        self.loaded: set[Buffer] = set()  # by the launch; an atomic loads and stores
+        self.stored: set[Buffer] = set()
 
     def begin_batch(self, programs: np.ndarray) -> None:
         """The programs (int32) that run side by side now, in their order."""
@@ -253,6 +255,10 @@ class Memory:
         shadow = buffer.shadow
         if item < shadow.unit:
             self._refine(buffer, item)
+        if access.kind != "store":
+            self.loaded.add(buffer)
+        if access.kind != "load":
+            self.stored.add(buffer)
         units, owners, each = units_of(part.index, part.programs, item // shadow.unit)
         if access.kind == "load":
             shared = not buffer.read_only

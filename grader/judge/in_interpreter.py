@@ -7,6 +7,7 @@ changes mattered names the mistake.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -23,10 +24,12 @@ from grader.explain.tiles import tile_map
 from grader.explain.values import first_wrong_text, value_verdict
 from grader.explain.verdict import PASS, Verdict, failed
 from grader.explain.wrong_results import Shape, wrong_results
+from grader.judge import every_configuration
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT
 from grader.operations.comparison import Comparison, bits_of, compare
+from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
@@ -52,6 +55,7 @@ class Interpreted:
 
     def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
         """Of all configurations of the call, and the reply to its first run, which has these `options`."""
+        trial = every_configuration.with_a_config_that_runs(self, trial, inputs)
         first = self.run.call(self.exercise, trial, inputs, **options)
         if self.run.recorder.load_failure is not None:
             failure = self.run.recorder.load_failure
@@ -62,20 +66,21 @@ class Interpreted:
             verdict = self._second_call(trial, inputs, first, second) or verdict
         if verdict.outcome == PASS and twice:
             verdict = self._as_product(trial, inputs) or verdict
-        for config in first.configurations[1:]:
-            if verdict.outcome == PASS:
-                other_trial = replace(trial, config=config)
-                reply = self.run.call(self.exercise, other_trial, inputs)
-                other = self._first_call(other_trial, inputs, reply)
-                verdict = verdict if other.outcome == PASS else self._of_config(trial, inputs, config, other)
-        return verdict, first
+        return every_configuration.of_configurations(self, trial, inputs, first, verdict, twice), first
 
-    def _of_config(self, trial: Trial, inputs: list[Argument], config: int, verdict: Verdict) -> Verdict:
-        """A failure that the configurations before this one did not have."""
-        call = self.run.recorded(self.exercise, trial, inputs).call
-        which = f"This is configuration {config + 1} of {call.configs} ({call.config_text(config)}); those before it"
-        verdict.lines.insert(1, f"{which} are right. The fastest one is used, and that may be any.")
-        return verdict
+    def of_config(self, trial: Trial, inputs: list[Argument], config: int) -> Verdict:
+        """Of another configuration of the same call."""
+        other = replace(trial, config=config)
+        return self._first_call(other, inputs, self.run.call(self.exercise, other, inputs))
+
+    def wrong_after_a_trial(self, trial: Trial, inputs: list[Argument], kept: Sequence[str] = ()) -> Evidence | None:
+        """The first result that is wrong when the call's configuration was tried before on the same memory.
+
+        `kept`: arguments of the kernel that are put back after the trial, whether the file says so or not.
+        """
+        reply = self.run.call(self.exercise, trial, inputs, tried=True, kept=list(kept))
+        results = self._compared(trial, inputs, reply) if reply.error is None else []
+        return next((evidence for evidence in results if not evidence.comparison.right), None)
 
     def without_values(
         self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape]
@@ -130,6 +135,19 @@ class Interpreted:
         if not reply.launches and any(output.numel() for output in reply.outputs.values()):
             return failed(Cause.NO_LAUNCH, f"{exercise.entry} returned without launching a kernel.", kind="error")
         return None
+
+    def not_recorded(self, call: RecordedCall) -> Verdict | None:
+        """Why there is no whole recording of a call of which nothing is interpreted."""
+        submission, exercise = self.run.submission, self.exercise
+        if self.run.recorder.load_failure is not None:
+            return failures.file_failure(self.run.recorder.load_failure, submission, exercise)
+        if call.refusals:
+            return failures.refusal(call.refusals, submission, exercise)
+        if call.error is None:
+            return None
+        if call.error.kind in BEFORE_ANY_LAUNCH or is_known(call.error):
+            return compiler_refusal(call.error, submission, exercise, self.run.model)
+        return failures.call_failure(call.error, submission, exercise)
 
     def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Evidence]:
         """Of each result what is known of it, its comparison included."""

@@ -53,7 +53,8 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict:
         return Verdict(SKIPPED, NOT_RUN, note=NEEDS_GPU)
     inputs = [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in trial.data]
     own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
-    shapes, configs, judged = _shapes_of(exercise, inputs), [0], None
+    shapes, judged = _shapes_of(exercise, inputs), None
+    configs = run.recorded(exercise, trial, inputs).call.usable_configs[:1] or [0]
     while configs:
         one = replace(trial, config=configs.pop(0))
         reply = run.sample(exercise, one, inputs, own, PROGRAMS)

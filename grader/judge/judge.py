@@ -23,6 +23,7 @@ from grader.gpu.answers import MATMUL
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
 from grader.judge import on_gpu
+from grader.judge.every_configuration import choice_verdict
 from grader.judge.foreseen import Foreseen, in_turns
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.in_samples import sampled
@@ -174,6 +175,13 @@ class Judge:
         """What the compiler makes of a call, in every dtype of the exercise; nothing is run."""
         trials = self._trials(name, data, None, (), constants)
         return max(self._up_to_a_failure(trials, lambda trial: self._machine_code(trial, expected)), key=_is_no_pass)
+
+    def tuned(
+        self, name: str, data: tuple[Recipe, ...], others: list[tuple], configurations: tuple[int, int]
+    ) -> Verdict:
+        """How many configurations there are for a call, and whether calls of other sizes make a choice of their own."""
+        trials = [self.trial(name, one, self.exercise.dtypes[0]) for one in (data, *others)]
+        return self._judged(trials[0], lambda trial: choice_verdict(self.interpreted, trials, configurations))
 
     def on_gpu(
         self,

@@ -179,7 +179,7 @@ class Run:
                 if one.if_right and self.values_are_wrong:
                     continue
                 try:
-                    call = self.recorded(exercise, one.trial, _without_values(one.trial), again).call
+                    call = self.recorded(exercise, one.trial, without_values(one.trial), again).call
                 except ChildEnded:  # whoever asks for it is told
                     return
                 if call.error is not None or call.refusals or time.monotonic() > until or self._ending:
@@ -281,7 +281,7 @@ class Run:
 
         `texts`: what to keep of each kernel beside FACTS. `inputs`: what it will be replayed on, if they are there.
         """
-        given = inputs or _without_values(trial)
+        given = inputs or without_values(trial)
         specs = _specs(exercise, given)
         call = self.recorded(exercise, trial, given).call
         results = results_by_name(call.returned, specs, [one.name for one in exercise.returned], exercise.updates)
@@ -293,7 +293,7 @@ class Run:
             if one.if_right and self.values_are_wrong:
                 continue
             try:
-                call = self.recorded(exercise, one.trial, _without_values(one.trial)).call
+                call = self.recorded(exercise, one.trial, without_values(one.trial)).call
             except ChildEnded:  # whoever asks for it is told
                 return
             if call.error is not None or call.refusals or self._ending:
@@ -327,7 +327,7 @@ def _record_request(exercise: Exercise, trial: Trial, inputs: list[Argument]) ->
     return RecordRequest(exercise.entry, specs, trial.constants, numbers, trial.small_dots)
 
 
-def _without_values(trial: Trial) -> list[Argument]:
+def without_values(trial: Trial) -> list[Argument]:
     return [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in trial.data]
 
 

@@ -225,6 +225,23 @@ def compiled(request: pytest.FixtureRequest):
 
 
 @pytest.fixture
+def tuned(request: pytest.FixtureRequest):
+    """tuned(*data, others=[data, ...], configurations=(4, 24)): the choice that an autotuned kernel makes for a call.
+
+    configurations: how few and how many there may be to choose from. others: calls of other sizes, each of which has to
+    make a choice of its own: let them lie far apart, for a key may put neighbouring sizes together. Nothing runs, so
+    sizes may be as on a GPU.
+    """
+    session = request.config.pluginmanager.get_plugin(NAME)
+
+    def tuned(*data, others=(), configurations=(2, 64)):
+        session.wait_for_right_values(request.node)
+        session.settle(request.node, lambda judge, name: judge.tuned(name, data, others, configurations))
+
+    return tuned
+
+
+@pytest.fixture
 def on_gpu(request: pytest.FixtureRequest):
     """on_gpu(*data, bound=None, dtypes=(), **constants): as `check`, for sizes that only a GPU gets through.
 

@@ -154,6 +154,8 @@ class InterpretRequest:
     order: str | int = "forward"  # "forward", "reverse", or the seed of a random order of programs
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
     config: int = 0  # which configuration of an autotuned kernel runs, modulo their number
+    tried: bool = False  # before that it is tried on the same memory, as in the first call with a key
+    kept: list[str] = field(default_factory=list)  # arguments of the kernel that are put back after the trial
     count_traffic: bool = False  # distinct elements per load, summed over groups of `at_once` programs
     at_once: int = 1
     trace: bool = False  # send every access, lane by lane; for small calls
@@ -236,6 +238,7 @@ class Launch:
     idle: int = 0  # programs that loaded and stored nothing
     arguments: list[str] = field(default_factory=list)  # "N = 1024", "x_ptr = x + 0": plain values, and places
     unmasked_fills: list[int] = field(default_factory=list)  # lines of masked loads without `other`, lanes masked off
+    updated: list[str] = field(default_factory=list)  # parameters whose memory it both reads and writes
 
 
 @dataclass

@@ -100,12 +100,35 @@ class Alternative:
     config: str
     error: str
     steps: list[Step]
+    left_over: bool = False  # pruned away for this call; an earlier one with the same key may have chosen it
+
+
+@dataclass
+class KeyPart:
+    """One name of an autotuned kernel's key. kind: "value", "tensor", or "unknown" where no argument is called so."""
+
+    name: str
+    kind: str
+    value: str = ""
+
+
+@dataclass
+class Tuning:
+    """What Triton does around the trial runs of the first call with a key, which choose a configuration."""
+
+    key: list[KeyPart] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)  # arguments of the kernel, put back after each trial
+    zeroed: list[str] = field(default_factory=list)  # arguments of the kernel, cleared by `before` and `after`
+    before: list[Step] = field(default_factory=list)  # each trial
+    after: list[Step] = field(default_factory=list)  # each trial, or all of them
+    fixed_grid: bool = False  # the same numbers for all configurations, no function of theirs
 
 
 @dataclass
 class Choice:
     alternatives: list[Alternative]
     line: int = 0
+    tuning: Tuning | None = None  # None: nothing is tried, or this is a plan
 
 
 Step = PlannedLaunch | Fill | Data | Choice
@@ -125,24 +148,28 @@ class Sequence:
     @property
     def configs(self) -> int:
         """How many alternatives the largest choice has; 1 where nothing is to choose."""
-        return max((len(step.alternatives) for step in self.steps if isinstance(step, Choice)), default=1)
+        return max((len(choice.alternatives) for choice in self.choices), default=1)
 
     def config_text(self, config: int) -> str:
         """What sets a configuration apart, as Triton writes it: "BLOCK_N: 256, num_warps: 4"."""
-        choices = (step for step in self.steps if isinstance(step, Choice))
-        texts = dict.fromkeys(choice.alternatives[config % len(choice.alternatives)].config for choice in choices)
+        chosen = (choice.alternatives[config % len(choice.alternatives)] for choice in self.choices)
+        texts = dict.fromkeys(alternative.config for alternative in chosen)
         settings = [one for text in texts for one in text.split(", ")]
         return ", ".join(one for one in settings if not one.endswith(": None") and one != "num_ctas: 1")
 
     @property
+    def choices(self) -> list[Choice]:
+        return [step for step in self.steps if isinstance(step, Choice)]
+
+    @property
     def usable_configs(self) -> list[int]:
         """The configurations that can run: Triton leaves out those that a GPU has no room for."""
-        choices = [step for step in self.steps if isinstance(step, Choice)]
-        return [
-            config
-            for config in range(self.configs)
-            if not any(choice.alternatives[config % len(choice.alternatives)].error for choice in choices)
-        ]
+        return [config for config in range(self.configs) if not self.error_of(config)]
+
+    def error_of(self, config: int) -> str:
+        """Why this configuration cannot run; "" if it can."""
+        chosen = (choice.alternatives[config % len(choice.alternatives)] for choice in self.choices)
+        return next((alternative.error for alternative in chosen if alternative.error), "")
 
 
 def steps_with(steps: list[Step], config: int) -> Iterator[PlannedLaunch | Fill | Data]:
@@ -181,7 +208,8 @@ class StepReader:
         if data.get("op") == "data":
             return Data(read_view(data.get("view")), _bytes(data.get("bytes")), line)
         if data.get("op") == "choose":
-            return Choice(items(data, "alternatives", lambda item: self._alternative(item, depth)), line)
+            alternatives = items(data, "alternatives", lambda item: self._alternative(item, depth))
+            return Choice(alternatives, line, self._tuning(data.get("tuning"), depth))
         raise ProtocolError("a step of an unknown kind")
 
     def _launch(self, data: dict, line: int) -> PlannedLaunch:
@@ -194,7 +222,16 @@ class StepReader:
         if not isinstance(data, dict):
             raise ProtocolError("an alternative is not an object")
         config, error = (checked(data.get(key), "str", key) for key in ("config", "error"))
-        return Alternative(config, error, self.steps(data, depth=depth + 1))
+        left_over = checked(data.get("left_over", False), "bool", "left_over")
+        return Alternative(config, error, self.steps(data, depth=depth + 1), left_over)
+
+    def _tuning(self, data: object, depth: int) -> Tuning | None:
+        if not isinstance(data, dict):
+            return None
+        tuning = build(Tuning, {name: data.get(name) for name in ("restored", "zeroed", "fixed_grid")})
+        tuning.key = items(data, "key", lambda item: build(KeyPart, item))
+        tuning.before, tuning.after = (self.steps(data, key, depth + 1) for key in ("before", "after"))
+        return tuning
 
 
 def read_part(place: object, blob: bytes) -> bytes:
@@ -285,6 +322,8 @@ def accept_steps(steps: list[Step], buffers: list[Buffer], accept_launch: Callab
                 raise BadPlan(f"an autotuned kernel has 1 to {MOST_CONFIGS} configurations")
             for alternative in step.alternatives:
                 accept_steps(alternative.steps, buffers, accept_launch)
+            if step.tuning is not None:
+                accept_steps(step.tuning.before + step.tuning.after, buffers, accept_launch)
         if isinstance(step, Data) and len(step.bytes) != math.prod(step.view.shape) * VIEW_BYTES[step.view.dtype]:
             raise ProtocolError("numbers made in Python that do not fit their view")
 

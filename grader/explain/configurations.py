@@ -1,0 +1,246 @@
+"""What is wrong with the configurations of an autotuned kernel, or with how one of them is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grader.explain.causes import Cause
+from grader.explain.evidence import count_text
+from grader.explain.verdict import Verdict, failed
+from grader.wire.recorded_call import Parameter, RecordedCall
+from grader.wire.recorded_parts import Choice, PlannedLaunch, Sequence, Tuning
+
+# What a configuration shows whose blocks do not suit the grid.
+OF_ANOTHER_GRID = (Cause.UNWRITTEN, Cause.DOUBLE_WRITE)
+OF_MEMORY_NOT_CLEARED = (Cause.NOT_ZEROED, Cause.UNINITIALISED_READ)
+ANY = "The fastest one is used, and that may be any."
+
+
+def which(call: Sequence, config: int) -> str:
+    """ "configuration 2 of 3 (BLOCK_N: 64, num_warps: 4)" """
+    return f"configuration {config + 1} of {call.configs} ({call.config_text(config)})"
+
+
+def named_configuration(call: RecordedCall, config: int, verdict: Verdict, right_before: bool) -> Verdict:
+    """A failure of one configuration, which its second line names."""
+    before = "; those before it are right" if right_before else ""
+    verdict.lines.insert(1, f"This is {which(call, config)}{before}. {ANY}")
+    return verdict
+
+
+# ---- the grid --------------------------------------------------------------------------------------------------------
+
+
+def shares_a_grid(call: RecordedCall, verdict: Verdict) -> bool:
+    """Whether a configuration's failure may come from a grid that was written for another's blocks."""
+    return verdict.id in OF_ANOTHER_GRID and any(tuning.fixed_grid for _, tuning in _tunings(call))
+
+
+def fixed_grid(call: RecordedCall, wrong: int, right: int, verdict: Verdict) -> Verdict | None:
+    """`verdict`: of the configuration `wrong`; None where the grid is no reason for it."""
+    if not shares_a_grid(call, verdict):
+        return None
+    pairs = zip(call.launches(wrong), call.launches(right))
+    launch = next((one for one, other in pairs if one.constants != other.constants and one.grid == other.grid), None)
+    if launch is None:
+        return None
+    grid, names = tuple(launch.grid[: launch.dimensions]), ", ".join(_differing(call, wrong, right))
+    return failed(
+        Cause.FIXED_GRID,
+        f"One grid, {grid}, is launched for all configurations, though they differ in {names}: "
+        f"{which(call, wrong)} goes wrong with it, configuration {right + 1} does not.",
+        verdict.lines[0],
+        "A grid that counts blocks is a function of the configuration: kernel[lambda META: (triton.cdiv(N, "
+        'META["BLOCK_N"]),)](...).',
+        kind="cause",
+        line=launch.line,
+    )
+
+
+def _differing(call: RecordedCall, wrong: int, right: int) -> list[str]:
+    """Names of the constants that two configurations set otherwise."""
+    names: dict[str, None] = {}
+    for one, other in zip(call.launches(wrong), call.launches(right)):
+        names |= dict.fromkeys(name for name, value in one.constants.items() if other.constants.get(name) != value)
+    return list(names)
+
+
+# ---- the key ---------------------------------------------------------------------------------------------------------
+
+
+def wrong_key(call: RecordedCall, again: RecordedCall | None) -> Verdict | None:
+    """A key that tells too little or too much by itself. `again`: the same call, made once more."""
+    for choice, tuning in _tunings(call):
+        for part in tuning.key:
+            if part.kind == "unknown":
+                return _wrong_key(
+                    choice,
+                    f"The key names {part.name}, and the kernel has no argument of this name: Triton leaves it out, "
+                    "and a choice made for one size is used for all.",
+                    "Names in key= are written as in the kernel's signature.",
+                )
+            if part.kind == "tensor":
+                return _wrong_key(
+                    choice,
+                    f"The key names {part.name}, a tensor: each call brings another one, and all configurations are "
+                    "tried again in every call.",
+                    "Name the sizes that the choice depends on.",
+                )
+    if again is not None and _keys(call) != _keys(again):
+        choice, part = next((c, part) for c, t in _tunings(call) for part in t.key)
+        changed = next((name for (name, value), other in zip(_keys(call), _keys(again)) if (name, value) != other), "")
+        return _wrong_key(
+            choice,
+            f"A second call with the same arguments has another {changed or part.name} in its key: all configurations "
+            "are tried again.",
+            "What is in the key may depend on shapes and dtypes alone.",
+        )
+    return None
+
+
+def left_over(call: RecordedCall, config: int, verdict: Verdict) -> Verdict | None:
+    """A failure of a configuration that this call does not admit, and an earlier one with the same key did."""
+    for choice, tuning in _tunings(call):
+        if choice.alternatives[config % len(choice.alternatives)].left_over:
+            return _pruned(call, choice, tuning, config, verdict.lines[0])
+    return None
+
+
+def left_over_in_vain(call: RecordedCall) -> Verdict | None:
+    """A configuration that this call does not admit, cannot run, and may have been chosen before."""
+    for choice, tuning in _tunings(call):
+        for config, alternative in enumerate(choice.alternatives):
+            if alternative.left_over and alternative.error:
+                return _pruned(call, choice, tuning, config, alternative.error.splitlines()[0])
+    return None
+
+
+def _pruned(call: RecordedCall, choice: Choice, tuning: Tuning, config: int, found: str) -> Verdict:
+    names = ", ".join(part.name for part in tuning.key)
+    of = f"the same key ({names})" if names else "this key, which is empty,"
+    text = choice.alternatives[config % len(choice.alternatives)].config
+    return _wrong_key(
+        choice,
+        f"A configuration ({_short(text)}) is pruned away for this call, but an earlier call with {of} may have chosen "
+        "it, and then it runs here too.",
+        found,
+        "Whatever the pruning looks at belongs in key=.",
+    )
+
+
+def reused(first: RecordedCall, other: RecordedCall) -> Verdict | None:
+    """Whether a call of another size gets the choice that was made for the first."""
+    if _keys(first) != _keys(other):
+        return None
+    (choice, tuning), *_ = _tunings(first)
+    listed = [part.name for part in tuning.key]
+    names = ", ".join(listed) or "nothing"
+    changed = next((pair for pair in _numbers_that_differ(first, other) if pair[0].name not in listed), None)
+    what = "with other sizes"
+    if changed is not None:
+        one, two = changed
+        what = f"with {one.name} = {two.number} instead of {one.number}"
+    return _wrong_key(
+        choice,
+        f"A call {what} gets the configuration that was chosen for the first: its key ({names}) is the same.",
+        "The fastest tile for a large product is a poor one for a small product. Each size that the choice depends on "
+        "belongs in key=.",
+    )
+
+
+def _numbers_that_differ(first: RecordedCall, other: RecordedCall) -> Iterator[tuple[Parameter, Parameter]]:
+    for one, two in zip(first.launches(), other.launches()):
+        for a, b in zip(one.parameters, two.parameters):
+            if a.name == b.name and a.value and b.value and a.value != b.value:
+                yield a, b
+
+
+def _wrong_key(choice: Choice, *lines: str) -> Verdict:
+    return failed(Cause.WRONG_KEY, *lines, kind="cause", line=choice.line)
+
+
+def _keys(call: RecordedCall) -> list[tuple[str, str]]:
+    return [(part.name, part.value) for _, tuning in _tunings(call) for part in tuning.key]
+
+
+# ---- trial runs ------------------------------------------------------------------------------------------------------
+
+
+def changed_by_tuning(call: RecordedCall, result: str, updated: list[str], shown: str) -> Verdict:
+    """`updated`: the kernel's arguments that its trial runs change; `shown`: what became of the result."""
+    choice, tuning = next(_tunings(call))
+    cleared = [name for name in tuning.zeroed if name in updated]
+    if cleared:
+        return failed(
+            Cause.CHANGED_BY_TUNING,
+            f"reset_to_zero clears {cleared[0]} before the call's own run: {result} is made from what it held.",
+            shown,
+            f'restore_value=["{cleared[0]}"] puts back what it held after each trial.',
+            kind="cause",
+            line=choice.line,
+        )
+    names, count = " and ".join(updated), "them" if len(updated) > 1 else "it"
+    quoted = ", ".join(f'"{name}"' for name in updated)
+    return failed(
+        Cause.CHANGED_BY_TUNING,
+        f"{names} {'change' if len(updated) > 1 else 'changes'} while the configurations are tried: each trial is a "
+        f"run on the call's own memory and updates {count} once more.",
+        f"{result} is right only in later calls, which try nothing. {shown}",
+        f"@triton.autotune(..., restore_value=[{quoted}]) puts back what was there after each trial; reset_to_zero is "
+        "for memory that holds zeros before the call.",
+        kind="cause",
+        line=choice.line,
+    )
+
+
+def cleared_only_while_tried(call: RecordedCall, verdict: Verdict) -> None:
+    """Says so, where a result needs what reset_to_zero does in the first call alone."""
+    names = [name for _, tuning in _tunings(call) for name in tuning.zeroed]
+    if names and verdict.id in OF_MEMORY_NOT_CLEARED:
+        verdict.lines.insert(
+            1,
+            f"reset_to_zero clears {', '.join(names)} while configurations are tried. A later call with the same key "
+            "tries nothing: allocate with torch.zeros.",
+        )
+
+
+# ---- their number ----------------------------------------------------------------------------------------------------
+
+
+def not_tuned(call: RecordedCall, entry: str, least: int, most: int) -> Verdict | None:
+    """Whether there is too little, or too much, to choose from."""
+    launch = next(call.launches(), None)
+    if not call.choices:
+        return failed(
+            Cause.NOT_TUNED,
+            f"{entry} launches its kernel in one configuration: there is nothing to choose from.",
+            "@triton.autotune(configs=[triton.Config({...}), ...], key=[...]) stands above @triton.jit.",
+            kind="cost",
+            line=launch.line if launch else 0,
+        )
+    count = min(sum(not one.left_over for one in choice.alternatives) for choice in call.choices)
+    if least <= count <= most:
+        return None
+    return failed(
+        Cause.NOT_TUNED,
+        f"{count_text(count, 'configuration')} to choose from; {least} to {most} are asked for.",
+        "Each costs compiling and timing in the first call of every size; too few leave out the one that is fastest "
+        "for some size.",
+        kind="cost",
+        line=call.choices[0].line,
+    )
+
+
+def _tunings(call: RecordedCall) -> Iterator[tuple[Choice, Tuning]]:
+    return ((choice, choice.tuning) for choice in call.choices if choice.tuning is not None)
+
+
+def _short(config: str) -> str:
+    """Without what Triton writes of every configuration."""
+    return ", ".join(one for one in config.split(", ") if not one.endswith(": None") and one != "num_ctas: 1")
+
+
+def launched_lines(call: RecordedCall) -> set[int]:
+    """Of the launches that have a choice."""
+    steps = (step for choice, _ in _tunings(call) for one in choice.alternatives for step in one.steps)
+    return {step.line for step in steps if isinstance(step, PlannedLaunch)}

@@ -1,0 +1,41 @@
+"""The first call with a key of an autotuned kernel: a trial run on the call's own memory, then the run that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from grader.wire.recorded_parts import Choice, Data, Fill, PlannedLaunch, Step, View, steps_with
+
+Read, Write = Callable[[View], np.ndarray], Callable[[View, np.ndarray], None]
+
+
+def with_a_trial(
+    steps: list[Step], config: int, kept: list[str], read: Read, write: Write
+) -> Iterator[PlannedLaunch | Fill | Data]:
+    """The steps, each choice carried out once more before it counts, between its hooks.
+
+    `kept`: arguments of a kernel that are put back after the trial beside those that its file names. `read` and
+    `write`: of a view's memory, between two of the steps that are given.
+    """
+    for step in steps:
+        if not isinstance(step, Choice) or step.tuning is None:
+            yield from steps_with([step], config)
+            continue
+        tuning = step.tuning
+        yield from steps_with(tuning.before, config)
+        views = list(_views(step, config, [*tuning.restored, *kept]))
+        copies = [read(view) for view in views]
+        yield from steps_with([step], config)
+        for view, copy in zip(views, copies):
+            write(view, copy)
+        yield from steps_with(tuning.after, config)
+        yield from steps_with([step], config)
+
+
+def _views(choice: Choice, config: int, names: list[str]) -> Iterator[View]:
+    """Of the tensors that the configuration's kernel gets under these names."""
+    for step in steps_with([choice], config):
+        if isinstance(step, PlannedLaunch):
+            yield from (one.view for one in step.parameters if one.name in names and one.view is not None)

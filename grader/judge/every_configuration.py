@@ -1,0 +1,103 @@
+"""All configurations of an autotuned call, and the trial runs that choose one of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from grader.course.trial import Trial
+from grader.explain import configurations
+from grader.explain.values import first_wrong_text
+from grader.explain.verdict import PASS, Verdict
+from grader.judge.run import without_values
+from grader.numerics.arguments import Argument
+from grader.wire.recorded_call import RecordedCall
+from grader.wire.reply import Reply
+
+if TYPE_CHECKING:
+    from grader.judge.in_interpreter import Interpreted
+
+SAYS_WHERE = ("memory", "values", "guess", "cause")  # kinds of failures that may be one configuration's
+
+
+def of_configurations(
+    interpreted: Interpreted, trial: Trial, inputs: list[Argument], first: Reply, verdict: Verdict, twice: bool
+) -> Verdict:
+    """Of a call whose first configuration gave `first` and this verdict."""
+    run, exercise = interpreted.run, interpreted.exercise
+    call = run.recorded(exercise, trial, inputs).call
+    if not call.choices:
+        return verdict
+    if verdict.outcome != PASS:
+        return _of_the_first(interpreted, trial, inputs, first, call, verdict)
+    for config in first.configurations[1:]:
+        other = interpreted.of_config(trial, inputs, config)
+        if other.outcome != PASS:
+            return configurations.left_over(call, config, other) or _of_another(call, trial.config, config, other)
+    again = run.recorded(exercise, trial, inputs, again=True).call if twice else None
+    found = configurations.left_over_in_vain(call) or configurations.wrong_key(call, again)
+    return found or _after_a_trial(interpreted, trial, inputs, first, call) or verdict
+
+
+def _of_the_first(
+    interpreted: Interpreted, trial: Trial, inputs: list[Argument], first: Reply, call: RecordedCall, verdict: Verdict
+) -> Verdict:
+    configurations.cleared_only_while_tried(call, verdict)
+    if call.configs == 1 or verdict.kind not in SAYS_WHERE:
+        return verdict
+    for config in first.configurations[1:] if configurations.shares_a_grid(call, verdict) else []:
+        if interpreted.of_config(trial, inputs, config).outcome == PASS:
+            found = configurations.fixed_grid(call, trial.config, config, verdict)
+            return found or configurations.named_configuration(call, trial.config, verdict, right_before=False)
+    return configurations.named_configuration(call, trial.config, verdict, right_before=False)
+
+
+def _of_another(call: RecordedCall, first: int, config: int, verdict: Verdict) -> Verdict:
+    """A failure that the configurations before this one did not have."""
+    grid = configurations.fixed_grid(call, config, first, verdict)
+    return grid or configurations.named_configuration(call, config, verdict, right_before=True)
+
+
+def _after_a_trial(
+    interpreted: Interpreted, trial: Trial, inputs: list[Argument], first: Reply, call: RecordedCall
+) -> Verdict | None:
+    """What is wrong with the call when it is the first with its key: each configuration has run on its memory before.
+
+    A kernel that reads nothing of what it writes does the same after any number of trials.
+    """
+    lines = configurations.launched_lines(call)
+    updated = list(dict.fromkeys(name for one in first.launches if one.line in lines for name in one.updated))
+    if not updated:
+        return None
+    wrong = interpreted.wrong_after_a_trial(trial, inputs)
+    if wrong is None:
+        return None
+    for name in updated:  # the one that alone makes the difference, if there is one
+        if len(updated) > 1 and interpreted.wrong_after_a_trial(trial, inputs, [name]) is None:
+            updated = [name]
+            break
+    shown = first_wrong_text(wrong) if wrong.comparison is not None and not wrong.comparison.right else ""
+    return configurations.changed_by_tuning(call, wrong.returns, updated, shown)
+
+
+def choice_verdict(interpreted: Interpreted, trials: list[Trial], count: tuple[int, int]) -> Verdict:
+    """Of the first of the trials; the others, of other sizes, have to make a choice of their own."""
+    run, exercise = interpreted.run, interpreted.exercise
+    calls = []
+    for trial in trials:
+        calls.append(run.recorded(exercise, trial, without_values(trial)).call)
+        if early := interpreted.not_recorded(calls[-1]):
+            return early
+    first, *others = calls
+    if found := configurations.not_tuned(first, exercise.entry, *count) or configurations.wrong_key(first, None):
+        return found
+    for other in others:
+        if found := configurations.reused(first, other):
+            return found
+    return Verdict(PASS, note=f"{first.configs} configurations, chosen for each size")
+
+
+def with_a_config_that_runs(interpreted: Interpreted, trial: Trial, inputs: list[Argument]) -> Trial:
+    """The first of the call's configurations may be one that Triton passes over."""
+    usable = interpreted.run.recorded(interpreted.exercise, trial, inputs).call.usable_configs
+    return replace(trial, config=usable[0]) if usable and usable[0] != trial.config else trial
