@@ -35,11 +35,15 @@ class Trace:
     _by_program: Counter = field(default_factory=Counter)
 
     def note(self, turn: Turn, access: TracedAccess, buffer: Buffer, offsets: np.ndarray) -> None:
-        """`access` without its argument and elements; `offsets` by lane, NO_OFFSET where masked off."""
+        """`access` without its argument and elements; `offsets` by lane, NO_OFFSET where masked off.
+
+        Of more lanes than are told those that are masked off are left out: a small tensor shows in a large tile too.
+        """
         program = access.launch, *access.program
         if len(self._noted) < MOST_NOTED and self._by_program[program] < MOST_ACCESSES:
             self._by_program[program] += 1
-            self._noted.append(_Noted(turn, access, buffer, offsets[:MOST_LANES].copy()))
+            shown = offsets if offsets.size <= MOST_LANES else offsets[offsets != NO_OFFSET]
+            self._noted.append(_Noted(turn, access, buffer, shown[:MOST_LANES].copy()))
 
     def accesses(self) -> list[TracedAccess]:
         """Launch by launch and program by program, as if one ran after the other."""

@@ -563,6 +563,17 @@ def test_a_trace_tells_each_lane_program_by_program():
     assert bench.memory.trace_accesses()[0].argument == "x"
 
 
+def test_of_a_tile_with_more_lanes_than_a_trace_tells_the_active_ones_are_told():
+    bench = Bench(vector("x", 4), trace=True)
+    bench.batch(0)
+    mask = np.zeros((1, 1000), bool)
+    mask[0, [0, 900]] = True
+    bench.access(load([(0, 4), (0, 12)]), lanes=(mask, (1, 1000)))
+    bench.end()
+    (traced,) = bench.memory.trace_accesses()
+    assert traced.elements == [1, 3]
+
+
 def test_no_trace_unless_asked():
     bench = Bench(vector("x", 4))
     bench.batch(0)
