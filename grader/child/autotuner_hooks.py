@@ -35,6 +35,7 @@ def described(
     # With a pre_hook of the file's own Triton keeps no copies to put back.
     return {
         "key": [_part(name, autotuner, arguments) for name in autotuner.keys],
+        "listed": len(autotuner.configs),
         "restored": [] if own_hook or autotuner.user_defined_post_hook else list(autotuner.restore_value),
         "zeroed": [] if own_hook else list(autotuner.reset_to_zero),
         "before": steps_of(lambda: autotuner.pre_hook(named)) if own_hook else steps_of(clear),

@@ -210,7 +210,8 @@ def cleared_only_while_tried(call: RecordedCall, verdict: Verdict) -> None:
 def not_tuned(call: RecordedCall, entry: str, least: int, most: int) -> Verdict | None:
     """Whether there is too little, or too much, to choose from."""
     launch = next(call.launches(), None)
-    if not call.choices:
+    tunings = list(_tunings(call))
+    if not tunings:
         return failed(
             Cause.NOT_TUNED,
             f"{entry} launches its kernel in one configuration: there is nothing to choose from.",
@@ -218,7 +219,7 @@ def not_tuned(call: RecordedCall, entry: str, least: int, most: int) -> Verdict 
             kind="cost",
             line=launch.line if launch else 0,
         )
-    count = min(sum(not one.left_over for one in choice.alternatives) for choice in call.choices)
+    count = min(tuning.listed for _, tuning in tunings)
     if least <= count <= most:
         return None
     return failed(
@@ -227,7 +228,7 @@ def not_tuned(call: RecordedCall, entry: str, least: int, most: int) -> Verdict 
         "Each costs compiling and timing in the first call of every size; too few leave out the one that is fastest "
         "for some size.",
         kind="cost",
-        line=call.choices[0].line,
+        line=tunings[0][0].line,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from grader.course.trial import Trial
 from grader.explain import configurations
+from grader.explain.evidence import count_text
 from grader.explain.values import first_wrong_text
 from grader.explain.verdict import PASS, Verdict
 from grader.judge.run import without_values
@@ -94,7 +95,7 @@ def choice_verdict(interpreted: Interpreted, trials: list[Trial], count: tuple[i
     for other in others:
         if found := configurations.reused(first, other):
             return found
-    return Verdict(PASS, note=f"{first.configs} configurations, chosen for each size")
+    return Verdict(PASS, note=f"{count_text(first.configs, 'configuration')}, and a choice for each size")
 
 
 def with_a_config_that_runs(interpreted: Interpreted, trial: Trial, inputs: list[Argument]) -> Trial:

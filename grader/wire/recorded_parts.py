@@ -117,6 +117,7 @@ class Tuning:
     """What Triton does around the trial runs of the first call with a key, which choose a configuration."""
 
     key: list[KeyPart] = field(default_factory=list)
+    listed: int = 0  # configurations, before any is pruned for this call
     restored: list[str] = field(default_factory=list)  # arguments of the kernel, put back after each trial
     zeroed: list[str] = field(default_factory=list)  # arguments of the kernel, cleared by `before` and `after`
     before: list[Step] = field(default_factory=list)  # each trial
@@ -228,7 +229,7 @@ class StepReader:
     def _tuning(self, data: object, depth: int) -> Tuning | None:
         if not isinstance(data, dict):
             return None
-        tuning = build(Tuning, {name: data.get(name) for name in ("restored", "zeroed", "fixed_grid")})
+        tuning = build(Tuning, {name: data.get(name) for name in ("listed", "restored", "zeroed", "fixed_grid")})
         tuning.key = items(data, "key", lambda item: build(KeyPart, item))
         tuning.before, tuning.after = (self.steps(data, key, depth + 1) for key in ("before", "after"))
         return tuning
