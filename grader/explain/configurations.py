@@ -31,14 +31,9 @@ def named_configuration(call: RecordedCall, config: int, verdict: Verdict, right
 # ---- the grid --------------------------------------------------------------------------------------------------------
 
 
-def shares_a_grid(call: RecordedCall, verdict: Verdict) -> bool:
-    """Whether a configuration's failure may come from a grid that was written for another's blocks."""
-    return verdict.id in OF_ANOTHER_GRID and any(tuning.fixed_grid for _, tuning in _tunings(call))
-
-
 def fixed_grid(call: RecordedCall, wrong: int, right: int, verdict: Verdict) -> Verdict | None:
     """`verdict`: of the configuration `wrong`; None where the grid is no reason for it."""
-    if not shares_a_grid(call, verdict):
+    if verdict.id not in OF_ANOTHER_GRID or not any(tuning.fixed_grid for _, tuning in _tunings(call)):
         return None
     pairs = zip(call.launches(wrong), call.launches(right))
     launch = next((one for one, other in pairs if one.constants != other.constants and one.grid == other.grid), None)

@@ -18,6 +18,7 @@ from grader.wire.reply import Reply
 if TYPE_CHECKING:
     from grader.judge.in_interpreter import Interpreted
 
+MOST_COMPARED = 4  # configurations, before a failure of the first is taken to be that of all
 SAYS_WHERE = ("memory", "values", "guess", "cause")  # kinds of failures that may be one configuration's
 
 
@@ -46,11 +47,11 @@ def _of_the_first(
     configurations.cleared_only_while_tried(call, verdict)
     if call.configs == 1 or verdict.kind not in SAYS_WHERE:
         return verdict
-    for config in first.configurations[1:] if configurations.shares_a_grid(call, verdict) else []:
+    for config in first.configurations[1:MOST_COMPARED]:
         if interpreted.of_config(trial, inputs, config).outcome == PASS:
             found = configurations.fixed_grid(call, trial.config, config, verdict)
             return found or configurations.named_configuration(call, trial.config, verdict, right_before=False)
-    return configurations.named_configuration(call, trial.config, verdict, right_before=False)
+    return verdict  # they are all alike: the mistake is none of the first alone
 
 
 def _of_another(call: RecordedCall, first: int, config: int, verdict: Verdict) -> Verdict:
