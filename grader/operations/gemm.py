@@ -24,10 +24,15 @@ PLAIN_CAUSES = ("rounded-operands",)
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Blocked fp32 sums grow like the square root of the steps; tensor cores truncate: the second term."""
     a, b = inputs
-    steps = a.shape[-1] / 16
-    return (4 * math.sqrt(steps + 4) + 2 * steps) * U32 * (a.abs() @ b.abs())
+    return growth(a.shape[-1]) * U32 * (a.abs() @ b.abs())
+
+
+def growth(K: int) -> float:
+    """Of a sum's error, in u of its |terms|: blocked fp32 sums grow like the square root of the steps; tensor cores
+    truncate, which is the second term."""
+    steps = K / 16
+    return 4 * math.sqrt(steps + 4) + 2 * steps
 
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
