@@ -212,7 +212,6 @@ class Judge:
 
     def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float) -> Verdict:
         """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
-
         if anchor == MATMUL and not self.run.model.has_tensor_cores:  # the vendor's product uses them
             return Verdict(SKIPPED, NOT_RUN, note=f"{self.run.model.target}: {NO_TENSOR_CORES}")
 
@@ -220,8 +219,7 @@ class Judge:
             recording, refused = self._recording(trial)
             return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate)
 
-        data = self._fitting(data)
-        return self._judged(self.trial(name, data, self.exercise.dtypes[0], None, {}), timed)
+        return self._judged(self.trial(name, self._fitting(data), self.exercise.dtypes[0]), timed)
 
     def _fitting(self, data: tuple[Recipe, ...]) -> tuple[Recipe, ...]:
         """A call to be timed, with as many rows as the GPU's memory has room for."""
