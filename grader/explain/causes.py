@@ -91,6 +91,7 @@ class Cause(StrEnum):
     LOCAL_LOAD = "local-load"
     WRONG_VALUES = "wrong-values"
     PADDING_COUNTED = "padding-counted"
+    CARRIED_OVER = "carried-over"
 
     # Cost.
     TRAFFIC = "traffic"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from grader.compiler.compiler_pool import processes_here
@@ -31,7 +31,7 @@ from grader.judge.speed_samples import speed_verdict
 from grader.numerics.arguments import Argument, Recipe
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.kernel_names import Refused, all_refused
-from grader.wire.messages import Failure, Launch
+from grader.wire.messages import MULTIPROCESSORS, Failure, Launch
 from grader.wire.reply import DTYPES, Reply
 
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
@@ -163,6 +163,7 @@ class Judge:
         One call tells: whether a second one gives the same is what `check` is for.
         """
         trial = self.trial(name, data, self.exercise.dtypes[0], None, constants)
+        limits = replace(limits, multiprocessors=constants.get(MULTIPROCESSORS, 0))
 
         def moved(trial: Trial) -> Verdict:
             verdict, reply = self._values(trial, twice=False, count_traffic=True, at_once=at_once)
