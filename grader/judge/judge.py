@@ -15,19 +15,19 @@ from grader.course.stated_calls import CHECK, DRAWN, THROUGHPUT, TRAFFIC, Asked
 from grader.course.trial import Bound, Trial, trial_of
 from grader.explain import cost, failures
 from grader.explain.causes import Cause
-from grader.explain.compiled_code import NO_TENSOR_CORES, Expectations, compiled_verdict
+from grader.explain.compiled_code import Expectations, compiled_verdict
 from grader.explain.earlier_calls import add_to, depends_on_earlier_calls
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, NOT_RUN, PASS, SKIPPED, WAITED, Verdict, failed
-from grader.gpu.answers import MATMUL
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
 from grader.judge import on_gpu
 from grader.judge.foreseen import Foreseen, in_turns
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.in_samples import sampled
+from grader.judge.refused_calls import Unpromised, refused_call
 from grader.judge.run import Run
-from grader.judge.speed_samples import speed_verdict
+from grader.judge.speed_samples import not_timed, speed_verdict
 from grader.numerics.arguments import Argument, Recipe
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.kernel_names import Refused, all_refused
@@ -155,6 +155,12 @@ class Judge:
         """Its data are drawn under its number, which a simpler call keeps."""
         return self.trial(f"{name} {call.number}", promise.data(call), call.dtype, None, call.constants)
 
+    def raises(self, name: str, data: tuple[Recipe, ...], asked: Unpromised, **constants: int) -> Verdict:
+        """Whether the entry refuses a call that the lesson does not promise, in every dtype of the exercise."""
+        trials = self._trials(name, data, None, (), constants)
+        judged = self._up_to_a_failure(trials, lambda trial: refused_call(self.run, self.exercise, trial, asked))
+        return max(judged, key=_is_no_pass)
+
     def traffic(
         self, name: str, data: tuple[Recipe, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
     ) -> Verdict:
@@ -203,11 +209,10 @@ class Judge:
 
         return max(self._up_to_a_failure(trials, replay), key=_seriousness)
 
-    def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float) -> Verdict:
+    def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float, since: str = "") -> Verdict:
         """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
-
-        if anchor == MATMUL and not self.run.model.has_tensor_cores:  # the vendor's product uses them
-            return Verdict(SKIPPED, NOT_RUN, note=f"{self.run.model.target}: {NO_TENSOR_CORES}")
+        if why := not_timed(self.run.model, anchor, since):
+            return Verdict(SKIPPED, NOT_RUN, note=why)
 
         def timed(trial: Trial) -> Verdict:
             recording, refused = self._recording(trial)

@@ -12,7 +12,7 @@ import pytest
 from grader.course import hidden_cases
 from grader.course.folder import Folder
 from grader.course.hidden_cases import Case
-from grader.course.stated_calls import CHECK, COMPILED, DRAWN, FIXTURES, ON_GPU, THROUGHPUT, TRAFFIC, asked
+from grader.course.stated_calls import CHECK, COMPILED, DRAWN, FIXTURES, ON_GPU, RAISES, THROUGHPUT, TRAFFIC, asked
 from grader.explain.causes import Cause
 from grader.explain.verdict import (
     FAIL,
@@ -39,8 +39,10 @@ from grader.session.machine import Machine
 # Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
 ITEMS = {
     CHECK: "right", DRAWN: "right", TRAFFIC: "cost", COMPILED: "cost", ON_GPU: "speed", THROUGHPUT: "speed",
+    RAISES: "right",
 }  # fmt: skip
 JUDGED_TWICE = (CHECK, DRAWN)
+LAUNCHING = tuple(fixture for fixture in FIXTURES if fixture != RAISES)
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
 
@@ -146,7 +148,7 @@ class Session:
             grading.judge = Judge(item.module.exercise, grading.run)
             chosen = {other.name for other in item.session.items if other.path == item.path}
             twice = [use for use in asked(item.module, *JUDGED_TWICE) if use.test in chosen]
-            uses = asked(item.module, *((COMPILED,) if self.replays is None else FIXTURES))
+            uses = asked(item.module, *((COMPILED,) if self.replays is None else LAUNCHING))
             grading.judge.begin(twice, [use for use in uses if use.test in chosen])
         return grading
 

@@ -107,6 +107,11 @@ class GpuModel:
         """Whether Triton multiplies tiles on them: before sm_80 it adds products one by one."""
         return self.arch >= 80
 
+    @property
+    def has_tensor_maps(self) -> bool:
+        """Whether it moves tiles by descriptors: before sm_90 Triton makes pointers and masks of them."""
+        return self.arch >= 90
+
 
 @dataclass
 class RecordRequest:
