@@ -29,7 +29,9 @@ _HOME |= dict.fromkeys(
     ),
     "grader.numerics.data_sets",
 )
-_HOME |= dict.fromkeys(("any_strides", "contiguous", "into", "one_of", "target", "upto"), "grader.course.drawn_calls")
+_HOME |= dict.fromkeys(
+    ("aligned_rows", "any_strides", "contiguous", "into", "one_of", "target", "upto"), "grader.course.drawn_calls"
+)
 __all__ = list(_HOME)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from triton.backends.compiler import GPUTarget
@@ -82,6 +82,12 @@ class StandIn(DriverBase):
         self.utils = Utils(model)
         self.pretence = PretendCuda()
         self.on_launch: Callable[[Launch], None] = lambda launch: None
+
+    def has_multiprocessors(self, count: int) -> None:
+        """What is said of it from now on; 0: as many as its model has."""
+        told = replace(self.model, multiprocessors=count or self.model.multiprocessors)
+        self.utils.model = told
+        self.pretence.properties.multi_processor_count = told.multiprocessors
 
     def launched(self, kernel: Kernel, grid: tuple[int, int, int], dimensions: int, arguments: tuple) -> None:
         kernel.check_launch(math.prod(grid))

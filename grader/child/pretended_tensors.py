@@ -45,6 +45,7 @@ class PretendCuda(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.forget()
+        self.properties = SimpleNamespace()  # of the GPU, as torch.cuda tells them
         self._answers = {
             torch.Tensor.device.__get__: lambda tensor: CUDA,
             torch.Tensor.is_cuda.__get__: lambda tensor: True,
@@ -131,7 +132,8 @@ class PretendCuda(TorchFunctionMode):
 
     def install(self, model: GpuModel) -> None:
         """From now on this mode is on, and torch.cuda and its like have the model's answers."""
-        _answer_in_torch_cuda(model)
+        vars(self.properties).update(_properties(model))
+        _answer_in_torch_cuda(model, self.properties)
         for name, why in REFUSED.items():
             setattr(torch.cuda, name, self._refusing(f"torch.cuda.{name} {why}"))
         for name in ("do_bench", "do_bench_cudagraph"):
@@ -202,17 +204,19 @@ class _CurrentStream:
         return 0
 
 
-def _answer_in_torch_cuda(model: GpuModel) -> None:
-    """Replaces the functions that host functions ask about the GPU; for the rest of this process."""
-    capability = divmod(model.arch, 10)
-    properties = SimpleNamespace(
-        name=model.name, major=capability[0], minor=capability[1], multi_processor_count=model.multiprocessors,
+def _properties(model: GpuModel) -> dict[str, Any]:
+    return dict(
+        name=model.name, major=model.arch // 10, minor=model.arch % 10, multi_processor_count=model.multiprocessors,
         total_memory=model.memory_bytes, L2_cache_size=model.l2_bytes, warp_size=32, is_integrated=0,
         shared_memory_per_block=49152, shared_memory_per_block_optin=model.shared_per_block,
         shared_memory_per_multiprocessor=model.shared_per_multiprocessor, regs_per_multiprocessor=65536,
         max_threads_per_multi_processor=2048, max_threads_per_block=1024,
     )  # fmt: skip
-    stream = _CurrentStream()
+
+
+def _answer_in_torch_cuda(model: GpuModel, properties: SimpleNamespace) -> None:
+    """Replaces the functions that host functions ask about the GPU; for the rest of this process."""
+    capability, stream = divmod(model.arch, 10), _CurrentStream()
     torch.cuda.device = torch.cuda.device_of = torch.cuda._DeviceGuard = _OnDevice
     _answer(
         torch.cuda,

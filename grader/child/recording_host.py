@@ -14,13 +14,14 @@ from triton.runtime import cache
 
 from grader.child.front_end import dots_of_any_size
 from grader.child.launch_recorder import Recorder
+from grader.child.learner import LearnerFile
 from grader.child.learner_host import Host
 from grader.child.own_kernels import OwnKernels
 from grader.child.pretended_gpu import Launch, StandIn, stand_in_for
 from grader.child.returned import Description
 from grader.child.serving import ready
 from grader.child.torch_refusals import Refusals
-from grader.wire.messages import GpuModel, RecordRequest, TensorSpec
+from grader.wire.messages import MULTIPROCESSORS, Failure, GpuModel, RecordRequest, TensorSpec
 
 ANY_SIZE = 1 << 62  # arguments have no bytes in the frame
 
@@ -32,6 +33,7 @@ class CompilingHost(Host):
         super().__init__()
         self.stand_in = stand_in
         self.also = {"own": OwnKernels().handle}
+        self.files: dict[int, LearnerFile] = {}  # by the number of multiprocessors, 0 for the model's own
         self.earlier: deque[object] = deque(
             maxlen=512
         )  # kept alive, so that no new tensor gets their storage by chance
@@ -46,6 +48,24 @@ class CompilingHost(Host):
     def _tried_out(self, launch: Launch) -> None:
         self.file.launched = True
 
+    def load(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+        answer = super().load(header, blob)
+        self.files = {0: self.file}
+        return answer
+
+    def _on_gpu_with(self, multiprocessors: int) -> Failure | None:
+        """From now on the file is one that was imported on such a GPU: a file may ask once and keep the number."""
+        self.stand_in.has_multiprocessors(multiprocessors)
+        if multiprocessors in self.files:
+            self.file = self.files[multiprocessors]
+            return None
+        self.file = LearnerFile(self.file.path, self.file.source)
+        with self.watched_import():
+            failure = self.file.load()
+        if failure is None:
+            self.files[multiprocessors] = self.file
+        return failure
+
     def call(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         names = RecordRequest.__dataclass_fields__.keys() & header.keys()
         fields = {name: header[name] for name in names}
@@ -53,24 +73,18 @@ class CompilingHost(Host):
         return self._record(RecordRequest(**fields))
 
     def _record(self, request: RecordRequest) -> tuple[dict, bytes]:
+        error, returned = self._on_gpu_with(request.constants.get(MULTIPROCESSORS, 0)), None
         refusals = Refusals(self.file.path)
         recorder = Recorder(self.stand_in, refusals)
         arguments = {spec.name: recorder.argument(spec) for spec in request.arguments}
         given = list(arguments.values())
         for place, number in request.numbers:
             given.insert(place, number)
-        error, returned = None, None
-        try:
-            entry = self.file.entry(request.entry, len(given))
-            with contextlib.ExitStack() as stack:
-                if request.small_dots:
-                    stack.enter_context(dots_of_any_size())
-                with self.watched_import():  # part of the file is run again
-                    stack.enter_context(self.file.with_constants(request.constants))
-                stack.enter_context(recorder.on())
-                returned = entry(*given)
-        except BaseException as raised:  # SystemExit and KeyboardInterrupt are the learner's too
-            error = self.file.failure(raised, "host")
+        if error is None:
+            try:
+                returned = self._called(request, recorder, given)
+            except BaseException as raised:  # SystemExit and KeyboardInterrupt are the learner's too
+                error = self.file.failure(raised, "host")
         answer = {"kind": self.answer, "refusals": refusals.records, **self._result(recorder, returned)}
         self.earlier.append(returned)
         if error is not None and error.kind == "compile" and refusals.records:
@@ -79,6 +93,16 @@ class CompilingHost(Host):
         kernels, blob = _with_bytes(recorder.kernels)
         answer |= {"buffers": recorder.buffers, "kernels": kernels, "steps": recorder.steps}
         return answer | {"error": None if error is None else asdict(error)}, blob
+
+    def _called(self, request: RecordRequest, recorder: Recorder, given: list) -> object:
+        entry = self.file.entry(request.entry, len(given))
+        with contextlib.ExitStack() as stack:
+            if request.small_dots:
+                stack.enter_context(dots_of_any_size())
+            with self.watched_import():  # part of the file is run again
+                stack.enter_context(self.file.with_constants(request.constants))
+            stack.enter_context(recorder.on())
+            return entry(*given)
 
     def _result(self, recorder: Recorder, returned: object) -> dict:
         with torch._C.DisableTorchFunction():

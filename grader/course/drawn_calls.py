@@ -91,6 +91,13 @@ def contiguous(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "")
     return Promised(shape, (drawn_layouts.contiguous, drawn_layouts.begins_at_sixteen), tuple(values), dtype)
 
 
+def aligned_rows(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
+    """Neighbours of a row lie side by side, and rows may be padded by 16 elements. Where the last size is a multiple of
+    8, as in "8*K", each row begins at a multiple of 16 bytes."""
+    families = (drawn_layouts.contiguous, drawn_layouts.begins_at_sixteen, drawn_layouts.padded_by_sixteen)
+    return Promised(shape, families, tuple(values), dtype)
+
+
 def any_strides(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
     """A tensor with any strides, also such that see an element twice."""
     return Promised(shape, (*drawn_layouts.holes(len(shape)), *drawn_layouts.sharing(len(shape))), tuple(values), dtype)

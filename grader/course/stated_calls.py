@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from grader.numerics.data_sets import Data
 
 # The fixtures of the plugin: what a test file may ask for.
-FIXTURES = CHECK, DRAWN, TRAFFIC, COMPILED, TUNED, ON_GPU, THROUGHPUT = (
-    "check", "drawn", "traffic", "compiled", "tuned", "on_gpu", "throughput",
+FIXTURES = CHECK, DRAWN, TRAFFIC, COMPILED, TUNED, ON_GPU, THROUGHPUT, RAISES = (
+    "check", "drawn", "traffic", "compiled", "tuned", "on_gpu", "throughput", "raises",
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from grader.course.cut import Cut
 from grader.course.exercise import Exercise
 from grader.numerics.arguments import Argument, Recipe
 from grader.numerics.data_sets import Data, generator_for, short_name
+from grader.wire.messages import MULTIPROCESSORS
 from grader.wire.reply import DTYPES
 
 Bound = str | dict[str, str]  # of all results, or of some by name
@@ -66,8 +67,9 @@ class Trial:
         return {name: data.shape for name, data in zip(self.arguments, self.data) if isinstance(data, Data)}
 
     def label(self, constants: Collection[str]) -> str:
-        """The data, and what it sets of the file's own `constants`: "61 x 781 fp32, BLOCK_N = 256"."""
-        return self.data_label + "".join(f", {name} = {value}" for name, value in self.in_effect(constants).items())
+        """The data, and what it sets of the file's own `constants`: "61 x 781 fp32, BLOCK_N = 256", and what GPU."""
+        label = self.data_label + "".join(f", {name} = {value}" for name, value in self.in_effect(constants).items())
+        return label + (f", a GPU with {count} processors" if (count := self.constants.get(MULTIPROCESSORS)) else "")
 
     def in_effect(self, constants: Collection[str]) -> dict[str, int]:
         """Other block sizes, as far as the file has constants of these names."""

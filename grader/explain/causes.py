@@ -49,6 +49,7 @@ class Cause(StrEnum):
     WRONG_RESULT_TYPE = "wrong-result-type"
     INPUT_CHANGED = "input-changed"
     STATEFUL = "stateful"
+    NOT_REFUSED = "not-refused"
 
     # What the compiler, or the machine code that it made, says.
     DOES_NOT_COMPILE = "does-not-compile"
@@ -58,6 +59,7 @@ class Cause(StrEnum):
     SCALAR_ACCESS = "scalar-access"
     NOT_PIPELINED = "not-pipelined"
     NO_TENSOR_CORES = "no-tensor-cores"
+    NO_DESCRIPTORS = "no-descriptors"
 
     # The configurations of an autotuned kernel, and how one of them is chosen.
     NOT_TUNED = "not-tuned"
@@ -97,6 +99,7 @@ class Cause(StrEnum):
     LOCAL_LOAD = "local-load"
     WRONG_VALUES = "wrong-values"
     PADDING_COUNTED = "padding-counted"
+    CARRIED_OVER = "carried-over"
 
     # Cost.
     TRAFFIC = "traffic"

@@ -27,6 +27,7 @@ class Expectations:
     vectors: bool = False  # every access to global memory moves 16 bytes
     tensor_cores: bool = False  # products of tiles run on tensor cores
     pipelined: bool = False  # loads run ahead, straight into shared memory
+    descriptors: bool = False  # large tiles are moved through descriptors, where the GPU has a unit for it
 
 
 def compiled_verdict(
@@ -79,13 +80,14 @@ def _judged(facts: list[Facts], expected: Expectations, submission: Submission, 
             _spilled(kernel),
             _narrow(kernel, large, submission) if expected.vectors else None,
             _not_pipelined(kernel) if expected.pipelined and kernel.tensor_cores else None,
+            _by_pointers(kernel, large, submission) if expected.descriptors and model.has_tensor_maps else None,
         )
         if complaint is not None
     )
     return (
         (_without_tensor_cores(facts) if expected.tensor_cores else None)
         or next(complaints, None)
-        or Verdict(PASS, note=_note(facts, model), figures=_figures(facts))
+        or Verdict(PASS, note=_note(facts, model) + _instead(expected, model), figures=_figures(facts))
     )
 
 
@@ -128,6 +130,23 @@ def _why_narrow(kernel: Facts, access: Access) -> str:
     )
 
 
+def _by_pointers(kernel: Facts, large: float, submission: Submission) -> Verdict | None:
+    """Accesses to large tiles, each thread with addresses of its own; of a kernel without tiles nothing is asked."""
+    accesses = [access for access in kernel.accesses if access.tile_bytes and access.tile_bytes >= large]
+    if not accesses:
+        return None
+    access = min(accesses, key=lambda one: (one.kind != "load", one.line))
+    code = submission.line(access.line)
+    return failed(
+        Cause.NO_DESCRIPTORS,
+        f"The {access.kind} in line {access.line} moves a tile by pointers, an address for each thread.",
+        "The load and the store of a tensor descriptor hand the whole tile to the copy engine.",
+        f"Line {access.line}:  {code}" if code else "",
+        kind="cost",
+        line=access.line,
+    )
+
+
 def _not_pipelined(kernel: Facts) -> Verdict | None:
     if kernel.async_copies or kernel.tma_copies:
         return None
@@ -162,6 +181,11 @@ def _note(facts: list[Facts], model: GpuModel) -> str:
     if access := kernel.narrowest(kernel.tile_bytes / MUCH_SMALLER):
         parts.append(f"{access.bytes}-byte accesses")
     return ", ".join(parts)
+
+
+def _instead(expected: Expectations, model: GpuModel) -> str:
+    """What takes the place of something that is asked for and this GPU lacks."""
+    return ", pointers in place of descriptors" if expected.descriptors and not model.has_tensor_maps else ""
 
 
 def _figures(facts: list[Facts]) -> dict[str, float]:

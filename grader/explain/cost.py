@@ -37,6 +37,7 @@ class TrafficLimits:
     lanes: float | None = None  # of one instruction for each element that it touches; None: not asked
     share: dict[str, float] = field(default_factory=dict)  # of an input that one program may read
     scratch: float | None = None  # bytes moved in memory of its own for each byte of a tensor; None: not asked
+    multiprocessors: int = 0  # of the GPU that the host function is told of; 0: those of the model
 
 
 def limits_of(
@@ -103,8 +104,7 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
         return failed(Cause.TOO_MANY_PROGRAMS, *_too_many_programs(reply, idle), kind="cost")
     launched = sum(_programs(launch) for launch in reply.launches)
     if limits.programs is not None and launched > limits.programs:
-        sentence = f"{launched} programs are launched; {limits.programs} are more than enough: give each a block."
-        return failed(Cause.TOO_MANY_PROGRAMS, sentence, kind="cost")
+        return failed(Cause.TOO_MANY_PROGRAMS, _more_than(limits, launched), kind="cost")
     if limits.idle is not None or limits.programs is not None:
         return Verdict(PASS, note=f"{count_text(launched, 'program')}, {idle or 'none'} idle")
     if limits.moved is not None:
@@ -221,6 +221,15 @@ def _too_many_programs(reply: Reply, idle: int) -> tuple[str, ...]:
         "than needed.",
         f"The grid is {tuple(reply.launches[0].grid)}. One program per block is enough, rounded up.",
     )
+
+
+def _more_than(limits: TrafficLimits, launched: int) -> str:
+    if limits.multiprocessors:
+        return (
+            f"{launched} programs are launched on a GPU with {limits.multiprocessors} multiprocessors; "
+            f"{limits.programs} are enough: a program that has finished a tile goes on to another."
+        )
+    return f"{launched} programs are launched; {limits.programs} are more than enough: give each a block."
 
 
 def _programs(launch: Launch) -> int:

@@ -11,7 +11,7 @@ from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted
 from grader.numerics.arguments import Argument, tensors_of
 from grader.operations.comparison import Comparison
-from grader.submission.text import KernelText, Submission, access_at, has_mask, kernel_text
+from grader.submission.text import KernelText, Submission, access_at, has_mask, kernel_text, takes_corner
 from grader.wire.messages import Launch
 from grader.wire.reply import Reply, Writers
 
@@ -87,7 +87,12 @@ class Evidence:
     def lacks_mask(self, line: int, function: str) -> bool:
         """Whether the tl.load or tl.store at `line` is there and has no mask."""
         call = access_at(self.submission.tree, line, function)
-        return call is not None and not has_mask(call)
+        return call is not None and not has_mask(call) and not takes_corner(call)
+
+    def by_descriptor(self, line: int, function: str) -> bool:
+        """Whether the load or store at `line` is that of a descriptor, which has a corner in place of a mask."""
+        call = access_at(self.submission.tree, line, function)
+        return call is not None and takes_corner(call)
 
 
 def index_text(index: list[int] | tuple[int, ...]) -> str:

@@ -59,6 +59,8 @@ PLAIN_WORDS = {
     "'constexpr' object has no attribute 'shape'": "Line {line} treats a number as a value of the kernel, and it is a "
     "constant: Triton makes one of a parameter that is 1. Give it to triton.jit(do_not_specialize=[...]), or leave it "
     "be.",
+    "no allocator was set": "Line {line} launches a kernel that makes descriptors, and they need memory on the GPU "
+    "that nobody has provided: call triton.set_allocator with a function that allocates it, before the launch.",
     "unsupported tensor index": "Line {line} indexes a pointer or a tile as Python does: elements are loaded with "
     "tl.load(pointer + offsets), and [:, None] is the only index.",
     "must be Tensor, not tensor": "A torch function is called in the kernel (line {line}): use tl there, as in tl.exp.",

@@ -62,6 +62,11 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> str:
             f"The address in line {finding.line} leads outside of {name}. It is one address, no block, and needs no "
             "mask: it is computed wrongly, or the program has nothing to do there."
         )
+    if evidence.by_descriptor(finding.line, function):
+        return (
+            f"The {function} in line {finding.line} leaves {name}, and a descriptor keeps within its shape: that has "
+            f"to be the shape of {name}, in the same order, whatever lies between its rows."
+        )
     if evidence.lacks_mask(finding.line, function):
         past = f"past the end of {name}" if _dimensions(evidence, name) < 2 else f"outside of {name}'s rows and columns"
         return f"The tl.{function} in line {finding.line} has no mask: lanes {past} take part in it."
@@ -140,6 +145,11 @@ def _cause_written_twice(evidence: Evidence, finding: Finding) -> str:
     if unused:
         axes = " and ".join(f"tl.program_id({axis})" for axis in unused)
         return f"Programs overlap: the kernel never uses {axes}, so programs do each other's work."
+    if evidence.by_descriptor(finding.line, "store"):
+        return (
+            f"Programs overlap: corners in line {finding.line} lie closer together than a tile is long. They count "
+            "elements: the number of a tile times its size."
+        )
     if evidence.lacks_mask(finding.line, "store"):
         return (
             f"Programs overlap: the tl.store in line {finding.line} has no mask and runs into the next program's part."

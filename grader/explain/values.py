@@ -13,6 +13,7 @@ from grader.explain.evidence import Evidence, count_text, index_text, number_tex
 from grader.explain.mistakes.match import matching_hypothesis
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.explain.verdict import Verdict, failed
+from grader.explain.walks import walk_that_ends_early
 from grader.numerics.arguments import exact
 from grader.numerics.data_sets import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
@@ -97,6 +98,8 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
         return f"Nothing was written to {name}: no store of {stores} reaches it."
     rows, columns = as_matrix(missing).all(dim=1), as_matrix(missing).all(dim=0)
     silent, total = _silent_programs(evidence)
+    if told := walk_that_ends_early(evidence, silent, total):
+        return told
     if silent > 0 and evidence.missing_axis_text:
         return f"{silent} of {total} programs write nothing to {name}: {evidence.missing_axis_text}."
     if silent > 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from grader.compiler.compiler_pool import processes_here
@@ -15,11 +15,9 @@ from grader.course.stated_calls import CHECK, DRAWN, THROUGHPUT, TRAFFIC, Asked
 from grader.course.trial import Bound, Trial, trial_of
 from grader.explain import cost, failures
 from grader.explain.causes import Cause
-from grader.explain.compiled_code import NO_TENSOR_CORES, Expectations, compiled_verdict
-from grader.explain.earlier_calls import add_to, depends_on_earlier_calls
+from grader.explain.compiled_code import Expectations, compiled_verdict
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, NOT_RUN, PASS, SKIPPED, WAITED, Verdict, failed
-from grader.gpu.answers import MATMUL
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
 from grader.judge import on_gpu
@@ -27,19 +25,19 @@ from grader.judge.every_configuration import choice_verdict
 from grader.judge.foreseen import Foreseen, in_turns
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.in_samples import sampled
+from grader.judge.refused_calls import Unpromised, refused_call
 from grader.judge.run import Run
-from grader.judge.speed_samples import speed_verdict
+from grader.judge.speed_samples import not_timed, speed_verdict
+from grader.judge.suspects import Suspects
 from grader.numerics.arguments import Argument, Recipe
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.kernel_names import Refused, all_refused
-from grader.wire.messages import Failure, Launch
+from grader.wire.messages import MULTIPROCESSORS, Failure, Launch
 from grader.wire.reply import DTYPES, Reply
 
-ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
 MOST_SIMPLER = 12  # calls that look for a simpler one that fails too
 NOT_SIMPLER = ("file", "region", "ended")  # kinds of failures that a simpler call would not explain better
 OUT_OF_TIME = (Cause.TIME_LIMIT, Cause.ENDLESS, Cause.GRID)  # ids of verdicts
-MOST_ALONE = 3  # wrong calls that are made once more, as the first of a process
 MOST_ENDED = 3  # calls that end their process, before the others are not tried
 
 
@@ -49,17 +47,16 @@ class Judge:
 
     exercise: Exercise
     run: Run
-    right_with_own_blocks: int = 0  # calls with the module's own block sizes
-    wrong_with_own_blocks: bool = False
     out_of_time: bool = False  # a call has been
     ended: int = 0  # calls that ended their process
-    compared_alone: int = 0  # wrong calls that were made once more, as the first of a process
     right_trials: list[tuple[Trial, list[Launch]]] = field(default_factory=list)  # and what they launched
     wrong_trials: list[tuple[Trial, Verdict]] = field(default_factory=list)
     interpreted: Interpreted = field(init=False)
+    suspects: Suspects = field(init=False)
 
     def __post_init__(self) -> None:
         self.interpreted = Interpreted(self.exercise, self.run)
+        self.suspects = Suspects(self.exercise, self.run)
 
     def begin(self, twice: list[Asked], compiled: list[Asked]) -> None:
         """Records and compiles, in the background, what these tests will ask for: calls that are judged twice, and
@@ -156,6 +153,12 @@ class Judge:
         """Its data are drawn under its number, which a simpler call keeps."""
         return self.trial(f"{name} {call.number}", promise.data(call), call.dtype, None, call.constants)
 
+    def raises(self, name: str, data: tuple[Recipe, ...], asked: Unpromised, **constants: int) -> Verdict:
+        """Whether the entry refuses a call that the lesson does not promise, in every dtype of the exercise."""
+        trials = self._trials(name, data, None, (), constants)
+        judged = self._up_to_a_failure(trials, lambda trial: refused_call(self.run, self.exercise, trial, asked))
+        return max(judged, key=_is_no_pass)
+
     def traffic(
         self, name: str, data: tuple[Recipe, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
     ) -> Verdict:
@@ -164,6 +167,7 @@ class Judge:
         One call tells: whether a second one gives the same is what `check` is for.
         """
         trial = self.trial(name, data, self.exercise.dtypes[0], None, constants)
+        limits = replace(limits, multiprocessors=constants.get(MULTIPROCESSORS, 0))
 
         def moved(trial: Trial) -> Verdict:
             verdict, reply = self._values(trial, twice=False, count_traffic=True, at_once=at_once)
@@ -210,10 +214,10 @@ class Judge:
 
         return max(self._up_to_a_failure(trials, replay), key=_seriousness)
 
-    def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float) -> Verdict:
+    def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float, since: str = "") -> Verdict:
         """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
-        if anchor == MATMUL and not self.run.model.has_tensor_cores:  # the vendor's product uses them
-            return Verdict(SKIPPED, NOT_RUN, note=f"{self.run.model.target}: {NO_TENSOR_CORES}")
+        if why := not_timed(self.run.model, anchor, since):
+            return Verdict(SKIPPED, NOT_RUN, note=why)
 
         def timed(trial: Trial) -> Verdict:
             recording, refused = self._recording(trial)
@@ -344,13 +348,10 @@ class Judge:
         self.interpreted.remember(trial, inputs, verdict.outcome == PASS)
         if verdict.outcome == PASS:
             self.right_trials.append((trial, first.launches))
-            self.right_with_own_blocks += not trial.constants
+            self.suspects.right(trial)
         else:
-            self.wrong_with_own_blocks |= not trial.constants
             self.run.values_are_wrong = True
-            if blame:
-                self._blame_a_number(trial, verdict)
-            self._blame_an_earlier_call(trial, inputs, verdict)
+            self.suspects.wrong(trial, inputs, verdict, blame)
         if verdict.outcome != PASS and self.run.empty:
             still = " and ".join(self.run.empty)
             verdict.lines.insert(0, f"The marked region in {still} is still empty.")
@@ -364,31 +365,6 @@ class Judge:
             return refused
         atomics = any(launch.atomics for launch in launches)
         return on_gpu.complaint(self.run, self.exercise, trial, recording, inputs, atomics)
-
-    def _blame_an_earlier_call(self, trial: Trial, inputs: list[Argument], verdict: Verdict) -> None:
-        """Whether the call would have done something else, had it been the first one."""
-        if self.compared_alone == MOST_ALONE:
-            return
-        self.compared_alone += 1
-        try:
-            here = [self.run.recorded(self.exercise, trial, inputs, again).call for again in (False, True)]
-            alone = self.run.recorded_alone(self.exercise, trial, inputs).call
-        except ChildEnded:
-            return
-        found = (depends_on_earlier_calls(call, alone, self.exercise) for call in here)
-        if told := next(filter(None, found), None):
-            add_to(verdict, told, self.run.submission, self.exercise)
-
-    def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:
-        """Right so far, wrong as soon as the block sizes change: they stand in the code as numbers."""
-        if verdict.kind in ("file", "ended", "error"):
-            return
-        constants = trial.in_effect(self.run.recorder.constants)
-        if constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
-            changed = ", ".join(f"{name} = {value}" for name, value in constants.items())
-            found = "a number, or another name, stands where one of them should"
-            verdict.lines.insert(0, f"Right with your own block sizes, wrong with {changed}: {found}.")
-            verdict.kind = "cause"
 
 
 def _is_no_pass(verdict: Verdict) -> bool:

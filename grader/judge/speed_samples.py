@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain import speed
+from grader.explain.compiled_code import NO_TENSOR_CORES
 from grader.explain.speed import Speed
 from grader.explain.verdict import Verdict
-from grader.gpu.answers import ANCHOR, COPY, KERNEL, TORCH, Measurement
+from grader.gpu.answers import ANCHOR, COPY, KERNEL, MATMUL, TORCH, Measurement
 from grader.gpu.plan import Recording
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.gpu_memory import blame
@@ -19,8 +20,18 @@ from grader.judge.on_gpu import asked_of, fault_of, other_result
 from grader.judge.run import Run
 from grader.judge.speed_rule import FAST, MORE, SLOW, STAGES, Decision, decide_again, distance_of
 from grader.numerics.data_sets import seed_for
+from grader.wire.messages import GpuModel
 
 MOST_USELESS = 3  # samples without enough valid rounds
+
+
+def not_timed(model: GpuModel, anchor: str, since: str) -> str:
+    """Why this GPU's speed says nothing here, or "". since: the first target that is asked, or "" for all."""
+    if anchor == MATMUL and not model.has_tensor_cores:  # the vendor's product uses them
+        return f"{model.target}: {NO_TENSOR_CORES}"
+    if since and model.arch < int(since.removeprefix("sm_")):
+        return f"needs {since}, and this GPU is {model.target}"
+    return ""
 
 
 def speed_verdict(

@@ -88,9 +88,10 @@ class Data:
         """Every second row and column of a larger matrix: holes between all elements."""
         return replace(self, layout=layouts.every_second(len(self.shape)))
 
-    def padded(self) -> Data:
+    def padded(self, by: int = layouts.PADDING) -> Data:
         """The first N columns of a wider matrix: holes between the rows."""
-        return replace(self, layout=layouts.padded(layouts.PADDING, len(self.shape), "padded rows"))
+        name = "padded rows" if by == layouts.PADDING else ""
+        return replace(self, layout=layouts.padded(by, len(self.shape), name))
 
     def expanded(self) -> Data:
         """One row seen M times: row stride 0."""

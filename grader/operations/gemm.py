@@ -19,6 +19,7 @@ TELLING = 16  # elements: fewer may fit rounded operands by chance
 
 CAUSES = (
     "padding-counted", "half-accumulator", "k-tail", "last-step", "last-term", "no-advance", "advance-without-stride",
+    "corner-swapped", "step-as-corner",
 )  # fmt: skip
 PLAIN_CAUSES = ("rounded-operands",)
 
@@ -61,6 +62,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
                          a @ b + padding)  # fmt: skip
     if 0 < step < K:
         yield from _steps_along_k(evidence, a, b, step)
+        yield from _corners(evidence, a, b, step)
     if K > 1:
         yield Hypothesis("last-term", "The last term of each sum is left out.", a[:, :-1] @ b[:-1])
 
@@ -96,6 +98,36 @@ def _steps_along_k(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: i
             "The pointers to b advance by BLOCK_K elements of memory, not by BLOCK_K rows: the step lacks its stride."
         )
         yield Hypothesis("advance-without-stride", sentence, sum(terms))
+
+
+def _corners(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+    """Tiles of a and b at other places than they should be; what lies outside counts as 0, as a descriptor loads it."""
+    starts = range(0, a.shape[1], step)
+    sentence = "Tiles along K begin at 0, 1, 2, ...: a step's number stands where its first element belongs."
+    counted = (_piece(a, 0, n, len(a), step) @ _piece(b, n, 0, step, b.shape[1]) for n in range(len(starts)))
+    yield Hypothesis("step-as-corner", sentence, sum(counted))
+    tall, wide = (evidence.constants.get(name, 0) for name in ("BLOCK_M", "BLOCK_N"))
+    if not tall or not wide:
+        return
+    sentence = "The corner of {}'s tiles is given as column, row: the row comes first, as in a tensor's shape."
+    by_columns = [
+        sum(a[:, k : k + step] @ _piece(b, n, k, step, wide)[: len(b) - k, : b.shape[1] - n] for k in starts)
+        for n in range(0, b.shape[1], wide)
+    ]
+    yield Hypothesis("corner-swapped", sentence.format("b"), torch.cat(by_columns, dim=1))
+    by_rows = [
+        sum(_piece(a, k, m, tall, step)[: len(a) - m, : a.shape[1] - k] @ b[k : k + step] for k in starts)
+        for m in range(0, len(a), tall)
+    ]
+    yield Hypothesis("corner-swapped", sentence.format("a"), torch.cat(by_rows))
+
+
+def _piece(matrix: torch.Tensor, row: int, column: int, rows: int, columns: int) -> torch.Tensor:
+    """[rows, columns] from that corner on; zeros where the matrix has ended."""
+    piece = matrix.new_zeros(rows, columns)
+    there = matrix[row : row + rows, column : column + columns]
+    piece[: there.shape[0], : there.shape[1]] = there
+    return piece
 
 
 def _counts_past_2048(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -156,6 +156,25 @@ def check(request: pytest.FixtureRequest):
 
 
 @pytest.fixture
+def raises(request: pytest.FixtureRequest):
+    """raises(*data, because, error="ValueError", **constants): a call that the lesson does not promise.
+
+    The entry has to raise this before it launches anything, in every dtype. because: what is wrong with the call, as
+    in "rows of a begin at no multiples of 16 bytes".
+    """
+    session = request.config.pluginmanager.get_plugin(NAME)
+
+    def raises(*data, because, error="ValueError", **constants):
+        from grader.judge.refused_calls import Unpromised
+
+        session.settle(
+            request.node, lambda judge, name: judge.raises(name, data, Unpromised(because, error), **constants)
+        )
+
+    return raises
+
+
+@pytest.fixture
 def drawn(request: pytest.FixtureRequest):
     """drawn(sizes={"N": upto(300, block=64)}, x=any_strides("N"), dtypes=(), blocks=(), same=()): about twenty calls.
 
@@ -206,19 +225,21 @@ def traffic(request: pytest.FixtureRequest):
 
 @pytest.fixture
 def compiled(request: pytest.FixtureRequest):
-    """compiled(*data, vectors=False, tensor_cores=False, pipelined=False, **constants): the machine code of one call.
+    """compiled(*data, vectors=False, tensor_cores=False, pipelined=False, descriptors=False, **constants): the machine
+    code of one call.
 
     It has to exist, fit the GPU and spill no registers. vectors: every access to global memory moves 16 bytes.
     tensor_cores: products of tiles run on the instruction made for them. pipelined: loads run ahead of their use.
+    descriptors: all large tiles are moved through descriptors, on GPUs that have a unit for it.
     The data only say shapes, layouts and dtypes: no value is drawn, nothing runs, and sizes may be as on a GPU.
     """
     session = request.config.pluginmanager.get_plugin(NAME)
 
-    def compiled(*data, vectors=False, tensor_cores=False, pipelined=False, **constants):
+    def compiled(*data, vectors=False, tensor_cores=False, pipelined=False, descriptors=False, **constants):
         from grader.explain.compiled_code import Expectations
 
         session.wait_for_right_values(request.node)
-        expected = Expectations(vectors, tensor_cores, pipelined)
+        expected = Expectations(vectors, tensor_cores, pipelined, descriptors)
         session.settle(request.node, lambda judge, name: judge.compiled(name, data, expected, **constants))
 
     return compiled
@@ -259,16 +280,18 @@ def on_gpu(request: pytest.FixtureRequest):
 
 @pytest.fixture
 def throughput(request: pytest.FixtureRequest):
-    """throughput(*data, at_least, anchor="copy"): the speed of one call, as a share of an anchor's on the same GPU.
+    """throughput(*data, at_least, anchor="copy", since=""): the speed of one call, as a share of an anchor's on the
+    same GPU.
 
     anchor: "copy", which reads and writes as many bytes as the call has to, or "matmul", the vendor's product of the
-    same matrices. Without a GPU the test is skipped; so it is where noise does not let the speed be told.
+    same matrices. since: the first target that it is asked of, as "sm_90". Without a GPU the test is skipped; so it is
+    where noise does not let the speed be told.
     """
     session = request.config.pluginmanager.get_plugin(NAME)
 
-    def throughput(*data, at_least, anchor="copy"):
+    def throughput(*data, at_least, anchor="copy", since=""):
         session.needs_gpu(request.node)
         session.wait_for_all_before(request.node)
-        session.settle(request.node, lambda judge, name: judge.throughput(name, data, anchor, at_least))
+        session.settle(request.node, lambda judge, name: judge.throughput(name, data, anchor, at_least, since))
 
     return throughput

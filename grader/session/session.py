@@ -12,7 +12,18 @@ import pytest
 from grader.course import hidden_cases
 from grader.course.folder import Folder
 from grader.course.hidden_cases import Case
-from grader.course.stated_calls import CHECK, COMPILED, DRAWN, ON_GPU, THROUGHPUT, TRAFFIC, TUNED, asked
+from grader.course.stated_calls import (
+    CHECK,
+    COMPILED,
+    DRAWN,
+    FIXTURES,
+    ON_GPU,
+    RAISES,
+    THROUGHPUT,
+    TRAFFIC,
+    TUNED,
+    asked,
+)
 from grader.explain.causes import Cause
 from grader.explain.verdict import (
     FAIL,
@@ -39,10 +50,10 @@ from grader.session.machine import Machine
 # Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
 ITEMS = {
     CHECK: "right", DRAWN: "right", TRAFFIC: "cost", COMPILED: "cost", TUNED: "cost", ON_GPU: "speed",
-    THROUGHPUT: "speed",
+    THROUGHPUT: "speed", RAISES: "right",
 }  # fmt: skip
 JUDGED_TWICE = (CHECK, DRAWN)
-COMPILED_FOR = (CHECK, DRAWN, TRAFFIC, COMPILED, ON_GPU, THROUGHPUT)  # where there is a GPU
+COMPILED_FOR = tuple(fixture for fixture in FIXTURES if fixture not in (TUNED, RAISES))  # where there is a GPU
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
 

@@ -118,6 +118,11 @@ def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
     return None
 
 
+def takes_corner(call: ast.Call) -> bool:
+    """Whether a load or store is that of a descriptor, as in descriptor.load([m, k])."""
+    return bool(call.args) and isinstance(call.args[0], (ast.List, ast.Tuple))
+
+
 def loaded_in_address(tree: ast.Module, line: int, function: str) -> str:
     """The variable in the address of the tl.load or tl.store at `line` that was loaded itself; "" if none was."""
     call = access_at(tree, line, function)

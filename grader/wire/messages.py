@@ -26,6 +26,7 @@ from grader.wire.frames import ProtocolError
 
 MOST_ELEMENTS = 1 << 27  # of one tensor; with strides of 0 they need no bytes
 ANY_SIZE = 1 << 62  # of a tensor without bytes in the frame
+MULTIPROCESSORS = "MULTIPROCESSORS"  # beside module constants: how many the GPU has that a host function believes in
 
 DTYPE_BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
@@ -106,18 +107,24 @@ class GpuModel:
         """Whether Triton multiplies tiles on them: before sm_80 it adds products one by one."""
         return self.arch >= 80
 
+    @property
+    def has_tensor_maps(self) -> bool:
+        """Whether it moves tiles by descriptors: before sm_90 Triton makes pointers and masks of them."""
+        return self.arch >= 90
+
 
 @dataclass
 class RecordRequest:
     """One call of the entry function without values. Arguments have no bytes: their `start` means nothing.
 
     `arguments` are the tensors among them; `numbers` are the others: [place among all arguments, value] of each, where
-    a value is a bool, a whole number, or a finite float.
+    a value is a bool, a whole number, or a finite float. `constants` are those of the module to replace, where the file
+    has them, and MULTIPROCESSORS.
     """
 
     entry: str
     arguments: list[TensorSpec]
-    constants: dict[str, int] = field(default_factory=dict)  # module constants to replace, where the file has them
+    constants: dict[str, int] = field(default_factory=dict)
     numbers: list[list] = field(default_factory=list)
     small_dots: bool = False  # tl.dot takes tiles that no GPU's units take: examples are to be read, and run nowhere
 

@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from grader.wire.messages import MULTIPROCESSORS
 from grader.wire.recorded_parts import Data, Fill, PlannedLaunch
 from tests.child.recorded_calls import entry, meta
 
@@ -322,3 +323,26 @@ def test_a_mistake_at_the_top_fails_the_file(recording, statement):
     recorded = recording(entry("return x") + statement + "\n")
     recorded("entry", x=meta(10))
     assert recorded.runner.load_failure.line == recorded.line(statement)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "torch.cuda.get_device_properties(x.device).multi_processor_count",
+        'triton.runtime.driver.active.utils.get_device_properties(0)["multiprocessor_count"]',
+        "PROPERTIES.multi_processor_count",
+        "AT_THE_TOP",
+        "once()",
+    ],
+)
+def test_a_call_may_be_told_of_a_gpu_with_few_multiprocessors(recording, asked):
+    recorded = recording(
+        entry(f"x, z = x[: {asked}], torch.empty_like(x)\nscale_kernel[(x.numel(),)](x, z, 2.0, x.numel(), BLOCK=16)")
+        + "PROPERTIES = torch.cuda.get_device_properties(0)\n"
+        + "AT_THE_TOP = PROPERTIES.multi_processor_count\n"
+        + "import functools\n"
+        + "@functools.cache\ndef once():\n    return torch.cuda.get_device_properties(0).multi_processor_count\n"
+    )
+    calls = [{}, {MULTIPROCESSORS: 5}, {}, {MULTIPROCESSORS: 7}, {MULTIPROCESSORS: 5}]
+    grids = [recorded("entry", constants, x=meta(1000)).steps[-1].grid[0] for constants in calls]
+    assert grids == [132, 5, 132, 7, 5]

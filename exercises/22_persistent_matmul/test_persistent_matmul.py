@@ -1,0 +1,124 @@
+"""22 · Persistent matmul: what a right kernel must do."""
+
+from grader import (
+    Example,
+    Exercise,
+    any_strides,
+    cancelling,
+    integers,
+    normal,
+    subnormal,
+    uniform,
+    unusual,
+    upto,
+)
+
+exercise = Exercise(
+    entry="matmul",
+    reference=lambda a, b: a @ b,  # called in float64
+    returns="c",
+    bound="gemm",  # fp32 accumulation, one rounding to fp16
+    dtypes=("float16",),
+    minutes=40,
+    presumes=("05_grouped_matmul",),
+    example=Example(normal(5, 3), normal(3, 4), BLOCK_M=2, BLOCK_N=2, BLOCK_K=2, GROUP_M=2, MULTIPROCESSORS=4),
+    cut="a[m, :], b[:, n] -> c[m, n]",
+)
+
+# Many tiles from little data, and a GPU with few multiprocessors, so that each program gets several of them.
+SMALL = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2, MULTIPROCESSORS=5)
+TINY = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, GROUP_M=4)
+
+
+def test_one_tile(check):
+    check(normal(32, 32), normal(32, 32), **SMALL)
+
+
+def test_as_many_tiles_as_programs(check):
+    check(normal(131, 43), normal(43, 20), **SMALL)  # 5 x 1 tiles
+
+
+def test_one_tile_more_than_programs(check):
+    check(normal(67, 43), normal(43, 35), **SMALL)  # 3 x 2 tiles: program 0 has two
+
+
+def test_each_program_has_seven_tiles(check):
+    check(normal(131, 43), normal(43, 203), **SMALL)  # 5 x 7 tiles; the last group has one row of them
+
+
+def test_fewer_tiles_than_multiprocessors(check):
+    check(normal(20, 33), normal(33, 70), **SMALL | dict(MULTIPROCESSORS=50))
+
+
+def test_a_gpu_with_one_multiprocessor(check):
+    check(normal(67, 33), normal(33, 71), **SMALL | dict(MULTIPROCESSORS=1))
+
+
+def test_small_integers_are_summed_exactly(check):
+    check(integers(131, 75), integers(75, 99), bound="exact", **SMALL)
+
+
+def test_sums_that_cancel_are_exact(check):
+    check(*cancelling(40, 1024, 100), bound="exact", **SMALL | dict(BLOCK_K=128))  # 2 x 4 tiles
+
+
+def test_both_inputs_are_transposed_views(check):
+    check(normal(67, 75).transposed(), normal(75, 71).transposed(), **SMALL)
+
+
+def test_rows_of_both_inputs_are_padded(check):
+    check(normal(67, 75).padded(), normal(75, 71).padded(), **SMALL)
+
+
+def test_one_element(check):
+    check(normal(1, 1), normal(1, 1))
+
+
+def test_full_size_tiles(check):
+    check(normal(201, 137), normal(137, 300), MULTIPROCESSORS=3)  # 2 x 2 tiles
+
+
+def test_there_are_as_many_programs_as_multiprocessors(traffic):
+    blocks = SMALL | dict(MULTIPROCESSORS=4)
+    traffic(normal(131, 43), normal(43, 203), reads={"a": 14, "b": 10}, programs=4, idle=0, **blocks)  # 35 tiles
+
+
+def test_no_program_is_idle(traffic):
+    blocks = SMALL | dict(MULTIPROCESSORS=50)
+    traffic(normal(20, 33), normal(33, 70), reads={"a": 6, "b": 2}, programs=3, idle=0, **blocks)  # 3 tiles
+
+
+def test_neighbouring_programs_share_what_they_read(traffic):
+    # 12 x 12 tiles of c, one for each program, 16 programs at a time: see the same test of 05.
+    blocks = TINY | dict(MULTIPROCESSORS=144)
+    traffic(normal(192, 16), normal(16, 192), reads={"a": 6, "b": 6}, writes=1, at_once=16, **blocks)
+
+
+def test_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
+    compiled(normal(4096, 4096), normal(4096, 4096), tensor_cores=True, pipelined=True)
+
+
+def test_any_call_that_the_lesson_promises(drawn):
+    drawn(
+        sizes={
+            "M": upto(160, BLOCK_M=128),
+            "K": upto(160, least=0, once=2400, BLOCK_K=64),
+            "N": upto(260, BLOCK_N=256),
+        },
+        a=any_strides("M", "K", values=(uniform, normal, subnormal, unusual)),
+        b=any_strides("K", "N", values=(uniform, normal, subnormal, unusual)),
+        blocks=(SMALL, SMALL | dict(GROUP_M=3, MULTIPROCESSORS=2)),
+    )
+
+
+def test_a_size_that_only_a_gpu_gets_through(on_gpu):
+    on_gpu(normal(4103, 777), normal(777, 8197))  # 33 x 33 tiles
+
+
+def test_matrices_of_more_than_two_billion_bytes(on_gpu):
+    # 33 345 tiles; of few programs with hundreds of them each no sample could be interpreted
+    on_gpu(normal(65537, 64), normal(64, 16411), MULTIPROCESSORS=8192)
+
+
+def test_it_keeps_the_tensor_cores_busy(throughput):
+    throughput(normal(8192, 8192), normal(8192, 8192), anchor="matmul", at_least=0.60)

@@ -1,0 +1,68 @@
+"""What a program that walks over several tiles computes when something of one tile is still there in the next."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
+import torch
+
+from grader.explain.causes import Cause
+from grader.explain.evidence import Evidence
+from grader.explain.tiles import tiles_of
+from grader.numerics.arguments import Argument
+from grader.numerics.roundoff import UNIT_ROUNDOFF
+from grader.operations.hypothesis import Hypothesis
+
+MOST_TILES = 256
+Part = tuple[slice, slice]
+
+
+def carried_over(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    """A tile holds its own values plus those of another tile of its program, the one that it did before."""
+    out, ref = evidence.comparison.out.double(), evidence.comparison.ref
+    if not evidence.wanted.dtype.is_floating_point or evidence.wanted.dtype not in UNIT_ROUNDOFF:
+        return
+    result, lost, found = ref.clone(), torch.zeros_like(ref), False
+    for tiles in _by_program(evidence).values():
+        wrong = [part for part in tiles if bool(evidence.comparison.wrong[part].any())]
+        for part in wrong if len(tiles) > 1 else ():
+            found = True
+            before = min((other for other in tiles if other != part), key=lambda one: _distance(out, ref, part, one))
+            mine, theirs = _common(part, before)
+            result[part] = out[part]  # beyond what the tile before has stored, nothing is known
+            result[mine] = ref[mine] + out[theirs]
+            lost[mine] = out[theirs].abs() * UNIT_ROUNDOFF[evidence.wanted.dtype]
+    if found:
+        sentence = (
+            f"A tile of {evidence.returns} also holds what its program computed for the tile before: what is summed up "
+            "for a tile has to start at 0 in each round."
+        )
+        yield Hypothesis(Cause.CARRIED_OVER, sentence, result, lost)
+
+
+def _by_program(evidence: Evidence) -> dict[int, list[Part]]:
+    """The tiles that each program wrote last; of those that wrote nothing, none."""
+    writers, found = evidence.writers, defaultdict(list)
+    tiles = tiles_of(writers) if writers is not None and writers.programs.dim() == 2 else None
+    if tiles is None or tiles.shape[0] * tiles.shape[1] > MOST_TILES:
+        return found
+    for rows in pairwise(tiles.rows):
+        for columns in pairwise(tiles.columns):
+            program = int(writers.programs[rows[0], columns[0]])
+            if program >= 0:
+                found[program].append((slice(*rows), slice(*columns)))
+    return found
+
+
+def _common(one: Part, other: Part) -> tuple[Part, Part]:
+    """As much of two tiles, from their first corner, as both have."""
+    sizes = [min(a.stop - a.start, b.stop - b.start) for a, b in zip(one, other)]
+    mine, theirs = (tuple(slice(a.start, a.start + size) for a, size in zip(part, sizes)) for part in (one, other))
+    return mine, theirs
+
+
+def _distance(out: torch.Tensor, ref: torch.Tensor, part: Part, before: Part) -> float:
+    mine, theirs = _common(part, before)
+    return float((out[mine] - ref[mine] - out[theirs]).abs().mean().nan_to_num(nan=torch.inf))

@@ -1,0 +1,60 @@
+"""What a wrong call may be blamed on beyond itself: a number where a block size belongs, or a call before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.course.exercise import Exercise
+from grader.course.trial import Trial
+from grader.explain.earlier_calls import add_to, depends_on_earlier_calls
+from grader.explain.verdict import Verdict
+from grader.judge.run import Run
+from grader.numerics.arguments import Argument
+from grader.processes.faults import ChildEnded
+
+ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
+MOST_ALONE = 3  # wrong calls that are made once more, as the first of a process
+
+
+@dataclass
+class Suspects:
+    exercise: Exercise
+    run: Run
+    right_with_own_blocks: int = 0  # calls with the module's own block sizes
+    wrong_with_own_blocks: bool = False
+    compared_alone: int = 0  # wrong calls that were made once more, as the first of a process
+
+    def right(self, trial: Trial) -> None:
+        self.right_with_own_blocks += not trial.constants
+
+    def wrong(self, trial: Trial, inputs: list[Argument], verdict: Verdict, blame: bool) -> None:
+        """Adds to the verdict. blame: whether it may be put down to block sizes that stand in the code as numbers."""
+        self.wrong_with_own_blocks |= not trial.constants
+        if blame:
+            self._blame_a_number(trial, verdict)
+        self._blame_an_earlier_call(trial, inputs, verdict)
+
+    def _blame_an_earlier_call(self, trial: Trial, inputs: list[Argument], verdict: Verdict) -> None:
+        """Whether the call would have done something else, had it been the first one."""
+        if self.compared_alone == MOST_ALONE:
+            return
+        self.compared_alone += 1
+        try:
+            here = [self.run.recorded(self.exercise, trial, inputs, again).call for again in (False, True)]
+            alone = self.run.recorded_alone(self.exercise, trial, inputs).call
+        except ChildEnded:
+            return
+        found = (depends_on_earlier_calls(call, alone, self.exercise) for call in here)
+        if told := next(filter(None, found), None):
+            add_to(verdict, told, self.run.submission, self.exercise)
+
+    def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:
+        """Right so far, wrong as soon as the block sizes change: they stand in the code as numbers."""
+        if verdict.kind in ("file", "ended", "error"):
+            return
+        constants = trial.in_effect(self.run.recorder.constants)
+        if constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
+            changed = ", ".join(f"{name} = {value}" for name, value in constants.items())
+            found = "a number, or another name, stands where one of them should"
+            verdict.lines.insert(0, f"Right with your own block sizes, wrong with {changed}: {found}.")
+            verdict.kind = "cause"
