@@ -1,10 +1,10 @@
-"""Kept out by the gate: 65536 small blocks, whose partial results one program joins one block after the other."""
+"""Kept out by the gate: 131072 small blocks, whose partial results one program joins one block after the other."""
 
 import torch
 import triton
 import triton.language as tl
 
-BLOCK_N = 1024
+BLOCK_N = 512
 
 
 @triton.jit

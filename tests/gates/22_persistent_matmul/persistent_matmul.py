@@ -16,24 +16,24 @@ def matmul_kernel(
     tiles_m = tl.cdiv(M, BLOCK_M)
     tiles_n = tl.cdiv(N, BLOCK_N)
     tiles_per_group = GROUP_M * tiles_n
-    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, NUM_SMS, flatten=True):
+    for tile in range(tl.program_id(0), tiles_m * tiles_n, NUM_SMS):
         first_m = tile // tiles_per_group * GROUP_M
         rows_in_group = min(tiles_m - first_m, GROUP_M)
         tile_m = first_m + tile % tiles_per_group % rows_in_group
         tile_n = tile % tiles_per_group // rows_in_group
 
-        acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-        for start in range(0, K, BLOCK_K):
-            m = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
-            n = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
-            k = start + tl.arange(0, BLOCK_K)
-            a_ptrs = a_ptr + m[:, None] * stride_am + k[None, :] * stride_ak
-            b_ptrs = b_ptr + k[:, None] * stride_bk + n[None, :] * stride_bn
-            a = tl.load(a_ptrs, mask=(m[:, None] < M) & (k[None, :] < K), other=0.0)
-            b = tl.load(b_ptrs, mask=(k[:, None] < K) & (n[None, :] < N), other=0.0)
-            acc = tl.dot(a, b, acc)
         m = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
         n = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
+        k = tl.arange(0, BLOCK_K)
+        a_ptrs = a_ptr + m[:, None] * stride_am + k[None, :] * stride_ak
+        b_ptrs = b_ptr + k[:, None] * stride_bk + n[None, :] * stride_bn
+        acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        for start in range(0, K, BLOCK_K):
+            a = tl.load(a_ptrs, mask=(m[:, None] < M) & (start + k[None, :] < K), other=0.0)
+            b = tl.load(b_ptrs, mask=(start + k[:, None] < K) & (n[None, :] < N), other=0.0)
+            acc = tl.dot(a, b, acc)
+            a_ptrs += BLOCK_K * stride_ak
+            b_ptrs += BLOCK_K * stride_bk
         c_ptrs = c_ptr + m[:, None] * stride_cm + n[None, :] * stride_cn
         tl.store(c_ptrs, acc, mask=(m[:, None] < M) & (n[None, :] < N))
 
