@@ -36,6 +36,7 @@ class Memory:
         self.fill, self.count_traffic, self.at_once = fill, count_traffic, at_once
         self.trace = Trace() if trace else None
         self.other_outside = True  # lanes out of bounds read `other`, where a load has one
+        self.count_readers = count_traffic  # what each program reads
         self.buffers: list[Buffer] = []
         self.reports = Reports()
         self.launches = self.batches = self.accesses = 0
@@ -290,7 +291,7 @@ class Memory:
             counts.written += size
         if access.kind != "load":
             return
-        if self.count_traffic:
+        if self.count_readers:
             counts.note_readers(part.programs, item)
         if self.count_traffic and self.at_once > 1:
             groups = self.groups.setdefault(buffer, Groups())

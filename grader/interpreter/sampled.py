@@ -21,7 +21,7 @@ from grader.interpreter.call import Call, first_view, view_of, view_of_spec
 from grader.interpreter.dtypes import Unsupported
 from grader.interpreter.launch import run_launch
 from grader.interpreter.program import Kernel
-from grader.interpreter.traffic import Counts
+from grader.interpreter.traffic import SUMS, Counts
 from grader.interpreter.views import View
 from grader.numerics.drawn_pages import entries_of
 from grader.wire.recorded_results import results_by_name
@@ -61,6 +61,7 @@ class SampledCall(Call):
             for buffer in self.buffers:
                 buffer.shadow.initialised = None
         batch.most_lanes, self.run_programs = MOST_LANES_OF_ONE, 0
+        self.memory.count_readers = False  # a table by program number: here numbers are as large as the grid
         before = {buffer: replace(buffer.counts) for buffer in self.buffers}
         for program in programs_of(grid, self.request.sample.programs, self.request.sample.seed):
             if batch.lanes > MOST_LANES:
@@ -74,7 +75,8 @@ class SampledCall(Call):
     def _count_for_all(self, before: dict[Buffer, Counts], programs: int) -> None:
         """What a launch has moved, as if all of its programs had moved as much as those of the sample did."""
         for buffer, earlier in before.items():
-            for name, count in vars(earlier).items():
+            for name in SUMS:
+                count = getattr(earlier, name)
                 more = (getattr(buffer.counts, name) - count) * programs // max(self.run_programs, 1)
                 setattr(buffer.counts, name, count + more)
 

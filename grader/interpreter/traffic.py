@@ -13,6 +13,9 @@ SECTOR = 1 << SECTOR_BITS
 OFFSET_BITS = 40  # of a key that holds a program's place and an offset
 
 
+SUMS = ("read", "written", "used", "moved", "asked")  # of all programs
+
+
 @dataclass
 class Counts:
     """Bytes of one buffer, over all launches of the call; `used`, `moved`, `asked`, `by_one` as in wire's Traffic."""
