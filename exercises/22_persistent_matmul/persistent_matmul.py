@@ -25,12 +25,15 @@ def num_sms(device):
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
-def stages_that_fit(device):
-    """4 pairs of pieces of a and b on the chip at a time, beside a tile of c on its way out, where there is room."""
+def tile_that_fits(device):
+    """(columns of a tile, stages): 256 and 4 where shared memory has room for 4 pairs of pieces, as on an H200.
+
+    Smaller GPUs also keep more of a and b in registers, so their tiles are half as wide.
+    """
     if device.type == "cpu":  # the interpreter
-        return 2
+        return BLOCK_N, 2
     shared = torch.cuda.get_device_properties(device).shared_memory_per_block_optin
-    return 4 if shared >= 3 * (BLOCK_M + BLOCK_N) * BLOCK_K * 2 else 2
+    return (BLOCK_N, 4) if shared >= 4 * (BLOCK_M + BLOCK_N) * BLOCK_K * 2 else (min(BLOCK_N, 128), 3)
 
 
 def matmul(a, b):
