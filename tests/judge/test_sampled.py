@@ -256,13 +256,17 @@ def test_the_result_that_is_wrong_is_named(bench, change, words):
     assert verdict.outcome == FAIL and verdict.lines[0].startswith(words), verdict.lines
 
 
+UNCUT = {"14_split_softmax": "each of its results is made of all of x"}
+
+
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_an_exercise_with_large_calls_says_how_they_are_cut_and_how_large_they_may_be(folder):
     module = load_test_file(folder)
     if not (calls := asked(module, "on_gpu")):
         pytest.skip("no large calls")
     given = [pair for call in calls for pair in zip(module.exercise.arguments, call.data, strict=True)]
-    assert set(Cut.of(module.exercise.cut).inputs) == {name for name, one in given if isinstance(one, Data)}
+    tensors = {name for name, one in given if isinstance(one, Data)}
+    assert set(Cut.of(module.exercise.cut).inputs) == (set() if folder.id in UNCUT else tensors)
     lesson = " ".join((folder.path / "README.md").read_text().split())
     assert "fewer than 2³¹ elements lie between the first and the last one" in lesson or "N < 2³¹" in lesson
 

@@ -149,9 +149,9 @@ def test_it_is_plotted_over_sizes_whose_indices_point_into_what_has_shrunk(judge
     from grader.course.stated_calls import Asked
     from grader.learn.sweep import Sweep
 
-    data = normal(8, 3, 32, 16), normal(200).of("float32"), indices(200, below=24), 0.5, False
+    data = normal(32, 3, 32, 16), normal(200).of("float32"), indices(200, below=96), 0.5, False
     asked = Asked("a test", "throughput", data, {"anchor": "copy", "at_least": 0.5})
     curves = Sweep({"yours": judge.run}, judge.exercise, asked, judge.run.replays).measure(lambda: None, print)
-    assert curves.sizes == [4, 8] and None not in curves.rates["yours"] + curves.rates["torch"]
-    moved = 4 * (8 * 3 * 32 * 16 + 4 * 200 + 8 * 3)
+    assert curves.sizes == [16, 32] and None not in curves.rates["yours"] + curves.rates["torch"]
+    moved = 4 * (32 * 3 * 32 * 16 + 4 * 200 + 32 * 3)
     assert curves.rates["yours"][-1] == pytest.approx(moved / 1e-3 / 1e9)
