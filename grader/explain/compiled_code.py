@@ -92,7 +92,7 @@ def _judged(facts: list[Facts], expected: Expectations, submission: Submission, 
 
 
 def _spilled(kernel: Facts) -> Verdict | None:
-    if not kernel.spilled_bytes:
+    if not kernel.spills:
         return None
     return failed(
         Cause.SPILLS,

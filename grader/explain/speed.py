@@ -125,7 +125,7 @@ def _what_holds_it_back(plan: Plan, config: int, model: GpuModel, filename: str)
         return [f"One call launches {count_text(len(launches), 'kernel')}: each reads and writes memory again."]
     launch = launches[0]
     facts = facts_of(plan.kernels[launch.kernel], filename)
-    if facts.spilled_bytes:
+    if facts.spills:
         return [f"{facts.spilled_bytes} bytes per thread are spilled from registers to memory: use a smaller tile."]
     programs = launch.grid[0] * launch.grid[1] * launch.grid[2]
     if programs < LEAST_WAVES * model.multiprocessors:

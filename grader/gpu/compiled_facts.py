@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from grader.gpu.plan import Kernel
 
 WIDEST = 16  # bytes
+FEW_SPILLED = 16  # bytes per thread, four registers of 255: releases and GPUs differ by so much for one right kernel
 FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"')
 PLACE = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
 ACCESS = re.compile(r"\b(ld|st)\.global\S*?(?:\.v(\d))?\.[a-z]+(\d+)\b")
@@ -52,6 +53,11 @@ class Facts:
     tma_copies: int = 0  # whole tiles, moved by the memory accelerator
     tma_tile_bytes: int = 0  # of the largest of them
     tensor_cores: str = ""  # the instruction that multiplies tiles: wgmma, tcgen05, mma, or "" for none
+
+    @property
+    def spills(self) -> bool:
+        """More than one release of the compiler, or one GPU, may add to a kernel that fits elsewhere."""
+        return self.spilled_bytes > FEW_SPILLED
 
     @property
     def tile_bytes(self) -> int:

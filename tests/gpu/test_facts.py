@@ -132,6 +132,12 @@ def test_a_cubin_says_what_cuobjdump_says(recording, tmp_path):
     assert facts_of(kernel, recorded.filename).spilled_bytes == cubin.stack_bytes > 0
 
 
+@pytest.mark.parametrize("spilled, spills", [(0, False), (8, False), (16, False), (20, True), (400, True)])
+def test_a_few_bytes_are_no_spill(spilled, spills):
+    """A 128 x 256 tile that fits an H200 leaves 8 bytes to spill for sm_120, with Triton 3.6."""
+    assert Facts("kernel", 8, 3, 255, spilled, 0).spills == spills
+
+
 def test_machine_code_that_cannot_be_read_is_not_the_learners_fault():
     """The child passes it on; the parent reads it too, and refuses the plan."""
     assert Utils(MODELS["sm_90"]).load_binary("kernel", b"\x7fELF of a later release", 0, 0)[2:] == (0, 0, 1024)
