@@ -16,7 +16,7 @@ def layer_norm_in_float64(x, weight, bias, eps):
     mean = x.mean(dim=1)
     d = x - mean[:, None]
     rstd = (d.square().mean(dim=1) + eps).rsqrt()
-    return d * rstd[:, None] * weight + bias, mean, rstd
+    return d.mul_(rstd[:, None]).mul_(weight).add_(bias), mean, rstd  # in place: x may fill half of a GPU
 
 
 def far_from_zero(*shape):

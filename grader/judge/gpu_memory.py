@@ -12,26 +12,35 @@ from grader.course.trial import Trial
 from grader.explain import gpu_findings
 from grader.explain.verdict import Verdict
 from grader.gpu.plan import Recording
-from grader.numerics.arguments import exact
+from grader.judge.peak_bytes import PeakBytes
+from grader.numerics.arguments import Argument, exact
 from grader.numerics.data_sets import Data, drawing_precision
+from grader.numerics.draws import MADE_OF_PARTS
 from grader.numerics.roundoff import EXACT
 from grader.operations.comparison import BYTES_PER_ELEMENT, MOST_COMPARED
 from grader.wire.messages import DTYPE_BYTES
 
 SHARE_OF_MEMORY = 0.8
 SHARE_BESIDE_OTHERS = 0.1  # as many judges may check side by side as a class has on one GPU
+KEPT_BY_LIBRARIES = 1 << 26  # bytes: cuBLAS wants 32 MiB on an H200 for the first product, and keeps them
 SHARE_FOR_SCRATCH = 1 / 16  # what a kernel may want beside its arguments and its result, however small these are
 
 
-def bytes_needed(trial: Trial, recording: Recording) -> int:
+def bytes_needed(exercise: Exercise, trial: Trial, recording: Recording) -> int:
     """At the peak, the results of the first repeat being kept all the while: in the next one all buffers, with a copy
-    of the arguments; later, arguments and references in float64, or as they are for a copy, compared part by part."""
+    of the arguments; later, arguments and references in float64, or as they are for a copy, compared part by part.
+
+    What a reference computes on its way to its results is looked up on torch's device without memory, which takes two
+    seconds at first.
+    """
     plan = recording.plan
     buffers = sum(buffer.bytes for buffer in plan.buffers)
-    return _needed_with(buffers, trial, recording, [view.shape for view in plan.results.values()])
+    return _needed_with(buffers, exercise, trial, recording, [view.shape for view in plan.results.values()])
 
 
-def _needed_with(buffers: int, trial: Trial, recording: Recording, shapes: Sequence[Sequence[int]]) -> int:
+def _needed_with(
+    buffers: int, exercise: Exercise, trial: Trial, recording: Recording, shapes: Sequence[Sequence[int]]
+) -> int:
     """With so many bytes of buffers, and results of these shapes, in the order of the plan's."""
     plan, tensors = recording.plan, [recipe for recipe in trial.data if isinstance(recipe, Data)]
     elements = [math.prod(shape) for shape in shapes]
@@ -40,7 +49,7 @@ def _needed_with(buffers: int, trial: Trial, recording: Recording, shapes: Seque
     drawn = [_bytes_drawn(data, trial.dtype) for data in tensors]
     given = [_bytes_given(data, trial) for data in tensors]
     repeating = buffers + max(sum(arguments) + max(arguments) // 2, *drawn)  # a flag for 2 bytes or more
-    drawing = max(one - other for one, other in zip(drawn, given))
+    drawing = max(0, *(one - other for one, other in zip(drawn, given)))
     rounded = max(data.dtype_in(trial.dtype).itemsize * data.elements for data in tensors)
     references = (trial.dtype.itemsize if _is_copy(trial) else 8) * sum(elements)
     results = list(zip(plan.results, shapes, _bounds(trial), strict=True))
@@ -48,9 +57,25 @@ def _needed_with(buffers: int, trial: Trial, recording: Recording, shapes: Seque
         name: trial.cut.rows_at_once(name, shape, bound, trial.shapes, MOST_COMPARED) for name, shape, bound in results
     }
     bounds = max(0 if bound in EXACT else _bytes_of_bound(trial, name, rows[name]) for name, _, bound in results)
-    comparing = sum(given) + max(references + bounds, drawing + rounded)
+    on_the_way = _bytes_of_reference(exercise, trial)
+    comparing = sum(given) + max(on_the_way, references + bounds, drawing + rounded)
     at_once = max(min(math.prod(shape), rows[name] * math.prod(shape[1:])) for name, shape, _ in results)
-    return kept + max(repeating, comparing) + BYTES_PER_ELEMENT * at_once
+    return kept + max(repeating, comparing) + BYTES_PER_ELEMENT * at_once + KEPT_BY_LIBRARIES
+
+
+def _bytes_of_reference(exercise: Exercise, trial: Trial) -> int:
+    """At the peak, beside its arguments; 0 of one that asks for values, and so cannot be followed without any."""
+    given = _without_memory(trial) if _is_copy(trial) else exact(_without_memory(trial))
+    try:
+        with PeakBytes() as memory:
+            exercise.expected(given)
+    except (RuntimeError, NotImplementedError):
+        return 0
+    return memory.peak
+
+
+def _without_memory(trial: Trial) -> list[Argument]:
+    return [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in trial.data]
 
 
 def _bounds(trial: Trial) -> list[str]:
@@ -74,21 +99,20 @@ def _bytes_of_bound(trial: Trial, result: str, rows: int) -> int:
 
 
 def _bytes_drawn(data: Data, run: torch.dtype) -> int:
-    """While the values of an argument are drawn, in another such tensor for a change, and rounded."""
-    dtype = data.dtype_in(run)
+    """While the values of an argument are drawn, of parts for some, or changed in another such tensor or two."""
+    dtype, (draw, *changes) = data.dtype_in(run), [step[0] for step in data.steps] or [""]
     drawn = drawing_precision(dtype).itemsize if dtype.is_floating_point else 8
-    return drawn * (1 + min(len(data.steps), 2)) * data.elements
+    return drawn * (3 if changes else 2 if draw in MADE_OF_PARTS else 1) * data.elements
 
 
 def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: int) -> Verdict | None:
     """Of a call that found too little memory: what its submission did to bring that about; None if it did nothing, or
     if any other would have found too little as well.
 
-    The reference is asked for its shape on torch's device without memory, which takes seconds at first.
+    The reference is asked for its shape on torch's device without memory.
     """
     plan = recording.plan
-    meta = [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in trial.data]
-    expected = [list(ref.shape) for ref in exercise.expected(exact(meta))]
+    expected = [list(ref.shape) for ref in exercise.expected(exact(_without_memory(trial)))]
     if [view.shape for view in plan.results.values()] != expected:
         return gpu_findings.another_result(exercise.entry)
     arguments = sum(buffer.bytes for buffer in plan.buffers if buffer.argument)
@@ -97,7 +121,7 @@ def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: 
         for view, shape in zip(plan.results.values(), expected)
     ]
     least = arguments + sum(own)
-    if _needed_with(least, trial, recording, expected) > SHARE_OF_MEMORY * memory_bytes:
+    if _needed_with(least, exercise, trial, recording, expected) > SHARE_OF_MEMORY * memory_bytes:
         return None
     excess = sum(buffer.bytes for buffer in plan.buffers) - least
     if excess > max(least, SHARE_FOR_SCRATCH * memory_bytes):

@@ -59,7 +59,7 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
     """A call whose inputs are drawn on the GPU and whose result is compared there. Raises GpuBusy."""
     if (other := other_result(exercise, trial, recording)) is not None:
         return other
-    needed, memory = bytes_needed(trial, recording), run.replays.device.model.memory_bytes
+    needed, memory = bytes_needed(exercise, trial, recording), run.replays.device.model.memory_bytes
     if needed > SHARE_OF_MEMORY * memory:
         too_large = Verdict(SKIPPED, NOT_RUN, note=f"needs {needed / 1e9:.0f} GB of GPU memory")
         return blame(exercise, trial, recording, memory) or too_large

@@ -101,6 +101,7 @@ DRAWS: dict[str, Callable[..., torch.Tensor]] = {
     "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "cancelling rows": _cancelling_rows, "whole": _whole,
     "bits": _bits, "below": _below,
 }  # fmt: skip
+MADE_OF_PARTS = {"integers", "cancelling a", "cancelling b", "cancelling rows"}  # held beside the values: as much again
 
 CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor]] = {
     "add": lambda values, _, number: values + _fitting(values, number),
