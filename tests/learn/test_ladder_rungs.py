@@ -25,7 +25,10 @@ TO_PROVE = [
     for rung in ladder.rungs
     if rung.is_changed or rung.path != folder.solution_file and "accepted" not in rung.path.parts
 ]
-SMALL = {"11_rope": (normal(2, 3, 5, 16), normal(7, 8), normal(7, 8), indices(2, 5, below=7))}
+SMALL = {
+    "11_rope": (normal(2, 3, 5, 16), normal(7, 8), normal(7, 8), indices(2, 5, below=7)),
+    "23_descriptor_matmul": (normal(40, 48), normal(48, 40)),  # rows begin at multiples of 16 bytes
+}
 FOLDERS = pytest.mark.parametrize("folder", LADDERS, ids=lambda folder: folder.id)
 
 

@@ -112,7 +112,7 @@ def test_it_judges_every_save_moves_on_after_a_pass_and_gives_hints(course, watc
 
 
 def test_a_file_saved_during_a_run_is_judged_after_it(course, watching):
-    slow = "for number in range(40_000_000):\n    pass\n"  # a second or two, at import
+    slow = "for number in range(10_000_000):\n    pass\n"  # half a second, at each import
     course.file("01_masked_add").write_text(course.solution("01_masked_add") + slow)
     screen = watching("01")
     screen.until("01 masked_add   exercises")
