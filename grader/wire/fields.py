@@ -1,9 +1,15 @@
-"""Reading what an untrusted process sent: each field is checked for its kind and its size before anyone uses it."""
+"""Reading what an untrusted process sent: each field is checked for its kind and its size before anyone uses it.
+
+By hand, not by msgspec: version 0.22 reads a recorded call in 6 us where this takes 97 (of an autotuned kernel 39 and
+510), which is less than 1 % of the time of a verdict, and it would spare 60 lines of 700: most of what is checked are
+rules of plans, and no kinds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from functools import cache
 
 from grader.wire.frames import ProtocolError
 
@@ -23,12 +29,17 @@ def build(kind: type, data: object):
     """A data class from an object with its fields; other fields are left out."""
     if not isinstance(data, dict):
         raise ProtocolError(f"{kind.__name__} is not an object")
-    known = {f.name: f.type for f in fields(kind)}
+    known = _kinds(kind)
     values = {name: checked(value, known[name], name) for name, value in data.items() if name in known}
     try:
         return kind(**values)
     except TypeError:
         raise ProtocolError(f"{kind.__name__} lacks a field") from None
+
+
+@cache
+def _kinds(kind: type) -> dict[str, str]:
+    return {field.name: field.type for field in fields(kind)}
 
 
 def checked(value: object, kind: str, name: str):
@@ -44,5 +55,6 @@ def checked(value: object, kind: str, name: str):
     if kind == "bool" and type(value) is bool:
         return value
     if kind == "str" and type(value) is str:
-        return "".join(c if c.isprintable() or c == "\n" else "?" for c in value[:MOST_TEXT])
+        text = value[:MOST_TEXT]
+        return text if text.isprintable() else "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
     raise ProtocolError(f"{name} is not {kind}")
