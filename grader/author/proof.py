@@ -107,7 +107,7 @@ class UpToTheFinding:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and self._proof.sentence and self._is_found():
-            self._session.shouldstop = "the finding is there"
+            self._session.shouldfail = "the finding is there"  # shouldstop draws a traceback: 60 ms
 
     def _is_found(self) -> bool:
         course = self._session.config.pluginmanager.get_plugin(NAME)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import random
 from dataclasses import dataclass
 
 from grader.course.trial import Trial
+
+EARLY = 6  # calls that are asked for first, and as many others: most wrong kernels show in the first test or two
 
 
 @dataclass
@@ -25,3 +28,14 @@ def in_turns(foreseen: list[Foreseen]) -> list[Foreseen]:
     others = [one for one in foreseen if one.trial.constants]
     first, second = (own, others) if foreseen[:1] == own[:1] else (others, own)
     return [one for pair in itertools.zip_longest(first, second) for one in pair if one is not None]
+
+
+def in_drawn_order(foreseen: list[Foreseen], draw: random.Random) -> list[list[Foreseen]]:
+    """Rounds, each in an order that is drawn: a call is in two of them, in the first and second or the third and last.
+
+    What is asked for first is in the first two, among others that are drawn: its verdict need not wait for all.
+    """
+    asked, later = foreseen[:EARLY], foreseen[EARLY:]
+    early = asked + draw.sample(later, min(EARLY, len(later)))
+    rest = [one for one in later if not any(one is other for other in early)]
+    return [draw.sample(calls, len(calls)) for calls in (early, early, rest, rest)]

@@ -22,7 +22,7 @@ from grader.explain.verdict import Verdict
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.plan import Recording
 from grader.gpu.pool.replays import Replays
-from grader.judge.foreseen import Foreseen
+from grader.judge.foreseen import Foreseen, in_drawn_order
 from grader.judge.kernel_origins import Origins
 from grader.numerics.arguments import Argument, numbers_of, tensors_of
 from grader.numerics.data_sets import Data
@@ -134,7 +134,7 @@ class Run:
         key = json.dumps(request.to_json(), sort_keys=True), again
         self._wait_for(key)
         if key not in self._recorded:
-            recorded = self._record(request)
+            recorded = self._record(request, self.recorder)
             self.origins.expect(recorded.call.kernels)
             with self._news:
                 self._recorded[key] = recorded
@@ -173,36 +173,43 @@ class Run:
         Those that are asked for only if all values are right are left out from the first wrong one on.
         `between`: what to do after each has been recorded once.
         """
-        draw, until = random.Random(f"{self.seed} order of calls"), time.monotonic() + MOST_AHEAD
-        for again in (False, True):
-            for one in draw.sample(foreseen, len(foreseen)):
+        until = time.monotonic() + MOST_AHEAD
+        rounds = in_drawn_order(foreseen, random.Random(f"{self.seed} order of calls"))
+        for number, calls in enumerate(rounds, 1):
+            for one in calls:
                 if one.if_right and self.values_are_wrong:
                     continue
                 try:
-                    call = self.recorded(exercise, one.trial, without_values(one.trial), again).call
+                    call = self.recorded(exercise, one.trial, without_values(one.trial), again=number % 2 == 0).call
                 except ChildEnded:  # whoever asks for it is told
                     return
                 if call.error is not None or call.refusals or time.monotonic() > until or self._ending:
                     return
-            if not again:
+            if number == len(rounds) - 1:
                 between()
 
     def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor]) -> Recorded:
         """What the entry does when it is called on such tensors before anything else."""
-        self._wait_for(None)
-        self.recorder.end()
-        return self._record(_record_request(exercise, trial, inputs))
+        if self.sandboxed:  # which has room for one child
+            self._wait_for(None)
+            self.recorder.end()
+            return self._record(_record_request(exercise, trial, inputs), self.recorder)
+        another = Runner(self.submission, self.filename, self.model)
+        try:
+            return self._record(_record_request(exercise, trial, inputs), another)
+        finally:
+            another.end()
 
     def foreign_kernel(self) -> Verdict | None:
         """What is wrong with a kernel of the calls so far that is not the file's own."""
         return self.origins.complaint()
 
-    def _record(self, request: RecordRequest) -> Recorded:
+    def _record(self, request: RecordRequest, recorder: Runner) -> Recorded:
         def read(header: dict, blob: bytes) -> Recorded:
             return Recorded(read_recorded(header, blob, request.arguments), header, blob)
 
         try:
-            return self.recorder.ask(request.to_json(), b"", RECORD_LIMIT, read)
+            return recorder.ask(request.to_json(), b"", RECORD_LIMIT, read)
         except BadPlan as refused:
             failure = Failure("not-recordable", message=str(refused))
             return Recorded(RecordedCall(error=failure), {}, b"")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from grader import normal
 from grader.explain.verdict import FAIL, PASS
-from grader.judge.foreseen import Foreseen
+from grader.judge.foreseen import EARLY, Foreseen, in_drawn_order
 from tests.conftest import ROOT
 
 
@@ -54,6 +56,16 @@ def test_what_is_recorded_is_not_recorded_again_when_it_is_judged(bench):
     assert judged.check(normal(700), normal(700), dtypes=("float32",)).outcome == PASS
     judged.run.recorder.end()
     assert judged.run.recorder.printed.splitlines().count("700") == 2
+
+
+def test_what_is_asked_for_first_is_recorded_among_few_others_and_all_are_recorded_twice():
+    calls = [Foreseen(number) for number in range(40)]
+    rounds = [[one.trial for one in calls] for calls in in_drawn_order(calls, random.Random(1))]
+    first, second, third, last = rounds
+    assert len(first) == 2 * EARLY and set(range(EARLY)) < set(first) == set(second)
+    assert set(third) == set(last) == set(range(40)) - set(first)
+    assert all(calls != sorted(calls) for calls in rounds)
+    assert rounds != [[one.trial for one in calls] for calls in in_drawn_order(calls, random.Random(2))]
 
 
 @pytest.mark.parametrize("end", ["raise KeyError", "import os; os._exit(1)", "x + x"])
