@@ -81,6 +81,10 @@ def test_rows_of_b_that_are_not_aligned_are_refused(raises):
     raises(normal(64, 64), normal(64, 100), because="rows of b, and of c, begin 200 bytes apart, no multiple of 16")
 
 
+def test_rows_of_c_that_are_not_aligned_are_refused(raises):
+    raises(normal(64, 64), normal(64, 100).padded(4), because="rows of c begin 200 bytes apart, no multiple of 16")
+
+
 def test_gaps_between_columns_are_refused(raises):
     raises(normal(64, 64).every_second(), normal(64, 64), because="neighbours in a row of a lie 2 elements apart")
 

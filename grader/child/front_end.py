@@ -118,8 +118,12 @@ class Kernel:
             raise OutOfResources(threads, MOST_THREADS, "threads")
         allocator = _allocation._allocator.get()
         needs_scratch = self._target.arch >= FIRST_WITH_TENSOR_MAPS and b'"tt.make_tensor_descriptor"' in self.text
-        if programs and needs_scratch and isinstance(allocator, _allocation.NullAllocator):
-            allocator(SCRATCH_BYTES * programs, SCRATCH_BYTES, 0)  # it says what is missing
+        if programs and needs_scratch:
+            size = SCRATCH_BYTES * programs * self.text.count(b'"tt.make_tensor_descriptor"')
+            memory = allocator(size, SCRATCH_BYTES, 0)  # Triton's own says that none was set
+            if not getattr(memory, "is_cuda", False) or memory.nbytes < size:
+                found = f"{memory.nbytes} on {memory.device}" if hasattr(memory, "nbytes") else type(memory).__name__
+                raise TypeError(f"the allocator is asked for {size} bytes on the GPU, and returns {found}")
 
     # ---- what it was made of ----------------------------------------------------------------------------
 

@@ -69,7 +69,8 @@ class Trial:
     def label(self, constants: Collection[str]) -> str:
         """The data, and what it sets of the file's own `constants`: "61 x 781 fp32, BLOCK_N = 256", and what GPU."""
         label = self.data_label + "".join(f", {name} = {value}" for name, value in self.in_effect(constants).items())
-        return label + (f", a GPU with {count} processors" if (count := self.constants.get(MULTIPROCESSORS)) else "")
+        count = self.constants.get(MULTIPROCESSORS)
+        return label + (f", a GPU with {count} multiprocessors" if count else "")
 
     def in_effect(self, constants: Collection[str]) -> dict[str, int]:
         """Other block sizes, as far as the file has constants of these names."""

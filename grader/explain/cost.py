@@ -101,7 +101,7 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
         return unshared
     idle = sum(launch.idle for launch in reply.launches)
     if limits.idle is not None and idle > limits.idle:
-        return failed(Cause.TOO_MANY_PROGRAMS, *_too_many_programs(reply, idle), kind="cost")
+        return failed(Cause.TOO_MANY_PROGRAMS, *_too_many_programs(limits, reply, idle), kind="cost")
     launched = sum(_programs(launch) for launch in reply.launches)
     if limits.programs is not None and launched > limits.programs:
         return failed(Cause.TOO_MANY_PROGRAMS, _more_than(limits, launched), kind="cost")
@@ -214,12 +214,15 @@ def _too_many_launches(launches: int, most: int) -> tuple[str, ...]:
     )
 
 
-def _too_many_programs(reply: Reply, idle: int) -> tuple[str, ...]:
+def _too_many_programs(limits: TrafficLimits, reply: Reply, idle: int) -> tuple[str, ...]:
     total = sum(_programs(launch) for launch in reply.launches)
+    enough = "One program per block is enough, rounded up."
+    if limits.multiprocessors:
+        enough = "One per multiprocessor is enough, or one per tile where these are fewer."
     return (
         f"{count_text(idle, 'program')} of {total} {'has' if idle == 1 else 'have'} nothing to do: the grid is larger "
         "than needed.",
-        f"The grid is {tuple(reply.launches[0].grid)}. One program per block is enough, rounded up.",
+        f"The grid is {tuple(reply.launches[0].grid)}. {enough}",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence, count_text, index_text, program_text
 from grader.explain.verdict import Verdict, failed
-from grader.submission.text import loaded_in_address
+from grader.submission.text import is_in_loop, loaded_in_address
 from grader.wire.messages import FINDING_KINDS, Finding
 
 RACES = {
@@ -60,12 +60,12 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> str:
     if evidence.lacks_mask(finding.line, function) and finding.lanes == 1:
         return (
             f"The address in line {finding.line} leads outside of {name}. It is one address, no block, and needs no "
-            "mask: it is computed wrongly, or the program has nothing to do there."
+            f"mask: it is computed wrongly, the program has nothing to do there, or {name} is too small."
         )
     if evidence.by_descriptor(finding.line, function):
         return (
             f"The {function} in line {finding.line} leaves {name}, and a descriptor keeps within its shape: that has "
-            f"to be the shape of {name}, in the same order, whatever lies between its rows."
+            f"to be the shape of {name}, in the same order, and its strides those of {name}."
         )
     if evidence.lacks_mask(finding.line, function):
         past = f"past the end of {name}" if _dimensions(evidence, name) < 2 else f"outside of {name}'s rows and columns"
@@ -151,8 +151,18 @@ def _cause_written_twice(evidence: Evidence, finding: Finding) -> str:
             "elements: the number of a tile times its size."
         )
     if evidence.lacks_mask(finding.line, "store"):
+        if finding.lanes == 1:
+            return (
+                f"Programs overlap: the address in line {finding.line} is the same in several programs, or more "
+                "programs are launched than have something to store there."
+            )
         return (
             f"Programs overlap: the tl.store in line {finding.line} has no mask and runs into the next program's part."
+        )
+    if is_in_loop(evidence.submission.tree, finding.line):
+        return (
+            "Programs overlap: each goes over several tiles, and two of them come to the same one. Where does one "
+            "begin, how far does it step, and how many programs are there?"
         )
     return "Programs overlap: two programs write the same elements, and whichever comes last wins."
 

@@ -60,6 +60,15 @@ PLAIN_WORDS = (
     (r"'constexpr' object has no attribute '(\w+)'",
      "a value here is a constant, as tl.constexpr arguments are, and numbers that are 1 in a call: it has no .{1}, and "
      "tl.multiple_of and its like say nothing of constants."),
+    (r"Did you forget to add @triton.jit",
+     "a value of the kernel stands where a constant is expected, such as the last stride of a descriptor, which is 1; "
+     "or the function around it lacks @triton.jit."),
+    (r"multiple values for argument '_semantic'",
+     "a function gets more arguments than it takes: a descriptor's load has one, the corner as a list, "
+     "x.load([row, column])."),
+    (r"'tensor' has no len\(\)",
+     "a list is expected where a value stands: a descriptor's store gets the corner first, "
+     "x.store([row, column], tile)."),
     (r"num_warps must be a power of 2",
      "num_warps has to be 1, 2, 4, 8, 16 or 32."),
 )  # fmt: skip

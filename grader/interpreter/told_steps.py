@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 import numpy as np
 
+from grader.interpreter.blocks import Descriptor
 from grader.interpreter.buffers import SHIFT, base_of
 from grader.interpreter.dtypes import is_float
 from grader.interpreter.operation_words import in_words
@@ -110,6 +111,9 @@ def _step(at: _At, twins: list[Noted], watcher: Watcher) -> WatchedStep:
         _tell(step, noted, twins, watcher)
     else:
         step.dtype = noted.type.kind
+        if isinstance(noted.value, Descriptor):
+            step.numbers = [str(int(one.flat[0])) for one in (*noted.value.shape, *noted.value.strides)]
+            step.marks = "." * len(step.numbers)
     return step
 
 

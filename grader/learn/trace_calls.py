@@ -11,6 +11,7 @@ import click
 
 from grader.course.folder import Folder
 from grader.course.stated_calls import CHECK, DRAWN, TRAFFIC, Asked, asked
+from grader.explain.causes import Cause
 from grader.explain.verdict import FAIL
 from grader.learn.runnable import judge_it
 from grader.progress.last_result import last_result
@@ -70,7 +71,8 @@ class Call:
             raise click.ClickException(f"{self.exercise.entry} launched no kernel. Next: {judge_it(self.run)}")
         said = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
         where = f" in line {failure.line}" if failure and failure.line else ""
-        raise click.ClickException(f"It does not compile{where}: {said.rstrip('.')}. Next: {judge_it(self.run)}")
+        what = "It does not compile" if failure and failure.kind == "compile" else "It ends before a kernel runs"
+        raise click.ClickException(f"{what}{where}: {said.rstrip('.')}. Next: {judge_it(self.run)}")
 
 
 def stopped(reply: Reply) -> str:
@@ -137,9 +139,10 @@ def _again(judge: Judge, use: Asked) -> tuple[Verdict, Trial | None]:
 
 def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str) -> Call:
     text = " ".join(verdict.lines)
-    program, line = PROGRAM.search(text), LINE.search(text)
+    programs, line = PROGRAM.findall(text), LINE.search(text)
+    which = 1 if verdict.id == Cause.DOUBLE_WRITE and len(programs) > 1 else 0  # the second is one too many
     why = f"the call that failed in {test.removeprefix('test_').replace('_', ' ')!r}"
-    at = tuple(int(number) for number in program[1].split(", ")) if program else ()
+    at = tuple(int(number) for number in programs[which].split(", ")) if programs else ()
     return Call(exercise, run, trial, why, True, at, verdict.line or (int(line[1]) if line else 0))
 
 

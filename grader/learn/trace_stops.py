@@ -103,7 +103,7 @@ class Statements:
 
     def _add(self, node: ast.stmt, arms: tuple[int, ...]) -> None:
         bodies = [body for name in BLOCKS if (body := getattr(node, name, None))]
-        end = max(node.lineno, *_ends(node, bodies)) if bodies else node.end_lineno
+        end = max([node.lineno, *_ends(node, bodies)]) if bodies else node.end_lineno
         statement = Statement(node.lineno, end, arms, **_target(node))
         for line in range(node.lineno, end + 1):
             self._by_line.setdefault(line, statement)

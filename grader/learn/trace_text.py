@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from grader.wire.watched_program import WatchedProgram
 
 MARGIN = 6  # columns for the line's number and its mark
-SILENT = "Lines that are not shown, or show nothing: known when it was compiled, or used by nothing."
+SILENT = "Lines that are not shown, or show nothing: known when it was compiled, another name, or used by nothing."
 
 
 def title(call: Call) -> str:
@@ -60,7 +60,7 @@ def _print_stop(out: Console, call: Call, stop: Stop) -> None:
         return
     indent = " " * (MARGIN + len(margin) + _indent(submission.indented(stop.line)) + 4)
     for name, step in stop.told:
-        if step.kind == "carried" and stop.follows and name != stop.statement.index:
+        if step.kind == "carried" and step.dtype == "pointer" and stop.follows:
             continue  # it stands above, where the turn before has made it
         for line in full(name, step):
             print_line(out, [(indent, ""), *line])

@@ -88,7 +88,7 @@ def place_of(step: WatchedStep) -> str:
 
 
 def _rows(step: WatchedStep, aligned: bool = True) -> list[Line]:
-    if not step.numbers:
+    if not step.numbers or step.dtype in UNSHOWN:
         return []
     cells = [_cell(number, mark) for number, mark in zip(step.numbers, step.marks)]
     if step.dtype == "pointer" and step.numbers == ["0"]:
@@ -119,12 +119,18 @@ def _is_true(step: WatchedStep) -> bool:
 
 def _range(step: WatchedStep) -> Line:
     if step.dtype in UNSHOWN:
-        return [(f"a {step.dtype} of {step.shape}", "")]
+        return [(f"a {step.dtype} of {step.shape}{_described(step)}", "")]
     if step.dtype == "bool":
         return [(f"true in {step.elements} of {math.prod(step.shape)} lanes", "")]
     if not step.low:
         return [("no number", "")]
     return [(step.low if step.low == step.high else f"{step.low} .. {step.high}", "")]
+
+
+def _described(step: WatchedStep) -> str:
+    """Of the tensor that a descriptor cuts blocks of; "" where it is not told."""
+    sizes, strides = (", ".join(part) for part in (step.numbers[: len(step.shape)], step.numbers[len(step.shape) :]))
+    return f" from shape [{sizes}], strides [{strides}]" if step.numbers else ""
 
 
 def _about(step: WatchedStep) -> str:

@@ -109,6 +109,12 @@ def _read_kernel(kernel: ast.FunctionDef, text: KernelText) -> None:
             text.axes.add(given[0].value if given and isinstance(given[0], ast.Constant) else 0)
 
 
+def is_in_loop(tree: ast.Module, line: int) -> bool:
+    """Whether a loop of a kernel goes over this line."""
+    loops = (inner for node in ast.walk(tree) if _is_kernel(node) for inner in ast.walk(node))
+    return any(isinstance(one, ast.For | ast.While) and one.lineno < line <= one.end_lineno for one in loops)
+
+
 def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
     """The tl.load or tl.store (`function`) whose call covers `line`."""
     for node in ast.walk(tree):

@@ -51,4 +51,4 @@ def test_a_walk_that_leaves_tiles_out_is_told_as_one(bench, name):
         normal(131, 43), normal(43, 203), **BLOCKS, MULTIPROCESSORS=processors
     )
     assert verdict.id == "unwritten" and verdict.lines[0].startswith(said)
-    assert verdict.case.endswith(f"a GPU with {processors} processors")
+    assert verdict.case.endswith(f"a GPU with {processors} multiprocessors")

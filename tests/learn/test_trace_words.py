@@ -6,9 +6,11 @@ import ast
 
 import pytest
 
+from grader.course.folder import all_folders
 from grader.learn.trace_stops import first_of, stops_of
 from grader.learn.trace_words import full, legend, plain, short
 from grader.wire.watched_program import WatchedStep as Step
+from tests.conftest import ROOT
 
 TILE = {"dtype": "fp32", "shape": [2, 2], "numbers": ["1", "2.5", "inf", "0"], "marks": "..?m", "masked": 1, "empty": 1}
 LOAD = TILE | {"argument": "x", "box": [1, 2, 0, 4], "elements": 4}
@@ -26,6 +28,8 @@ WIDE = {"dtype": "fp16", "shape": [64], "low": "-1", "high": "2"}
             "p -> x + [4 6]"]),
         ("p", Step("value", dtype="pointer", shape=[64], low="4", high="67"), ["p -> memory + 4 .. 67"]),
         ("d", Step("parameter", dtype="descriptor", shape=[8]), ["d = a descriptor of [8]"]),
+        ("d", Step("value", dtype="descriptor", shape=[2, 8], numbers=["5", "7", "16", "1"], marks="...."), [
+            "d = a descriptor of [2, 8] from shape [5, 7], strides [16, 1]"]),
         ("x", Step("load", **LOAD), [
             "x = [  1 2.5]  fp32 [2, 2], from 4 elements within x[1:3, 0:5], 1 of 4 lanes masked off",
             "    [  ? (0)]"]),
@@ -81,6 +85,15 @@ def value(line: int, variable: str = "", kind: str = "value", **more) -> Step:
 
 def stops(*steps: Step):
     return stops_of(list(steps), ast.parse(SOURCE))
+
+
+@pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
+def test_every_line_of_every_solution_belongs_to_a_statement(folder):
+    """Also where a function has no parameters, as the one that lists configurations."""
+    text = folder.solution_file.read_text(encoding="utf-8")
+    steps = [Step("value", line=number) for number in range(1, len(text.splitlines()) + 1)]
+    for stop in stops_of(steps, ast.parse(text)):
+        assert 0 < stop.line <= stop.steps[-1].line <= stop.statement.end
 
 
 def test_a_call_is_a_stop_before_and_after_what_it_runs():
