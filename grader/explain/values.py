@@ -286,7 +286,7 @@ def _constant(evidence: Evidence) -> Verdict | None:
     if bool(out.isnan().all()):
         return failed(Cause.CONSTANT, f"{name} is NaN everywhere.")
     if bool((out == out.flatten()[0]).all()):
-        return failed(Cause.CONSTANT, f"{name} is {number_text(out.flatten()[0])} everywhere.")
+        return failed(Cause.CONSTANT, f"{name} is {number_text(out.flatten()[0] + 0)} everywhere.")
     writers = evidence.writers
     if writers is None:
         return None
