@@ -146,7 +146,15 @@ def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str)
     return Call(exercise, run, trial, why, True, at, verdict.line or (int(line[1]) if line else 0))
 
 
-def example_call(exercise: Exercise, run: Run) -> Call:
+def failed_without_values(folder: Folder, module: ModuleType) -> bool:
+    """Whether the last run failed in a test that has no values to show: of a refusal, of machine code, of speed."""
+    result = last_result(folder)
+    test = _failed_test(result) if result is not None else None
+    with_values = {use.test for use in asked(module, CHECK, DRAWN, TRAFFIC)}
+    return test is not None and bool(test.get("name")) and test["name"] not in with_values
+
+
+def example_call(exercise: Exercise, run: Run, why: str = "a small example") -> Call:
     from grader.course.trial import Trial
     from grader.wire.reply import DTYPES
 
@@ -157,4 +165,4 @@ def example_call(exercise: Exercise, run: Run) -> Call:
         "example", example.data, DTYPES[exercise.dtypes[0]], exercise.bound, example.constants,
         arguments=exercise.arguments, small_dots=True,
     )  # fmt: skip
-    return Call(exercise, run, trial, "a small example")
+    return Call(exercise, run, trial, why)

@@ -58,7 +58,7 @@ def trace(
 def _call(folder: Folder, example: bool, submission: str | None) -> Call:
     from grader.course.folder import load_test_file
     from grader.judge.run import Run
-    from grader.learn.trace_calls import SEED, example_call, failing_call
+    from grader.learn.trace_calls import SEED, example_call, failed_without_values, failing_call
 
     module = load_test_file(folder)
     run = Run(folder, submission, SEED)
@@ -66,7 +66,10 @@ def _call(folder: Folder, example: bool, submission: str | None) -> Call:
     failing = failing_call(folder, module) if not example and submission is None else None
     if failing is not None:
         run.end()
-    return failing or example_call(module.exercise, run)
+        return failing
+    if not example and submission is None and failed_without_values(folder, module):
+        return example_call(module.exercise, run, "a small example, as the test that failed has no values to show")
+    return example_call(module.exercise, run)
 
 
 def _show(call: Call, program: tuple[int, ...], html: Path | None) -> None:

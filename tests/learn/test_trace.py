@@ -114,6 +114,15 @@ def test_after_a_failed_run_it_opens_at_the_call_the_program_and_the_line(course
     assert "a small example: 10 fp32" in course.here("trace", "01").out
 
 
+def test_after_a_failure_that_has_no_values_it_says_why_it_shows_the_example(course):
+    course.file("23_descriptor_matmul").write_text(mutant("23_descriptor_matmul/rows_of_c_not_looked_at"))
+    course.pytest("exercises/23_descriptor_matmul")
+    out = course.here("trace", "23").out
+    assert out.startswith(
+        "23_descriptor_matmul, a small example, as the test that failed has no values to show: a 5 x 8"
+    )
+
+
 def test_a_drawn_call_that_failed_is_found_again(course):
     course.file("01_masked_add").write_text(mutant("01_masked_add/no_mask"))
     course.pytest("exercises/01_masked_add")
