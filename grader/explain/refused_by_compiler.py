@@ -61,8 +61,8 @@ PLAIN_WORDS = (
      "a value here is a constant, as tl.constexpr arguments are, and numbers that are 1 in a call: it has no .{1}, and "
      "tl.multiple_of and its like say nothing of constants."),
     (r"Did you forget to add @triton.jit",
-     "a value of the kernel stands where a constant is expected, such as the last stride of a descriptor, which is 1; "
-     "or the function around it lacks @triton.jit."),
+     "a function that is called lacks @triton.jit; or a value stands where a constant is expected, such as "
+     "a descriptor's last stride, which is 1."),
     (r"multiple values for argument '_semantic'",
      "a function gets more arguments than it takes: a descriptor's load has one, the corner as a list, "
      "x.load([row, column])."),

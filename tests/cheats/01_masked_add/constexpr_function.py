@@ -1,6 +1,6 @@
 """Cheat: a Python function runs at compile time, and in the interpreter sees the tiles.
 
-Rejected with: The compiler refuses line ... Did you forget to add @triton.jit ?
+Rejected with: The compiler refuses line ... a function that is called lacks @triton.jit
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: a Python function comes into the kernel as a constexpr argument.
 
-Rejected with: The compiler refuses line ... Did you forget to add @triton.jit ?
+Rejected with: The compiler refuses line ... a function that is called lacks @triton.jit
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: a decorator puts a Python function into a constexpr, which kernels may see.
 
-Rejected with: The compiler refuses line ... Did you forget to add @triton.jit ?
+Rejected with: The compiler refuses line ... a function that is called lacks @triton.jit
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: a method of a Python object has the name of a tile's method.
 
-Rejected with: The compiler refuses line ... Did you forget to add @triton.jit ?
+Rejected with: The compiler refuses line ... a function that is called lacks @triton.jit
 """
 
 import torch
