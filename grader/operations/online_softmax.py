@@ -24,7 +24,7 @@ ROUNDINGS = 4  # of the sum, in each turn
 
 CAUSES = (
     *softmax.CAUSES, "not-rescaled", "rescale-inverted", "block-maximum", "finite-start", "blocks-left-out",
-    "only-last-block", "no-advance", "too-early",
+    "only-last-block", "no-advance", "too-early", "stand-in-kept",
 )  # fmt: skip
 PLAIN_CAUSES = softmax.PLAIN_CAUSES
 LOST_DIGITS = softmax.LOST_DIGITS
@@ -129,6 +129,13 @@ def _in_rows_without_result(evidence: Evidence, x: torch.Tensor, step: int) -> I
     """Right before, and now rows are NaN, or 0, from end to end."""
     name, out, wrong = evidence.returns, evidence.comparison.out, evidence.comparison.wrong.any(dim=1)
     nan, empty = out[wrong].isnan().all(), (x[:, : max(step, 1)] == -torch.inf).all(dim=1)
+    if bool(nan) and bool(wrong.any()) and step > 0 and _stand_in_may_be_kept(evidence, x[wrong], step):
+        sentence = (
+            f"The 0 that stands in for -inf in the subtraction is kept as the maximum: {name} is NaN in rows that lie "
+            f"far below 0 and hold a block of -inf alone. Such a row is measured against 0 from then on, and every "
+            "exponential is 0. The maximum that is kept stays -inf until a finite number comes."
+        )
+        yield Hypothesis("stand-in-kept", sentence, None)
     if bool(nan) and bool(empty[wrong].all()):
         sentence = (
             f"{name} is NaN in rows whose first block holds -inf alone: the maximum so far is still -inf then, and "
@@ -149,6 +156,14 @@ def _in_rows_without_result(evidence: Evidence, x: torch.Tensor, step: int) -> I
             "take all of the probability. Fill them with -inf."
         )
         yield Hypothesis("padding-counted", sentence, None)
+
+
+def _stand_in_may_be_kept(evidence: Evidence, rows: torch.Tensor, step: int) -> bool:
+    """Whether all of these rows lie far below 0 and hold a block of -inf, and neither has done harm by itself."""
+    hollow = torch.stack([(block == -torch.inf).all(dim=1) for block in rows.split(step, dim=1)]).any(dim=0)
+    far_below = rows.amax(dim=1) < softmax.LOG_OF_SMALLEST
+    alone = softmax.right_with_hollow_blocks(evidence, step) and softmax.right_far_below_zero(evidence)
+    return alone and bool((hollow & far_below).all())
 
 
 def _in_rescaling(walk: Walk) -> Iterator[Hypothesis]:
