@@ -47,9 +47,13 @@ def right_with_hollow_blocks(evidence: Evidence, step: int) -> bool:
     )
 
 
-def right_far_below_zero(evidence: Evidence) -> bool:
-    """Whether a call has passed whose exponentials are all 0 unless a maximum is subtracted."""
-    return any(_moved_by(data) < 2 * LOG_OF_SMALLEST for trial in evidence.right_trials for data in _drawn(trial))
+def right_far_below_zero(evidence: Evidence, longer_than: int = 0) -> bool:
+    """Whether a call has passed whose exponentials are all 0 unless a maximum is subtracted; with longer rows."""
+    return any(
+        _moved_by(data) < 2 * LOG_OF_SMALLEST and data.shape[-1] > longer_than
+        for trial in evidence.right_trials
+        for data in _drawn(trial)
+    )
 
 
 def _drawn(trial: Trial) -> Iterator[Data]:

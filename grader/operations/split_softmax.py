@@ -155,7 +155,8 @@ def _stand_in_kept(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
     hollow, nan = bool((parts.maxima == -torch.inf).any()), bool(evidence.comparison.out.isnan().all())
     if not nan or not hollow or not float(parts.largest) < LOG_OF_SMALLEST or not bool(parts.largest.isfinite()):
         return
-    if right_with_hollow_blocks(evidence, parts.step) and right_far_below_zero(evidence):
+    in_lanes_too_many = 2 * parts.step if parts.lanes > parts.count else 0  # three blocks leave a lane without a pair
+    if right_with_hollow_blocks(evidence, parts.step) and right_far_below_zero(evidence, in_lanes_too_many):
         sentence = (
             "The 0 that stands in for -inf in the subtraction is kept as the maximum of a block: "
             f"{evidence.returns} is NaN where the other blocks lie far below 0. They are measured against 0 then, and "
