@@ -289,7 +289,10 @@ def _constant(evidence: Evidence) -> Verdict | None:
     if bool(out.isnan().all()):
         return failed(Cause.CONSTANT, f"{name} is NaN everywhere.")
     if bool((out == out.flatten()[0]).all()):
-        return failed(Cause.CONSTANT, f"{name} is {number_text(out.flatten()[0])} everywhere.")
+        return failed(Cause.CONSTANT, f"{name} is {_one_text(out.flatten()[0])} everywhere.")
+    numbers = out[~out.isnan()]
+    if len(numbers) < out.numel() and bool((numbers == numbers[0]).all()):
+        return failed(Cause.CONSTANT, f"{name} is {_one_text(numbers[0])} wherever it is not NaN.")
     writers = evidence.writers
     if writers is None:
         return None
@@ -299,6 +302,11 @@ def _constant(evidence: Evidence) -> Verdict | None:
         shown = f"All {mine.numel()} elements that {_program_at(evidence, first)} writes are equal"
         return failed(Cause.CONSTANT, f"{shown}: its lanes should differ. Do the pointers of its loads?", kind="cause")
     return None
+
+
+def _one_text(number: torch.Tensor) -> str:
+    """Of a number that all elements equal: -0 is 0."""
+    return number_text(number + 0.0 if number.is_floating_point() else number)
 
 
 def _special_values(evidence: Evidence) -> Verdict | None:
