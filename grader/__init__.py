@@ -6,6 +6,7 @@ _HOME = dict.fromkeys(("Exercise", "Example", "Result"), "grader.course.exercise
 _HOME |= {"Elements": "grader.explain.cost"}
 _HOME |= dict.fromkeys(
     (
+        "amid",
         "cancelling",
         "cancelling_rows",
         "falling",

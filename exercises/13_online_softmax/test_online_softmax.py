@@ -5,6 +5,7 @@ import torch
 from grader import (
     Example,
     Exercise,
+    amid,
     any_strides,
     falling,
     far_below_zero,
@@ -33,6 +34,11 @@ exercise = Exercise(
 def lowest(*shape):
     """Around -0.3 times the largest number of the dtype."""
     return (normal(*shape) * 0.1 - 1).then("of the largest", 0.3)
+
+
+def below_a_hole(*shape):
+    """Far below 0, and -inf in the first half: so there are blocks that hold nothing else."""
+    return leading(float("-inf"), normal(*shape) - 200)
 
 
 def test_a_row_fills_one_block(check):
@@ -99,6 +105,14 @@ def test_whole_blocks_of_minus_infinity_may_come_first(check):
     check(leading(float("-inf"), normal(4, 9000)))
 
 
+def test_numbers_far_below_zero_may_follow_whole_blocks_of_minus_infinity(check):
+    check(below_a_hole(4, 10000))
+
+
+def test_whole_blocks_of_minus_infinity_may_stand_in_the_middle(check):
+    check(amid(float("-inf"), normal(4, 20000) - 200))
+
+
 def test_nan_and_infinity_spoil_their_own_row_from_end_to_end(check):
     check(unusual(60, 5))
 
@@ -135,8 +149,20 @@ def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={"M": upto(12, least=0, block=4), "N": upto(9000, once=40000, BLOCK_N=4096)},
         x=any_strides(
-            "M", "N", values=(normal, large, lowest, subnormal, falling, far_below_zero, some_minus_infinity, unusual)
-        ),
+            "M",
+            "N",
+            values=(
+                normal,
+                large,
+                lowest,
+                subnormal,
+                falling,
+                far_below_zero,
+                some_minus_infinity,
+                below_a_hole,
+                unusual,
+            ),
+        ),  # fmt: skip
         dtypes=("float32", "float16", "bfloat16"),
         blocks=({"BLOCK_N": 256},),
     )

@@ -5,6 +5,7 @@ import torch
 from grader import (
     Example,
     Exercise,
+    amid,
     any_strides,
     falling,
     far_below_zero,
@@ -19,6 +20,11 @@ from grader import (
 def with_minus_infinity(N):
     """A tenth of the elements, and the whole first half: so there are blocks that hold nothing else."""
     return leading(float("-inf"), with_some(float("-inf"), normal(N)))
+
+
+def below_a_hole(N):
+    """Far below 0, and -inf in the first half: so there are blocks that hold nothing else."""
+    return leading(float("-inf"), normal(N) - 200)
 
 
 exercise = Exercise(
@@ -86,6 +92,14 @@ def test_blocks_of_minus_infinity_alone(check):
     check(leading(float("-inf"), normal(40000)))
 
 
+def test_numbers_far_below_zero_may_follow_blocks_of_minus_infinity(check):
+    check(below_a_hole(20000))
+
+
+def test_blocks_of_minus_infinity_may_stand_in_the_middle(check):
+    check(amid(float("-inf"), normal(40000) - 200))
+
+
 def test_sums_keep_their_digits(check):
     check(falling(260) * 0.168)
 
@@ -122,7 +136,7 @@ def test_the_longest_vector_stays_in_registers(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={"N": upto(20_000, once=100_000, BLOCK_N=8192)},
-        x=any_strides("N", values=(normal, far_below_zero, with_minus_infinity, unusual)),
+        x=any_strides("N", values=(normal, far_below_zero, with_minus_infinity, below_a_hole, unusual)),
         dtypes=("float32", "float16", "bfloat16"),
         blocks=({"BLOCK_N": 128}, {"BLOCK_N": 1024}),
     )

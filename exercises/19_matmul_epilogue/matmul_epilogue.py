@@ -6,7 +6,7 @@ import triton.language as tl
 
 
 def tuning():
-    """(configs, key): 4 to 24 configurations, and the arguments of the kernel for whose values each is tried."""
+    """(configs, key): 4 to 24 configurations, and names of kernel arguments, as strings: new values, a new choice."""
     # A large tile for large products, smaller ones for small products: about 8 lines.
     # YOUR CODE HERE
     pass

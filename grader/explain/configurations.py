@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from grader.explain.causes import Cause
 from grader.explain.evidence import count_text
 from grader.explain.verdict import Verdict, failed
+from grader.submission.text import Submission
+from grader.submission.tuning_lines import line_of_configs, line_of_grid, line_of_key
 from grader.wire.recorded_call import Parameter, RecordedCall
 from grader.wire.recorded_parts import Choice, PlannedLaunch, Sequence, Tuning
 
@@ -234,6 +236,22 @@ def _tunings(call: RecordedCall) -> Iterator[tuple[Choice, Tuning]]:
 def _short(config: str) -> str:
     """Without what Triton writes of every configuration."""
     return ", ".join(one for one in config.split(", ") if not one.endswith(": None") and one != "num_ctas: 1")
+
+
+def at_its_line(verdict: Verdict, submission: Submission) -> Verdict:
+    """With the line where the key, the list or the grid is written; it has that of the launch until then.
+
+    Where the text does not tell, no line is named: what is wrong with a choice does not stand at the launch.
+    """
+    if submission.tree is None:
+        return verdict
+    if verdict.id == Cause.WRONG_KEY:
+        verdict.line = line_of_key(submission.tree)
+    elif verdict.id == Cause.NOT_TUNED:
+        verdict.line = line_of_configs(submission.tree)
+    elif verdict.id == Cause.FIXED_GRID:
+        verdict.line = line_of_grid(submission.tree, verdict.line)
+    return verdict
 
 
 def launched_lines(call: RecordedCall) -> set[int]:

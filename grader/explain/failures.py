@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
 from grader.processes.faults import ChildEnded
 from grader.submission.kernel_names import Refused
-from grader.submission.text import Submission, builtin_at, is_in_kernel
+from grader.submission.text import Submission, builtin_at, calls_of, is_in_kernel
 from grader.wire.messages import Failure
 from grader.wire.reply import Refusal, Reply
 
@@ -68,6 +69,12 @@ PLAIN_WORDS = {
     "convert before, with .to(tl.float32).",
 }
 
+# What Python says of a launch: with its Triton's own `run`, or as Triton puts it before it measures.
+GIVEN_TWICE = re.compile(
+    r"\brun\w*\(\) got multiple values for keyword argument '(\w+)'|Conflicting meta-parameters: (\w+)"
+)
+NOT_GIVEN = re.compile(r"dynamic_func\(\) missing \d+ required (?:positional|keyword-only) arguments?: (.*)")
+
 # Built-in functions of Python that a beginner calls on a tile, and what does the same there.
 OF_TILES = {
     "max": "tl.max(x, 0)", "min": "tl.min(x, 0)", "sum": "tl.sum(x, 0)", "abs": "tl.abs(x)", "len": "the block size",
@@ -102,10 +109,28 @@ def not_allowed(refused: list[Refused], submission: Submission) -> Verdict:
     return failed(Cause.NOT_ALLOWED, *lines, kind="file", line=first.line)
 
 
+def _of_arguments(failure: Failure, submission: Submission) -> str:
+    """Arguments of a launch that are given twice, or not at all: Python speaks of Triton's own functions there."""
+    tuned = submission.tree is not None and bool(calls_of(submission.tree, "autotune"))
+    if tuned and (twice := GIVEN_TWICE.search(failure.message)):
+        return (
+            f"{twice[1] or twice[2]} is given twice: by the launch in line {{line}} and by each configuration. Leave "
+            "it out at the launch."
+        )
+    if missing := NOT_GIVEN.search(failure.message):
+        names = re.findall(r"'(\w+)'", missing[1])
+        what = f"The kernel's {' and '.join(names)} {'is' if len(names) == 1 else 'are'}"
+        if tuned:
+            return f"{what} given neither by the launch in line {{line}} nor by the configurations."
+        return f"{what} not given by the launch in line {{line}}."
+    return ""
+
+
 def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The entry was called and did not return."""
     sentence = CALL_SENTENCES.get(failure.kind, CALL_SENTENCES["host"])
-    return _failure(failure, _of_a_mistake(failure) or sentence, submission, exercise, "error")
+    sentence = _of_a_mistake(failure) or _of_arguments(failure, submission) or sentence
+    return _failure(failure, sentence, submission, exercise, "error")
 
 
 def kernel_mistake(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict | None:

@@ -19,7 +19,7 @@ from grader.numerics.data_sets import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
-from grader.submission.text import first_load_with_other
+from grader.submission.text import first_load_with_other, stores_only_in_loops
 
 TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another one by chance
 
@@ -95,7 +95,10 @@ def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
     name, grid = evidence.returns, _grid_text(evidence)
     if bool(missing.all()):
         stores = grid if len(evidence.reply.launches) < 2 else f"{len(evidence.reply.launches)} launches"
-        return f"Nothing was written to {name}: no store of {stores} reaches it."
+        nothing = f"Nothing was written to {name}: no store of {stores} reaches it."
+        if " 0 programs" not in grid and stores_only_in_loops(evidence.submission.tree):
+            return f"{nothing} What stores stands in a loop: has that loop a turn for these sizes?"
+        return nothing
     rows, columns = as_matrix(missing).all(dim=1), as_matrix(missing).all(dim=0)
     silent, total = _silent_programs(evidence)
     if told := walk_that_ends_early(evidence, silent, total):
@@ -286,7 +289,10 @@ def _constant(evidence: Evidence) -> Verdict | None:
     if bool(out.isnan().all()):
         return failed(Cause.CONSTANT, f"{name} is NaN everywhere.")
     if bool((out == out.flatten()[0]).all()):
-        return failed(Cause.CONSTANT, f"{name} is {number_text(out.flatten()[0] + 0)} everywhere.")
+        return failed(Cause.CONSTANT, f"{name} is {_one_text(out.flatten()[0])} everywhere.")
+    numbers = out[~out.isnan()]
+    if len(numbers) < out.numel() and bool((numbers == numbers[0]).all()):
+        return failed(Cause.CONSTANT, f"{name} is {_one_text(numbers[0])} wherever it is not NaN.")
     writers = evidence.writers
     if writers is None:
         return None
@@ -296,6 +302,11 @@ def _constant(evidence: Evidence) -> Verdict | None:
         shown = f"All {mine.numel()} elements that {_program_at(evidence, first)} writes are equal"
         return failed(Cause.CONSTANT, f"{shown}: its lanes should differ. Do the pointers of its loads?", kind="cause")
     return None
+
+
+def _one_text(number: torch.Tensor) -> str:
+    """Of a number that all elements equal: -0 is 0."""
+    return number_text(number + 0.0 if number.is_floating_point() else number)
 
 
 def _special_values(evidence: Evidence) -> Verdict | None:

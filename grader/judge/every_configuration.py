@@ -26,6 +26,13 @@ def of_configurations(
     interpreted: Interpreted, trial: Trial, inputs: list[Argument], first: Reply, verdict: Verdict, twice: bool
 ) -> Verdict:
     """Of a call whose first configuration gave `first` and this verdict."""
+    found = _of_configurations(interpreted, trial, inputs, first, verdict, twice)
+    return configurations.at_its_line(found, interpreted.run.submission)
+
+
+def _of_configurations(
+    interpreted: Interpreted, trial: Trial, inputs: list[Argument], first: Reply, verdict: Verdict, twice: bool
+) -> Verdict:
     run, exercise = interpreted.run, interpreted.exercise
     call = run.recorded(exercise, trial, inputs).call
     if not call.choices:
@@ -92,10 +99,10 @@ def choice_verdict(interpreted: Interpreted, trials: list[Trial], count: tuple[i
             return early
     first, *others = calls
     if found := configurations.not_tuned(first, exercise.entry, *count) or configurations.wrong_key(first, None):
-        return found
+        return configurations.at_its_line(found, run.submission)
     for other in others:
         if found := configurations.reused(first, other):
-            return found
+            return configurations.at_its_line(found, run.submission)
     return Verdict(PASS, note=f"{count_text(first.configs, 'configuration')}, and a choice for each size")
 
 

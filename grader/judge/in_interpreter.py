@@ -52,6 +52,7 @@ class Interpreted:
     right_when_contiguous: bool = False
     wrong_when_contiguous: bool = False
     right_before: set[str] = field(default_factory=set)  # bounds
+    right_trials: list[Trial] = field(default_factory=list)
     _wanted: tuple[list[Argument], list[torch.Tensor]] | None = field(default=None, repr=False)  # of these inputs
 
     def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
@@ -109,6 +110,7 @@ class Interpreted:
         contiguous = all(tensor.is_contiguous() for _, tensor in tensors_of(self.exercise.arguments, inputs))
         if right:
             self.right_before |= {wanted.bound for wanted in wanted_of(self.exercise, trial)}
+            self.right_trials.append(trial)
             self.right_when_contiguous |= contiguous
         else:
             self.wrong_when_contiguous |= contiguous
@@ -267,7 +269,7 @@ class Interpreted:
         constants = {**self.run.recorder.constants, **trial.constants}
         return Evidence(
             self.exercise, self.run.submission, trial, inputs, reply, wanted, constants, comparison,
-            self.right_when_contiguous and not self.wrong_when_contiguous, self.right_before,
+            self.right_when_contiguous and not self.wrong_when_contiguous, self.right_before, self.right_trials,
         )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ MOST_COMPARED = 1 << 20  # elements of the part of a result that a program's are
 FEW = 512  # of a program's elements, from each end, where its part is larger
 # Draws of which an element says nothing about the others; of "below" two do, but any indices are as good.
 ONE_BY_ONE = ("normal", "uniform", "integers", "whole", "below", "bits")
-BY_ROWS = ("leading", "whole rows")  # changes that look at whole rows
+BY_ROWS = ("leading", "amid", "whole rows")  # changes that look at whole rows
 NEEDS_GPU = "needs a GPU"
 TOO_MUCH = ("endless", "not-known", "memory")
 

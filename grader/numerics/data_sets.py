@@ -253,6 +253,11 @@ def leading(value: float, data: Data) -> Data:
     return data.then("leading", value)
 
 
+def amid(value: float, data: Data) -> Data:
+    """`data` with the middle of each row replaced by `value`: all but the first and the last quarter."""
+    return data.then("amid", value)
+
+
 def special(data: Data) -> Data:
     """`data` with infinities, NaN and -0.0 strewn in: values that arithmetic changes and a copy must not."""
     for value in (float("inf"), float("-inf"), float("nan"), -0.0):

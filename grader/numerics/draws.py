@@ -96,6 +96,12 @@ def _leading(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Te
     return values
 
 
+def _amid(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tensor:
+    values, quarter = values.clone(), values.shape[-1] // 4
+    values[..., quarter : values.shape[-1] - quarter] = value
+    return values
+
+
 DRAWS: dict[str, Callable[..., torch.Tensor]] = {
     "normal": _normal, "uniform": _uniform, "integers": _integers, "one hot": _one_hot, "falling": _falling,
     "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "cancelling rows": _cancelling_rows, "whole": _whole,
@@ -108,5 +114,6 @@ CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor
     "times": lambda values, _, number: values * _fitting(values, number),
     "with some": _with_some,
     "leading": _leading,
+    "amid": _amid,
     "whole rows": _whole_rows,
 }

@@ -24,7 +24,8 @@ ROUNDINGS = 4  # of the sum, in each turn
 
 CAUSES = (
     *softmax.CAUSES, "not-rescaled", "rescale-inverted", "block-maximum", "finite-start", "blocks-left-out",
-    "only-last-block", "no-advance", "too-early",
+    "only-last-block", "no-advance", "too-early", "stand-in-kept",
+    "old-maximum", "maximum-forgotten",
 )  # fmt: skip
 PLAIN_CAUSES = softmax.PLAIN_CAUSES
 LOST_DIGITS = softmax.LOST_DIGITS
@@ -85,10 +86,12 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield from _in_the_start(evidence, x, step)
     if step > 0 and (padding := -x.shape[1] % step):
         yield _padding_counted(x, padding)
-    if 0 < step < x.shape[1] and not bool(x.isnan().any() | (x == torch.inf).any()):
+    if step > 0 and x.shape[1] and not bool(x.isnan().any() | (x == torch.inf).any()):
         walk = walked(x, step)
-        yield from _in_rescaling(walk)
-        yield from _in_turns(walk)
+        yield _measured_against_the_old_maximum(walk)
+        if step < x.shape[1]:
+            yield from _in_rescaling(walk)
+            yield from _in_turns(walk)
     yield from softmax.mistakes(evidence, inputs)
 
 
@@ -112,9 +115,16 @@ def _in_the_start(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hy
         sentence = (
             f"{name} is NaN everywhere, as where 0 meets infinity. Before the first block the maximum is -inf and the "
             "sum is 0: its factor has to be exp(old maximum - new maximum), which is 0 then. Turned round it is "
-            "infinite."
+            "infinite, and so is exp(x - old maximum): the block itself is measured against the new maximum."
         )
         yield Hypothesis("rescale-inverted", sentence, None)
+    if bool((out == torch.inf).all()) and not passed and moderate:
+        sentence = (
+            f"{name} is infinite everywhere: after the first loop the maximum is still -inf, or the sum is 0. Does "
+            "each turn keep its new maximum for the next one, and is the block's sum added after the sum so far has "
+            "got its factor?"
+        )
+        yield Hypothesis("maximum-forgotten", sentence, None)
     if passed and finite and x.shape[1] < step and bool((out == torch.inf).all()):
         sentence = (
             f"The first loop makes no turn for {x.shape[1]} columns in blocks of {step}: a maximum of -inf and a sum "
@@ -129,6 +139,13 @@ def _in_rows_without_result(evidence: Evidence, x: torch.Tensor, step: int) -> I
     """Right before, and now rows are NaN, or 0, from end to end."""
     name, out, wrong = evidence.returns, evidence.comparison.out, evidence.comparison.wrong.any(dim=1)
     nan, empty = out[wrong].isnan().all(), (x[:, : max(step, 1)] == -torch.inf).all(dim=1)
+    if bool(nan) and bool(wrong.any()) and step > 0 and _stand_in_may_be_kept(evidence, x[wrong], step):
+        sentence = (
+            f"The 0 that stands in for -inf in the subtraction is kept as the maximum: {name} is NaN in rows that lie "
+            f"far below 0 and hold a block of -inf alone. Such a row is measured against 0 from then on, and every "
+            "exponential is 0. The maximum that is kept stays -inf until a finite number comes."
+        )
+        yield Hypothesis("stand-in-kept", sentence, None)
     if bool(nan) and bool(empty[wrong].all()):
         sentence = (
             f"{name} is NaN in rows whose first block holds -inf alone: the maximum so far is still -inf then, and "
@@ -151,13 +168,22 @@ def _in_rows_without_result(evidence: Evidence, x: torch.Tensor, step: int) -> I
         yield Hypothesis("padding-counted", sentence, None)
 
 
+def _stand_in_may_be_kept(evidence: Evidence, rows: torch.Tensor, step: int) -> bool:
+    """Whether all of these rows lie far below 0 and hold a block of -inf, and neither has done harm by itself."""
+    hollow = torch.stack([(block == -torch.inf).all(dim=1) for block in rows.split(step, dim=1)]).any(dim=0)
+    far_below = rows.amax(dim=1) < softmax.LOG_OF_SMALLEST
+    alone = softmax.right_with_hollow_blocks(evidence, step) and softmax.right_far_below_zero(evidence)
+    return alone and bool((hollow & far_below).all())
+
+
 def _in_rescaling(walk: Walk) -> Iterator[Hypothesis]:
     """The sum so far is measured against another maximum than what is added to it."""
     so_far = walk.so_far
     last, added = so_far[:, -1:], walk.measured_against(so_far)
     sentence = (
         "The sum is not rescaled when the maximum grows: what was added before was measured against a smaller maximum. "
-        "Multiply the sum so far by exp(old maximum - new maximum)."
+        "Multiply the sum so far by exp(old maximum - new maximum). If that stands there, the old maximum was "
+        "overwritten before, and the factor is exp(0) = 1."
     )
     for sums in (added, walk.sums):
         yield Hypothesis("not-rescaled", sentence, walk.results(last, sums.sum(dim=1, keepdim=True)))
@@ -173,6 +199,18 @@ def _in_rescaling(walk: Walk) -> Iterator[Hypothesis]:
             "overflows. What is kept is the larger of the two."
         )
         yield Hypothesis("block-maximum", sentence, narrow.double(), may_be_constant=True)
+
+
+def _measured_against_the_old_maximum(walk: Walk) -> Hypothesis:
+    """Of each block exp(x - the maximum before it), where -inf has a stand-in: else the first turn gives inf or NaN."""
+    so_far = walk.so_far
+    before = torch.cat([so_far.new_full((len(so_far), 1), -torch.inf), so_far[:, :-1]], dim=1)
+    added = walk.measured_against(before.masked_fill(before == -torch.inf, 0.0))
+    sentence = (
+        "The exponentials of a block are measured against the maximum before this block, and the sum so far against "
+        "the new one: take exp(x - new maximum), and the factor exp(old maximum - new maximum) for the sum so far."
+    )
+    return Hypothesis("old-maximum", sentence, walk.results(so_far[:, -1:], _rescaled(added, so_far, 1.0)))
 
 
 def _rescaled(added: torch.Tensor, maxima: torch.Tensor, sign: float) -> torch.Tensor:
@@ -195,9 +233,14 @@ def _in_turns(walk: Walk) -> Iterator[Hypothesis]:
         "the row is done, and a second walk stores the results."
     )
     yield Hypothesis("too-early", sentence, walk.results(so_far, sums))
-    sentence = "Only the last block of each row is in the sum: each turn of the loop replaces it, none adds to it."
+    sentence = (
+        "Only the last block of each row is in the sum: each turn of the loop replaces it, none adds to it. So it is, "
+        "too, where the maximum so far stays -inf: then the factor of the sum is 0 in every turn."
+    )
     yield Hypothesis("only-last-block", sentence, walk.results(so_far[:, -1:], final[:, -1:]))
     for k in range(blocks - 1):
+        if not bool(so_far[:, k].isfinite().all()):
+            continue  # inf and NaN, which other mistakes give too
         kept = f"Only the first {(k + 1) * step} of {N} columns of each row are in the maximum and the sum: "
         yield Hypothesis("blocks-left-out", f"{kept}the first loop ends too early.",
                          walk.results(so_far[:, k, None], sums[:, k, None]))  # fmt: skip

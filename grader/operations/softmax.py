@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import torch
 
 from grader.numerics.arguments import Argument
+from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import U32, UNIT_ROUNDOFF
 from grader.operations.bounds import tolerance
 from grader.operations.hypothesis import Hypothesis
 
 if TYPE_CHECKING:
+    from grader.course.trial import Trial
     from grader.explain.evidence import Evidence
 
 LOG_OF_SMALLEST = math.log(2.0**-126)  # exp of less is below fp32's smallest normal number
@@ -35,6 +37,32 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     largest = x.amax(dim=-1, keepdim=True)
     factor = torch.sub((20 + 2 * largest) * U32, x, alpha=2 * U32)  # in one pass: timed results are checked with it too
     return factor.nan_to_num_(posinf=0.0).mul_(ref.abs())
+
+
+def right_with_hollow_blocks(evidence: Evidence, step: int) -> bool:
+    """Whether a call has passed in which a block of so many columns began a row and held nothing but -inf."""
+    steps = ("leading", -math.inf)
+    return any(
+        steps in data.steps and data.shape[-1] // 2 >= step for trial in evidence.right_trials for data in _drawn(trial)
+    )
+
+
+def right_far_below_zero(evidence: Evidence, longer_than: int = 0) -> bool:
+    """Whether a call has passed whose exponentials are all 0 unless a maximum is subtracted; with longer rows."""
+    return any(
+        _moved_by(data) < 2 * LOG_OF_SMALLEST and data.shape[-1] > longer_than
+        for trial in evidence.right_trials
+        for data in _drawn(trial)
+    )
+
+
+def _drawn(trial: Trial) -> Iterator[Data]:
+    return (data for data in trial.data if isinstance(data, Data))
+
+
+def _moved_by(data: Data) -> float:
+    """What is added to values that are drawn around 0."""
+    return sum(step[1] for step in data.steps if step[0] == "add")
 
 
 def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:

@@ -12,6 +12,7 @@ from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import UNIT_ROUNDOFF
 from grader.operations.bounds import tolerance
 from grader.operations.hypothesis import Hypothesis
+from grader.operations.softmax import LOG_OF_SMALLEST, right_far_below_zero, right_with_hollow_blocks
 from grader.operations.softmax import LOST_DIGITS as LOST_DIGITS
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 CAUSES = (
     "not-combined", "not-rescaled", "rescale-inverted", "parts-left-out", "padding-counted", "parts-padded",
     "no-maximum", "inf-minus-inf", "underflow", "not-divided", "last-element", "wrong-sum",
+    "stand-in-kept",
 )  # fmt: skip
 PLAIN_CAUSES = ("exp2", "logarithm")
 EXACTLY = 1e-6  # two sums in fp32 agree as well as that
@@ -74,6 +76,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     parts = Parts(x, step if step > 0 else len(x))
     if parts.count > 1:
         yield from _badly_combined(evidence, parts)
+    yield from _stand_in_kept(evidence, parts)
     yield from _padding(evidence, parts)
     yield from _of_minus_infinity(evidence, parts)
     yield from _without_maximum(evidence, x)
@@ -124,7 +127,8 @@ def _padding(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
             id, sentence, shifted / (rescaled + added), may_be_constant=id == "padding-counted" and passed_before
         )
     nothing_left = bool(evidence.comparison.out.isnan().all()) and float(torch.exp(parts.largest.float())) == 0
-    if nothing_left and parts.lanes > parts.count:
+    hollow = bool((parts.maxima == -torch.inf).any()) and not right_with_hollow_blocks(evidence, parts.step)
+    if nothing_left and parts.lanes > parts.count and not hollow:
         sentence = (
             f"{evidence.returns} is NaN, 0 / 0: {_where(parts)}, and the lanes past their end hold a maximum that is "
             "larger than all of x. What loses against every maximum?"
@@ -144,6 +148,21 @@ def _padded(evidence: Evidence, parts: Parts) -> Iterator[tuple[str, int, str]]:
 
 def _where(parts: Parts) -> str:
     return f"{parts.count} partial results stand in a block of {parts.lanes} lanes"
+
+
+def _stand_in_kept(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
+    """All is NaN where a block holds -inf alone and the others lie far below 0; neither has done harm by itself."""
+    hollow, nan = bool((parts.maxima == -torch.inf).any()), bool(evidence.comparison.out.isnan().all())
+    if not nan or not hollow or not float(parts.largest) < LOG_OF_SMALLEST or not bool(parts.largest.isfinite()):
+        return
+    in_lanes_too_many = 2 * parts.step if parts.lanes > parts.count else 0  # three blocks leave a lane without a pair
+    if right_with_hollow_blocks(evidence, parts.step) and right_far_below_zero(evidence, in_lanes_too_many):
+        sentence = (
+            "The 0 that stands in for -inf in the subtraction is kept as the maximum of a block: "
+            f"{evidence.returns} is NaN where the other blocks lie far below 0. They are measured against 0 then, and "
+            "every exponential is 0. A block of -inf alone leaves the maximum -inf and the sum 0."
+        )
+        yield Hypothesis("stand-in-kept", sentence, None)
 
 
 def _of_minus_infinity(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:

@@ -180,6 +180,19 @@ def first_load_with_other(tree: ast.Module) -> int:
     return min(lines, default=0)
 
 
+def stores_only_in_loops(tree: ast.Module) -> bool:
+    """Whether kernels store, and each store stands in a loop of its kernel."""
+    kernels = [node for node in ast.walk(tree) if _is_kernel(node)]
+    loops = [node for kernel in kernels for node in ast.walk(kernel) if isinstance(node, (ast.For, ast.While))]
+    stores = _stores_in(kernels)
+    return bool(stores) and stores == _stores_in(loops)
+
+
+def _stores_in(nodes: list[ast.AST]) -> set[ast.Call]:
+    calls = (one for node in nodes for one in ast.walk(node) if isinstance(one, ast.Call))
+    return {call for call in calls if getattr(call.func, "attr", "") == "store"}
+
+
 def has_mask(call: ast.Call) -> bool:
     """Whether a tl.load or tl.store has a mask; it is the second argument of load and the third of store."""
     place = 1 if call.func.attr == "load" else 2

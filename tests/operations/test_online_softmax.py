@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader import falling, normal
+from grader import falling, leading, normal
 from grader.explain.verdict import FAIL, PASS, Verdict
 from grader.operations import online_softmax
 from tests.conftest import ROOT, mutant
@@ -59,3 +59,19 @@ def test_rows_of_small_numbers_are_only_put_down_to_the_start_once_a_call_was_ri
     bench_of_start = bench(SOLUTION.replace(*start), ID)
     assert bench_of_start.check(normal(4, 300)).outcome == PASS
     assert bench_of_start.check(normal(4, 300) - 50000).id == "finite-start"
+
+
+def test_a_stand_in_is_said_to_be_kept_only_where_nothing_else_does_harm(bench):
+    """Until blocks of -inf, and numbers far below 0, were right by themselves, either may be the reason."""
+    hole = leading(float("-inf"), normal(2, 9000) - 200)
+    judged = bench(mutant(f"{ID}/stand_in_kept"), ID)
+    assert judged.check(hole).id != "stand-in-kept"
+    for data in (leading(float("-inf"), normal(2, 9000)), normal(2, 300) - 200):
+        assert judged.check(data).outcome == PASS
+    assert judged.check(hole).id == "stand-in-kept"
+
+
+def test_a_loop_that_ends_too_early_is_not_told_from_a_block_of_minus_infinity_alone(bench):
+    """What is left of such a block is inf and NaN, and other mistakes give that too."""
+    judged = bench(mutant(f"{ID}/maximum_forgotten"), ID)
+    assert judged.check(leading(float("-inf"), normal(2, 9000))).id != "blocks-left-out"

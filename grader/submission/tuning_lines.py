@@ -1,0 +1,87 @@
+"""Where a submission writes what an autotuned kernel chooses from, and its grid: lines, as far as its text tells."""
+
+from __future__ import annotations
+
+import ast
+
+MOST_STEPS = 8  # from a name to what is assigned to it, or from a call to what it returns
+Scope = ast.Module | ast.FunctionDef
+
+
+def line_of_configs(tree: ast.Module) -> int:
+    """Of the list of configurations; 0 where it is not found."""
+    return _line_of_keyword(tree, "configs", 0)
+
+
+def line_of_key(tree: ast.Module) -> int:
+    """Of the list of names in the key; 0 where it is not found."""
+    return _line_of_keyword(tree, "key", 1)
+
+
+def line_of_grid(tree: ast.Module, launch: int) -> int:
+    """Of the tuple that stands in kernel[...] of the launch in this line, or in the name there; 0: not found."""
+    for scope in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        for node in ast.walk(scope):
+            called = isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
+            if called and node.lineno <= launch <= node.end_lineno:
+                return _line(tree, scope, node.func.slice, MOST_STEPS)
+    return 0
+
+
+def _line_of_keyword(tree: ast.Module, name: str, place: int) -> int:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "autotune":
+            named = [keyword.value for keyword in node.keywords if keyword.arg == name]
+            for value in named or node.args[place : place + 1]:
+                return _line(tree, tree, value, MOST_STEPS)
+    return 0
+
+
+def _line(tree: ast.Module, scope: Scope, value: ast.expr, steps: int) -> int:
+    """Where a list or a tuple is written, or made of others, that this expression stands for."""
+    if isinstance(value, (ast.List, ast.Tuple, ast.ListComp, ast.Subscript, ast.BinOp)):
+        return value.lineno
+    if steps == 0:
+        return 0
+    if isinstance(value, ast.Name):
+        for where in (scope, tree):
+            for target, assigned in _assignments(where):
+                if isinstance(target, ast.Name) and target.id == value.id:
+                    return _line(tree, where, assigned, steps - 1)
+                names = [getattr(one, "id", "") for one in getattr(target, "elts", ())]
+                if value.id in names:
+                    return _line_of_item(tree, where, assigned, names.index(value.id), steps - 1)
+    if isinstance(value, ast.Call) and (function := _function(tree, value)) is not None:
+        return _line(tree, function, _returned(function), steps - 1)
+    return 0
+
+
+def _line_of_item(tree: ast.Module, scope: Scope, value: ast.expr, place: int, steps: int) -> int:
+    """The same for an item of what this expression stands for."""
+    if isinstance(value, ast.Tuple) and place < len(value.elts):
+        return _line(tree, scope, value.elts[place], steps)
+    if isinstance(value, ast.BoolOp):
+        return _line_of_item(tree, scope, value.values[0], place, steps)
+    if steps and isinstance(value, ast.Call) and (function := _function(tree, value)) is not None:
+        return _line_of_item(tree, function, _returned(function), place, steps - 1)
+    return 0
+
+
+def _assignments(scope: Scope) -> list[tuple[ast.expr, ast.expr]]:
+    """Targets and values, the last one first; those of functions within are their own."""
+    found = []
+    for node in scope.body:
+        if isinstance(node, ast.Assign):
+            found += [(target, node.value) for target in node.targets]
+    return found[::-1]
+
+
+def _function(tree: ast.Module, call: ast.Call) -> ast.FunctionDef | None:
+    name = getattr(call.func, "id", "")
+    return next((node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name), None)
+
+
+def _returned(function: ast.FunctionDef) -> ast.expr:
+    """What its last `return` gives; None, as Python writes it, where there is none."""
+    returns = [node for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
+    return max(returns, key=lambda node: node.lineno).value if returns else ast.Constant(None)

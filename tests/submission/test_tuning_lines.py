@@ -1,0 +1,68 @@
+"""Where the configurations, the key and the grid of an autotuned kernel are written."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from grader.submission.tuning_lines import line_of_configs, line_of_grid, line_of_key
+from tests.conftest import ROOT
+
+DECORATED = """
+@triton.autotune(
+    configs=[
+        triton.Config({}),
+    ],
+    key=["N"],
+)
+@triton.jit
+def kernel(x_ptr, N):
+    pass
+"""
+BY_NAMES = """
+configs = [triton.Config({})]
+key = ["N"]
+configs = [triton.Config({"A": 1})]
+@triton.autotune(configs, key)
+@triton.jit
+def kernel(x_ptr, N):
+    pass
+"""
+
+
+def line(text: str, part: str) -> int:
+    (number,) = [number for number, line in enumerate(text.splitlines(), 1) if part in line]
+    return number
+
+
+def test_the_lines_are_those_in_the_function_that_makes_list_and_key():
+    text = (ROOT / "solutions/19_matmul_epilogue/matmul_epilogue.py").read_text()
+    tree = ast.parse(text)
+    assert line_of_configs(tree) == line(text, "configs = [") and line_of_key(tree) == line(text, "return configs, [")
+
+
+@pytest.mark.parametrize("text, configs, key", [(DECORATED, 3, 6), (BY_NAMES, 4, 3), ("", 0, 0)])
+def test_they_are_found_in_the_decorator_and_in_names(text, configs, key):
+    assert (line_of_configs(ast.parse(text)), line_of_key(ast.parse(text))) == (configs, key)
+
+
+def test_a_part_of_a_list_is_found_where_it_is_taken():
+    text = "def f():\n    c = [1, 2]\n    return c[:1], ['N']\nc, k = f()\n@triton.autotune(c, k)\ndef kernel(): pass"
+    assert line_of_configs(ast.parse(text)) == 3
+
+
+def test_what_is_made_elsewhere_has_no_line():
+    tree = ast.parse("import other\n@triton.autotune(configs=other.configs(), key=other.KEY)\ndef kernel(): pass\n")
+    assert line_of_configs(tree) == line_of_key(tree) == 0
+
+
+def test_a_function_that_calls_itself_has_no_line():
+    tree = ast.parse("def f():\n    return f()\n@triton.autotune(configs=f(), key=f())\ndef kernel(): pass\n")
+    assert line_of_configs(tree) == 0
+
+
+def test_a_grid_is_found_at_the_launch_and_in_a_name():
+    launches = "    kernel[grid](x)\n    kernel[(2,)](x)\n    kernel[lambda m: m](x)"
+    tree = ast.parse(f"def host(x):\n    grid = (1,)\n{launches}")
+    assert [line_of_grid(tree, launch) for launch in (3, 4, 5, 9)] == [2, 4, 0, 0]
