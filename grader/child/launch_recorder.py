@@ -54,7 +54,7 @@ class Recorder:
     def on(self) -> Iterator[None]:
         """With torch's operations watched, and allocations and launches recorded."""
         stand_in, pretence = self.stand_in, self.stand_in.pretence
-        stand_in.on_launch = self._launched
+        stand_in.on_launch, stand_in.unrecorded = self._launched, self._unrecorded
         pretence.address_of, pretence.copied, pretence.refuse = self.address_of, self._copied, self._refuse
         original = Autotuner.run
         Autotuner.run = lambda autotuner, *args, **kwargs: self._autotuned(autotuner, args, kwargs)
@@ -64,6 +64,16 @@ class Recorder:
         finally:
             Autotuner.run = original
             pretence.forget()
+
+    @contextmanager
+    def _unrecorded(self) -> Iterator[None]:
+        """What is allocated and filled in here is none of the call's."""
+        refusals = self.refusals
+        refusals.allocated, refusals.filled = (lambda *_: None), (lambda *_: None)
+        try:
+            yield
+        finally:
+            refusals.allocated, refusals.filled = self._allocated, self._filled
 
     def _refuse(self, message: str, kind: str = "not-recordable", line: int = 0) -> NoReturn:
         """Kept as well as raised, so that no `except` can hide it."""

@@ -169,7 +169,14 @@ def test_descriptors_made_by_a_kernel_need_an_allocator_where_a_gpu_needs_one(re
     assert "Use triton.set_allocator" in recording(source)("entry", x=meta(64)).error.message
     assert recording(source, "sm_80")("entry", x=meta(64)).error is None
     call = recording(with_one)("entry", x=meta(64))
-    assert call.error is None and len(call.buffers) == 1
+    assert call.error is None and len(call.buffers) == 1  # what the allocator gave is Triton's
+    for wrong, said in (
+        ("lambda size: None", "takes 1 positional argument but 3 were given"),
+        ("lambda size, align, stream: None", "asked for 128 bytes on the GPU, and returns NoneType"),
+        ("lambda size, align, stream: torch.empty(size)", "asked for 128 bytes on the GPU, and returns 512 on cpu"),
+        ("lambda size, align, stream: torch.empty(4, device='cuda')", "and returns 16 on cuda"),
+    ):
+        assert said in recording(with_one.replace(allocator, wrong))("entry", x=meta(64)).error.message
 
 
 def test_constants_of_each_kind_are_in_the_recipe(recording):
