@@ -33,7 +33,10 @@ def _key(descriptor: int, seconds: float) -> str:
     ready, _, _ = select.select([descriptor], [], [], seconds)
     if not ready:
         return ""
-    typed = os.read(descriptor, 64)
+    try:
+        typed = os.read(descriptor, 64)
+    except OSError:
+        typed = b""
     if not typed:  # the terminal is gone
         raise EOFError
     return typed.decode("utf-8", "replace")[:1].lower()

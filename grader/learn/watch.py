@@ -39,15 +39,19 @@ def watch(exercise: Folder | None) -> None:
     """
     root = course_root()
     exercise = exercise or current_exercise(root, read_progress(root)) or all_folders(root)[-1]
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(1))
     watcher = Watcher(exercise)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, watcher.leave)
     try:
         watcher.loop()
-    except (KeyboardInterrupt, EOFError):
-        click.echo()
+    except EOFError:  # the terminal is gone
+        pass
     finally:
         watcher.end()
+    if watcher.left_by == signal.SIGINT:
+        click.echo()
+    elif watcher.left_by:
+        sys.exit(1)
 
 
 class Watcher:
@@ -58,13 +62,14 @@ class Watcher:
         self.unsettled: dict[Folder, Stamp | None] = {}  # each file as it was at the look before
         self.standby: WarmRun | None = WarmRun()
         self.running: WarmRun | None = None
+        self.left_by = 0  # the number of a signal
         self.was_passed = False  # the exercise, before this run: someone who comes back to it wants to stay
 
     def loop(self) -> None:
         self.seen = {folder: _stamp(folder.learner_file) for folder in self.folders}
         with single_keys() as read_key:
             self._run(self.exercise)
-            while True:
+            while not self.left_by:
                 key = read_key(TICK)
                 if key == "q":
                     return
@@ -75,6 +80,11 @@ class Watcher:
                     {"h": self._hint, "n": self._next, "r": lambda: self._run(self.exercise)}[key]()
                 elif saved := self._saved():
                     self._run(saved)
+
+    def leave(self, number: int, frame: object) -> None:
+        """For the signals that end a watch: noted, and seen at the next look. An exception would come anywhere, and in
+        Popen.poll it leaves a lock behind that nobody opens again."""
+        self.left_by = number
 
     def end(self) -> None:
         for run in (self.running, self.standby):
