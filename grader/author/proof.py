@@ -107,7 +107,7 @@ class UpToTheFinding:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and self._proof.sentence and self._is_found():
-            self._session.shouldfail = "the finding is there"  # shouldstop draws a traceback: 60 ms
+            self._session.shouldfail = "the finding is there"  # shouldstop draws a traceback, which takes time
 
     def _is_found(self) -> bool:
         course = self._session.config.pluginmanager.get_plugin(NAME)

@@ -9,7 +9,7 @@ import torch
 
 from grader.course.cut import Cut
 from grader.course.exercise import Exercise
-from grader.numerics.arguments import Recipe, tensors_of
+from grader.numerics.arguments import Recipe, tensors_of, without_values
 from grader.numerics.data_sets import Data
 
 # Of what a call moves, while it is timed: four sets of buffers, as many of the anchor, and one call's inputs, results
@@ -60,7 +60,7 @@ def fitting(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype, me
 
 def _bytes_moved(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype) -> int:
     """Of the arguments, and of the results whose shape the exercise's cut tells."""
-    inputs = [one.shape_on("meta", dtype) if isinstance(one, Data) else one for one in data]
+    inputs = without_values(data, dtype)
     tensors, cut = dict(tensors_of(exercise.arguments, inputs)), Cut.of(exercise.cut)
     made = [one.name for one in exercise.results if one.name in cut.results and one.name not in tensors]
     results = sum(math.prod(cut.shape(name, tensors)) for name in made) * dtype.itemsize

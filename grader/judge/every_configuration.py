@@ -10,8 +10,7 @@ from grader.explain import configurations
 from grader.explain.evidence import count_text
 from grader.explain.values import first_wrong_text
 from grader.explain.verdict import PASS, Verdict
-from grader.judge.run import without_values
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, without_values
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
 
@@ -94,7 +93,7 @@ def choice_verdict(interpreted: Interpreted, trials: list[Trial], count: tuple[i
     run, exercise = interpreted.run, interpreted.exercise
     calls = []
     for trial in trials:
-        calls.append(run.recorded(exercise, trial, without_values(trial)).call)
+        calls.append(run.recorded(exercise, trial, without_values(trial.data, trial.dtype)).call)
         if early := interpreted.not_recorded(calls[-1]):
             return early
     first, *others = calls

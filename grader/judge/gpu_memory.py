@@ -13,7 +13,7 @@ from grader.explain import gpu_findings
 from grader.explain.verdict import Verdict
 from grader.gpu.plan import Recording
 from grader.judge.peak_bytes import PeakBytes
-from grader.numerics.arguments import Argument, exact
+from grader.numerics.arguments import exact, without_values
 from grader.numerics.data_sets import Data, drawing_precision
 from grader.numerics.draws import MADE_OF_PARTS
 from grader.numerics.roundoff import EXACT
@@ -65,17 +65,14 @@ def _needed_with(
 
 def _bytes_of_reference(exercise: Exercise, trial: Trial) -> int:
     """At the peak, beside its arguments; 0 of one that asks for values, and so cannot be followed without any."""
-    given = _without_memory(trial) if _is_copy(trial) else exact(_without_memory(trial))
+    as_drawn = without_values(trial.data, trial.dtype)
+    given = as_drawn if _is_copy(trial) else exact(as_drawn)
     try:
         with PeakBytes() as memory:
             exercise.expected(given)
-    except (RuntimeError, NotImplementedError):
+    except RuntimeError:
         return 0
     return memory.peak
-
-
-def _without_memory(trial: Trial) -> list[Argument]:
-    return [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in trial.data]
 
 
 def _bounds(trial: Trial) -> list[str]:
@@ -112,7 +109,7 @@ def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: 
     The reference is asked for its shape on torch's device without memory.
     """
     plan = recording.plan
-    expected = [list(ref.shape) for ref in exercise.expected(exact(_without_memory(trial)))]
+    expected = [list(ref.shape) for ref in exercise.expected(exact(without_values(trial.data, trial.dtype)))]
     if [view.shape for view in plan.results.values()] != expected:
         return gpu_findings.another_result(exercise.entry)
     arguments = sum(buffer.bytes for buffer in plan.buffers if buffer.argument)

@@ -28,7 +28,7 @@ from grader.explain.tiles import program_index
 from grader.explain.verdict import NOT_RUN, SKIPPED, Verdict, failed
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.run import Run
-from grader.numerics.arguments import Argument, exact, tensors_of
+from grader.numerics.arguments import Argument, exact, tensors_of, without_values
 from grader.numerics.data_sets import Data, generator_for
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from grader.numerics.layouts import CONTIGUOUS
@@ -51,7 +51,7 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict:
     tables = {name: table_of(run, trial, number) for number, name in enumerate(exercise.arguments)}
     if any(table is None for table in tables.values()):
         return Verdict(SKIPPED, NOT_RUN, note=NEEDS_GPU)
-    inputs = [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in trial.data]
+    inputs = without_values(trial.data, trial.dtype)
     own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
     shapes, judged = _shapes_of(exercise, inputs), None
     configs = run.recorded(exercise, trial, inputs).call.usable_configs[:1] or [0]

@@ -10,7 +10,7 @@ from grader.explain import failures
 from grader.explain.causes import Cause
 from grader.explain.verdict import PASS, Verdict, failed
 from grader.judge.run import Run
-from grader.numerics.data_sets import Data
+from grader.numerics.arguments import without_values
 
 WORK = ("launch", "choose")  # steps of a recorded call; a call with an error is not read beyond that
 
@@ -24,7 +24,7 @@ class Unpromised:
 
 
 def refused_call(run: Run, exercise: Exercise, trial: Trial, asked: Unpromised) -> Verdict:
-    inputs = [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in trial.data]
+    inputs = without_values(trial.data, trial.dtype)
     recorded = run.recorded(exercise, trial, inputs)
     call = recorded.call
     if run.recorder.load_failure is not None:

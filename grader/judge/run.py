@@ -24,8 +24,7 @@ from grader.gpu.plan import Recording
 from grader.gpu.pool.replays import Replays
 from grader.judge.foreseen import Foreseen, in_drawn_order
 from grader.judge.kernel_origins import Origins
-from grader.numerics.arguments import Argument, numbers_of, tensors_of
-from grader.numerics.data_sets import Data
+from grader.numerics.arguments import Argument, numbers_of, tensors_of, without_values
 from grader.processes.bubblewrap import ORIGINS, RECORDER
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.processes.interpreter_process import Interpreter
@@ -180,7 +179,9 @@ class Run:
                 if one.if_right and self.values_are_wrong:
                     continue
                 try:
-                    call = self.recorded(exercise, one.trial, without_values(one.trial), again=number % 2 == 0).call
+                    call = self.recorded(
+                        exercise, one.trial, without_values(one.trial.data, one.trial.dtype), again=number % 2 == 0
+                    ).call
                 except ChildEnded:  # whoever asks for it is told
                     return
                 if call.error is not None or call.refusals or time.monotonic() > until or self._ending:
@@ -288,7 +289,7 @@ class Run:
 
         `texts`: what to keep of each kernel beside FACTS. `inputs`: what it will be replayed on, if they are there.
         """
-        given = inputs or without_values(trial)
+        given = inputs or without_values(trial.data, trial.dtype)
         specs = _specs(exercise, given)
         call = self.recorded(exercise, trial, given).call
         results = results_by_name(call.returned, specs, [one.name for one in exercise.returned], exercise.updates)
@@ -300,7 +301,7 @@ class Run:
             if one.if_right and self.values_are_wrong:
                 continue
             try:
-                call = self.recorded(exercise, one.trial, without_values(one.trial)).call
+                call = self.recorded(exercise, one.trial, without_values(one.trial.data, one.trial.dtype)).call
             except ChildEnded:  # whoever asks for it is told
                 return
             if call.error is not None or call.refusals or self._ending:
@@ -332,10 +333,6 @@ class Run:
 def _record_request(exercise: Exercise, trial: Trial, inputs: list[Argument]) -> RecordRequest:
     specs, numbers = _specs(exercise, inputs), numbers_of(inputs)
     return RecordRequest(exercise.entry, specs, trial.constants, numbers, trial.small_dots)
-
-
-def without_values(trial: Trial) -> list[Argument]:
-    return [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in trial.data]
 
 
 def _specs(exercise: Exercise, given: list[Argument]) -> list[TensorSpec]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from grader.course.exercise import Exercise
 from grader.course.trial import Trial
+from grader.explain.causes import Cause
 from grader.explain.earlier_calls import add_to, depends_on_earlier_calls
 from grader.explain.verdict import Verdict
 from grader.judge.run import Run
@@ -29,6 +30,8 @@ class Suspects:
 
     def wrong(self, trial: Trial, inputs: list[Argument], verdict: Verdict, blame: bool) -> None:
         """Adds to the verdict. blame: whether it may be put down to block sizes that stand in the code as numbers."""
+        if trial.constants and self.wrong_with_own_blocks and verdict.id == Cause.DOES_NOT_COMPILE:
+            verdict.kind = "guess"  # what is wrong where the kernel runs, with the file's own sizes, says more
         self.wrong_with_own_blocks |= not trial.constants
         if blame:
             self._blame_a_number(trial, verdict)

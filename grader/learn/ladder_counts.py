@@ -11,7 +11,7 @@ from grader.gpu.plan import Recording, least_bytes
 from grader.judge.in_samples import table_of
 from grader.learn.disassembly import NotDisassembled, count_of_instructions
 from grader.learn.runnable import recorded
-from grader.numerics.arguments import tensors_of
+from grader.numerics.arguments import tensors_of, without_values
 from grader.numerics.data_sets import Data
 from grader.processes.faults import ChildEnded
 from grader.wire.messages import VIEW_BYTES
@@ -78,7 +78,7 @@ def _moved(
     tables = {name: table_of(run, counted, number) for number, name in enumerate(exercise.arguments)}
     if any(table is None for table in tables.values()):
         return None
-    inputs = [one.shape_on("meta", trial.dtype) if isinstance(one, Data) else one for one in data]
+    inputs = without_values(data, trial.dtype)
     own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
     try:
         reply = run.sample(exercise, counted, inputs, own, PROGRAMS, count_traffic=True)

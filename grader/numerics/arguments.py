@@ -25,6 +25,11 @@ def in_precision(argument: Argument, precision: torch.dtype) -> Argument:
     return argument.to(precision if argument.is_floating_point() else torch.int64)
 
 
+def without_values(recipes: Iterable[Recipe], run: torch.dtype) -> list[Argument]:
+    """As an entry gets them in a run with this dtype, on torch's device without memory."""
+    return [one.shape_on("meta", run) if isinstance(one, Data) else one for one in recipes]
+
+
 def tensors_of(names: Sequence[str], arguments: Sequence[Argument]) -> Iterator[tuple[str, torch.Tensor]]:
     """Those of the arguments that are tensors, by name."""
     return ((name, one) for name, one in zip(names, arguments, strict=True) if isinstance(one, torch.Tensor))

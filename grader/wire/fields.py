@@ -1,8 +1,7 @@
 """Reading what an untrusted process sent: each field is checked for its kind and its size before anyone uses it.
 
-By hand, not by msgspec: version 0.22 reads a recorded call in 6 us where this takes 97 (of an autotuned kernel 39 and
-510), which is less than 1 % of the time of a verdict, and it would spare 60 lines of 700: most of what is checked are
-rules of plans, and no kinds.
+By hand, not by msgspec, which reads faster: most of what is checked of a plan are rules, and no kinds, and what reading
+takes is little of a verdict's time.
 """
 
 from __future__ import annotations

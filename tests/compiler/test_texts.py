@@ -17,7 +17,8 @@ from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.stated_calls import asked
 from grader.gpu.models import DEFAULT_MODEL
 from grader.judge.judge import Judge
-from grader.judge.run import Run, without_values
+from grader.judge.run import Run
+from grader.numerics.arguments import without_values
 from grader.wire.recorded_call import Kernel
 from tests.conftest import ROOT
 
@@ -50,7 +51,7 @@ def kernels_of(folder: Folder, run: Run) -> list[Kernel]:
         judge._drawn_trials(use.test, judge.promise(use.options)) for use in asked(load_test_file(folder), "drawn")
     ]
     trials = [trial for trials in drawn for trial in trials[::EVERY]]
-    calls = [run.recorded(judge.exercise, trial, without_values(trial)).call for trial in trials]
+    calls = [run.recorded(judge.exercise, trial, without_values(trial.data, trial.dtype)).call for trial in trials]
     assert not any(call.error for call in calls)
     return list({kernel.source: kernel for call in calls for kernel in call.kernels}.values())
 
