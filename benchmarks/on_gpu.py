@@ -156,7 +156,7 @@ def _told(case: Case, folder: Folder, samples: list[dict[str, float]], device: D
     if case.anchor == "copy":
         work, unit, scale = least_bytes(plan.plan, plan.arguments, load_test_file(folder).exercise), "GB/s", 1e9
     else:
-        (M, K), (_, N) = (data.shape for data in case.data)
+        (M, K), (_, N) = (data.shape for data in case.data[:2])
         work, unit, scale = 2 * M * N * K, "TFLOP/s", 1e12
     seconds = {name: statistics.median(sample[name] for sample in samples if name in sample) for name in samples[0]}
     print(case.label)

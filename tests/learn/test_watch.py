@@ -115,7 +115,7 @@ def test_a_file_saved_during_a_run_is_judged_after_it(course, watching):
     slow = "for number in range(10_000_000):\n    pass\n"  # half a second, at each import
     course.file("01_masked_add").write_text(course.solution("01_masked_add") + slow)
     screen = watching("01")
-    screen.until("01 masked_add   exercises")
+    screen.until("one full block")  # the first test's line: the file has been read by then
     course.write("01_masked_add", "offsets, x + y", "offsets, x - y")
     assert "Passed in" in screen.until(KEYS)
     assert "z holds x - y: the operation is another." in screen.until(KEYS)
