@@ -106,7 +106,7 @@ class Climb:
             rates += [of_anchor] if of_anchor else []
             figures.versions = run.recorder.versions or figures.versions
         figures.rate = sorted(rates)[len(rates) // 2] if rates else None
-        figures.rungs = _by_speed(found)
+        figures.rungs = _by_speed({name: at_one_clock(one, figures.rate) for name, one in found.items()})
         return figures
 
     def kept(self) -> Figures | None:
@@ -189,6 +189,12 @@ class Climb:
         if isinstance(self.device, str) and figures is None:
             lines.append("How fast they are is measured on a GPU; no figures are kept beside this ladder.")
         return lines + ([self.own_note] if self.own_note else [])
+
+
+def at_one_clock(one: Timed, anchor: float | None) -> Timed:
+    """With the rate that its share of the anchor makes where the anchor has this rate: what the GPU's clock did between
+    two rungs would make the slower one of them the faster."""
+    return one if one.share is None or anchor is None else replace(one, rate=one.share * anchor)
 
 
 def _by_speed(found: dict[str, Timed]) -> dict[str, Timed]:

@@ -18,7 +18,7 @@ class Timed:
 
     digest: str = ""  # of its code: figures of another kernel are none
     seconds: float | None = None
-    rate: float | None = None  # in the unit of the figures
+    rate: float | None = None  # in the unit of the figures, at the clock that the anchor's rate was measured at
     share: float | None = None
     note: str = ""
     why: str = ""

@@ -10,13 +10,18 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from grader.cli import main
+from grader.course.code_digest import digest_of_code
+from grader.course.folder import all_folders
 from grader.gpu.device import Device
 from grader.gpu.models import MODELS
+from grader.learn import ladder_figures
+from grader.learn.ladder_climb import at_one_clock
 from grader.learn.ladder_counts import Counts
-from grader.learn.ladder_figures import Figures, Timed
+from grader.learn.ladder_figures import Figures, Timed, still_true
+from grader.learn.ladder_rungs import ladder_of
 from grader.learn.ladder_table import counted_table, figure_text, measured_table, percent
 from tests.gpu.replays_here import replays_here  # noqa: F401
-from tests.learn.conftest import Course
+from tests.learn.conftest import ROOT, Course
 
 LADDER = """
 [small_blocks]
@@ -41,6 +46,7 @@ TEST = "test_masked_add.py"
 def ladder(course, monkeypatch):
     """ladder(*arguments): the command in this process, in a course whose exercise 01 has a small ladder."""
     (course.path / "solutions/01_masked_add/ladder.toml").write_text(LADDER)
+    (course.path / "solutions/01_masked_add/ladder.json").unlink()  # the course's own figures
     path = course.path / "exercises/01_masked_add" / TEST
     text, changes = re.subn(r"throughput\(.*", "throughput(normal(5120), normal(5120), at_least=0.5)", path.read_text())
     assert changes == 1
@@ -62,6 +68,22 @@ def on_gpu(monkeypatch, request):
 
 def lines_with(out: str, name: str) -> list[str]:
     return [" ".join(line.split()) for line in out.splitlines() if name in line]
+
+
+def test_rates_are_those_at_one_clock():
+    """The second kernel has the larger share; a slower clock while it was timed must not make it the slower one."""
+    first, second = Timed(rate=737.0, share=0.953), Timed(rate=711.0, share=0.955)
+    assert at_one_clock(first, 771.0).rate < at_one_clock(second, 771.0).rate == 0.955 * 771.0
+    assert at_one_clock(Timed(why="not there"), 771.0).rate is None and at_one_clock(first, None) == first
+
+
+@pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
+def test_every_ladder_has_figures_of_its_kernels_as_they_are(folder):
+    """Else: course ladder NN --keep, on a GPU."""
+    digests = {rung.name: digest_of_code(rung.text) for rung in ladder_of(folder).rungs}
+    figures = still_true(ladder_figures.kept(folder), digests)
+    assert set(figures.rungs) == set(digests)
+    assert not [(name, one.why) for name, one in figures.rungs.items() if one.share is None]
 
 
 # ---- without a GPU --------------------------------------------------------------------------------------------------
