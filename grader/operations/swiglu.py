@@ -33,8 +33,8 @@ LOST_DIGITS = (
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Of z. exp of a rounded argument errs by |g| u and its own 2 ulp; sum, division of 2 ulp and products: about 8 u,
-    and 9 so that torch in fp32, which errs by 4.1 u, takes less than half.
+    """Of z. exp of a rounded argument errs by |g| u and its own 2 ulp; sum, division of 2 ulp and products: about 8 u;
+    9, so that torch in fp32 takes less than half: of 29 million on an H200 it took 0.514 of what 8 would allow.
 
     Below -88.7 exp(-g) is infinite and sigmoid 0: what is lost is no more than LEAST_SIGMOID of |g up|.
     """
