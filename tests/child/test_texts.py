@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from grader.wire.recorded_parts import BadPlan, Choice, PlannedLaunch
-from tests.child.recorded_calls import entry, meta
+from tests.child.recorded_calls import SCALE, entry, meta
 
 
 def test_a_launch_has_the_compilers_text_and_its_recipe(recording):
@@ -47,6 +47,14 @@ def test_the_same_text_with_the_same_options_is_one_kernel(recording):
     assert [one["num_warps"] for one in options] == [4, 8, 8, 8]
     assert [one["enable_fp_fusion"] for one in options] == [True, True, False, True]
     assert [one["maxnreg"] for one in options] == [None, None, None, 64]
+
+
+def test_what_only_an_assertion_looks_at_is_computed_where_there_are_assertions(recording):
+    checked = SCALE.replace("@triton.jit", "@triton.jit(debug=True)").replace("scale_kernel", "checked_kernel")
+    recorded = recording(entry("return launch(x, x)") + checked.replace("def launch", "def checked"))
+    plain, debugged = (recorded(name, x=meta(1000), z=meta(1000)).kernels[0].source for name in ("launch", "checked"))
+    assert '"tt.assert"' not in plain and "arith.extsi" not in plain  # sums of 64 bits tell whether those of 32 wrapped
+    assert '"tt.assert"' in debugged and "arith.extsi" in debugged
 
 
 def test_an_option_that_is_not_known_is_refused(recording):
