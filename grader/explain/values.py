@@ -19,6 +19,7 @@ from grader.numerics.data_sets import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
+from grader.operations.comparison import first_index
 from grader.submission.text import first_load_with_other, stores_only_in_loops
 
 TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another one by chance
@@ -84,8 +85,7 @@ def _unwritten(evidence: Evidence) -> Verdict | None:
     if not count:
         return None
     name, total = evidence.returns, missing.numel()
-    position = int(missing.flatten().to(torch.uint8).argmax())
-    first = index_text([int(i) for i in torch.unravel_index(torch.tensor(position), missing.shape)])
+    first = index_text(first_index(missing))
     were = "was" if count == 1 else "were"
     shown = f"{count} of {total} elements of {name} {were} never written; the first is {name}[{first}]."
     return failed(Cause.UNWRITTEN, _cause_unwritten(evidence, missing), shown, kind="memory")
