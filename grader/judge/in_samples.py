@@ -61,7 +61,7 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict:
         if reply.error is not None and (reply.error.kind in TOO_MUCH or reply.error.type == "MemoryError"):
             return Verdict(SKIPPED, NOT_RUN, note=f"{NEEDS_GPU}: no sample of its programs can be interpreted")
         found, results = interpreted.without_values(one, inputs, reply, shapes)
-        if found is None and (foreign := run.foreign_kernel()) is not None:
+        if found is None and (foreign := run.foreign_kernel(exercise, one, inputs)) is not None:
             return foreign
         if found is None and len(reply.launches) == 1:
             of_results = (_of_one_launch(*pair, tables) for pair in zip(results, reply.sampled))

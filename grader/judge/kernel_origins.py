@@ -2,13 +2,14 @@
 
 A submission's child may have changed its compiler, or launched a kernel from elsewhere, and its plan does not show it.
 So a second process, in which no code of the host function has run, compiles the file's kernels by the same recipes. It
-does so in the background, while calls are interpreted, once for each text.
+does so in the background, while calls are interpreted, once for each text, and from the first right call on: a wrong
+one is rejected whosever kernel it used.
 """
 
 from __future__ import annotations
 
-import json
 import re
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, replace
 
@@ -28,29 +29,32 @@ PLAIN = "A kernel may use tl, the kernels of its file, and constants that are pl
 
 
 class Origins:
-    """Told of the kernels of one submission by `expect`, which begins; `complaint` waits for what it has to know."""
+    """Compares the kernels of one submission: `begin` does not wait, `complaint` waits for those it is asked about."""
 
     def __init__(self, submission: Submission, filename: str, model: GpuModel, sandbox: int | None = None) -> None:
         self._submission, self._filename, self._model, self._sandbox = submission, filename, model, sandbox
-        self._seen: set[tuple[str, str]] = set()  # text and recipe
-        self._open: list[Future[Verdict | None]] = []  # whose answer nobody has looked at
-        self._found: Verdict | None = None
+        self._answers: dict[tuple[str, str], Future[Verdict | None]] = {}  # by text and recipe
+        self._asking = threading.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="origins")
         self._child: ChildProcess | None = None
         self._folder = re.compile(rf'"[^"\n]*/{re.escape(filename)}"')
 
-    def expect(self, kernels: list[Kernel]) -> None:
+    def begin(self, kernels: list[Kernel]) -> None:
         for kernel in kernels:
-            key = kernel.source, json.dumps(asdict(kernel.recipe), sort_keys=True)
-            if key not in self._seen:
-                self._seen.add(key)
-                self._open.append(self._thread.submit(self._compare, kernel))
+            self._answer(kernel)
 
-    def complaint(self) -> Verdict | None:
-        """What is wrong with the first of the kernels so far that is not the file's own; None if all are."""
-        while self._open and self._found is None:
-            self._found = self._open.pop(0).result()
-        return self._found and replace(self._found, lines=list(self._found.lines))  # whoever gets it adds lines
+    def complaint(self, kernels: list[Kernel]) -> Verdict | None:
+        """What is wrong with the first of these kernels that is not the file's own; None if all are."""
+        answers = [self._answer(kernel) for kernel in kernels]
+        found = next(filter(None, (answer.result() for answer in answers)), None)
+        return found and replace(found, lines=list(found.lines))  # whoever gets it adds lines
+
+    def _answer(self, kernel: Kernel) -> Future[Verdict | None]:
+        key = kernel.source, repr(kernel.recipe)
+        with self._asking:  # by the judge, and by the thread that records ahead
+            if key not in self._answers:
+                self._answers[key] = self._thread.submit(self._compare, kernel)
+            return self._answers[key]
 
     def _compare(self, kernel: Kernel) -> Verdict | None:
         try:

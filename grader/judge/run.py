@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import secrets
 import threading
@@ -107,6 +106,7 @@ class Run:
         self._ahead: threading.Thread | None = None  # while it works, nobody else asks the recorder
         self._news = threading.Condition()  # of a recording, or of its end
         self._ending = False
+        self._comparing = False  # kernels with the file's own, as soon as they are recorded
         self.values_are_wrong = False  # of a call: what only right ones need is not recorded ahead any more
         self._beside = _files_of(folder)
 
@@ -130,14 +130,15 @@ class Run:
     def recorded(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False) -> Recorded:
         """What the entry does when it is called on such tensors without values: the first time, or once more."""
         request = _record_request(exercise, trial, inputs)
-        key = json.dumps(request.to_json(), sort_keys=True), again
+        key = repr(request), again
         self._wait_for(key)
         if key not in self._recorded:
             recorded = self._record(request, self.recorder)
-            self.origins.expect(recorded.call.kernels)
             with self._news:
                 self._recorded[key] = recorded
                 self._news.notify_all()
+                if self._comparing:
+                    self.origins.begin(recorded.call.kernels)
         return self._recorded[key]
 
     def work_ahead(self, work: Callable[[], None]) -> None:
@@ -201,9 +202,22 @@ class Run:
         finally:
             another.end()
 
-    def foreign_kernel(self) -> Verdict | None:
-        """What is wrong with a kernel of the calls so far that is not the file's own."""
-        return self.origins.complaint()
+    def compare_kernels(self) -> None:
+        """Begins to compare the kernels of all calls, recorded or to come, with the file's own."""
+        with self._news:
+            if not self._comparing:
+                self._comparing = True
+                for recorded in self._recorded.values():
+                    self.origins.begin(recorded.call.kernels)
+
+    def foreign_kernel(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> Verdict | None:
+        """What is wrong with a kernel of this call, or of the same made once more, that is not the file's own."""
+        self.compare_kernels()
+        kernels = list(self.recorded(exercise, trial, inputs).call.kernels)
+        again = repr(_record_request(exercise, trial, inputs)), True
+        if again in self._recorded:
+            kernels += self._recorded[again].call.kernels
+        return self.origins.complaint(kernels)
 
     def _record(self, request: RecordRequest, recorder: Runner) -> Recorded:
         def read(header: dict, blob: bytes) -> Recorded:
