@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
-from grader.explain.evidence import count_text
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict, failed
 from grader.gpu.compiled_facts import WIDEST, Access, Facts, facts_of
 from grader.gpu.plan import Plan
+from grader.sentences import count_text
 from grader.submission.text import Submission
 from grader.wire.messages import Failure, GpuModel
 
@@ -67,7 +67,7 @@ def _does_not_run(
 
 def _of_config(plan: Plan, config: int, verdict: Verdict) -> Verdict:
     which = f"This is configuration {config + 1} of {plan.configs} ({plan.config_text(config)})."
-    verdict.lines.insert(1, f"{which} Each that is in the list has to fit, and to be worth a trial.")
+    verdict.said.insert(1, f"{which} Each that is in the list has to fit, and to be worth a trial.")
     return verdict
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grader.explain.causes import Cause
-from grader.explain.evidence import count_text
 from grader.explain.verdict import Verdict, failed
+from grader.sentences import count_text
 from grader.submission.text import Submission
 from grader.submission.tuning_lines import line_of_configs, line_of_grid, line_of_key
 from grader.wire.recorded_call import Parameter, RecordedCall
@@ -26,7 +26,7 @@ def which(call: Sequence, config: int) -> str:
 def named_configuration(call: RecordedCall, config: int, verdict: Verdict, right_before: bool) -> Verdict:
     """A failure of one configuration, which its second line names."""
     before = "; those before it are right" if right_before else ""
-    verdict.lines.insert(1, f"This is {which(call, config)}{before}. {ANY}")
+    verdict.said.insert(1, f"This is {which(call, config)}{before}. {ANY}")
     return verdict
 
 
@@ -46,7 +46,7 @@ def fixed_grid(call: RecordedCall, wrong: int, right: int, verdict: Verdict) -> 
         Cause.FIXED_GRID,
         f"One grid, {grid}, is launched for all configurations, though they differ in {names}: "
         f"{which(call, wrong)} goes wrong with it, configuration {right + 1} does not.",
-        verdict.lines[0],
+        verdict.said[0],
         "A grid that counts blocks is a function of the configuration: kernel[lambda META: (triton.cdiv(N, "
         'META["BLOCK_N"]),)](...).',
         kind="cause",
@@ -99,7 +99,7 @@ def left_over(call: RecordedCall, config: int, verdict: Verdict) -> Verdict | No
     """A failure of a configuration that this call does not admit, and an earlier one with the same key did."""
     for choice, tuning in _tunings(call):
         if choice.alternatives[config % len(choice.alternatives)].left_over:
-            return _pruned(call, choice, tuning, config, verdict.lines[0])
+            return _pruned(call, choice, tuning, config, verdict.said[0])
     return None
 
 
@@ -194,7 +194,7 @@ def cleared_only_while_tried(call: RecordedCall, verdict: Verdict) -> None:
     """Says so, where a result needs what reset_to_zero does in the first call alone."""
     names = [name for _, tuning in _tunings(call) for name in tuning.zeroed]
     if names and verdict.id in OF_MEMORY_NOT_CLEARED:
-        verdict.lines.insert(
+        verdict.said.insert(
             1,
             f"reset_to_zero clears {', '.join(names)} while configurations are tried. A later call with the same key "
             "tries nothing: allocate with torch.zeros.",

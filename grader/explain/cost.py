@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
-from grader.explain.evidence import count_text
 from grader.explain.verdict import PASS, Verdict, failed
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data
+from grader.sentences import count_text
 from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
 

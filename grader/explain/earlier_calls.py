@@ -33,12 +33,12 @@ def depends_on_earlier_calls(here: RecordedCall, alone: RecordedCall, exercise: 
 def add_to(verdict: Verdict, told: Told, submission: Submission, exercise: Exercise) -> None:
     """In front of what wrong values look like, behind what is an error by itself. Of several results one is named."""
     if verdict.kind in SPEAKS_FOR_ITSELF:
-        verdict.lines += [told.sentence, WHY]
+        verdict.said += [told.sentence, WHY]
         return
     code = submission.line(told.line)
     place = [f"Line {told.line}:  {code}"] if code else []
-    named = verdict.lines[:1] if verdict.id == Cause.STATEFUL and len(exercise.results) > 1 else []
-    verdict.lines[:] = [told.sentence, *named, WHY, *place]
+    named = verdict.said[:1] if verdict.id == Cause.STATEFUL and len(exercise.results) > 1 else []
+    verdict.said[:] = [told.sentence, *named, WHY, *place]
     verdict.id, verdict.kind, verdict.line = "stateful", "cause", told.line
 
 

@@ -11,6 +11,7 @@ from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted
 from grader.numerics.arguments import Argument, tensors_of
 from grader.operations.comparison import Comparison
+from grader.sentences import Said, Sentence
 from grader.submission.text import KernelText, Submission, access_at, has_mask, kernel_text, takes_corner
 from grader.wire.messages import Launch
 from grader.wire.reply import Reply, Writers
@@ -80,10 +81,9 @@ class Evidence:
         """An argument of the entry, or a result, by name."""
         return dict(self.tensors).get(name, self.reply.outputs.get(name))
 
-    def source_line(self, number: int) -> str:
-        """ "Line 21:  x = tl.load(...)", or "" when the line is unknown."""
-        text = self.submission.line(number)
-        return f"Line {number}:  {text}" if text else ""
+    def source_line(self, number: int) -> Said | None:
+        """The line as it stands in the file; None when it is unknown."""
+        return source_line(self.submission, number)
 
     def lacks_mask(self, line: int, function: str) -> bool:
         """Whether the tl.load or tl.store at `line` is there and has no mask."""
@@ -94,6 +94,16 @@ class Evidence:
         """Whether the load or store at `line` is that of a descriptor, which has a corner in place of a mask."""
         call = access_at(self.submission.tree, line, function)
         return call is not None and takes_corner(call)
+
+
+class Place(Sentence):
+    LINE = "Line {line}:  {code}"
+
+
+def source_line(submission: Submission, number: int) -> Said | None:
+    """ "Line 21:  x = tl.load(...)"; None when the line is unknown."""
+    code = submission.line(number)
+    return Place.LINE(line=number, code=code) if code else None
 
 
 def index_text(index: list[int] | tuple[int, ...]) -> str:
@@ -108,8 +118,3 @@ def number_text(number: torch.Tensor) -> str:
 def program_text(program: list[int] | tuple[int, ...]) -> str:
     """(3,) or (0, 1): a program as Python writes a tuple, so that 1-D grids read like tl.program_id."""
     return f"program {tuple(program)}"
-
-
-def count_text(count: int, noun: str) -> str:
-    plural = noun if noun.endswith("s") else f"{noun}s"
-    return f"{count} {noun if count == 1 else plural}"

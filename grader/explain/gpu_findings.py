@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from grader.explain.causes import Cause
-from grader.explain.evidence import count_text, index_text
+from grader.explain.evidence import index_text
 from grader.explain.verdict import Verdict, failed
 from grader.gpu.answers import Overrun, Summary
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.operations.comparison import Comparison
+from grader.sentences import count_text
 
 FAULTS = {
     "ILLEGAL_ADDRESS": "reads or writes memory that belongs to no tensor",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence, count_text, index_text, program_text
+from grader.explain.evidence import Evidence, index_text, program_text
 from grader.explain.verdict import Verdict, failed
+from grader.sentences import count_text
 from grader.submission.text import is_in_loop, loaded_in_address
 from grader.wire.messages import FINDING_KINDS, Finding
 

@@ -31,7 +31,7 @@ def overflow(evidence: Evidence, seen: Verdict) -> Verdict | None:
             f"{who} goes past it."
         )
         next_step = "Compute offsets in integers: tl.program_id and tl.arange give int32."
-    shown = seen.lines[1:2] if seen.kind == "memory" else seen.lines[-1:]
+    shown = seen.said[1:2] if seen.kind == "memory" else seen.said[-1:]
     return failed(
         Cause.OFFSET_OVERFLOW, sentence, *shown, next_step, evidence.source_line(first.line), kind="cause",
         line=first.line,

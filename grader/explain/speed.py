@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grader.explain.causes import Cause
-from grader.explain.evidence import count_text
 from grader.explain.verdict import INCONCLUSIVE, PASS, SKIPPED, Verdict, failed
 from grader.gpu.answers import COPY, MATMUL
 from grader.gpu.compiled_facts import WIDEST, facts_of
 from grader.gpu.plan import Plan
+from grader.sentences import count_text
 from grader.submission.text import Submission
 from grader.wire.messages import GpuModel
 

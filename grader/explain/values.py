@@ -9,7 +9,7 @@ import torch
 from grader.course.exercise import in_words
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence, count_text, index_text, number_text, program_text
+from grader.explain.evidence import Evidence, index_text, number_text, program_text
 from grader.explain.mistakes.match import matching_hypothesis
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.explain.verdict import Verdict, failed
@@ -20,6 +20,7 @@ from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
 from grader.operations.comparison import first_index
+from grader.sentences import count_text
 from grader.submission.text import first_load_with_other, stores_only_in_loops
 
 TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another one by chance
@@ -38,7 +39,7 @@ def value_verdict(evidence: Evidence) -> Verdict:
         or failed(Cause.WRONG_VALUES, _where_wrong(evidence))
     )
     if verdict.id != Cause.UNWRITTEN:
-        verdict.lines.append(first_wrong_text(evidence))
+        verdict.said.append(first_wrong_text(evidence))
     verdict.tiles = tile_map(evidence)
     return verdict
 

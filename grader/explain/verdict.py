@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from grader.explain.causes import is_cause
 from grader.explain.tile_map import TileMap
+from grader.sentences import Said
 
 PASS, FAIL, NOT_ATTEMPTED, SKIPPED = "pass", "fail", "not attempted", "skipped"
 # Ids of a skip: values are wrong; the machine cannot judge this; it is too noisy to judge a speed now.
@@ -18,12 +19,12 @@ DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", 
 
 @dataclass
 class Verdict:
-    """`id` names the kind of mistake for machines, a cause where something failed; `lines` tell it to the learner,
-    the mistake first."""
+    """`id` names the kind of mistake for machines, a cause where something failed; what is `said` of it has the mistake
+    first."""
 
     outcome: str
     id: str = ""
-    lines: list[str] = field(default_factory=list)
+    said: list[Said] = field(default_factory=list)
     kind: str = "values"  # of DIRECTNESS
     line: int = 0  # in the learner's file: where to look next
     note: str = ""  # beside the test's name: what was judged, or how well it went
@@ -36,9 +37,15 @@ class Verdict:
             raise ValueError(f"{self.id!r} is the id of no failure: explain/causes.py, an operation's CAUSES.")
 
     @property
+    def lines(self) -> list[str]:
+        """What is said, in words: the one place where evidence becomes text."""
+        return [one if isinstance(one, str) else one.text for one in self.said]
+
+    @property
     def rank(self) -> int:
         return DIRECTNESS.index(self.kind)
 
 
-def failed(id: str, *lines: str, kind: str = "values", line: int = 0) -> Verdict:
-    return Verdict(FAIL, id, [text for text in lines if text], kind, line)
+def failed(id: str, *said: Said | None, kind: str = "values", line: int = 0) -> Verdict:
+    """None: nothing is said in this place."""
+    return Verdict(FAIL, id, [one for one in said if one], kind, line)

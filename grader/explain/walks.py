@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from grader.explain.evidence import Evidence, count_text
+from grader.explain.evidence import Evidence
+from grader.sentences import count_text
 from grader.wire.messages import MULTIPROCESSORS
 
 

@@ -9,8 +9,8 @@ from grader.course.exercise import Exercise
 from grader.course.trial import short_dtype
 from grader.course.wanted_results import Wanted
 from grader.explain.causes import Cause
-from grader.explain.evidence import count_text
 from grader.explain.verdict import Verdict, failed
+from grader.sentences import count_text
 from grader.submission.text import Submission
 from grader.wire.messages import DTYPE_BYTES
 from grader.wire.recorded_parts import Returned, View

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from grader.course.trial import Trial
 from grader.explain import configurations
-from grader.explain.evidence import count_text
 from grader.explain.values import first_wrong_text
 from grader.explain.verdict import PASS, Verdict
 from grader.numerics.arguments import Argument, without_values
+from grader.sentences import count_text
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
 

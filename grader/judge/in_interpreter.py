@@ -17,7 +17,7 @@ from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted, wanted_of
 from grader.explain import broken_promises, failures, offset_overflows
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence, count_text
+from grader.explain.evidence import Evidence
 from grader.explain.memory_findings import memory_verdict
 from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
 from grader.explain.tiles import tile_map
@@ -29,6 +29,7 @@ from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT
 from grader.operations.comparison import Comparison, bits_of, compare
+from grader.sentences import count_text
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
 
@@ -105,7 +106,7 @@ class Interpreted:
         verdict = self._first_call(trial, inputs, reply) if reply is not None else None
         if verdict is None or verdict.outcome == PASS:
             return None
-        verdict.lines.insert(1, AS_PRODUCT)
+        verdict.said.insert(1, AS_PRODUCT)
         return verdict
 
     def remember(self, trial: Trial, inputs: list[Argument], right: bool) -> None:
@@ -220,7 +221,7 @@ class Interpreted:
             line=line,
         )
         if not evidence.comparison.right:
-            verdict.lines.append(first_wrong_text(evidence))
+            verdict.said.append(first_wrong_text(evidence))
         verdict.tiles = tile_map(evidence)
         return verdict
 
@@ -229,9 +230,9 @@ class Interpreted:
         early = self._before_values(trial, inputs, second)
         if early is not None:
             if early.id == Cause.NO_LAUNCH:
-                early.lines[0] = f"The second call launched no kernel: {self.exercise.entry} returns a result it kept."
+                early.said[0] = f"The second call launched no kernel: {self.exercise.entry} returns a result it kept."
             else:
-                early.lines.append("So it is in a second call with the same inputs; the first was in order.")
+                early.said.append("So it is in a second call with the same inputs; the first was in order.")
             return early
         changed = _changed(first, second)
         if not changed and not second.findings:

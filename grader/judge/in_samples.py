@@ -23,7 +23,7 @@ from grader.course.exercise import Exercise
 from grader.course.trial import Trial, short_dtype
 from grader.explain import offset_overflows
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence, count_text, index_text, program_text
+from grader.explain.evidence import Evidence, index_text, program_text
 from grader.explain.tiles import program_index
 from grader.explain.verdict import NOT_RUN, SKIPPED, Verdict, failed
 from grader.judge.in_interpreter import Interpreted
@@ -33,6 +33,7 @@ from grader.numerics.data_sets import Data, generator_for
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from grader.numerics.layouts import CONTIGUOUS
 from grader.operations.comparison import compare
+from grader.sentences import count_text
 from grader.wire.reply import Reply, Sampled
 
 PROGRAMS = 12  # of a launch

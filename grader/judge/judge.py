@@ -354,7 +354,7 @@ class Judge:
             self.suspects.wrong(trial, inputs, verdict, blame)
         if verdict.outcome != PASS and self.run.empty:
             still = " and ".join(self.run.empty)
-            verdict.lines.insert(0, f"The marked region in {still} is still empty.")
+            verdict.said.insert(0, f"The marked region in {still} is still empty.")
             verdict.kind = "region"
         return verdict, first
 

@@ -47,7 +47,7 @@ class Origins:
         """What is wrong with the first of these kernels that is not the file's own; None if all are."""
         answers = [self._answer(kernel) for kernel in kernels]
         found = next(filter(None, (answer.result() for answer in answers)), None)
-        return found and replace(found, lines=list(found.lines))  # whoever gets it adds lines
+        return found and replace(found, said=list(found.said))  # whoever gets it adds lines
 
     def _answer(self, kernel: Kernel) -> Future[Verdict | None]:
         key = kernel.source, repr(kernel.recipe)

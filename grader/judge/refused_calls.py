@@ -36,7 +36,7 @@ def refused_call(run: Run, exercise: Exercise, trial: Trial, asked: Unpromised) 
     if call.error.type != asked.error or call.error.kind != "host":
         verdict = failures.call_failure(call.error, run.submission, exercise)
         wrong = _not_refused(f"{exercise.entry} ends with another error than {asked.error}", asked)
-        wrong.lines += verdict.lines
+        wrong.said += verdict.said
         wrong.line = verdict.line
         return wrong
     if any(isinstance(step, dict) and step.get("op") in WORK for step in recorded.header.get("steps") or ()):

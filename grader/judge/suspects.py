@@ -59,5 +59,5 @@ class Suspects:
         if constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
             changed = ", ".join(f"{name} = {value}" for name, value in constants.items())
             found = "a number, or another name, stands where one of them should"
-            verdict.lines.insert(0, f"Right with your own block sizes, wrong with {changed}: {found}.")
+            verdict.said.insert(0, f"Right with your own block sizes, wrong with {changed}: {found}.")
             verdict.kind = "cause"
