@@ -11,6 +11,7 @@ sentence, and its evidence as data. Nobody but `Said.text` puts the two together
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections.abc import Sequence
@@ -22,7 +23,8 @@ Value = str | int | float | Sequence  # of numbers and texts: what JSON can say
 
 
 class Sentence(Enum):
-    """Base of the tables. In format specifications "#element" counts (1 element, 2 elements), and "," joins a list."""
+    """Base of the tables. As format specifications "#element" counts (1 element, 2 elements), "," joins a list, and "_"
+    puts blanks between thousands."""
 
     @property
     def id(self) -> str:
@@ -39,6 +41,8 @@ class Sentence(Enum):
         """Raises TypeError where the evidence is not that of the sentence."""
         if evidence.keys() != self.fields:
             raise TypeError(f"{self.id} takes {sorted(self.fields)}, and was given {sorted(evidence)}")
+        if strange := [name for name, value in evidence.items() if not _is_data(value)]:
+            raise TypeError(f"{self.id}: {strange} are no texts, numbers or lists of these")
         return Said(self, evidence)
 
 
@@ -54,7 +58,8 @@ class Said:
         return _WORDS.vformat(self.sentence.value, (), self.evidence)
 
     def to_json(self) -> dict:
-        return {"sentence": self.sentence.id, "evidence": self.evidence}
+        """Numbers that JSON has no word for, NaN and infinities, are texts."""
+        return {"sentence": self.sentence.id, "evidence": {name: _as_json(one) for name, one in self.evidence.items()}}
 
 
 class _Words(string.Formatter):
@@ -63,13 +68,27 @@ class _Words(string.Formatter):
             return count_text(value, specification[1:])
         if specification == "," and not isinstance(value, str):
             return ", ".join(map(str, value))
+        if specification == "_":
+            return f"{value:_}".replace("_", " ")
         return super().format_field(value, specification)
 
 
 _WORDS = _Words()
 
 
+def _is_data(value: object) -> bool:
+    if isinstance(value, tuple | list):
+        return all(map(_is_data, value))
+    return isinstance(value, str | int | float)
+
+
+def _as_json(value: Value) -> Value:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return list(map(_as_json, value)) if isinstance(value, tuple | list) else value
+
+
 def count_text(count: int, noun: str) -> str:
-    """ "1 element", "2 elements" """
-    plural = noun if noun.endswith("s") else f"{noun}s"
+    """ "1 element", "2 elements", "2 processes", "2 bytes" """
+    plural = f"{noun}es" if noun.endswith("ss") else noun if noun.endswith("s") else f"{noun}s"
     return f"{count} {noun if count == 1 else plural}"

@@ -146,9 +146,17 @@ def _causes(judged: list[Graded]) -> tuple[list[Cause], int]:
 
 
 def _sentence(group: list[Graded]) -> str:
-    """The first sentence that most of them got; numbers differ between them."""
-    firsts = Counter(one.result["message"].partition("\n")[0] for one in group)
-    return max(sorted(firsts), key=firsts.__getitem__)
+    """The first sentence that most of them got, whatever its numbers and names, as one of them read it."""
+    names = Counter(_first_sentence(one) for one in group)
+    commonest = max(sorted(names), key=names.__getitem__)
+    texts = Counter(one.result["message"].partition("\n")[0] for one in group if _first_sentence(one) == commonest)
+    return max(sorted(texts), key=texts.__getitem__)
+
+
+def _first_sentence(one: Graded) -> str:
+    """Its name; results of earlier versions have only its text."""
+    said = one.result.get("said")
+    return said[0]["sentence"] if said else one.result["message"].partition("\n")[0]
 
 
 def _hard_tests(judged: list[Graded]) -> list[tuple[str, int, int]]:

@@ -3,29 +3,52 @@
 from __future__ import annotations
 
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence, program_text
+from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict, failed
+from grader.sentences import Sentence
 from grader.submission.text import calls_of
 from grader.wire.reply import BrokenPromise
 
-MEANINGS = {
-    "tl.assume": "the condition is false there",
-    "tl.multiple_of": "the values are no multiples of that number there",
-    "tl.max_contiguous": "the values do not follow each other by one in runs of that length there",
-    "tl.max_constancy": "the values are not equal in runs of that length there",
+
+class Promise(Sentence):
+    """What was promised, and what is true instead."""
+
+    ASSUME = "tl.assume in line {line} promises what does not hold for program {program}: the condition is false there."
+    MULTIPLE_OF = (
+        "tl.multiple_of in line {line} promises what does not hold for program {program}: the values are no multiples "
+        "of that number there."
+    )
+    MAX_CONTIGUOUS = (
+        "tl.max_contiguous in line {line} promises what does not hold for program {program}: the values do not follow "
+        "each other by one in runs of that length there."
+    )
+    MAX_CONSTANCY = (
+        "tl.max_constancy in line {line} promises what does not hold for program {program}: the values are not equal "
+        "in runs of that length there."
+    )
+    OTHER = "{function} in line {line} promises what does not hold for program {program}: it is false there."
+    IS_BELIEVED = (
+        "The compiler believes it: with wide loads or folded conditions a GPU then reads and writes other places."
+    )
+
+
+PROMISES = {
+    "tl.assume": Promise.ASSUME,
+    "tl.multiple_of": Promise.MULTIPLE_OF,
+    "tl.max_contiguous": Promise.MAX_CONTIGUOUS,
+    "tl.max_constancy": Promise.MAX_CONSTANCY,
 }
 
 
 def broken(evidence: Evidence, promise: BrokenPromise) -> Verdict:
     """The compiler believes a promise and builds on it: right values are luck then."""
-    line = _line_of(evidence, promise)
-    sentence = (
-        f"{promise.what} in line {line} promises what does not hold for {program_text(promise.program)}: "
-        f"{MEANINGS.get(promise.what, 'it is false there')}."
-    )
-    why = "The compiler believes it: with wide loads or folded conditions a GPU then reads and writes other places."
+    line, program = _line_of(evidence, promise), tuple(promise.program)
+    if promise.what in PROMISES:
+        sentence = PROMISES[promise.what](line=line, program=program)
+    else:
+        sentence = Promise.OTHER(function=promise.what, line=line, program=program)
     return failed(
-        Cause.FALSE_PROMISE, sentence, why, evidence.source_line(line), kind="cause", line=line
+        Cause.FALSE_PROMISE, sentence, Promise.IS_BELIEVED(), evidence.source_line(line), kind="cause", line=line
     )  # fmt: skip
 
 

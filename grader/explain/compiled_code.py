@@ -7,17 +7,60 @@ from dataclasses import dataclass
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
+from grader.explain.evidence import source_line
+from grader.explain.failures import in_line
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict, failed
 from grader.gpu.compiled_facts import WIDEST, Access, Facts, facts_of
 from grader.gpu.plan import Plan
-from grader.sentences import count_text
+from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
 from grader.wire.messages import Failure, GpuModel
 
 NO_TENSOR_CORES = "Triton does not use the tensor cores of this GPU"
 NO_ROOM = re.compile(r"out of resource|PTXAS|ptxas")
 MUCH_SMALLER = 4  # tiles this many times smaller than the largest may be moved as they like
+
+
+class Compiled(Sentence):
+    """What the machine code costs, and what would make it cheaper."""
+
+    NO_LAUNCH = "{entry} returned without launching a kernel."
+    OF_CONFIGURATION = (
+        "This is configuration {number} of {count} ({config}). Each that is in the list has to fit, and to be worth a "
+        "trial."
+    )
+    SPILLS = (
+        "{kernel} needs more than the 255 registers that a thread can have: {bytes} bytes per thread are spilled to "
+        "memory."
+    )
+    ADVICE_HOLD_LESS = (
+        "It runs with {warps:#warp}. A smaller tile, or more warps (num_warps=) to share it, leaves each thread less "
+        "to hold."
+    )
+    NARROW = "The {kind}s{in_line} move {bytes} bytes at a time; one thread can move {widest}."
+    ADVICE_LARGER_TILE = (
+        "The tile is shared by {threads} threads ({warps:#warp}) and leaves each {share:g} bytes: make the tile larger."
+    )
+    ADVICE_NEIGHBOURS = (
+        "Neighbouring lanes have to touch neighbouring addresses, and the compiler has to see it: the last axis of the "
+        "tile comes from tl.arange times a stride of 1, rows begin at multiples of 16 elements, and no mask splits "
+        "neighbours."
+    )
+    BY_POINTERS = "The {kind} in line {line} moves a tile by pointers, an address for each thread."
+    ADVICE_DESCRIPTOR = "The load and the store of a tensor descriptor hand the whole tile to the copy engine."
+    NOT_PIPELINED = "The loads of {kernel} wait for memory: none runs ahead of the product that needs it."
+    ADVICE_STAGES = (
+        "The compiler copies the next tiles to shared memory during a product if they are loaded in the loop, in "
+        "pieces of at least 4 bytes, and num_stages is 2 or more."
+    )
+    NO_TENSOR_CORES = (
+        "The product does not run on the tensor cores, which multiply fp16 tiles more than ten times as fast."
+    )
+    ADVICE_DOT = (
+        "tl.dot of fp16 tiles with at least 16 rows and columns uses them; sums of products and fp32 tiles with "
+        'input_precision="ieee" do not.'
+    )
 
 
 @dataclass(frozen=True)
@@ -49,7 +92,7 @@ def compiled_verdict(
         if facts:
             verdicts.append(_judged(facts, expected, submission, model))
     if not verdicts:
-        return failed(Cause.NO_LAUNCH, f"{exercise.entry} returned without launching a kernel.", kind="error")
+        return failed(Cause.NO_LAUNCH, Compiled.NO_LAUNCH(entry=exercise.entry), kind="error")
     return next((verdict for verdict in verdicts if verdict.outcome == PASS), verdicts[0])
 
 
@@ -66,8 +109,8 @@ def _does_not_run(
 
 
 def _of_config(plan: Plan, config: int, verdict: Verdict) -> Verdict:
-    which = f"This is configuration {config + 1} of {plan.configs} ({plan.config_text(config)})."
-    verdict.said.insert(1, f"{which} Each that is in the list has to fit, and to be worth a trial.")
+    which = dict(number=config + 1, count=plan.configs, config=plan.config_text(config))
+    verdict.said.insert(1, Compiled.OF_CONFIGURATION(**which))
     return verdict
 
 
@@ -96,10 +139,8 @@ def _spilled(kernel: Facts) -> Verdict | None:
         return None
     return failed(
         Cause.SPILLS,
-        f"{kernel.kernel} needs more than the 255 registers that a thread can have: {kernel.spilled_bytes} bytes per "
-        "thread are spilled to memory.",
-        f"It runs with {count_text(kernel.warps, 'warp')}. A smaller tile, or more warps (num_warps=) to share it, "
-        "leaves each thread less to hold.",
+        Compiled.SPILLS(kernel=kernel.kernel, bytes=kernel.spilled_bytes),
+        Compiled.ADVICE_HOLD_LESS(warps=kernel.warps),
         kind="cost",
     )
 
@@ -109,25 +150,16 @@ def _narrow(kernel: Facts, large: float, submission: Submission) -> Verdict | No
     access = kernel.narrowest(large)
     if access is None or access.bytes >= WIDEST:
         return None
-    where = f" in line {access.line}" if access.line else ""
-    sentence = f"The {access.kind}s{where} move {access.bytes} bytes at a time; one thread can move {WIDEST}."
-    code = submission.line(access.line)
-    place = f"Line {access.line}:  {code}" if code else ""
-    return failed(Cause.SCALAR_ACCESS, sentence, _why_narrow(kernel, access), place, kind="cost", line=access.line)
+    said = Compiled.NARROW(kind=access.kind, in_line=in_line(access.line), bytes=access.bytes, widest=WIDEST)
+    place = source_line(submission, access.line)
+    return failed(Cause.SCALAR_ACCESS, said, _why_narrow(kernel, access), place, kind="cost", line=access.line)
 
 
-def _why_narrow(kernel: Facts, access: Access) -> str:
+def _why_narrow(kernel: Facts, access: Access) -> Said:
     share, threads = kernel.share_per_thread(access), 32 * kernel.warps
     if access.bytes >= share > 0:
-        return (
-            f"The tile is shared by {threads} threads ({count_text(kernel.warps, 'warp')}) and leaves each "
-            f"{share:g} bytes: make the tile larger."
-        )
-    return (
-        "Neighbouring lanes have to touch neighbouring addresses, and the compiler has to see it: the last axis of the "
-        "tile comes from tl.arange times a stride of 1, rows begin at multiples of 16 elements, and no mask splits "
-        "neighbours."
-    )
+        return Compiled.ADVICE_LARGER_TILE(threads=threads, warps=kernel.warps, share=share)
+    return Compiled.ADVICE_NEIGHBOURS()
 
 
 def _by_pointers(kernel: Facts, large: float, submission: Submission) -> Verdict | None:
@@ -136,39 +168,22 @@ def _by_pointers(kernel: Facts, large: float, submission: Submission) -> Verdict
     if not accesses:
         return None
     access = min(accesses, key=lambda one: (one.kind != "load", one.line))
-    code = submission.line(access.line)
-    return failed(
-        Cause.NO_DESCRIPTORS,
-        f"The {access.kind} in line {access.line} moves a tile by pointers, an address for each thread.",
-        "The load and the store of a tensor descriptor hand the whole tile to the copy engine.",
-        f"Line {access.line}:  {code}" if code else "",
-        kind="cost",
-        line=access.line,
-    )
+    said = Compiled.BY_POINTERS(kind=access.kind, line=access.line)
+    place = source_line(submission, access.line)
+    return failed(Cause.NO_DESCRIPTORS, said, Compiled.ADVICE_DESCRIPTOR(), place, kind="cost", line=access.line)
 
 
 def _not_pipelined(kernel: Facts) -> Verdict | None:
     if kernel.async_copies or kernel.tma_copies:
         return None
-    return failed(
-        Cause.NOT_PIPELINED,
-        f"The loads of {kernel.kernel} wait for memory: none runs ahead of the product that needs it.",
-        "The compiler copies the next tiles to shared memory during a product if they are loaded in the loop, in "
-        "pieces of at least 4 bytes, and num_stages is 2 or more.",
-        kind="cost",
-    )
+    said = Compiled.NOT_PIPELINED(kernel=kernel.kernel)
+    return failed(Cause.NOT_PIPELINED, said, Compiled.ADVICE_STAGES(), kind="cost")
 
 
 def _without_tensor_cores(facts: list[Facts]) -> Verdict | None:
     if any(kernel.tensor_cores for kernel in facts):
         return None
-    return failed(
-        Cause.NO_TENSOR_CORES,
-        "The product does not run on the tensor cores, which multiply fp16 tiles more than ten times as fast.",
-        "tl.dot of fp16 tiles with at least 16 rows and columns uses them; sums of products and fp32 tiles with "
-        'input_precision="ieee" do not.',
-        kind="cost",
-    )
+    return failed(Cause.NO_TENSOR_CORES, Compiled.NO_TENSOR_CORES(), Compiled.ADVICE_DOT(), kind="cost")
 
 
 def _note(facts: list[Facts], model: GpuModel) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
-from grader.sentences import count_text
+from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
 from grader.submission.tuning_lines import line_of_configs, line_of_grid, line_of_key
 from grader.wire.recorded_call import Parameter, RecordedCall
@@ -15,18 +15,102 @@ from grader.wire.recorded_parts import Choice, PlannedLaunch, Sequence, Tuning
 # What a configuration shows whose blocks do not suit the grid.
 OF_ANOTHER_GRID = (Cause.UNWRITTEN, Cause.DOUBLE_WRITE)
 OF_MEMORY_NOT_CLEARED = (Cause.NOT_ZEROED, Cause.UNINITIALISED_READ)
-ANY = "The fastest one is used, and that may be any."
 
 
-def which(call: Sequence, config: int) -> str:
-    """ "configuration 2 of 3 (BLOCK_N: 64, num_warps: 4)" """
-    return f"configuration {config + 1} of {call.configs} ({call.config_text(config)})"
+class Configurations(Sentence):
+    """In {config} stands what sets one apart: "BLOCK_N: 64, num_warps: 4"."""
+
+    ONE = "This is configuration {number} of {count} ({config}). The fastest one is used, and that may be any."
+    ONE_AFTER_RIGHT_ONES = (
+        "This is configuration {number} of {count} ({config}); those before it are right. The fastest one is used, and "
+        "that may be any."
+    )
+    FIXED_GRID = (
+        "One grid, {grid}, is launched for all configurations, though they differ in {names:,}: configuration {number} "
+        "of {count} ({config}) goes wrong with it, configuration {right} does not."
+    )
+    ADVICE_GRID = (
+        "A grid that counts blocks is a function of the configuration: kernel[lambda META: (triton.cdiv(N, "
+        'META["BLOCK_N"]),)](...).'
+    )
+
+    # The key.
+    KEY_OF_NO_ARGUMENT = (
+        "The key names {name}, and the kernel has no argument of this name: Triton leaves it out, and a choice made "
+        "for one size is used for all."
+    )
+    ADVICE_NAMES = "Names in key= are written as in the kernel's signature."
+    KEY_OF_A_TENSOR = (
+        "The key names {name}, a tensor: each call brings another one, and all configurations are tried again in every "
+        "call."
+    )
+    ADVICE_SIZES = "Name the sizes that the choice depends on."
+    KEY_OF_ITS_OWN = (
+        "A second call with the same arguments has another {name} in its key: all configurations are tried again."
+    )
+    ADVICE_SHAPES = "What is in the key may depend on shapes and dtypes alone."
+    PRUNED = (
+        "A configuration ({config}) is pruned away for this call, but an earlier call with the same key ({key:,}) may "
+        "have chosen it, and then it runs here too."
+    )
+    PRUNED_WITHOUT_KEY = (
+        "A configuration ({config}) is pruned away for this call, but an earlier call with this key, which is empty, "
+        "may have chosen it, and then it runs here too."
+    )
+    CANNOT_RUN = "{message}"
+    ADVICE_PRUNING = "Whatever the pruning looks at belongs in key=."
+    REUSED = (
+        "A call with {name} = {now} instead of {before} gets the configuration that was chosen for the first: its key "
+        "({key}) is the same."
+    )
+    REUSED_FOR_OTHER_SIZES = (
+        "A call with other sizes gets the configuration that was chosen for the first: its key ({key}) is the same."
+    )
+    ADVICE_EACH_SIZE = (
+        "The fastest tile for a large product is a poor one for a small product. Each size that the choice depends on "
+        "belongs in key=."
+    )
+
+    # Trial runs.
+    CLEARED = "reset_to_zero clears {name} before the call's own run: {result} is made from what it held."
+    ADVICE_RESTORE_WHAT_IS_CLEARED = 'restore_value=["{name}"] puts back what it held after each trial.'
+    CHANGES = (
+        "{name} changes while the configurations are tried: each trial is a run on the call's own memory and updates "
+        "it once more."
+    )
+    CHANGE = (
+        "{names} change while the configurations are tried: each trial is a run on the call's own memory and updates "
+        "them once more."
+    )
+    RIGHT_LATER = "{result} is right only in later calls, which try nothing."
+    ADVICE_RESTORE = (
+        "@triton.autotune(..., restore_value=[{quoted}]) puts back what was there after each trial; reset_to_zero is "
+        "for memory that holds zeros before the call."
+    )
+    CLEARED_ONLY_WHILE_TRIED = (
+        "reset_to_zero clears {names:,} while configurations are tried. A later call with the same key tries nothing: "
+        "allocate with torch.zeros."
+    )
+
+    # Their number.
+    NOT_TUNED = "{entry} launches its kernel in one configuration: there is nothing to choose from."
+    ADVICE_AUTOTUNE = "@triton.autotune(configs=[triton.Config({{...}}), ...], key=[...]) stands above @triton.jit."
+    HOW_MANY = "{count:#configuration} to choose from; {least} to {most} are asked for."
+    ADVICE_COST = (
+        "Each costs compiling and timing in the first call of every size; too few leave out the one that is fastest "
+        "for some size."
+    )
+
+
+def which(call: Sequence, config: int) -> dict[str, int | str]:
+    """The fields of "configuration 2 of 3 (BLOCK_N: 64, num_warps: 4)"."""
+    return dict(number=config + 1, count=call.configs, config=call.config_text(config))
 
 
 def named_configuration(call: RecordedCall, config: int, verdict: Verdict, right_before: bool) -> Verdict:
     """A failure of one configuration, which its second line names."""
-    before = "; those before it are right" if right_before else ""
-    verdict.said.insert(1, f"This is {which(call, config)}{before}. {ANY}")
+    sentence = Configurations.ONE_AFTER_RIGHT_ONES if right_before else Configurations.ONE
+    verdict.said.insert(1, sentence(**which(call, config)))
     return verdict
 
 
@@ -41,17 +125,10 @@ def fixed_grid(call: RecordedCall, wrong: int, right: int, verdict: Verdict) -> 
     launch = next((one for one, other in pairs if one.constants != other.constants and one.grid == other.grid), None)
     if launch is None:
         return None
-    grid, names = tuple(launch.grid[: launch.dimensions]), ", ".join(_differing(call, wrong, right))
-    return failed(
-        Cause.FIXED_GRID,
-        f"One grid, {grid}, is launched for all configurations, though they differ in {names}: "
-        f"{which(call, wrong)} goes wrong with it, configuration {right + 1} does not.",
-        verdict.said[0],
-        "A grid that counts blocks is a function of the configuration: kernel[lambda META: (triton.cdiv(N, "
-        'META["BLOCK_N"]),)](...).',
-        kind="cause",
-        line=launch.line,
-    )
+    grid, names = tuple(launch.grid[: launch.dimensions]), _differing(call, wrong, right)
+    said = Configurations.FIXED_GRID(grid=grid, names=names, right=right + 1, **which(call, wrong))
+    advice = Configurations.ADVICE_GRID()
+    return failed(Cause.FIXED_GRID, said, verdict.said[0], advice, kind="cause", line=launch.line)
 
 
 def _differing(call: RecordedCall, wrong: int, right: int) -> list[str]:
@@ -70,28 +147,16 @@ def wrong_key(call: RecordedCall, again: RecordedCall | None) -> Verdict | None:
     for choice, tuning in _tunings(call):
         for part in tuning.key:
             if part.kind == "unknown":
-                return _wrong_key(
-                    choice,
-                    f"The key names {part.name}, and the kernel has no argument of this name: Triton leaves it out, "
-                    "and a choice made for one size is used for all.",
-                    "Names in key= are written as in the kernel's signature.",
-                )
+                said = Configurations.KEY_OF_NO_ARGUMENT(name=part.name)
+                return _wrong_key(choice, said, Configurations.ADVICE_NAMES())
             if part.kind == "tensor":
-                return _wrong_key(
-                    choice,
-                    f"The key names {part.name}, a tensor: each call brings another one, and all configurations are "
-                    "tried again in every call.",
-                    "Name the sizes that the choice depends on.",
-                )
+                said = Configurations.KEY_OF_A_TENSOR(name=part.name)
+                return _wrong_key(choice, said, Configurations.ADVICE_SIZES())
     if again is not None and _keys(call) != _keys(again):
         choice, part = next((c, part) for c, t in _tunings(call) for part in t.key)
         changed = next((name for (name, value), other in zip(_keys(call), _keys(again)) if (name, value) != other), "")
-        return _wrong_key(
-            choice,
-            f"A second call with the same arguments has another {changed or part.name} in its key: all configurations "
-            "are tried again.",
-            "What is in the key may depend on shapes and dtypes alone.",
-        )
+        said = Configurations.KEY_OF_ITS_OWN(name=changed or part.name)
+        return _wrong_key(choice, said, Configurations.ADVICE_SHAPES())
     return None
 
 
@@ -99,7 +164,7 @@ def left_over(call: RecordedCall, config: int, verdict: Verdict) -> Verdict | No
     """A failure of a configuration that this call does not admit, and an earlier one with the same key did."""
     for choice, tuning in _tunings(call):
         if choice.alternatives[config % len(choice.alternatives)].left_over:
-            return _pruned(call, choice, tuning, config, verdict.said[0])
+            return _pruned(choice, tuning, config, verdict.said[0])
     return None
 
 
@@ -108,21 +173,17 @@ def left_over_in_vain(call: RecordedCall) -> Verdict | None:
     for choice, tuning in _tunings(call):
         for config, alternative in enumerate(choice.alternatives):
             if alternative.left_over and alternative.error:
-                return _pruned(call, choice, tuning, config, alternative.error.splitlines()[0])
+                message = alternative.error.splitlines()[0]
+                found = Configurations.CANNOT_RUN(message=message) if message else None
+                return _pruned(choice, tuning, config, found)
     return None
 
 
-def _pruned(call: RecordedCall, choice: Choice, tuning: Tuning, config: int, found: str) -> Verdict:
-    names = ", ".join(part.name for part in tuning.key)
-    of = f"the same key ({names})" if names else "this key, which is empty,"
-    text = choice.alternatives[config % len(choice.alternatives)].config
-    return _wrong_key(
-        choice,
-        f"A configuration ({_short(text)}) is pruned away for this call, but an earlier call with {of} may have chosen "
-        "it, and then it runs here too.",
-        found,
-        "Whatever the pruning looks at belongs in key=.",
-    )
+def _pruned(choice: Choice, tuning: Tuning, config: int, found: Said | None) -> Verdict:
+    names = [part.name for part in tuning.key]
+    text = _short(choice.alternatives[config % len(choice.alternatives)].config)
+    said = Configurations.PRUNED(config=text, key=names) if names else Configurations.PRUNED_WITHOUT_KEY(config=text)
+    return _wrong_key(choice, said, found, Configurations.ADVICE_PRUNING())
 
 
 def reused(first: RecordedCall, other: RecordedCall) -> Verdict | None:
@@ -131,18 +192,14 @@ def reused(first: RecordedCall, other: RecordedCall) -> Verdict | None:
         return None
     (choice, tuning), *_ = _tunings(first)
     listed = [part.name for part in tuning.key]
-    names = ", ".join(listed) or "nothing"
+    key = ", ".join(listed) or "nothing"
     changed = next((pair for pair in _numbers_that_differ(first, other) if pair[0].name not in listed), None)
-    what = "with other sizes"
-    if changed is not None:
+    if changed is None:
+        said = Configurations.REUSED_FOR_OTHER_SIZES(key=key)
+    else:
         one, two = changed
-        what = f"with {one.name} = {two.number} instead of {one.number}"
-    return _wrong_key(
-        choice,
-        f"A call {what} gets the configuration that was chosen for the first: its key ({names}) is the same.",
-        "The fastest tile for a large product is a poor one for a small product. Each size that the choice depends on "
-        "belongs in key=.",
-    )
+        said = Configurations.REUSED(name=one.name, now=two.number, before=one.number, key=key)
+    return _wrong_key(choice, said, Configurations.ADVICE_EACH_SIZE())
 
 
 def _numbers_that_differ(first: RecordedCall, other: RecordedCall) -> Iterator[tuple[Parameter, Parameter]]:
@@ -152,8 +209,8 @@ def _numbers_that_differ(first: RecordedCall, other: RecordedCall) -> Iterator[t
                 yield a, b
 
 
-def _wrong_key(choice: Choice, *lines: str) -> Verdict:
-    return failed(Cause.WRONG_KEY, *lines, kind="cause", line=choice.line)
+def _wrong_key(choice: Choice, *said: Said | None) -> Verdict:
+    return failed(Cause.WRONG_KEY, *said, kind="cause", line=choice.line)
 
 
 def _keys(call: RecordedCall) -> list[tuple[str, str]]:
@@ -163,42 +220,32 @@ def _keys(call: RecordedCall) -> list[tuple[str, str]]:
 # ---- trial runs ------------------------------------------------------------------------------------------------------
 
 
-def changed_by_tuning(call: RecordedCall, result: str, updated: list[str], shown: str) -> Verdict:
+def changed_by_tuning(call: RecordedCall, result: str, updated: list[str], shown: Said | None) -> Verdict:
     """`updated`: the kernel's arguments that its trial runs change; `shown`: what became of the result."""
     choice, tuning = next(_tunings(call))
     cleared = [name for name in tuning.zeroed if name in updated]
     if cleared:
-        return failed(
-            Cause.CHANGED_BY_TUNING,
-            f"reset_to_zero clears {cleared[0]} before the call's own run: {result} is made from what it held.",
+        said = [
+            Configurations.CLEARED(name=cleared[0], result=result),
             shown,
-            f'restore_value=["{cleared[0]}"] puts back what it held after each trial.',
-            kind="cause",
-            line=choice.line,
-        )
-    names, count = " and ".join(updated), "them" if len(updated) > 1 else "it"
-    quoted = ", ".join(f'"{name}"' for name in updated)
-    return failed(
-        Cause.CHANGED_BY_TUNING,
-        f"{names} {'change' if len(updated) > 1 else 'changes'} while the configurations are tried: each trial is a "
-        f"run on the call's own memory and updates {count} once more.",
-        f"{result} is right only in later calls, which try nothing. {shown}",
-        f"@triton.autotune(..., restore_value=[{quoted}]) puts back what was there after each trial; reset_to_zero is "
-        "for memory that holds zeros before the call.",
-        kind="cause",
-        line=choice.line,
-    )
+            Configurations.ADVICE_RESTORE_WHAT_IS_CLEARED(name=cleared[0]),
+        ]
+    else:
+        several = len(updated) > 1
+        said = [
+            Configurations.CHANGE(names=" and ".join(updated)) if several else Configurations.CHANGES(name=updated[0]),
+            Configurations.RIGHT_LATER(result=result),
+            shown,
+            Configurations.ADVICE_RESTORE(quoted=", ".join(f'"{name}"' for name in updated)),
+        ]
+    return failed(Cause.CHANGED_BY_TUNING, *said, kind="cause", line=choice.line)
 
 
 def cleared_only_while_tried(call: RecordedCall, verdict: Verdict) -> None:
     """Says so, where a result needs what reset_to_zero does in the first call alone."""
     names = [name for _, tuning in _tunings(call) for name in tuning.zeroed]
     if names and verdict.id in OF_MEMORY_NOT_CLEARED:
-        verdict.said.insert(
-            1,
-            f"reset_to_zero clears {', '.join(names)} while configurations are tried. A later call with the same key "
-            "tries nothing: allocate with torch.zeros.",
-        )
+        verdict.said.insert(1, Configurations.CLEARED_ONLY_WHILE_TRIED(names=names))
 
 
 # ---- their number ----------------------------------------------------------------------------------------------------
@@ -209,24 +256,13 @@ def not_tuned(call: RecordedCall, entry: str, least: int, most: int) -> Verdict 
     launch = next(call.launches(), None)
     tunings = list(_tunings(call))
     if not tunings:
-        return failed(
-            Cause.NOT_TUNED,
-            f"{entry} launches its kernel in one configuration: there is nothing to choose from.",
-            "@triton.autotune(configs=[triton.Config({...}), ...], key=[...]) stands above @triton.jit.",
-            kind="cost",
-            line=launch.line if launch else 0,
-        )
+        said, line = Configurations.NOT_TUNED(entry=entry), launch.line if launch else 0
+        return failed(Cause.NOT_TUNED, said, Configurations.ADVICE_AUTOTUNE(), kind="cost", line=line)
     count = min(tuning.listed for _, tuning in tunings)
     if least <= count <= most:
         return None
-    return failed(
-        Cause.NOT_TUNED,
-        f"{count_text(count, 'configuration')} to choose from; {least} to {most} are asked for.",
-        "Each costs compiling and timing in the first call of every size; too few leave out the one that is fastest "
-        "for some size.",
-        kind="cost",
-        line=tunings[0][0].line,
-    )
+    said = Configurations.HOW_MANY(count=count, least=least, most=most)
+    return failed(Cause.NOT_TUNED, said, Configurations.ADVICE_COST(), kind="cost", line=tunings[0][0].line)
 
 
 def _tunings(call: RecordedCall) -> Iterator[tuple[Choice, Tuning]]:

@@ -10,11 +10,71 @@ from grader.explain.causes import Cause
 from grader.explain.verdict import PASS, Verdict, failed
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data
-from grader.sentences import count_text
+from grader.sentences import Said, Sentence, count_text
 from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
 
 SLACK = 1e-6  # of a reading; counts are exact, divisions are not
+
+
+class Cost(Sentence):
+    """What is more than enough, and what to do about it."""
+
+    LAUNCHES = "{launches} kernels are launched; {most} are enough."
+    SECOND_LAUNCH = "{launches} kernels are launched; 1 is enough."
+    ADVICE_GO_ON = (
+        "What one launch leaves in memory the next one has to read again: a program can go on with what it holds."
+    )
+
+    READ = "{name} is read {times:.3g} times; {most:.3g} times are enough."
+    READ_AGAIN = "{name} is read {times:.3g} times; once is enough."
+    ADVICE_LOAD_ONCE = "What was read once can stay with the program: load it once."
+    ADVICE_TWO_PURPOSES = "One load can serve two purposes: the other load of the same elements can go."
+    READ_BY_NEIGHBOURS = (
+        "{name} is read {times:.3g} times when {at_once} neighbouring programs share what they read; {most:.3g} times "
+        "are enough."
+    )
+    READ_AGAIN_BY_NEIGHBOURS = (
+        "{name} is read {times:.3g} times when {at_once} neighbouring programs share what they read; once is enough."
+    )
+    ADVICE_NEIGHBOURS = "Programs that run at the same time should work on tiles that need the same rows and columns."
+    ROWS_READ = "{name} is read {times:.3g} times as often as it has to be."
+    ADVICE_BEFORE_LOOP = (
+        "Load what a program needs of it once, before its loop; programs that need the same part could be one."
+    )
+
+    WRITTEN = "{name} is written {times:.3g} times; {most:.3g} times is enough."
+    WRITTEN_AGAIN = "{name} is written {times:.3g} times; once is enough."
+    WRITTEN_IN_FULL = "{name} is written once; {most:.3g} times is enough."
+
+    SAME_ELEMENT = "{lanes:.3g} lanes of a tile ask for the same element of {name}."
+    ADVICE_BROADCAST = (
+        "Load each element once, as a short vector: where it meets a tile, or a vector that lies across it, "
+        "broadcasting repeats it without asking memory again."
+    )
+    SCATTERED = "{moved:.3g} bytes of {name} are moved for each byte used; {most:g} are enough."
+    ADVICE_SECTORS = (
+        "A GPU moves memory in pieces of 32 bytes. Lanes that are neighbours in a tile should touch neighbours in "
+        "memory, so that each piece is used whole."
+    )
+    ONE_FOR_ALL = "One program reads {share:.3g} of {name}; {most:.3g} is enough."
+    ADVICE_SHARE = "A program runs on one of a GPU's many multiprocessors, and the others wait for it: share the work."
+    SCRATCH = (
+        "Kernels move {scratch:.3g} bytes of scratch for each byte of the arguments and results; {most:g} are enough."
+    )
+    ADVICE_FEW_NUMBERS = (
+        "What is stored and loaded again moves twice: leave in memory the few numbers that another program needs."
+    )
+
+    IDLE = "{idle} programs of {total} have nothing to do: the grid is larger than needed."
+    ONE_IDLE = "1 program of {total} has nothing to do: the grid is larger than needed."
+    GRID_OF_BLOCKS = "The grid is {grid}. One program per block is enough, rounded up."
+    GRID_THAT_WALKS = "The grid is {grid}. One per multiprocessor is enough, or one per tile where these are fewer."
+    PROGRAMS = "{launched} programs are launched; {most} are more than enough: give each a block."
+    PROGRAMS_THAT_WALK = (
+        "{launched} programs are launched on a GPU with {multiprocessors} multiprocessors; {most} are enough: a "
+        "program that has finished a tile goes on to another."
+    )
 
 
 @dataclass(frozen=True)
@@ -89,8 +149,7 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
             return failed(Cause.TRAFFIC, *_read_too_often(name, times_read[name], most, at_once), kind="cost")
     for name, most in limits.writes.items():
         if times_written.get(name, 0) > most + SLACK:
-            sentence = f"{name} is written {_times(times_written[name])}; {_times(most)} is enough."
-            return failed(Cause.TRAFFIC, sentence, kind="cost")
+            return failed(Cause.TRAFFIC, _written_too_often(name, times_written[name], most), kind="cost")
     named = {*exercise.arguments, *(result.name for result in exercise.results)}
     own = [item for item in reply.traffic if item.used and item.argument in named]
     if (wasteful := _repeated(own, limits.lanes) or _scattered(own, limits.moved)) is not None:
@@ -124,22 +183,25 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
     return Verdict(PASS, note=", ".join(shown))
 
 
-def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple[str, ...]:
-    enough = f"{_times(most)} {'is' if most == 1 else 'are'} enough."
+def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple[Said, Said]:
     if most < 1:  # of a table only some rows are needed
-        return (
-            f"{name} is read {times / most:.3g} times as often as it has to be.",
-            "Load what a program needs of it once, before its loop; programs that need the same part could be one.",
-        )
+        return Cost.ROWS_READ(name=name, times=times / most), Cost.ADVICE_BEFORE_LOOP()
+    read = dict(name=name, times=times)
     if at_once == 1:
-        advice = "What was read once can stay with the program: load it once."
-        if most > 1:
-            advice = "One load can serve two purposes: the other load of the same elements can go."
-        return f"{name} is read {_times(times)}; {enough}", advice
-    return (
-        f"{name} is read {_times(times)} when {at_once} neighbouring programs share what they read; {enough}",
-        "Programs that run at the same time should work on tiles that need the same rows and columns.",
-    )
+        if most == 1:
+            return Cost.READ_AGAIN(**read), Cost.ADVICE_LOAD_ONCE()
+        return Cost.READ(**read, most=most), Cost.ADVICE_TWO_PURPOSES()
+    read["at_once"] = at_once
+    again = Cost.READ_AGAIN_BY_NEIGHBOURS(**read) if most == 1 else Cost.READ_BY_NEIGHBOURS(**read, most=most)
+    return again, Cost.ADVICE_NEIGHBOURS()
+
+
+def _written_too_often(name: str, times: float, most: float) -> Said:
+    if _is_once(most):
+        return Cost.WRITTEN_AGAIN(name=name, times=times)
+    if _is_once(times):
+        return Cost.WRITTEN_IN_FULL(name=name, most=most)
+    return Cost.WRITTEN(name=name, times=times, most=most)
 
 
 def _repeated(traffic: list[Traffic], most: float | None) -> Verdict | None:
@@ -150,9 +212,8 @@ def _repeated(traffic: list[Traffic], most: float | None) -> Verdict | None:
         if item.asked > (most + SLACK) * item.used:
             return failed(
                 Cause.TRAFFIC,
-                f"{item.asked / item.used:.3g} lanes of a tile ask for the same element of {item.argument}.",
-                "Load each element once, as a short vector: where it meets a tile, or a vector that lies across it, "
-                "broadcasting repeats it without asking memory again.",
+                Cost.SAME_ELEMENT(lanes=item.asked / item.used, name=item.argument),
+                Cost.ADVICE_BROADCAST(),
                 kind="cost",
             )
     return None
@@ -164,12 +225,10 @@ def _scattered(traffic: list[Traffic], most: float | None) -> Verdict | None:
         return None
     for item in traffic:
         if item.moved > (most + SLACK) * item.used:
-            ratio = item.moved / item.used
             return failed(
                 Cause.SCATTERED,
-                f"{ratio:.3g} bytes of {item.argument} are moved for each byte used; {most:g} are enough.",
-                "A GPU moves memory in pieces of 32 bytes. Lanes that are neighbours in a tile should touch neighbours "
-                "in memory, so that each piece is used whole.",
+                Cost.SCATTERED(moved=item.moved / item.used, name=item.argument, most=most),
+                Cost.ADVICE_SECTORS(),
                 kind="cost",
             )
     return None
@@ -181,8 +240,8 @@ def _unshared(traffic: list[Traffic], most: dict[str, float]) -> Verdict | None:
         if item.argument in most and _share(item) > most[item.argument] + SLACK:
             return failed(
                 Cause.TRAFFIC,
-                f"One program reads {_share(item):.3g} of {item.argument}; {most[item.argument]:.3g} is enough.",
-                "A program runs on one of a GPU's many multiprocessors, and the others wait for it: share the work.",
+                Cost.ONE_FOR_ALL(share=_share(item), name=item.argument, most=most[item.argument]),
+                Cost.ADVICE_SHARE(),
                 kind="cost",
             )
     return None
@@ -198,41 +257,27 @@ def _stored(traffic: list[Traffic], named: set[str], most: float | None) -> Verd
     times = moved / max(sum(item.size for item in traffic if item.argument in named), 1)
     if most is None or times <= most + SLACK:
         return None
-    return failed(
-        Cause.TRAFFIC,
-        f"Kernels move {times:.3g} bytes of scratch for each byte of the arguments and results; {most:g} are enough.",
-        "What is stored and loaded again moves twice: leave in memory the few numbers that another program needs.",
-        kind="cost",
-    )
+    return failed(Cause.TRAFFIC, Cost.SCRATCH(scratch=times, most=most), Cost.ADVICE_FEW_NUMBERS(), kind="cost")
 
 
-def _too_many_launches(launches: int, most: int) -> tuple[str, ...]:
-    enough = "1 is enough" if most == 1 else f"{most} are enough"
-    return (
-        f"{launches} kernels are launched; {enough}.",
-        "What one launch leaves in memory the next one has to read again: a program can go on with what it holds.",
-    )
+def _too_many_launches(launches: int, most: int) -> tuple[Said, Said]:
+    sentence = Cost.SECOND_LAUNCH(launches=launches) if most == 1 else Cost.LAUNCHES(launches=launches, most=most)
+    return sentence, Cost.ADVICE_GO_ON()
 
 
-def _too_many_programs(limits: TrafficLimits, reply: Reply, idle: int) -> tuple[str, ...]:
+def _too_many_programs(limits: TrafficLimits, reply: Reply, idle: int) -> tuple[Said, Said]:
     total = sum(_programs(launch) for launch in reply.launches)
-    enough = "One program per block is enough, rounded up."
-    if limits.multiprocessors:
-        enough = "One per multiprocessor is enough, or one per tile where these are fewer."
+    grid = Cost.GRID_THAT_WALKS if limits.multiprocessors else Cost.GRID_OF_BLOCKS
     return (
-        f"{count_text(idle, 'program')} of {total} {'has' if idle == 1 else 'have'} nothing to do: the grid is larger "
-        "than needed.",
-        f"The grid is {tuple(reply.launches[0].grid)}. {enough}",
+        Cost.ONE_IDLE(total=total) if idle == 1 else Cost.IDLE(idle=idle, total=total),
+        grid(grid=tuple(reply.launches[0].grid)),
     )
 
 
-def _more_than(limits: TrafficLimits, launched: int) -> str:
+def _more_than(limits: TrafficLimits, launched: int) -> Said:
     if limits.multiprocessors:
-        return (
-            f"{launched} programs are launched on a GPU with {limits.multiprocessors} multiprocessors; "
-            f"{limits.programs} are enough: a program that has finished a tile goes on to another."
-        )
-    return f"{launched} programs are launched; {limits.programs} are more than enough: give each a block."
+        return Cost.PROGRAMS_THAT_WALK(launched=launched, multiprocessors=limits.multiprocessors, most=limits.programs)
+    return Cost.PROGRAMS(launched=launched, most=limits.programs)
 
 
 def _programs(launch: Launch) -> int:
@@ -240,4 +285,8 @@ def _programs(launch: Launch) -> int:
 
 
 def _times(number: float) -> str:
-    return "once" if abs(number - 1) < SLACK else f"{number:.3g} times"
+    return "once" if _is_once(number) else f"{number:.3g} times"
+
+
+def _is_once(number: float) -> bool:
+    return abs(number - 1) < SLACK

@@ -106,15 +106,6 @@ def source_line(submission: Submission, number: int) -> Said | None:
     return Place.LINE(line=number, code=code) if code else None
 
 
-def index_text(index: list[int] | tuple[int, ...]) -> str:
-    return ", ".join(map(str, index))
-
-
 def number_text(number: torch.Tensor) -> str:
     """Of one element: six digits of a float, all of a whole number."""
     return f"{number.item():.6g}" if number.is_floating_point() else str(number.item())
-
-
-def program_text(program: list[int] | tuple[int, ...]) -> str:
-    """(3,) or (0, 1): a program as Python writes a tuple, so that 1-D grids read like tl.program_id."""
-    return f"program {tuple(program)}"

@@ -8,8 +8,10 @@ from dataclasses import replace
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
+from grader.explain.evidence import source_line
 from grader.explain.verdict import Verdict, failed
 from grader.processes.faults import ChildEnded
+from grader.sentences import Said, Sentence
 from grader.submission.kernel_names import Refused
 from grader.submission.text import Submission, builtin_at, calls_of, is_in_kernel
 from grader.wire.messages import Failure
@@ -17,57 +19,6 @@ from grader.wire.reply import Refusal, Reply
 
 MOST_WORD, MOST_MESSAGE = 80, 400  # characters of what Python, torch or Triton say
 MOST_REFUSED = 8  # names that a verdict lists
-FILE_SENTENCES = {
-    "missing": "There is no file {name}: it is what you write, and what is graded.",
-    "no-file": "{name} is a pipe, a device or a folder: an ordinary text file is graded.",
-    "unreadable": "{name} cannot be read: {message}.",
-    "too-long": "{name} is larger than 1 MiB: a kernel file is a few dozen lines.",
-    "encoding": "{name} is not UTF-8 text from line {line} on ({message}): save it as UTF-8.",
-    "syntax": "Line {line} of {name} is not valid Python: {message}.",
-    "import": "{name} cannot be imported: {message} (line {line}).",
-    "exit": "{name} ends the program in line {line} ({type}) instead of defining {entry}.",
-    "memory": "Importing {name} asks for more memory than the 2 GiB it may use (line {line}).",
-    "load": "Importing {name} raises {type} in line {line}: {message}",
-}
-CALL_SENTENCES = {
-    "no-entry": "{name} defines no function {entry}: the grader calls {entry}({arguments}).",
-    "arity": "{entry} cannot be called as {entry}({arguments}): {message}.",
-    "import": "{entry} cannot be called: {message} (line {line}).",
-    "exit": "{entry} ends the program in line {line} ({type}) instead of returning {returns}.",
-    "memory": "{entry} asks for more memory than the 2 GiB it may use (line {line}).",
-    "foreign-memory": "The argument {message} of the launch in line {line} is memory that this call neither got nor "
-    "allocated: allocate in {entry}, in each call, as torch.empty_like does.",
-    "endless": "The kernel does not come to an end: {message}, and it is in line {line}. Does every loop reach its "
-    "end?",
-    "grid": "The launch in line {line} asks for more programs than can be carried out: {message} came to their end in "
-    "the time of a call. Is the grid meant to be that large?",
-    "assert": "tl.device_assert in line {line} does not hold{message}",
-    "not-known": "The kernel uses what is not judged here: {message} (line {line}).",
-    "kernel": "Your kernel raises {type} in line {line}: {message}",
-    "host": "{entry} raises {type} in line {line}: {message}",
-}
-
-# What Triton and torch say of common mistakes, and what it means.
-PLAIN_WORDS = {
-    "'int' object is not iterable": "Line {line} indexes a pointer or loops over a tile as Python does: elements are "
-    "loaded with tl.load(pointer + offsets).",
-    "'range' object has no attribute": "Python's range is no tile: tl.arange(0, BLOCK_N) makes one (line {line}).",
-    "Unsupported ptr type": "tl.load and tl.store take pointers, such as x_ptr + offsets (line {line}): {message}.",
-    "must be of type tl.constexpr": "tl.arange needs sizes known at compile time: a tl.constexpr such as BLOCK_N "
-    "(line {line}).",
-    "incompatible dimensions": "Tiles of different shapes meet in line {line} ({message}). A column of rows is "
-    "rows[:, None], a row of columns cols[None, :]; pointers, mask and values of one load or store need one shape.",
-    "'constexpr' object has no attribute 'shape'": "Line {line} treats a number as a value of the kernel, and it is a "
-    "constant: Triton makes one of a parameter that is 1. Give it to triton.jit(do_not_specialize=[...]), or leave it "
-    "be.",
-    "no allocator was set": "Line {line} launches a kernel that makes descriptors, and they need memory on the GPU "
-    "that nobody has provided: call triton.set_allocator with a function that allocates it, before the launch.",
-    "unsupported tensor index": "Line {line} indexes a pointer or a tile as Python does: elements are loaded with "
-    "tl.load(pointer + offsets), and [:, None] is the only index.",
-    "must be Tensor, not tensor": "A torch function is called in the kernel (line {line}): use tl there, as in tl.exp.",
-    "Expected dtype ['fp32', 'fp64'] but got fp16": "In line {line} a function gets fp16 that computes in fp32 only: "
-    "convert before, with .to(tl.float32).",
-}
 
 # What Python says of a launch: with its Triton's own `run`, or as Triton puts it before it measures.
 GIVEN_TWICE = re.compile(
@@ -82,7 +33,6 @@ OF_TILES = {
     "int": "x.to(tl.int32)",
 }  # fmt: skip
 
-
 # Operations that hand values of a tensor to Python, and how they are written.
 ASKS_FOR_VALUES = {
     ".item()": "", ".tolist()": "", ".numpy()": "", ".cpu()": "",
@@ -92,80 +42,228 @@ ASKS_FOR_VALUES = {
 }  # fmt: skip
 
 
+class Failures(Sentence):
+    """Where no line is known, {in_line} (" in line 12") and {at_line} (" (line 12)") are empty, and {line} is "?"."""
+
+    # The file as a whole.
+    MISSING = "There is no file {name}: it is what you write, and what is graded."
+    NO_FILE = "{name} is a pipe, a device or a folder: an ordinary text file is graded."
+    UNREADABLE = "{name} cannot be read: {message}."
+    TOO_LONG = "{name} is larger than 1 MiB: a kernel file is a few dozen lines."
+    NOT_UTF_8 = "{name} is not UTF-8 text from line {line} on ({message}): save it as UTF-8."
+    SYNTAX = "Line {line} of {name} is not valid Python: {message}."
+    SYNTAX_SOMEWHERE = "{name} is not valid Python: {message}."
+    FILE_IMPORT = "{name} cannot be imported: {message}{at_line}."
+    FILE_EXIT = "{name} ends the program{in_line} ({type}) instead of defining {entry}."
+    FILE_MEMORY = "Importing {name} asks for more memory than the 2 GiB it may use{at_line}."
+    FILE_RAISES = "Importing {name} raises {type}{in_line}: {message}"
+    MORE_REFUSED = "There are {count} more of this kind."
+
+    # A call.
+    NO_ENTRY = "{name} defines no function {entry}: the grader calls {entry}({arguments:,})."
+    ARITY = "{entry} cannot be called as {entry}({arguments:,}): {message}."
+    IMPORT = "{entry} cannot be called: {message}{at_line}."
+    EXIT = "{entry} ends the program{in_line} ({type}) instead of returning {returns}."
+    EXIT_OF_NO_RESULT = "{entry} ends the program{in_line} ({type}) instead of returning."
+    MEMORY = "{entry} asks for more memory than the 2 GiB it may use{at_line}."
+    FOREIGN_MEMORY = (
+        "The argument {message} of the launch{in_line} is memory that this call neither got nor allocated: allocate in "
+        "{entry}, in each call, as torch.empty_like does."
+    )
+    ENDLESS = "The kernel does not come to an end: {message}, and it is{in_line}. Does every loop reach its end?"
+    GRID = (
+        "The launch{in_line} asks for more programs than can be carried out: {message} came to their end in the time "
+        "of a call. Is the grid meant to be that large?"
+    )
+    ASSERT = "tl.device_assert{in_line} does not hold {message}"
+    NOT_KNOWN = "The kernel uses what is not judged here: {message}{at_line}."
+    KERNEL = "Your kernel raises {type}{in_line}: {message}"
+    HOST = "{entry} raises {type}{in_line}: {message}"
+    LEFT_THREADS = "{entry} returned and left {threads:#thread} running: all work must be done by then."
+    LEFT_PROCESSES = "{entry} returned and left {processes:#process} running: all work must be done by then."
+    LEFT_BOTH = (
+        "{entry} returned and left {threads:#thread} and {processes:#process} running: all work must be done by then."
+    )
+
+    # The arguments of a launch.
+    GIVEN_TWICE = (
+        "{parameter} is given twice: by the launch{in_line} and by each configuration. Leave it out at the launch."
+    )
+    NOT_GIVEN = "The kernel's {names} {verb} not given by the launch{in_line}."
+    GIVEN_BY_NEITHER = "The kernel's {names} {verb} given neither by the launch{in_line} nor by the configurations."
+
+    # Common mistakes in a kernel.
+    LIKE_A_LIST = (
+        "Line {line} indexes a pointer or loops over a tile as Python does: elements are loaded with tl.load(pointer + "
+        "offsets)."
+    )
+    RANGE = "Python's range is no tile: tl.arange(0, BLOCK_N) makes one{at_line}."
+    NO_POINTER = "tl.load and tl.store take pointers, such as x_ptr + offsets{at_line}: {message}."
+    ARANGE = "tl.arange needs sizes known at compile time: a tl.constexpr such as BLOCK_N{at_line}."
+    SHAPES = (
+        "Tiles of different shapes meet{in_line} ({message}). A column of rows is rows[:, None], a row of columns "
+        "cols[None, :]; pointers, mask and values of one load or store need one shape."
+    )
+    SPECIALIZED = (
+        "Line {line} treats a number as a value of the kernel, and it is a constant: Triton makes one of a parameter "
+        "that is 1. Give it to triton.jit(do_not_specialize=[...]), or leave it be."
+    )
+    NO_ALLOCATOR = (
+        "Line {line} launches a kernel that makes descriptors, and they need memory on the GPU that nobody has "
+        "provided: call triton.set_allocator with a function that allocates it, before the launch."
+    )
+    INDEX = (
+        "Line {line} indexes a pointer or a tile as Python does: elements are loaded with tl.load(pointer + offsets), "
+        "and [:, None] is the only index."
+    )
+    TORCH_FUNCTION = "A torch function is called in the kernel{at_line}: use tl there, as in tl.exp."
+    FP32_ONLY = "In line {line} a function gets fp16 that computes in fp32 only: convert before, with .to(tl.float32)."
+    BUILTIN = "Python's {builtin} does not work on a tile{at_line}: use {instead}."
+
+    # The end of the process; {what}: "Importing softmax.py", or the entry.
+    OUT_OF_TIME = "{what} did not finish within {time}: does every loop reach its end?"
+    OUT_OF_TIME_IN_LINE = "{what} did not finish within {time}: then it was in line {line}."
+    OUT_OF_TIME_COMPILING = (
+        "{what} did not finish within {time}: then the compiler was still at work on what line {line} launches."
+    )
+    ADVICE_LINE = "Does this line come to an end, and every loop around it?"
+    ADVICE_RANGE = (
+        "tl.static_range, and `for` over Python values, are written out turn by turn: use range for long loops."
+    )
+    ADVICE_MAIN = 'What tries your kernel out belongs below `if __name__ == "__main__":`.'
+    SEGMENTATION_FAULT = "{what} crashed its process (segmentation fault): memory outside of any tensor was touched."
+    KILLED = "{what} was killed (signal 9): by a call in your file, or by the system because memory ran out."
+    CRASHED = "{what} crashed its process ({signal})."
+    ENDED = "{what} ended its process (exit status {status}) instead of coming to its end."
+    ADVICE_NO_EXIT = "Remove the call that ends it, such as os._exit."
+    GARBLED = "{what} left its process unable to answer ({message})."
+    ADVICE_DESCRIPTORS = "Your file must leave file descriptors and the grader alone."
+
+    # What torch does in place of the kernel.
+    COMPUTES = "{operation}{in_line} does work that your kernel has to do."
+    ASSIGNS = "The assignment to elements of a tensor{in_line} does work that your kernel has to do."
+    MAY_LAUNCH = "The host function may allocate, fill, take views and launch; it may not compute."
+    ASKS_FOR_VALUES = "{operation}{in_line} asks for the values of a tensor, and those only kernels see."
+    MAY_ASK_FOR_SHAPES = (
+        "The host function may ask for shapes, strides and dtypes, allocate, fill, take views and launch."
+    )
+    TORCH_IN_KERNEL = "torch is called in the kernel{in_line} ({operation})."
+    ONLY_TL = "In a kernel only tl works, as in tl.arange or tl.exp: a GPU knows no torch."
+
+
+OF_FILES = {
+    "missing": Failures.MISSING,
+    "no-file": Failures.NO_FILE,
+    "unreadable": Failures.UNREADABLE,
+    "too-long": Failures.TOO_LONG,
+    "encoding": Failures.NOT_UTF_8,
+    "syntax": Failures.SYNTAX,
+    "import": Failures.FILE_IMPORT,
+    "exit": Failures.FILE_EXIT,
+    "memory": Failures.FILE_MEMORY,
+}
+OF_CALLS = {
+    "no-entry": Failures.NO_ENTRY,
+    "arity": Failures.ARITY,
+    "import": Failures.IMPORT,
+    "exit": Failures.EXIT,
+    "memory": Failures.MEMORY,
+    "foreign-memory": Failures.FOREIGN_MEMORY,
+    "endless": Failures.ENDLESS,
+    "grid": Failures.GRID,
+    "assert": Failures.ASSERT,
+    "not-known": Failures.NOT_KNOWN,
+    "kernel": Failures.KERNEL,
+}
+# What Triton and torch say of common mistakes, and what it means.
+PLAIN_WORDS = {
+    "'int' object is not iterable": Failures.LIKE_A_LIST,
+    "'range' object has no attribute": Failures.RANGE,
+    "Unsupported ptr type": Failures.NO_POINTER,
+    "must be of type tl.constexpr": Failures.ARANGE,
+    "incompatible dimensions": Failures.SHAPES,
+    "'constexpr' object has no attribute 'shape'": Failures.SPECIALIZED,
+    "no allocator was set": Failures.NO_ALLOCATOR,
+    "unsupported tensor index": Failures.INDEX,
+    "must be Tensor, not tensor": Failures.TORCH_FUNCTION,
+    "Expected dtype ['fp32', 'fp64'] but got fp16": Failures.FP32_ONLY,
+}
+
+
 def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The file as a whole: nothing of it could be called."""
-    sentence = FILE_SENTENCES.get(failure.kind, FILE_SENTENCES["load"])
-    return _failure(failure, sentence, submission, exercise, "file")
+    sentence = OF_FILES.get(failure.kind, Failures.FILE_RAISES)
+    if sentence is Failures.SYNTAX and not failure.line:
+        sentence = Failures.SYNTAX_SOMEWHERE
+    return _failure(failure, _filled(sentence, failure, submission, exercise), submission, "file")
 
 
 def not_allowed(refused: list[Refused], submission: Submission) -> Verdict:
     """The text of the file names what no kernel may: all of it, so that it is mended at once."""
-    first = refused[0]
-    code = submission.line(first.line)
-    lines = [first.sentence, f"Line {first.line}:  {code}" if code else ""]
-    lines += [one.sentence for one in refused[1:MOST_REFUSED]]
-    if len(refused) > MOST_REFUSED:
-        lines.append(f"There are {len(refused) - MOST_REFUSED} more of this kind.")
-    return failed(Cause.NOT_ALLOWED, *lines, kind="file", line=first.line)
-
-
-def _of_arguments(failure: Failure, submission: Submission) -> str:
-    """Arguments of a launch that are given twice, or not at all: Python speaks of Triton's own functions there."""
-    tuned = submission.tree is not None and bool(calls_of(submission.tree, "autotune"))
-    if tuned and (twice := GIVEN_TWICE.search(failure.message)):
-        return (
-            f"{twice[1] or twice[2]} is given twice: by the launch in line {{line}} and by each configuration. Leave "
-            "it out at the launch."
-        )
-    if missing := NOT_GIVEN.search(failure.message):
-        names = re.findall(r"'(\w+)'", missing[1])
-        what = f"The kernel's {' and '.join(names)} {'is' if len(names) == 1 else 'are'}"
-        if tuned:
-            return f"{what} given neither by the launch in line {{line}} nor by the configurations."
-        return f"{what} not given by the launch in line {{line}}."
-    return ""
+    first, others = refused[0], refused[1:MOST_REFUSED]
+    left = len(refused) - MOST_REFUSED
+    more = Failures.MORE_REFUSED(count=left) if left > 0 else None
+    said = [first.sentence, source_line(submission, first.line), *(one.sentence for one in others), more]
+    return failed(Cause.NOT_ALLOWED, *said, kind="file", line=first.line)
 
 
 def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The entry was called and did not return."""
-    sentence = CALL_SENTENCES.get(failure.kind, CALL_SENTENCES["host"])
-    sentence = _of_a_mistake(failure) or _of_arguments(failure, submission) or sentence
-    return _failure(failure, sentence, submission, exercise, "error")
+    said = _of_a_mistake(failure, submission, exercise) or _of_arguments(failure, submission)
+    if said is None:
+        sentence = OF_CALLS.get(failure.kind, Failures.HOST)
+        if sentence is Failures.EXIT and not exercise.result_text:
+            sentence = Failures.EXIT_OF_NO_RESULT
+        said = _filled(sentence, failure, submission, exercise)
+    return _failure(failure, said, submission, "error")
 
 
 def kernel_mistake(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict | None:
     """What the compiler refuses and a beginner often writes, in plain words; None: it is something else."""
-    sentence = _of_a_mistake(failure)
+    said = _of_a_mistake(failure, submission, exercise)
     if name := builtin_at(submission.tree, failure.line, OF_TILES):
-        sentence = f"Python's {name} does not work on a tile (line {{line}}): use {OF_TILES[name]}."
-    if not sentence:
-        return None
-    return _failure(replace(failure, kind="does-not-compile"), sentence, submission, exercise, "error")
+        said = Failures.BUILTIN(builtin=name, at_line=_at_line(failure.line), instead=OF_TILES[name])
+    return said and _failure(replace(failure, kind="does-not-compile"), said, submission, "error")
 
 
-def _of_a_mistake(failure: Failure) -> str:
-    return next((plain for part, plain in PLAIN_WORDS.items() if part in failure.message), "")
+def _of_a_mistake(failure: Failure, submission: Submission, exercise: Exercise) -> Said | None:
+    sentence = next((plain for part, plain in PLAIN_WORDS.items() if part in failure.message), None)
+    return sentence and _filled(sentence, failure, submission, exercise)
 
 
-def _failure(failure: Failure, sentence: str, submission: Submission, exercise: Exercise, kind: str) -> Verdict:
-    text = (
-        sentence.format(
-            name=submission.path.name,
-            entry=exercise.entry,
-            arguments=", ".join(exercise.arguments),
-            returns=exercise.result_text,
-            line=failure.line or "?",
-            type=failure.type,
-            message=shortened(" ".join(failure.message.split())).rstrip(".") or failure.type,
-        )
-        .replace(" (line ?)", "")
-        .replace(" in line ?", "")
-        .replace("Line ? of ", "")
-        .replace("returning .", "returning.")
+def _of_arguments(failure: Failure, submission: Submission) -> Said | None:
+    """Arguments of a launch that are given twice, or not at all: Python speaks of Triton's own functions there."""
+    where = in_line(failure.line)
+    tuned = submission.tree is not None and bool(calls_of(submission.tree, "autotune"))
+    if tuned and (twice := GIVEN_TWICE.search(failure.message)):
+        return Failures.GIVEN_TWICE(parameter=twice[1] or twice[2], in_line=where)
+    if missing := NOT_GIVEN.search(failure.message):
+        names = re.findall(r"'(\w+)'", missing[1])
+        sentence = Failures.GIVEN_BY_NEITHER if tuned else Failures.NOT_GIVEN
+        return sentence(names=" and ".join(names), verb="is" if len(names) == 1 else "are", in_line=where)
+    return None
+
+
+def _filled(sentence: Failures, failure: Failure, submission: Submission, exercise: Exercise) -> Said:
+    """With those of its fields that any failure has."""
+    message = shortened(" ".join(failure.message.split())).rstrip(".") or failure.type
+    evidence = dict(
+        name=submission.path.name,
+        entry=exercise.entry,
+        arguments=exercise.arguments,
+        returns=exercise.result_text,
+        line=failure.line or "?",
+        in_line=in_line(failure.line),
+        at_line=_at_line(failure.line),
+        type=failure.type,
+        message=_ended(message) if sentence.value.endswith("{message}") else message,
     )
-    code = submission.line(failure.line)
-    place = f"Line {failure.line}:  {code}" if code and failure.kind != "encoding" else ""
-    return failed(failure.kind, _ended(text), place, kind=kind, line=failure.line)
+    return sentence(**{field: evidence[field] for field in sentence.fields})
+
+
+def _failure(failure: Failure, said: Said, submission: Submission, kind: str) -> Verdict:
+    place = source_line(submission, failure.line) if failure.kind != "encoding" else None
+    return failed(failure.kind, said, place, kind=kind, line=failure.line)
 
 
 def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Exercise) -> Verdict:
@@ -174,75 +272,83 @@ def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Ex
     if how.how == "time":
         return _out_of_time(what, kind, how, at_import, submission)
     if how.how == "signal":
-        return failed(Cause.CRASH, _crash_sentence(what, int(how.detail)), kind=kind)
+        return failed(Cause.CRASH, _crash(what, int(how.detail)), kind=kind)
     if how.how == "exit":
-        sentence = f"{what} ended its process (exit status {how.detail}) instead of coming to its end."
-        return failed(Cause.PROCESS_EXIT, sentence, "Remove the call that ends it, such as os._exit.", kind=kind)
-    sentence = f"{what} left its process unable to answer ({how.detail})."
-    return failed(Cause.GARBLED, sentence, "Your file must leave file descriptors and the grader alone.", kind=kind)
+        said = Failures.ENDED(what=what, status=how.detail)
+        return failed(Cause.PROCESS_EXIT, said, Failures.ADVICE_NO_EXIT(), kind=kind)
+    said = Failures.GARBLED(what=what, message=how.detail)
+    return failed(Cause.GARBLED, said, Failures.ADVICE_DESCRIPTORS(), kind=kind)
 
 
 def _out_of_time(what: str, kind: str, how: ChildEnded, at_import: bool, submission: Submission) -> Verdict:
     """What it was doing when its time was used up, as far as that is known."""
-    line, sentence = how.where.line, f"{what} did not finish within {how.detail}"
+    line, spent = how.where.line, dict(what=what, time=how.detail)
     if how.where.compiling:
-        sentence += f": then the compiler was still at work on what line {line} launches."
-        advice = (
-            "tl.static_range, and `for` over Python values, are written out turn by turn: use range for long loops."
-        )
+        said, advice = Failures.OUT_OF_TIME_COMPILING(**spent, line=line), Failures.ADVICE_RANGE()
     elif line:
-        sentence += f": then it was in line {line}."
-        advice = "Does this line come to an end, and every loop around it?"
+        said, advice = Failures.OUT_OF_TIME_IN_LINE(**spent, line=line), Failures.ADVICE_LINE()
     else:
-        sentence += ": does every loop reach its end?"
-        advice = ""
+        said, advice = Failures.OUT_OF_TIME(**spent), None
     if at_import:
-        advice = 'What tries your kernel out belongs below `if __name__ == "__main__":`.'
-    code = submission.line(line)
-    return failed(Cause.TIME_LIMIT, sentence, advice, f"Line {line}:  {code}" if code else "", kind=kind, line=line)
+        advice = Failures.ADVICE_MAIN()
+    return failed(Cause.TIME_LIMIT, said, advice, source_line(submission, line), kind=kind, line=line)
 
 
-def _crash_sentence(what: str, number: int) -> str:
+def _crash(what: str, number: int) -> Said:
     if number == signal.SIGSEGV:
-        return f"{what} crashed its process (segmentation fault): memory outside of any tensor was touched."
+        return Failures.SEGMENTATION_FAULT(what=what)
     if number == signal.SIGKILL:
-        return f"{what} was killed (signal 9): by a call in your file, or by the system because memory ran out."
+        return Failures.KILLED(what=what)
     known = {item.value: item.name for item in signal.Signals}
-    return f"{what} crashed its process ({known.get(number, f'signal {number}')})."
+    return Failures.CRASHED(what=what, signal=known.get(number, f"signal {number}"))
 
 
 def refusal(refusals: list[Refusal], submission: Submission, exercise: Exercise) -> Verdict:
     """A torch operation did work that belongs in the kernel."""
     first = refusals[0]
-    where = f" in line {first.line}" if first.line else ""
-    sentence = f"{_operation_text(first.operation)}{where} does work that your kernel has to do."
-    allowed = "The host function may allocate, fill, take views and launch; it may not compute."
-    if first.operation in ASKS_FOR_VALUES:
-        what = ASKS_FOR_VALUES[first.operation] or first.operation
-        sentence = f"{what}{where} asks for the values of a tensor, and those only kernels see."
-        allowed = "The host function may ask for shapes, strides and dtypes, allocate, fill, take views and launch."
+    operation, where = first.operation, in_line(first.line)
     if is_in_kernel(submission.tree, first.line):
-        sentence = f"torch is called in the kernel{where} ({first.operation})."
-        allowed = "In a kernel only tl works, as in tl.arange or tl.exp: a GPU knows no torch."
-    code = submission.line(first.line)
-    place = f"Line {first.line}:  {code}" if code else ""
-    return failed(Cause.TORCH_DID_IT, sentence, allowed, place, kind="refused", line=first.line)
+        said, allowed = Failures.TORCH_IN_KERNEL(operation=operation, in_line=where), Failures.ONLY_TL()
+    elif operation in ASKS_FOR_VALUES:
+        written = ASKS_FOR_VALUES[operation] or operation
+        said = Failures.ASKS_FOR_VALUES(operation=written, in_line=where)
+        allowed = Failures.MAY_ASK_FOR_SHAPES()
+    else:
+        said, allowed = _computes(operation, where), Failures.MAY_LAUNCH()
+    place = source_line(submission, first.line)
+    return failed(Cause.TORCH_DID_IT, said, allowed, place, kind="refused", line=first.line)
 
 
-def _operation_text(operation: str) -> str:
+def _computes(operation: str, where: str) -> Said:
     if operation.startswith("["):
-        return "The assignment to elements of a tensor"
-    return operation[:1].upper() + operation[1:] if " " in operation else operation
+        return Failures.ASSIGNS(in_line=where)
+    if " " in operation:  # words, and no name of torch's
+        operation = operation[:1].upper() + operation[1:]
+    return Failures.COMPUTES(operation=operation, in_line=where)
 
 
 def left_behind(reply: Reply, exercise: Exercise) -> Verdict | None:
     """Threads or processes that outlive the call."""
-    left = [("thread", reply.threads), ("process", reply.processes)]
-    found = [f"{count} {noun}" for noun, count in left if count]
-    if not found:
+    entry, threads, processes = exercise.entry, reply.threads, reply.processes
+    if threads and processes:
+        said = Failures.LEFT_BOTH(entry=entry, threads=threads, processes=processes)
+    elif threads:
+        said = Failures.LEFT_THREADS(entry=entry, threads=threads)
+    elif processes:
+        said = Failures.LEFT_PROCESSES(entry=entry, processes=processes)
+    else:
         return None
-    sentence = f"{exercise.entry} returned and left {' and '.join(found)} running: all work must be done by then."
-    return failed(Cause.LEFT_BEHIND, sentence, kind="error")
+    return failed(Cause.LEFT_BEHIND, said, kind="error")
+
+
+def in_line(line: int) -> str:
+    """Behind a noun; "" where the line is unknown."""
+    return f" in line {line}" if line else ""
+
+
+def _at_line(line: int) -> str:
+    """Behind a sentence or a half of one; "" where the line is unknown."""
+    return f" (line {line})" if line else ""
 
 
 def shortened(text: str) -> str:

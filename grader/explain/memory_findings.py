@@ -3,16 +3,109 @@
 from __future__ import annotations
 
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence, index_text, program_text
+from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict, failed
-from grader.sentences import count_text
+from grader.sentences import Said, Sentence, Value, count_text
 from grader.submission.text import is_in_loop, loaded_in_address
 from grader.wire.messages import FINDING_KINDS, Finding
 
+
+class Memory(Sentence):
+    """Mistakes first, where each shows below them."""
+
+    WILD_POINTER = (
+        "Program {program} uses an address that belongs to no tensor: an address is made from a pointer and offsets."
+    )
+    MISALIGNED = (
+        "Program {program} uses {name} in line {line} at an address that lies inside of an element: a GPU would end "
+        "the program."
+    )
+    POINTERS_COUNT_ELEMENTS = "Pointers count in elements of their type: a cast pointer counts in those of the new one."
+
+    ONE_ADDRESS = (
+        "The address in line {line} leads outside of {name}. It is one address, no block, and needs no mask: it is "
+        "computed wrongly, the program has nothing to do there, or {name} is too small."
+    )
+    DESCRIPTOR = (
+        "The {function} in line {line} leaves {name}, and a descriptor keeps within its shape: that has to be the "
+        "shape of {name}, in the same order, and its strides those of {name}."
+    )
+    NO_MASK = "The tl.{function} in line {line} has no mask: lanes past the end of {name} take part in it."
+    NO_MASK_OF_TILE = (
+        "The tl.{function} in line {line} has no mask: lanes outside of {name}'s rows and columns take part in it."
+    )
+    LIES_BEFORE = (
+        "The address lies before {name}: an offset is negative, program numbers lead to the wrong tile, or a view made "
+        "in Python begins before {name} does."
+    )
+    STRIDES_UNUSED = "The strides of {name} are not used: the address fits a contiguous {name}, and this one is not."
+    ONLY_CONTIGUOUS = (
+        "The address in {name} is right only where all tensors are contiguous: each has strides of its own."
+    )
+    LOADED_OFFSET = (
+        "The address in {name} is made with {loaded}, which was loaded: one of its values leads outside of {name}."
+    )
+    ONE_TOO_MANY = (
+        "The mask of the {function} in line {line} lets lanes outside of {name} through. One element too many: is it "
+        "<= where < is meant?"
+    )
+    MASK_OR_ADDRESS = (
+        "The mask of the {function} in line {line} lets lanes outside of {name} through. If the mask is as you mean "
+        "it, the address is wrong."
+    )
+
+    SHOWN_IN_ROWS = "Program {program} {verb} {name}[{row}, {column}]{neighbour}{size}."
+    SHOWN_BEFORE = "Program {program} {verb} {count} elements before {name}{neighbour}{size}."
+    SHOWN_ELEMENT = "Program {program} {verb} element {element} of {name}{neighbour}{size}."
+    SHOWN_BETWEEN = "Program {program} {verb} {name} between its elements ({name} is a view with strides {strides})."
+    SHOWN_IN_VIEW = "Program {program} {verb} {name} between its elements ({name} is a view)."
+
+    MISSING_AXIS = "Programs overlap: {missing_axis}."
+    UNUSED_AXES = "Programs overlap: the kernel never uses {axes}, so programs do each other's work."
+    CORNERS_TOO_CLOSE = (
+        "Programs overlap: corners in line {line} lie closer together than a tile is long. They count elements: the "
+        "number of a tile times its size."
+    )
+    SAME_ADDRESS = (
+        "Programs overlap: the address in line {line} is the same in several programs, or more programs are launched "
+        "than have something to store there."
+    )
+    STORE_RUNS_ON = "Programs overlap: the tl.store in line {line} has no mask and runs into the next program's part."
+    SAME_TILE = (
+        "Programs overlap: each goes over several tiles, and two of them come to the same one. Where does one begin, "
+        "how far does it step, and how many programs are there?"
+    )
+    LAST_WINS = "Programs overlap: two programs write the same elements, and whichever comes last wins."
+    SHOWN_BOTH_WRITE = (
+        "Program {other} and program {program} both write {name}[{index:,}], and {count:#element} in all."
+    )
+    SHOWN_SEVERAL_WRITE = (
+        "Another program and program {program} both write {name}[{index:,}], and {count:#element} in all."
+    )
+
+    READS_WHAT_IS_WRITTEN = (
+        "Program {program} reads {name}[{index:,}], which {other} writes in the same launch: a race."
+    )
+    WRITES_WHAT_IS_READ = "Program {program} writes {name}[{index:,}], which {other} reads in the same launch: a race."
+    UPDATES_WHAT_IS_STORED = (
+        "Program {program} updates {name}[{index:,}] atomically, while {other} stores to it plainly: a race."
+    )
+    ANY_ORDER = "Programs run in any order, or at once: the result depends on which comes first."
+
+    INPUT_CHANGED = "The kernel writes to {name}, an input: it has to stay as it is."
+    SHOWN_WRITE = "Program {program} writes {name}[{index:,}], and {count:#element} in all."
+    LANE_CONFLICT = "Two lanes of one store write different values to the same element: which one stays is undefined."
+    SHOWN_CONFLICT = "Program {program} does so at {name}[{index:,}], and at {count:#element} in all."
+    UNINITIALISED_READ = (
+        "The kernel reads {name} before anything was written there: torch.empty holds leftovers of the past."
+    )
+    SHOWN_READ = "Program {program} reads {name}[{index:,}], and {count:#element} in all."
+
+
 RACES = {
-    "race-read-after-write": "{me} reads {element}, which {other} writes in the same launch",
-    "race-write-after-read": "{me} writes {element}, which {other} reads in the same launch",
-    "race-atomic-after-write": "{me} updates {element} atomically, while {other} stores to it plainly",
+    "race-read-after-write": Memory.READS_WHAT_IS_WRITTEN,
+    "race-write-after-read": Memory.WRITES_WHAT_IS_READ,
+    "race-atomic-after-write": Memory.UPDATES_WHAT_IS_STORED,
 }
 
 
@@ -33,66 +126,48 @@ def memory_verdict(evidence: Evidence) -> Verdict | None:
     return _inside_one_program(evidence, first)
 
 
-def _memory(evidence: Evidence, finding: Finding, id: str, *lines: str) -> Verdict:
-    return failed(id, *lines, evidence.source_line(finding.line), kind="memory", line=finding.line)
+def _memory(evidence: Evidence, finding: Finding, id: str, *said: Said) -> Verdict:
+    return failed(id, *said, evidence.source_line(finding.line), kind="memory", line=finding.line)
 
 
 def _outside(evidence: Evidence, finding: Finding) -> Verdict:
     verb = {"load": "reads", "store": "writes"}.get(finding.kind.rpartition("-")[2], "updates")
     id = Cause.OOB_LOAD if verb == "reads" else Cause.OOB_STORE
     if finding.kind == "wild-pointer":
-        what = f"{program_text(finding.program)} uses an address that belongs to no tensor"
-        return _memory(evidence, finding, Cause.WILD_POINTER, f"{what}: an address is made from a pointer and offsets.")
-    shown = f"{program_text(finding.program).capitalize()} {verb} {_place(evidence, finding)}."
-    return _memory(evidence, finding, id, _cause_outside(evidence, finding, verb), shown)
+        return _memory(evidence, finding, Cause.WILD_POINTER, Memory.WILD_POINTER(program=tuple(finding.program)))
+    return _memory(evidence, finding, id, _cause_outside(evidence, finding, verb), _place(evidence, finding, verb))
 
 
 def _misaligned(evidence: Evidence, finding: Finding) -> Verdict:
-    where = f"{program_text(finding.program)} uses {finding.argument} in line {finding.line} at an address"
-    return _memory(
-        evidence, finding, Cause.MISALIGNED,
-        f"{where} that lies inside of an element: a GPU would end the program.",
-        "Pointers count in elements of their type: a cast pointer counts in those of the new one.",
-    )  # fmt: skip
+    sentence = Memory.MISALIGNED(program=tuple(finding.program), name=finding.argument, line=finding.line)
+    return _memory(evidence, finding, Cause.MISALIGNED, sentence, Memory.POINTERS_COUNT_ELEMENTS())
 
 
-def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> str:
-    name, function = finding.argument, "load" if verb == "reads" else "store"
-    if evidence.lacks_mask(finding.line, function) and finding.lanes == 1:
-        return (
-            f"The address in line {finding.line} leads outside of {name}. It is one address, no block, and needs no "
-            f"mask: it is computed wrongly, the program has nothing to do there, or {name} is too small."
-        )
-    if evidence.by_descriptor(finding.line, function):
-        return (
-            f"The {function} in line {finding.line} leaves {name}, and a descriptor keeps within its shape: that has "
-            f"to be the shape of {name}, in the same order, and its strides those of {name}."
-        )
-    if evidence.lacks_mask(finding.line, function):
-        past = f"past the end of {name}" if _dimensions(evidence, name) < 2 else f"outside of {name}'s rows and columns"
-        return f"The tl.{function} in line {finding.line} has no mask: lanes {past} take part in it."
+def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
+    name, function, line = finding.argument, "load" if verb == "reads" else "store", finding.line
+    if evidence.lacks_mask(line, function) and finding.lanes == 1:
+        return Memory.ONE_ADDRESS(line=line, name=name)
+    if evidence.by_descriptor(line, function):
+        return Memory.DESCRIPTOR(function=function, line=line, name=name)
+    if evidence.lacks_mask(line, function):
+        no_mask = Memory.NO_MASK if _dimensions(evidence, name) < 2 else Memory.NO_MASK_OF_TILE
+        return no_mask(function=function, line=line, name=name)
     if finding.linear < 0 and not finding.between:
-        return (
-            f"The address lies before {name}: an offset is negative, program numbers lead to the wrong tile, or a view "
-            f"made in Python begins before {name} does."
-        )
+        return Memory.LIES_BEFORE(name=name)
     if finding.between or (evidence.right_when_contiguous and _is_strided(evidence, name)):
-        return f"The strides of {name} are not used: the address fits a contiguous {name}, and this one is not."
+        return Memory.STRIDES_UNUSED(name=name)
     if evidence.right_when_contiguous and any(not tensor.is_contiguous() for _, tensor in evidence.tensors):
-        return f"The address in {name} is right only where all tensors are contiguous: each has strides of its own."
-    if loaded := loaded_in_address(evidence.submission.tree, finding.line, function):
-        return (
-            f"The address in {name} is made with {loaded}, which was loaded: one of its values leads outside of {name}."
-        )
-    through = f"The mask of the {function} in line {finding.line} lets lanes outside of {name} through."
-    return f"{through} {_mask_or_address(evidence, finding)}"
+        return Memory.ONLY_CONTIGUOUS(name=name)
+    if loaded := loaded_in_address(evidence.submission.tree, line, function):
+        return Memory.LOADED_OFFSET(name=name, loaded=loaded)
+    mask = Memory.ONE_TOO_MANY if _is_next_element(evidence, finding) else Memory.MASK_OR_ADDRESS
+    return mask(function=function, line=line, name=name)
 
 
-def _mask_or_address(evidence: Evidence, finding: Finding) -> str:
+def _is_next_element(evidence: Evidence, finding: Finding) -> bool:
+    """Whether the one right after the last of a vector, and no other, was touched."""
     tensor = evidence.argument(finding.argument)
-    if tensor is not None and tensor.dim() == 1 and finding.linear == tensor.numel() and finding.count == 1:
-        return "One element too many: is it <= where < is meant?"
-    return "If the mask is as you mean it, the address is wrong."
+    return tensor is not None and tensor.dim() == 1 and finding.linear == tensor.numel() and finding.count == 1
 
 
 def _dimensions(evidence: Evidence, name: str) -> int:
@@ -105,67 +180,67 @@ def _is_strided(evidence: Evidence, name: str) -> bool:
     return tensor is not None and not tensor.is_contiguous()
 
 
-def _place(evidence: Evidence, finding: Finding) -> str:
-    name = finding.argument
-    tensor = evidence.argument(name)
+def _place(evidence: Evidence, finding: Finding, verb: str) -> Said:
+    tensor = evidence.argument(finding.argument)
+    who = dict(program=tuple(finding.program), verb=verb, name=finding.argument)
     if finding.between:
-        strides = f" with strides {tuple(tensor.stride())}" if tensor is not None else ""
-        return f"{name} between its elements ({name} is a view{strides})"
-    size = "" if tensor is None else f"; {name} has {count_text(tensor.numel(), 'element')}"
-    if tensor is not None and tensor.dim() > 1:
-        size = f"; {name} has shape {tuple(tensor.shape)}"
-    inside = f", where {finding.neighbour} lies" if finding.neighbour else ""
-    if tensor is not None and tensor.dim() == 2 and tensor.is_contiguous() and finding.linear >= 0:
+        if tensor is None:
+            return Memory.SHOWN_IN_VIEW(**who)
+        return Memory.SHOWN_BETWEEN(**who, strides=tuple(tensor.stride()))
+    who |= dict(neighbour=_neighbour_text(finding), size=_size_text(evidence, finding.argument))
+    if finding.linear < 0:
+        return Memory.SHOWN_BEFORE(**who, count=-finding.linear)
+    if tensor is not None and tensor.dim() == 2 and tensor.is_contiguous():
         row, column = divmod(finding.linear, max(tensor.shape[1], 1))
-        return f"{name}[{row}, {column}]{inside}{size}"
-    where = f"{abs(finding.linear)} elements before" if finding.linear < 0 else f"element {finding.linear} of"
-    return f"{where} {name}{inside}{size}"
+        return Memory.SHOWN_IN_ROWS(**who, row=row, column=column)
+    return Memory.SHOWN_ELEMENT(**who, element=finding.linear)
 
 
-def _element(finding: Finding) -> str:
-    return f"{finding.argument}[{index_text(finding.element) if finding.element else finding.linear}]"
+def _neighbour_text(finding: Finding) -> str:
+    return f", where {finding.neighbour} lies" if finding.neighbour else ""
 
 
-def _others(finding: Finding) -> str:
-    return program_text(finding.other_program) if finding.other_program else "another program"
+def _size_text(evidence: Evidence, name: str) -> str:
+    """ "" of memory that is no argument and no result."""
+    tensor = evidence.argument(name)
+    if tensor is None:
+        return ""
+    size = f"shape {tuple(tensor.shape)}" if tensor.dim() > 1 else count_text(tensor.numel(), "element")
+    return f"; {name} has {size}"
+
+
+def _element(finding: Finding) -> dict[str, Value]:
+    """Who touches which element, as fields of a sentence."""
+    index = finding.element or [finding.linear]
+    return dict(program=tuple(finding.program), name=finding.argument, index=index)
 
 
 def _written_twice(evidence: Evidence, finding: Finding) -> Verdict:
-    who = f"{_others(finding)} and {program_text(finding.program)}"
-    shown = f"{who.capitalize()} both write {_element(finding)}, and {count_text(finding.count, 'element')} in all."
+    both = _element(finding) | dict(count=finding.count)
+    if finding.other_program:
+        shown = Memory.SHOWN_BOTH_WRITE(**both, other=tuple(finding.other_program))
+    else:
+        shown = Memory.SHOWN_SEVERAL_WRITE(**both)
     verdict = _memory(evidence, finding, Cause.DOUBLE_WRITE, _cause_written_twice(evidence, finding), shown)
     if _unused_axes(evidence):  # then the store is not to blame
         verdict.kind, verdict.line = "cause", 0
     return verdict
 
 
-def _cause_written_twice(evidence: Evidence, finding: Finding) -> str:
+def _cause_written_twice(evidence: Evidence, finding: Finding) -> Said:
     if evidence.missing_axis_text:
-        return f"Programs overlap: {evidence.missing_axis_text}."
+        return Memory.MISSING_AXIS(missing_axis=evidence.missing_axis_text)
     unused = _unused_axes(evidence)
     if unused:
-        axes = " and ".join(f"tl.program_id({axis})" for axis in unused)
-        return f"Programs overlap: the kernel never uses {axes}, so programs do each other's work."
+        return Memory.UNUSED_AXES(axes=" and ".join(f"tl.program_id({axis})" for axis in unused))
     if evidence.by_descriptor(finding.line, "store"):
-        return (
-            f"Programs overlap: corners in line {finding.line} lie closer together than a tile is long. They count "
-            "elements: the number of a tile times its size."
-        )
+        return Memory.CORNERS_TOO_CLOSE(line=finding.line)
     if evidence.lacks_mask(finding.line, "store"):
-        if finding.lanes == 1:
-            return (
-                f"Programs overlap: the address in line {finding.line} is the same in several programs, or more "
-                "programs are launched than have something to store there."
-            )
-        return (
-            f"Programs overlap: the tl.store in line {finding.line} has no mask and runs into the next program's part."
-        )
+        store = Memory.SAME_ADDRESS if finding.lanes == 1 else Memory.STORE_RUNS_ON
+        return store(line=finding.line)
     if is_in_loop(evidence.submission.tree, finding.line):
-        return (
-            "Programs overlap: each goes over several tiles, and two of them come to the same one. Where does one "
-            "begin, how far does it step, and how many programs are there?"
-        )
-    return "Programs overlap: two programs write the same elements, and whichever comes last wins."
+        return Memory.SAME_TILE()
+    return Memory.LAST_WINS()
 
 
 def _unused_axes(evidence: Evidence) -> list[int]:
@@ -175,23 +250,18 @@ def _unused_axes(evidence: Evidence) -> list[int]:
 
 
 def _race(evidence: Evidence, finding: Finding) -> Verdict:
-    what = RACES[finding.kind].format(
-        me=program_text(finding.program), element=_element(finding), other=_others(finding)
-    )
-    shown = "Programs run in any order, or at once: the result depends on which comes first."
-    return _memory(evidence, finding, Cause.RACE, f"{what.capitalize()}: a race.", shown)
+    other = f"program {tuple(finding.other_program)}" if finding.other_program else "another program"
+    race = RACES[finding.kind](**_element(finding), other=other)
+    return _memory(evidence, finding, Cause.RACE, race, Memory.ANY_ORDER())
 
 
 def _inside_one_program(evidence: Evidence, finding: Finding) -> Verdict:
-    me, name, count = program_text(finding.program).capitalize(), finding.argument, finding.count
+    touched = _element(finding) | dict(count=finding.count)
     if finding.kind == "input-written":
-        sentence = f"The kernel writes to {name}, an input: it has to stay as it is."
-        shown = f"{me} writes {_element(finding)}, and {count_text(count, 'element')} in all."
+        sentence, shown = Memory.INPUT_CHANGED(name=finding.argument), Memory.SHOWN_WRITE(**touched)
         return _memory(evidence, finding, Cause.INPUT_CHANGED, sentence, shown)
     if finding.kind == "lane-conflict":
-        sentence = "Two lanes of one store write different values to the same element: which one stays is undefined."
-        shown = f"{me} does so at {_element(finding)}, and at {count_text(count, 'element')} in all."
+        sentence, shown = Memory.LANE_CONFLICT(), Memory.SHOWN_CONFLICT(**touched)
         return _memory(evidence, finding, Cause.LANE_CONFLICT, sentence, shown)
-    sentence = f"The kernel reads {name} before anything was written there: torch.empty holds leftovers of the past."
-    shown = f"{me} reads {_element(finding)}, and {count_text(count, 'element')} in all."
+    sentence, shown = Memory.UNINITIALISED_READ(name=finding.argument), Memory.SHOWN_READ(**touched)
     return _memory(evidence, finding, Cause.UNINITIALISED_READ, sentence, shown)

@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence, program_text
+from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict, failed
+from grader.sentences import Said, Sentence
+from grader.wire.reply import Overflow
 
-LARGEST = {"int8": "2**7 - 1 = 127", "int16": "2**15 - 1 = 32767", "int32": "2**31 - 1 = 2147483647"}
+BITS = {"int8": 7, "int16": 15, "int32": 31}  # of the largest number
 EXACT_UP_TO = {"fp16": "2048", "bfloat16": "256", "fp32": "2**24 = 16777216"}
+
+
+class Offset(Sentence):
+    """Which type an offset leaves, and which it should have."""
+
+    LEAVES_TYPE = (
+        "An offset leaves {dtype} in line {line}: its largest number is 2**{bits} - 1 = {largest}, and program "
+        "{program} goes past it, to a negative one."
+    )
+    ROUNDED = (
+        "An offset is rounded in line {line}: {dtype} holds every whole number up to {limit} only, and program "
+        "{program} goes past it."
+    )
+    ADVICE_INT64 = "Give tl.program_id, or what is multiplied, .to(tl.int64) before the product."
+    ADVICE_KEEP_INT32 = "Leave offsets in the int32 that tl.program_id and tl.arange give."
+    ADVICE_INTEGERS = "Compute offsets in integers: tl.program_id and tl.arange give int32."
 
 
 def overflow(evidence: Evidence, seen: Verdict) -> Verdict | None:
@@ -15,24 +33,19 @@ def overflow(evidence: Evidence, seen: Verdict) -> Verdict | None:
     if not evidence.reply.overflows or seen.kind not in ("memory", "values", "guess"):
         return None
     first = min(evidence.reply.overflows, key=lambda one: one.dtype == "int32")
-    who, what = program_text(first.program), first.dtype
-    if what in LARGEST:
-        sentence = (
-            f"An offset leaves {what} in line {first.line}: its largest number is {LARGEST[what]}, and {who} goes "
-            "past it, to a negative one."
-        )
-        next_step = "Give tl.program_id, or what is multiplied, .to(tl.int64) before the product."
-        if what != "int32":
-            next_step = "Leave offsets in the int32 that tl.program_id and tl.arange give."
-    else:
-        limit = EXACT_UP_TO.get(what, "a few digits")
-        sentence = (
-            f"An offset is rounded in line {first.line}: {what} holds every whole number up to {limit} only, and "
-            f"{who} goes past it."
-        )
-        next_step = "Compute offsets in integers: tl.program_id and tl.arange give int32."
+    sentence, next_step = _left(first)
     shown = seen.said[1:2] if seen.kind == "memory" else seen.said[-1:]
     return failed(
         Cause.OFFSET_OVERFLOW, sentence, *shown, next_step, evidence.source_line(first.line), kind="cause",
         line=first.line,
     )  # fmt: skip
+
+
+def _left(one: Overflow) -> tuple[Said, Said]:
+    """What the type does not hold, and what to do."""
+    where = dict(dtype=one.dtype, line=one.line, program=tuple(one.program))
+    if one.dtype not in BITS:
+        return Offset.ROUNDED(**where, limit=EXACT_UP_TO.get(one.dtype, "a few digits")), Offset.ADVICE_INTEGERS()
+    bits = BITS[one.dtype]
+    advice = Offset.ADVICE_INT64() if one.dtype == "int32" else Offset.ADVICE_KEEP_INT32()
+    return Offset.LEAVES_TYPE(**where, bits=bits, largest=2**bits - 1), advice

@@ -7,77 +7,118 @@ import re
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
+from grader.explain.evidence import source_line
 from grader.explain.failures import kernel_mistake, shortened
 from grader.explain.verdict import Verdict, failed
+from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
 from grader.wire.messages import Failure, GpuModel
 
-STATEMENTS = {
-    "Break": "`break`; run the loop to its end, or use while with a condition",
-    "Continue": "`continue`; use if around the rest of the loop's body",
-    "Import": "an import; import at the top of the file",
-    "ImportFrom": "an import; import at the top of the file",
-    "Lambda": "lambda; write a function with @triton.jit",
-    "Try": "try; nothing raises on a GPU",
-    "Yield": "yield; a kernel stores its results",
-}
-NO_GLOBALS = "a kernel sees no globals, and {1} is one: pass it as an argument, as {1}: tl.constexpr."
-NO_PYTHON_FUNCTION = "the kernel calls {1}, a Python function: give it @triton.jit."
-# What the compiler says, and what it means. {1} is the first group of the pattern.
-PLAIN_WORDS = (
-    (r"unsupported AST node type: (\w+)",
-     "a kernel cannot contain {statement}."),
-    (r"Boolean value of Tensor",
-     "`if` and `while` need one value for the whole program, and this is a tile: use tl.where, or a mask."),
-    (r"Loop-carried variable (\w+) has initial type (.*?) but is re-assigned to (.*?) in loop",
-     "{1} begins the loop as {2} and leaves it as {3}: a variable keeps its type and shape through a loop."),
-    (r"Cannot access global variable (\w+)",
-     NO_GLOBALS),
-    (r"Unsupported function referenced: <function (\w+)",
-     NO_PYTHON_FUNCTION),
-    (r"Keyword argument (\w+) was specified but unrecognised",
-     "the launch passes {1}, which is no parameter of the kernel and no option of Triton's."),
-    (r"(\w+) is not defined",
-     "{1} is not known there: it is assigned on one path only, or it is a built-in of Python that kernels lack (tl has "
-     "sum, max, abs and others)."),
-    (r"is not string",
-     'print in a kernel wants a text first: tl.device_print("x", x).'),
-    (r"f-string",
-     'an f-string in a kernel can hold constants only: tl.device_print("N", N).'),
-    (r"unsupported tensor index",
-     "a tile cannot be indexed with a number: mask and reduce, as in tl.sum(tl.where(cols == 0, x, 0), 0)."),
-    (r"'torch.dtype' object",
-     "torch's dtypes are not known in a kernel: use tl.float32."),
-    (r"(float|int)\(\) argument must be",
-     "{1}(...) of a kernel's value: use .to(tl.float32), or another dtype of tl."),
-    (r"only tuple comprehensions",
-     "a kernel cannot contain a list comprehension: use a tile, or tl.static_range."),
-    (r"__setitem__ is not supported",
-     "a tile cannot be assigned to in parts: use tl.where."),
-    (r"'(?:constexpr|int)' object has no attribute 'to'",
-     "a value here is a constant, as tl.constexpr arguments are, and numbers that are 1 in a call: it has no .to, and "
-     "tl.cast(value, tl.int64) does the same for constants too."),
-    (r"'constexpr' object has no attribute '(\w+)'",
-     "a value here is a constant, as tl.constexpr arguments are, and numbers that are 1 in a call: it has no .{1}, and "
-     "tl.multiple_of and its like say nothing of constants."),
-    (r"Did you forget to add @triton.jit",
-     "a function that is called lacks @triton.jit; or a value stands where a constant is expected, such as "
-     "a descriptor's last stride, which is 1."),
-    (r"multiple values for argument '_semantic'",
-     "a function gets more arguments than it takes: a descriptor's load has one, the corner as a list, "
-     "x.load([row, column])."),
-    (r"'tensor' has no len\(\)",
-     "a list is expected where a value stands: a descriptor's store gets the corner first, "
-     "x.store([row, column], tile)."),
-    (r"num_warps must be a power of 2",
-     "num_warps has to be 1, 2, 4, 8, 16 or 32."),
-)  # fmt: skip
 WRAPPED = re.compile(r"^\w+\((['\"])(.*?)\1?\)?$", re.DOTALL)
 MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-
+NO_ROOM = re.compile(r"out of resource: ([\w ]+), Required: (\d{1,18}), Hardware limit: (\d{1,18})")
 
 # Of failures: what stopped a call before anything was launched.
 BEFORE_ANY_LAUNCH = ("compile", "resources", "not-recordable")
+
+
+class Compiler(Sentence):
+    """What the compiler's words mean; {where} is "The compiler refuses line 12", or the place alone."""
+
+    BREAK = "{where}: a kernel cannot contain `break`; run the loop to its end, or use while with a condition."
+    CONTINUE = "{where}: a kernel cannot contain `continue`; use if around the rest of the loop's body."
+    IMPORT = "{where}: a kernel cannot contain an import; import at the top of the file."
+    LAMBDA = "{where}: a kernel cannot contain lambda; write a function with @triton.jit."
+    TRY = "{where}: a kernel cannot contain try; nothing raises on a GPU."
+    YIELD = "{where}: a kernel cannot contain yield; a kernel stores its results."
+    STATEMENT = "{where}: a kernel cannot contain `{statement}`."
+    CONDITION = (
+        "{where}: `if` and `while` need one value for the whole program, and this is a tile: use tl.where, or a mask."
+    )
+    LOOP_VARIABLE = (
+        "{where}: {name} begins the loop as {first} and leaves it as {last}: a variable keeps its type and shape "
+        "through a loop."
+    )
+    GLOBAL = "{where}: a kernel sees no globals, and {name} is one: pass it as an argument, as {name}: tl.constexpr."
+    PYTHON_FUNCTION = "{where}: the kernel calls {name}, a Python function: give it @triton.jit."
+    NO_PARAMETER = "{where}: the launch passes {name}, which is no parameter of the kernel and no option of Triton's."
+    NOT_DEFINED = (
+        "{where}: {name} is not known there: it is assigned on one path only, or it is a built-in of Python that "
+        "kernels lack (tl has sum, max, abs and others)."
+    )
+    PRINT = '{where}: print in a kernel wants a text first: tl.device_print("x", x).'
+    F_STRING = '{where}: an f-string in a kernel can hold constants only: tl.device_print("N", N).'
+    INDEX = (
+        "{where}: a tile cannot be indexed with a number: mask and reduce, as in tl.sum(tl.where(cols == 0, x, 0), 0)."
+    )
+    TORCH_DTYPE = "{where}: torch's dtypes are not known in a kernel: use tl.float32."
+    CONVERSION = "{where}: {function}(...) of a kernel's value: use .to(tl.float32), or another dtype of tl."
+    COMPREHENSION = "{where}: a kernel cannot contain a list comprehension: use a tile, or tl.static_range."
+    ASSIGNED_IN_PARTS = "{where}: a tile cannot be assigned to in parts: use tl.where."
+    CONSTANT_TO = (
+        "{where}: a value here is a constant, as tl.constexpr arguments are, and numbers that are 1 in a call: it has "
+        "no .to, and tl.cast(value, tl.int64) does the same for constants too."
+    )
+    CONSTANT = (
+        "{where}: a value here is a constant, as tl.constexpr arguments are, and numbers that are 1 in a call: it has "
+        "no .{attribute}, and tl.multiple_of and its like say nothing of constants."
+    )
+    NO_JIT = (
+        "{where}: a function that is called lacks @triton.jit; or a value stands where a constant is expected, such as "
+        "a descriptor's last stride, which is 1."
+    )
+    TOO_MANY_ARGUMENTS = (
+        "{where}: a function gets more arguments than it takes: a descriptor's load has one, the corner as a list, "
+        "x.load([row, column])."
+    )
+    NO_LIST = (
+        "{where}: a list is expected where a value stands: a descriptor's store gets the corner first, "
+        "x.store([row, column], tile)."
+    )
+    WARPS = "{where}: num_warps has to be 1, 2, 4, 8, 16 or 32."
+    OTHER = "{where}: {message}"
+
+    # What the compiler makes a kernel of that no GPU of this kind has room for.
+    DOES_NOT_FIT = "A block of {entry} does not fit {gpu}: {message}"
+    TOO_MUCH_MEMORY = "A block needs {needed} bytes of {memory}; {gpu} has {limit}, so the launch would fail."
+    TOO_MANY = "A block needs {needed} {resource}; {gpu} has {limit}, so the launch would fail."
+    ADVICE_SMALLER = "Smaller tiles or fewer stages (num_stages=) need less."
+    ADVICE_FEWER_WARPS = "Use fewer warps."
+
+
+# What the compiler says, and what it means; the groups of a pattern are fields of the sentence.
+PLAIN_WORDS = (
+    (r"unsupported AST node type: Break\b", Compiler.BREAK),
+    (r"unsupported AST node type: Continue\b", Compiler.CONTINUE),
+    (r"unsupported AST node type: Import(?:From)?\b", Compiler.IMPORT),
+    (r"unsupported AST node type: Lambda\b", Compiler.LAMBDA),
+    (r"unsupported AST node type: Try\b", Compiler.TRY),
+    (r"unsupported AST node type: Yield\b", Compiler.YIELD),
+    (r"unsupported AST node type: (?P<statement>\w+)", Compiler.STATEMENT),
+    (r"Boolean value of Tensor", Compiler.CONDITION),
+    (
+        r"Loop-carried variable (?P<name>\w+) has initial type (?P<first>.*?) but is re-assigned to (?P<last>.*?) in "
+        r"loop",
+        Compiler.LOOP_VARIABLE,
+    ),
+    (r"Cannot access global variable (?P<name>\w+)", Compiler.GLOBAL),
+    (r"Unsupported function referenced: <function (?P<name>\w+)", Compiler.PYTHON_FUNCTION),
+    (r"Keyword argument (?P<name>\w+) was specified but unrecognised", Compiler.NO_PARAMETER),
+    (r"(?P<name>\w+) is not defined", Compiler.NOT_DEFINED),
+    (r"is not string", Compiler.PRINT),
+    (r"f-string", Compiler.F_STRING),
+    (r"unsupported tensor index", Compiler.INDEX),
+    (r"'torch.dtype' object", Compiler.TORCH_DTYPE),
+    (r"(?P<function>float|int)\(\) argument must be", Compiler.CONVERSION),
+    (r"only tuple comprehensions", Compiler.COMPREHENSION),
+    (r"__setitem__ is not supported", Compiler.ASSIGNED_IN_PARTS),
+    (r"'(?:constexpr|int)' object has no attribute 'to'", Compiler.CONSTANT_TO),
+    (r"'constexpr' object has no attribute '(?P<attribute>\w+)'", Compiler.CONSTANT),
+    (r"Did you forget to add @triton.jit", Compiler.NO_JIT),
+    (r"multiple values for argument '_semantic'", Compiler.TOO_MANY_ARGUMENTS),
+    (r"'tensor' has no len\(\)", Compiler.NO_LIST),
+    (r"num_warps must be a power of 2", Compiler.WARPS),
+)
 
 
 def is_known(failure: Failure) -> bool:
@@ -93,27 +134,29 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
         mistake = kernel_mistake(failure, submission, exercise)
         if mistake is not None:
             return mistake
-    where = f"line {failure.line}" if failure.line else exercise.entry
-    id, says = Cause.DOES_NOT_COMPILE, f"The compiler refuses {where}"
     if failure.kind == "not-recordable":
-        id, says = Cause.NOT_RECORDABLE, where[:1].upper() + where[1:] if failure.line else where
-    code = submission.line(failure.line)
-    place = f"Line {failure.line}:  {code}" if code else ""
-    return failed(id, f"{says}: {_meaning(failure, submission)}", place, kind="error", line=failure.line)
+        id, where = Cause.NOT_RECORDABLE, f"Line {failure.line}" if failure.line else exercise.entry
+    else:
+        place = f"line {failure.line}" if failure.line else exercise.entry
+        id, where = Cause.DOES_NOT_COMPILE, f"The compiler refuses {place}"
+    said = _meaning(where, failure, submission)
+    return failed(id, said, source_line(submission, failure.line), kind="error", line=failure.line)
 
 
-def _meaning(failure: Failure, submission: Submission) -> str:
+def _meaning(where: str, failure: Failure, submission: Submission) -> Said:
     message = failure.message
     if wrapped := WRAPPED.match(message):
         message = wrapped[2]
-    for pattern, words in PLAIN_WORDS:
+    for pattern, sentence in PLAIN_WORDS:
         if found := re.search(pattern, message):
-            if words == NO_GLOBALS and _is_function(found[1], submission):  # Triton 3.6, when asked a second time
-                words = NO_PYTHON_FUNCTION
-            named = STATEMENTS.get(found[1] if found.groups() else "", f"`{(found.groups() or ('this',))[0].lower()}`")
-            return shortened(words.replace("{statement}", named).format("", *found.groups()))
+            evidence = {name: shortened(text) for name, text in found.groupdict().items()}
+            if sentence is Compiler.GLOBAL and _is_function(found["name"], submission):
+                sentence = Compiler.PYTHON_FUNCTION  # Triton 3.6, when asked a second time
+            elif sentence is Compiler.STATEMENT:
+                evidence["statement"] = evidence["statement"].lower()  # Python's With is written `with`
+            return sentence(where=where, **evidence)
     text = shortened(MEMORY_ADDRESS.sub("", " ".join(message.split()))).rstrip(".") or failure.type
-    return text if text.endswith("?") else f"{text}."
+    return Compiler.OTHER(where=where, message=text if text.endswith("?") else f"{text}.")
 
 
 def _is_function(name: str, submission: Submission) -> bool:
@@ -121,17 +164,14 @@ def _is_function(name: str, submission: Submission) -> bool:
 
 
 def _does_not_fit(failure: Failure, submission: Submission, exercise: Exercise, model: GpuModel) -> Verdict:
-    found = re.search(r"out of resource: ([\w ]+), Required: (\d+), Hardware limit: (\d+)", failure.message)
+    found = NO_ROOM.search(failure.message)
     if not found:
-        return failed(
-            Cause.DOES_NOT_FIT,
-            f"A block of {exercise.entry} does not fit {model.name}: {failure.message}",
-            kind="cause",
-        )
-    what, needed, limit = found.groups()
-    unit = f"bytes of {what}" if "memory" in what else what
-    advice = "Smaller tiles or fewer stages (num_stages=) need less." if "memory" in what else "Use fewer warps."
-    code = submission.line(failure.line)
-    place = f"Line {failure.line}:  {code}" if code else ""
-    sentence = f"A block needs {needed} {unit}; {model.name} has {limit}, so the launch would fail."
-    return failed(Cause.DOES_NOT_FIT, sentence, advice, place, kind="cause", line=failure.line)
+        said = Compiler.DOES_NOT_FIT(entry=exercise.entry, gpu=model.name, message=failure.message)
+        return failed(Cause.DOES_NOT_FIT, said, kind="cause")
+    numbers = dict(needed=int(found[2]), limit=int(found[3]), gpu=model.name)
+    if "memory" in found[1]:
+        said, advice = Compiler.TOO_MUCH_MEMORY(memory=found[1], **numbers), Compiler.ADVICE_SMALLER()
+    else:
+        said, advice = Compiler.TOO_MANY(resource=found[1], **numbers), Compiler.ADVICE_FEWER_WARPS()
+    place = source_line(submission, failure.line)
+    return failed(Cause.DOES_NOT_FIT, said, advice, place, kind="cause", line=failure.line)

@@ -9,12 +9,40 @@ from grader.explain.verdict import INCONCLUSIVE, PASS, SKIPPED, Verdict, failed
 from grader.gpu.answers import COPY, MATMUL
 from grader.gpu.compiled_facts import WIDEST, facts_of
 from grader.gpu.plan import Plan
-from grader.sentences import count_text
+from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
 from grader.wire.messages import GpuModel
 
 FEW_BYTES_PER_PROGRAM = 2048
 LEAST_WAVES = 2  # programs per multiprocessor
+
+
+class Speeds(Sentence):
+    """What is said of a measured speed; rates are texts with their units."""
+
+    TOO_SLOW = "{rate}, {percent:.0f} % of {anchor} ({ceiling}); needed {gate:.0f} %."
+    WITH_EARLIER = (
+        "{count:#earlier sample} of this kernel count too, as it has not changed: {percent:.0f} % in the middle of all."
+    )
+    WRONG_WHILE_TIMED = "While it was timed, {what}."
+
+    TOO_NOISY = (
+        "{rate}, {percent:.0f} % of {anchor}, needed {gate:.0f} %, but the speed differs by {spread:.1f} % from one "
+        "process to the next: too noisy to tell. Run it again when the GPU is quiet."
+    )
+    IMPOSSIBLE = "{rate}, {percent:.0f} % of {anchor} is faster than this GPU can be; please report it"
+    NO_VALID_ROUNDS = "{reason}. Run it again when the GPU is quiet."
+    NO_ROOM = "the GPU has too little free memory"
+
+    SEVERAL_LAUNCHES = "One call launches {count:#kernel}: each reads and writes memory again."
+    SPILLS = "{bytes} bytes per thread are spilled from registers to memory: use a smaller tile."
+    FEW_PROGRAMS = "{count:#program} share {multiprocessors} multiprocessors: smaller tiles give all of them work."
+    SMALL_PROGRAMS = (
+        "Each of {count:_} programs moves {bytes:.0f} bytes. Starting one costs more than that: try larger tiles."
+    )
+    NARROW_ACCESS = "The {access}s move {bytes} bytes at a time; one thread can move {widest}."
+    NARROW_ACCESS_IN_LINE = "The {access}s in line {line} move {bytes} bytes at a time; one thread can move {widest}."
+    ADVICE_OTHER_TILES = "The machine code looks sound: try other tile sizes, and other numbers of warps (num_warps=)."
 
 
 @dataclass
@@ -35,8 +63,16 @@ class Speed:
     @property
     def text(self) -> str:
         """ "3 921 GB/s, 91 % of what this GPU can copy" """
-        of = "what this GPU can copy" if self.anchor == COPY else "cuBLAS"
-        return f"{self.rate_text(self.rate)}, {self.share:.0%} of {of}".replace("%", " %")
+        return f"{self.rate_text(self.rate)}, {self.share:.0%} of {self.anchor_text}".replace("%", " %")
+
+    @property
+    def anchor_text(self) -> str:
+        return "what this GPU can copy" if self.anchor == COPY else "cuBLAS"
+
+    @property
+    def evidence(self) -> dict[str, str | float]:
+        """What all sentences about it have in common."""
+        return {"rate": self.rate_text(self.rate), "percent": 100 * self.share, "anchor": self.anchor_text}
 
     @property
     def needed(self) -> str:
@@ -48,13 +84,9 @@ class Speed:
         return f"{rate / 1e12:.0f} TFLOP/s"
 
     @property
-    def with_earlier(self) -> list[str]:
-        """A sentence, if this very kernel was measured before."""
-        if not self.earlier:
-            return []
-        share = f"{self.share_of_all:.0%}".replace("%", " %")
-        counted = f"{count_text(self.earlier, 'earlier sample')} of this kernel count too, as it has not changed"
-        return [f"{counted}: {share} in the middle of all."]
+    def with_earlier(self) -> Said | None:
+        """If this very kernel was measured before."""
+        return Speeds.WITH_EARLIER(count=self.earlier, percent=100 * self.share_of_all) if self.earlier else None
 
     @property
     def compared(self) -> list[tuple[str, float]]:
@@ -82,65 +114,65 @@ class Speed:
 def fast_enough(speed: Speed) -> Verdict:
     torch = f"; torch {speed.rate_text(speed.torch)}" if speed.torch and speed.anchor == COPY else ""
     grace = ", within the measuring grace" if speed.share < speed.gate else ""
-    earlier = "".join(f"; {sentence.removesuffix('.')}" for sentence in speed.with_earlier)
+    earlier = f"; {speed.with_earlier.text.removesuffix('.')}" if speed.with_earlier else ""
     return Verdict(PASS, note=f"{speed.text}; {speed.needed}{grace}{torch}{earlier}", figures=speed.figures)
 
 
-def inconclusive(why: str, figures: dict[str, float] | None = None) -> Verdict:
-    return Verdict(SKIPPED, INCONCLUSIVE, [why], note=f"inconclusive: {why}", figures=figures or {})
-
-
 def too_noisy(speed: Speed) -> Verdict:
-    why = (
-        f"{speed.text}, {speed.needed}, but the speed differs by {speed.spread:.1%} from one process to the next: too "
-        "noisy to tell. Run it again when the GPU is quiet."
-    ).replace("%", " %")
-    return inconclusive(why.replace("  %", " %"), speed.figures)
+    said = Speeds.TOO_NOISY(**speed.evidence, gate=100 * speed.gate, spread=100 * speed.spread)
+    return _inconclusive(said, speed.figures)
 
 
 def impossible(speed: Speed) -> Verdict:
-    return inconclusive(f"{speed.text} is faster than this GPU can be; please report it", speed.figures)
+    return _inconclusive(Speeds.IMPOSSIBLE(**speed.evidence), speed.figures)
 
 
-def wrong_while_timed(sentence: str) -> Verdict:
-    return failed(
-        Cause.WRONG_WHILE_TIMED, f"While it was timed, {sentence.removeprefix('a timed call ')}.", kind="values"
-    )
+def no_valid_rounds(reason: str) -> Verdict:
+    """Of processes in which something disturbed almost every round."""
+    return _inconclusive(Speeds.NO_VALID_ROUNDS(reason=reason))
+
+
+def no_room() -> Verdict:
+    return _inconclusive(Speeds.NO_ROOM())
+
+
+def _inconclusive(why: Said, figures: dict[str, float] | None = None) -> Verdict:
+    return Verdict(SKIPPED, INCONCLUSIVE, [why], note=f"inconclusive: {why.text}", figures=figures or {})
+
+
+def wrong_while_timed(found: str) -> Verdict:
+    """`found`: what a replay process says of an output."""
+    said = Speeds.WRONG_WHILE_TIMED(what=found.removeprefix("a timed call "))
+    return failed(Cause.WRONG_WHILE_TIMED, said, kind="values")
 
 
 def too_slow(speed: Speed, plan: Plan, config: int, submission: Submission, model: GpuModel, filename: str) -> Verdict:
-    ceiling = f" ({speed.rate_text(speed.ceiling)})"
-    verdict = failed(
-        Cause.TOO_SLOW, f"{speed.text}{ceiling}; {speed.needed}.", *speed.with_earlier,
-        *_what_holds_it_back(plan, config, model, filename), kind="cost",
-    )  # fmt: skip
+    said = Speeds.TOO_SLOW(**speed.evidence, ceiling=speed.rate_text(speed.ceiling), gate=100 * speed.gate)
+    reason = _what_holds_it_back(plan, config, model, filename)
+    verdict = failed(Cause.TOO_SLOW, said, speed.with_earlier, reason, kind="cost")
     verdict.figures = speed.figures
     return verdict
 
 
-def _what_holds_it_back(plan: Plan, config: int, model: GpuModel, filename: str) -> list[str]:
-    """The likeliest reason first, one at most: from the machine code and the launches."""
+def _what_holds_it_back(plan: Plan, config: int, model: GpuModel, filename: str) -> Said:
+    """The likeliest reason: from the machine code and the launches."""
     launches = list(plan.launches(config))
     if len(launches) > 1:
-        return [f"One call launches {count_text(len(launches), 'kernel')}: each reads and writes memory again."]
+        return Speeds.SEVERAL_LAUNCHES(count=len(launches))
     launch = launches[0]
     facts = facts_of(plan.kernels[launch.kernel], filename)
     if facts.spills:
-        return [f"{facts.spilled_bytes} bytes per thread are spilled from registers to memory: use a smaller tile."]
+        return Speeds.SPILLS(bytes=facts.spilled_bytes)
     programs = launch.grid[0] * launch.grid[1] * launch.grid[2]
     if programs < LEAST_WAVES * model.multiprocessors:
-        return [
-            f"{count_text(programs, 'program')} share {model.multiprocessors} multiprocessors: smaller tiles give all "
-            "of them work."
-        ]
+        return Speeds.FEW_PROGRAMS(count=programs, multiprocessors=model.multiprocessors)
     moved = sum(buffer.bytes for buffer in plan.buffers) / programs
     if moved < FEW_BYTES_PER_PROGRAM:
-        many = f"{programs:,}".replace(",", " ")
-        return [
-            f"Each of {many} programs moves {moved:.0f} bytes. Starting one costs more than that: try larger tiles."
-        ]
+        return Speeds.SMALL_PROGRAMS(count=programs, bytes=moved)
     access = facts.narrowest(facts.tile_bytes / 4)
-    if access is not None and access.bytes < WIDEST:
-        where = f" in line {access.line}" if access.line else ""
-        return [f"The {access.kind}s{where} move {access.bytes} bytes at a time; one thread can move {WIDEST}."]
-    return ["The machine code looks sound: try other tile sizes, and other numbers of warps (num_warps=)."]
+    if access is None or access.bytes >= WIDEST:
+        return Speeds.ADVICE_OTHER_TILES()
+    narrow = {"access": access.kind, "bytes": access.bytes, "widest": WIDEST}
+    if access.line:
+        return Speeds.NARROW_ACCESS_IN_LINE(**narrow, line=access.line)
+    return Speeds.NARROW_ACCESS(**narrow)

@@ -2,34 +2,80 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import torch
 
 from grader.course.exercise import in_words
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence, index_text, number_text, program_text
+from grader.explain.evidence import Evidence
 from grader.explain.mistakes.match import matching_hypothesis
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
+from grader.explain.unwritten import tail_start, unwritten
 from grader.explain.verdict import Verdict, failed
-from grader.explain.walks import walk_that_ends_early
 from grader.numerics.arguments import exact
 from grader.numerics.data_sets import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
-from grader.operations.comparison import first_index
-from grader.sentences import count_text
-from grader.submission.text import first_load_with_other, stores_only_in_loops
+from grader.sentences import Said, Sentence
+from grader.submission.text import first_load_with_other
 
 TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another one by chance
+
+
+class Values(Sentence):
+    """What all wrong elements have in common, and the first of them."""
+
+    FIRST_WRONG = "First wrong element: {element} is {yours:.6g}, expected {expected:.6g}."
+    FIRST_WRONG_CLOSE = "First wrong element: {element} is {yours:.9g}, expected {expected:.9g}."
+    FIRST_WRONG_WHOLE = "First wrong element: {element} is {yours}, expected {expected}."
+    FIRST_OF_PROGRAM = "First wrong element: {element} of program {program} is {yours:.6g}, expected {expected:.6g}."
+    FIRST_OF_PROGRAM_CLOSE = (
+        "First wrong element: {element} of program {program} is {yours:.9g}, expected {expected:.9g}."
+    )
+    FIRST_OF_PROGRAM_WHOLE = "First wrong element: {element} of program {program} is {yours}, expected {expected}."
+
+    NOT_UPDATED = "{name} still holds what it held before: it has to be updated in place."
+    NOT_FILLED = "{name} still holds what it held before: nothing of the input reached it."
+    NAN = "{name} is NaN everywhere."
+    CONSTANT = "{name} is {number:.6g} everywhere."
+    CONSTANT_WHOLE = "{name} is {number} everywhere."
+    CONSTANT_OR_NAN = "{name} is {number:.6g} wherever it is not NaN."
+    LANES_EQUAL = (
+        "All {count} elements that program {program} writes are equal: its lanes should differ. Do the pointers of its "
+        "loads?"
+    )
+
+    NOT_TURNED = (
+        "{tile} holds the right elements in the wrong order: its rows and columns are exchanged. A reshape keeps the "
+        "order; tl.trans turns a tile."
+    )
+    MISPLACED_TILE = "Tiles of {name} are in the wrong place: {tile} holds what belongs into {rightful}."
+    SPECIAL_VALUES = "{name} is wrong only where inf, NaN or 0 is expected: special values are changed on the way."
+    STRIDE_IGNORED = (
+        "Right for contiguous tensors, wrong for this layout of {names}: a stride is not used as it should be."
+    )
+
+    ROUNDED_TO_FP16 = "Digits are lost on the way: errors are about the rounding of fp16."
+    LIKE_FP16 = (
+        "Digits are lost on the way: errors are {error:.3g} times what fp32 arithmetic explains, about the rounding of "
+        "fp16."
+    )
+    CONVERT_TO_FP32 = "Convert to fp32 before computing, and keep sums in fp32."
+    FEW_DIGITS = "Digits are lost on the way: errors are up to {error:.3g} times the bound."
+    WHERE_DIGITS_GO = "Where do large numbers meet whose difference is small, or are many added up in one variable?"
+
+    EVERY_ELEMENT = "{name} is wrong in every element, {dtype}."
+    SOME_ELEMENTS = "{name} is wrong in {count:#element} of {total}, {dtype}."
+    FROM_AN_ELEMENT_ON = "{name} is wrong in {count:#element} of {total}, all from element {start} on, {dtype}."
+    FROM_A_COLUMN_ON = "{name} is wrong in {count:#element} of {total}, all in columns {start} and up, {dtype}."
+    FROM_A_ROW_ON = "{name} is wrong in {count:#element} of {total}, all in rows {start} and up, {dtype}."
 
 
 def value_verdict(evidence: Evidence) -> Verdict:
     """For a comparison that is not right; always finds words."""
     verdict = (
-        _unwritten(evidence)
+        unwritten(evidence)
         or _known_mistake(evidence)
         or _constant(evidence)
         or _misplaced(evidence)
@@ -39,154 +85,33 @@ def value_verdict(evidence: Evidence) -> Verdict:
         or failed(Cause.WRONG_VALUES, _where_wrong(evidence))
     )
     if verdict.id != Cause.UNWRITTEN:
-        verdict.said.append(first_wrong_text(evidence))
+        verdict.said.append(first_wrong(evidence))
     verdict.tiles = tile_map(evidence)
     return verdict
 
 
-def first_wrong_text(evidence: Evidence) -> str:
-    """ "First wrong element: z[0, 0] of program (0,) is 0.004090, expected 0.004855." """
-    comparison = evidence.comparison
-    index = comparison.first_wrong
-    element = f"{evidence.returns}[{index_text(index)}]" if index else evidence.returns
-    start = f"First wrong element: {element}{_writer_text(evidence, index)}"
+def first_wrong(evidence: Evidence) -> Said:
+    """ "First wrong element: z[0, 0] of program (0,) is 0.00409, expected 0.004855." """
+    comparison, index = evidence.comparison, evidence.comparison.first_wrong
+    where, by_nobody = {"element": f"{evidence.returns}{list(index) or ''}"}, True
+    if evidence.writers is not None and (writer := int(evidence.writers.programs[index])) >= 0:
+        where, by_nobody = where | {"program": _program_at(evidence, writer)}, False
+    yours, expected = comparison.out[index].item(), comparison.expected[index].item()
     if not comparison.out.is_floating_point():
-        return f"{start} is {comparison.out[index].item()}, expected {comparison.expected[index].item()}."
-    yours, expected = float(comparison.out[index]), float(comparison.expected[index])
+        sentence = Values.FIRST_WRONG_WHOLE if by_nobody else Values.FIRST_OF_PROGRAM_WHOLE
+        return sentence(yours=yours, expected=expected, **where)
     if evidence.wanted.bound != "bits":
         yours, expected = yours + 0.0, expected + 0.0  # -0 is 0
-    text = f"{start} is {yours:.6g}"
-    if yours == expected or f"{yours:.6g}" == f"{expected:.6g}":
-        text = text.replace(f"{yours:.6g}", f"{yours:.9g}")
-        return f"{text}, expected {expected:.9g}."
-    return f"{text}, expected {expected:.6g}."
+    sentence = Values.FIRST_WRONG if by_nobody else Values.FIRST_OF_PROGRAM
+    if f"{yours:.6g}" == f"{expected:.6g}":
+        sentence = Values.FIRST_WRONG_CLOSE if by_nobody else Values.FIRST_OF_PROGRAM_CLOSE
+    return sentence(yours=yours, expected=expected, **where)
 
 
-def _writer_text(evidence: Evidence, index: tuple[int, ...]) -> str:
-    writers = evidence.writers
-    if writers is None or int(writers.programs[index]) < 0:
-        return ""
-    return f" of {_program_at(evidence, int(writers.programs[index]))}"
-
-
-def _program_at(evidence: Evidence, number: int) -> str:
+def _program_at(evidence: Evidence, number: int) -> tuple[int, ...]:
     """A linear program number in the dimensions that the launch gave."""
     axes = len(evidence.launch.grid) if evidence.launch else 1
-    return program_text(program_index(number, evidence.writers.grid, axes))
-
-
-def _unwritten(evidence: Evidence) -> Verdict | None:
-    writers = evidence.writers
-    if writers is None:
-        return None
-    missing = writers.programs == -1
-    if evidence.wanted.is_argument:  # the given output is initialised, with poison: only its value tells
-        missing = (writers.programs < 0) & evidence.comparison.wrong
-    count = int(missing.sum())
-    if not count:
-        return None
-    name, total = evidence.returns, missing.numel()
-    first = index_text(first_index(missing))
-    were = "was" if count == 1 else "were"
-    shown = f"{count} of {total} elements of {name} {were} never written; the first is {name}[{first}]."
-    return failed(Cause.UNWRITTEN, _cause_unwritten(evidence, missing), shown, kind="memory")
-
-
-def _cause_unwritten(evidence: Evidence, missing: torch.Tensor) -> str:
-    name, grid = evidence.returns, _grid_text(evidence)
-    if bool(missing.all()):
-        stores = grid if len(evidence.reply.launches) < 2 else f"{len(evidence.reply.launches)} launches"
-        nothing = f"Nothing was written to {name}: no store of {stores} reaches it."
-        if " 0 programs" not in grid and stores_only_in_loops(evidence.submission.tree):
-            return f"{nothing} What stores stands in a loop: has that loop a turn for these sizes?"
-        return nothing
-    rows, columns = as_matrix(missing).all(dim=1), as_matrix(missing).all(dim=0)
-    silent, total = _silent_programs(evidence)
-    if told := walk_that_ends_early(evidence, silent, total):
-        return told
-    if silent > 0 and evidence.missing_axis_text:
-        return f"{silent} of {total} programs write nothing to {name}: {evidence.missing_axis_text}."
-    if silent > 0:
-        return f"{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
-    left_out = int(columns.sum())
-    what = "last column" if left_out == 1 else f"end of each row ({left_out} columns)"
-    if _is_tail(columns) and _one_program_per_row(evidence):
-        if (written := len(columns) - left_out) in evidence.constants.values():
-            stored = f"Only the first {written} columns of each row of {name} are written, one block"
-            return f"{stored}: the store does not move with the loop, or there is none."
-        return f"The {what} of {name} is never written: the mask or the block leaves it out."
-    if part := _missing_from_a_dimension_on(missing):
-        return f"{name}[{part}] is never written: has {grid}, or a loop in them, too few steps?"
-    if missing.dim() == 2 and len(rows) == 1 and _is_tail(columns) and evidence.reply.launches[-1].grid == [1]:
-        start = int(columns.to(torch.uint8).argmax())
-        return f"The row's one program writes {name} up to column {start - 1}: its block ends there, the row does not."
-    if missing.dim() == 1 and _is_tail(as_matrix(missing)[0]):
-        if _one_element_each(evidence):
-            whose = "which" if grid.endswith(" 1 program") else "each of which"
-            return f"The end of {name} is not covered by {grid}, {whose} writes one element."
-        return f"The end of {name} is not covered by {grid}: has the last, partial block a program of its own?"
-    if _is_tail(rows) and bool((as_matrix(missing) == rows[:, None]).all()):
-        return f"The last rows of {name} are not covered by {grid}."
-    if _is_tail(columns) and bool((as_matrix(missing) == columns[None, :]).all()):
-        if _last_program_stops_early(evidence):
-            return f"The {what} of {name} is never written: a program has lanes there, and its mask leaves it out."
-        return f"The last columns of {name} are not covered by {grid}."
-    return f"Parts of {name} are not covered by {grid}."
-
-
-def _silent_programs(evidence: Evidence) -> tuple[int, int]:
-    """(programs that wrote no element of the result, programs of the last launch)."""
-    writers, launches = evidence.writers, evidence.reply.launches
-    if len(launches) != 1:
-        return 0, 0
-    total = writers.grid[0] * writers.grid[1] * writers.grid[2]
-    return total - int((writers.programs.unique() >= 0).sum()), total
-
-
-def _one_program_per_row(evidence: Evidence) -> bool:
-    programs = as_matrix(evidence.writers.programs)
-    written = programs[:, 0] >= 0
-    return len(programs) > 1 and bool(((programs == programs[:, :1]) | (programs < 0))[written].all())
-
-
-def _one_element_each(evidence: Evidence) -> bool:
-    """Whether no program wrote more of the result."""
-    writing = evidence.writers.programs[evidence.writers.programs >= 0]
-    return writing.unique().numel() == writing.numel()
-
-
-def _last_program_stops_early(evidence: Evidence) -> bool:
-    """Whether the last program that writes to a row writes fewer columns of it than the first."""
-    tiles = tiles_of(evidence.writers)
-    widths = [right - left for left, right in pairwise(tiles.columns)][:-1] if tiles is not None else []
-    return len(widths) > 1 and widths[-1] < widths[0]
-
-
-def _missing_from_a_dimension_on(missing: torch.Tensor) -> str:
-    """ ":, 16:" where exactly the end of one dimension of several outer ones is missing, else "" """
-    for dim in range(missing.dim() - 1 if missing.dim() > 2 else 0):
-        along = missing.movedim(dim, 0).flatten(1)
-        if _is_tail(along.all(dim=1)) and bool((along.any(dim=1) == along.all(dim=1)).all()):
-            return ":, " * dim + f"{int(along.all(dim=1).to(torch.uint8).argmax())}:"
-    return ""
-
-
-def _is_tail(flags: torch.Tensor) -> bool:
-    """True for False ... False True ... True."""
-    return bool(flags.any()) and not bool(flags.all()) and bool((flags[1:] >= flags[:-1]).all())
-
-
-def _grid_text(evidence: Evidence) -> str:
-    grid = evidence.launch.grid if evidence.launch else [0]
-    size = " x ".join(str(n) for n in _used_axes(grid))
-    return f"a grid of {size} program{'' if size == '1' else 's'}"
-
-
-def _used_axes(grid: list[int]) -> list[int]:
-    grid = list(grid)
-    while len(grid) > 1 and grid[-1] == 1:
-        grid.pop()
-    return grid
+    return program_index(number, evidence.writers.grid, axes)
 
 
 def _known_mistake(evidence: Evidence) -> Verdict | None:
@@ -214,19 +139,12 @@ def _misplaced(evidence: Evidence) -> Verdict | None:
         if not bool(comparison.wrong[mine].any()) or out.unique().numel() < TELLING:
             continue
         if torch.equal(out.flatten(), expected.t().flatten()):
-            sentence = (
-                f"{_slice_text(name, mine)} holds the right elements in the wrong order: its rows and columns are "
-                "exchanged. A reshape keeps the order; tl.trans turns a tile."
-            )
-            return failed(Cause.NOT_TURNED, sentence, kind="cause")
+            return failed(Cause.NOT_TURNED, Values.NOT_TURNED(tile=_slice_text(name, mine)), kind="cause")
         for other in parts:
             if other != mine and torch.equal(out, comparison.expected[other]):
-                return failed(
-                    Cause.MISPLACED_TILE,
-                    f"Tiles of {name} are in the wrong place: {_slice_text(name, mine)} holds what belongs "
-                    f"into {_slice_text(name, other)}.",
-                    kind="cause",
-                )
+                tile, rightful = _slice_text(name, mine), _slice_text(name, other)
+                said = Values.MISPLACED_TILE(name=name, tile=tile, rightful=rightful)
+                return failed(Cause.MISPLACED_TILE, said, kind="cause")
     return None
 
 
@@ -239,12 +157,7 @@ def _layout(evidence: Evidence) -> Verdict | None:
     strided = [name for name, tensor in evidence.tensors if not tensor.is_contiguous()]
     if not strided or not evidence.right_when_contiguous:
         return None
-    names = in_words(strided)
-    return failed(
-        Cause.STRIDE_IGNORED,
-        f"Right for contiguous tensors, wrong for this layout of {names}: a stride is not used as it should be.",
-        kind="guess",
-    )
+    return failed(Cause.STRIDE_IGNORED, Values.STRIDE_IGNORED(names=in_words(strided)), kind="guess")
 
 
 def _low_precision(evidence: Evidence) -> Verdict | None:
@@ -260,22 +173,17 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
         return None
     if relative < UNIT_ROUNDOFF[torch.float16] / 4:
         return None if rounded_early else _few_digits(evidence)
-    size = f"{comparison.largest_error:.3g} times what fp32 arithmetic explains, " if not rounded_early else ""
-    return failed(
-        Cause.LOW_PRECISION,
-        f"Digits are lost on the way: errors are {size}about the rounding of fp16.",
-        "Convert to fp32 before computing, and keep sums in fp32.",
-        kind="guess",
-    )
+    said = Values.ROUNDED_TO_FP16() if rounded_early else Values.LIKE_FP16(error=comparison.largest_error)
+    return failed(Cause.LOW_PRECISION, said, Values.CONVERT_TO_FP32(), kind="guess")
 
 
 def _few_digits(evidence: Evidence) -> Verdict:
     """Fewer than a conversion to fp16 would lose, more than the operation has to."""
-    advice = "Where do large numbers meet whose difference is small, or are many added up in one variable?"
-    if evidence.wanted.bound not in EXACT:
-        advice = getattr(named(evidence.wanted.bound), "LOST_DIGITS", advice)
-    sentence = f"Digits are lost on the way: errors are up to {evidence.comparison.largest_error:.3g} times the bound."
-    return failed(Cause.LOW_PRECISION, sentence, advice, kind="guess")
+    bound, said = evidence.wanted.bound, Values.FEW_DIGITS(error=evidence.comparison.largest_error)
+    advice = Values.WHERE_DIGITS_GO()
+    if bound not in EXACT:
+        advice = getattr(named(bound), "LOST_DIGITS", advice)
+    return failed(Cause.LOW_PRECISION, said, advice, kind="guess")
 
 
 def _constant(evidence: Evidence) -> Verdict | None:
@@ -284,55 +192,49 @@ def _constant(evidence: Evidence) -> Verdict | None:
     if out.numel() < 2 or bool((expected == expected.flatten()[0]).all()):
         return None
     if evidence.wanted.is_updated and torch.equal(out, evidence.argument(name)):
-        return failed(Cause.UNCHANGED, f"{name} still holds what it held before: it has to be updated in place.")
+        return failed(Cause.UNCHANGED, Values.NOT_UPDATED(name=name))
     if evidence.wanted.is_argument and bool(is_poison(out).all()):
-        return failed(Cause.UNCHANGED, f"{name} still holds what it held before: nothing of the input reached it.")
+        return failed(Cause.UNCHANGED, Values.NOT_FILLED(name=name))
     if bool(out.isnan().all()):
-        return failed(Cause.CONSTANT, f"{name} is NaN everywhere.")
+        return failed(Cause.CONSTANT, Values.NAN(name=name))
     if bool((out == out.flatten()[0]).all()):
-        return failed(Cause.CONSTANT, f"{name} is {_one_text(out.flatten()[0])} everywhere.")
+        number = out.flatten()[0].item()
+        if not out.is_floating_point():
+            return failed(Cause.CONSTANT, Values.CONSTANT_WHOLE(name=name, number=number))
+        return failed(Cause.CONSTANT, Values.CONSTANT(name=name, number=number + 0.0))  # -0 is 0
     numbers = out[~out.isnan()]
     if len(numbers) < out.numel() and bool((numbers == numbers[0]).all()):
-        return failed(Cause.CONSTANT, f"{name} is {_one_text(numbers[0])} wherever it is not NaN.")
+        return failed(Cause.CONSTANT, Values.CONSTANT_OR_NAN(name=name, number=numbers[0].item() + 0.0))
     writers = evidence.writers
     if writers is None:
         return None
     first = int(writers.programs.flatten()[0])
     mine, due = out[writers.programs == first], expected[writers.programs == first]
     if mine.numel() > 1 and bool((mine == mine[0]).all()) and not bool((due == due[0]).all()):
-        shown = f"All {mine.numel()} elements that {_program_at(evidence, first)} writes are equal"
-        return failed(Cause.CONSTANT, f"{shown}: its lanes should differ. Do the pointers of its loads?", kind="cause")
+        said = Values.LANES_EQUAL(count=mine.numel(), program=_program_at(evidence, first))
+        return failed(Cause.CONSTANT, said, kind="cause")
     return None
-
-
-def _one_text(number: torch.Tensor) -> str:
-    """Of a number that all elements equal: -0 is 0."""
-    return number_text(number + 0.0 if number.is_floating_point() else number)
 
 
 def _special_values(evidence: Evidence) -> Verdict | None:
     expected = evidence.comparison.expected
     if bool((evidence.comparison.wrong & expected.isfinite() & (expected != 0)).any()):
         return None
-    where = f"{evidence.returns} is wrong only where inf, NaN or 0 is expected"
-    return failed(Cause.WRONG_VALUES, f"{where}: special values are changed on the way.")
+    return failed(Cause.WRONG_VALUES, Values.SPECIAL_VALUES(name=evidence.returns))
 
 
-def _where_wrong(evidence: Evidence) -> str:
+def _where_wrong(evidence: Evidence) -> Said:
     """How many elements are wrong, and what they have in common."""
-    wrong, name = evidence.comparison.wrong, evidence.returns
-    count, total = evidence.comparison.wrong_count, wrong.numel()
-    share = "every element" if count == total else f"{count_text(count, 'element')} of {total}"
-    return f"{name} is wrong in {share}{_pattern(wrong)}, {short_dtype(evidence.wanted.dtype)}."
-
-
-def _pattern(wrong: torch.Tensor) -> str:
+    wrong, count = evidence.comparison.wrong, evidence.comparison.wrong_count
+    found = dict(name=evidence.returns, dtype=short_dtype(evidence.wanted.dtype))
+    if count == wrong.numel():
+        return Values.EVERY_ELEMENT(**found)
+    found |= dict(count=count, total=wrong.numel())
     matrix = as_matrix(wrong)
-    if wrong.dim() == 1 and _is_tail(wrong):
-        return f", all from element {int(wrong.to(torch.uint8).argmax())} on"
-    rows, columns = matrix.any(dim=1), matrix.any(dim=0)
-    if matrix.shape[1] > 1 and _is_tail(columns):
-        return f", all in columns {int(columns.to(torch.uint8).argmax())} and up"
-    if matrix.shape[0] > 1 and _is_tail(rows):
-        return f", all in rows {int(rows.to(torch.uint8).argmax())} and up"
-    return ""
+    if wrong.dim() == 1 and (start := tail_start(wrong)):
+        return Values.FROM_AN_ELEMENT_ON(start=start, **found)
+    if start := tail_start(matrix.any(dim=0)):
+        return Values.FROM_A_COLUMN_ON(start=start, **found)
+    if start := tail_start(matrix.any(dim=1)):
+        return Values.FROM_A_ROW_ON(start=start, **found)
+    return Values.SOME_ELEMENTS(**found)

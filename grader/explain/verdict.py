@@ -39,7 +39,7 @@ class Verdict:
     @property
     def lines(self) -> list[str]:
         """What is said, in words: the one place where evidence becomes text."""
-        return [one if isinstance(one, str) else one.text for one in self.said]
+        return [one.text for one in self.said]
 
     @property
     def rank(self) -> int:
@@ -47,5 +47,7 @@ class Verdict:
 
 
 def failed(id: str, *said: Said | None, kind: str = "values", line: int = 0) -> Verdict:
-    """None: nothing is said in this place."""
+    """None: nothing is said in this place. Raises TypeError for words that stand in no table."""
+    if any(one is not None and not isinstance(one, Said) for one in said):
+        raise TypeError(f"{id}: {said}")
     return Verdict(FAIL, id, [one for one in said if one], kind, line)

@@ -9,14 +9,44 @@ from grader.course.exercise import Exercise
 from grader.course.trial import short_dtype
 from grader.course.wanted_results import Wanted
 from grader.explain.causes import Cause
+from grader.explain.evidence import source_line
 from grader.explain.verdict import Verdict, failed
-from grader.sentences import count_text
+from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
 from grader.wire.messages import DTYPE_BYTES
 from grader.wire.recorded_parts import Returned, View
 from grader.wire.reply import Reply
 
 Shape = tuple[int, ...]
+
+
+class WrongResults(Sentence):
+    """What was returned, and what was expected in its place. {returned} is "nothing (None)", or what else it was."""
+
+    WRONG_NUMBER = "{entry} returns {count:#result}; a tuple of {expected} was expected: ({names:,})."
+    NO_TUPLE = "{entry} returns {returned}; a tuple of {expected} was expected: ({names:,})."
+    NO_TENSOR = "{entry} returns {returned}, not a tensor of shape {shape} and dtype {dtype}."
+    NO_TENSOR_FOR = "{entry} returns {returned} for {name}, not a tensor of shape {shape} and dtype {dtype}."
+    NO_RETURN = "Does it end with `return`?"
+    NOT_THE_GIVEN = "{entry} returns {returned}: it has to fill and return the {name} it was given."
+    NOT_THE_GIVEN_FOR = "{entry} returns {returned} for {name}: it has to fill and return the {name} it was given."
+
+    SHARED = "{name} shares its memory with {other}: it needs memory of its own, as from torch.empty."
+    SHARED_BY_TWO = "{name} and {other} share their memory: each needs memory of its own, as from torch.empty."
+    FOREIGN = "{name} is memory that this call neither got nor allocated: allocate it in each call."
+
+    DEVICE = "{entry} returns {what} on {device}: use the input's device."
+    DEVICE_AND_DTYPE = (
+        "{entry} returns {what} of dtype {dtype}, where {expected} was expected, and on {device}: use the input's "
+        "device."
+    )
+    DTYPE = "{name} has dtype {dtype}; {expected} was expected."
+    SHAPE = "{name} has shape {shape}; {expected} was expected."
+    STRIDES = "{name} has strides {strides}; a contiguous tensor was expected."
+    LAYOUT_OF_A_VIEW = (
+        "torch.empty_like and its like keep the layout of a view: torch.empty(x.shape, dtype=x.dtype, device=x.device) "
+        "is contiguous."
+    )
 
 
 def wrong_results(
@@ -37,61 +67,53 @@ def wrong_results(
 
 def _wrong_number(result: Returned, expected: list[tuple[Wanted, Shape]], exercise: Exercise) -> Verdict | None:
     """A tuple of so many, or a list; nothing is asked of what an entry returns that only updates its arguments."""
-    names = f"({exercise.result_text.replace(' and ', ', ')})"
     if not expected or result.type in ("tuple", "list") and len(result.items) == len(expected):
         return None
-    what = f"{count_text(len(result.items), 'result')}" if result.type in ("tuple", "list") else _kind(result)
-    return _wrong(f"{exercise.entry} returns {what}; a tuple of {len(expected)} was expected: {names}.",
-                  "Does it end with `return`?" if result.type == "NoneType" else "")  # fmt: skip
+    found = dict(entry=exercise.entry, expected=len(expected), names=[one.name for one in exercise.returned])
+    if result.type in ("tuple", "list"):
+        return _wrong(WrongResults.WRONG_NUMBER(count=len(result.items), **found))
+    no_return = WrongResults.NO_RETURN() if result.type == "NoneType" else None
+    return _wrong(WrongResults.NO_TUPLE(returned=_kind(result), **found), no_return)
 
 
 def _wrong_result(
     reply: Reply, result: Returned, wanted: Wanted, shape: Shape, submission: Submission, exercise: Exercise
 ) -> Verdict | None:
-    out, name = reply.outputs.get(wanted.name), wanted.name
-    alone = len(exercise.returned) == 1
+    out, name, entry = reply.outputs.get(wanted.name), wanted.name, exercise.entry
+    alone, dtype = len(exercise.returned) == 1, short_dtype(wanted.dtype)
+    other_dtype = result.dtype != str(wanted.dtype).removeprefix("torch.")
     if result.type != "Tensor":
-        expected = f"a tensor of shape {shape} and dtype {short_dtype(wanted.dtype)}"
-        where = "" if alone else f" for {name}"
-        return _wrong(f"{exercise.entry} returns {_kind(result)}{where}, not {expected}.", "Does it end with `return`?")
+        found = dict(entry=entry, returned=_kind(result), shape=shape, dtype=dtype)
+        said = WrongResults.NO_TENSOR(**found) if alone else WrongResults.NO_TENSOR_FOR(name=name, **found)
+        return _wrong(said, WrongResults.NO_RETURN())
     if result.shares_with and not wanted.is_argument:
-        return _wrong(
-            f"{name} shares its memory with {result.shares_with}: it needs memory of its own, as from torch.empty."
-        )
+        return _wrong(WrongResults.SHARED(name=name, other=result.shares_with))
     if result.device != "cuda":
-        what, dtype = "a tensor" if alone else name, str(wanted.dtype).removeprefix("torch.")
-        if result.dtype != dtype:
-            what += f" of dtype {result.dtype}, where {short_dtype(wanted.dtype)} was expected, and"
-        device = result.device.upper() or "another device"
-        return _wrong(f"{exercise.entry} returns {what} on the {device}: use the input's device.")
-    if out is None and result.dtype != str(wanted.dtype).removeprefix("torch."):
-        return _wrong(f"{name} has dtype {result.dtype}; {short_dtype(wanted.dtype)} was expected.")
+        device = f"the {result.device.upper()}" if result.device else "another device"
+        found = dict(entry=entry, what="a tensor" if alone else name, device=device)
+        if other_dtype:
+            return _wrong(WrongResults.DEVICE_AND_DTYPE(dtype=result.dtype, expected=dtype, **found))
+        return _wrong(WrongResults.DEVICE(**found))
+    if out is None and other_dtype:
+        return _wrong(WrongResults.DTYPE(name=name, dtype=result.dtype, expected=dtype))
     if out is None:
-        return _wrong(f"{name} is memory that this call neither got nor allocated: allocate it in each call.")
+        return _wrong(WrongResults.FOREIGN(name=name))
     if wanted.is_argument and result.same_as != name:
         view = f"a view of {result.shares_with}" if result.shares_with else "a new tensor"
-        what, where = result.same_as or view, "" if alone else f" for {name}"
-        return _wrong(f"{exercise.entry} returns {what}{where}: it has to fill and return the {name} it was given.")
+        sentence = WrongResults.NOT_THE_GIVEN if alone else WrongResults.NOT_THE_GIVEN_FOR
+        return _wrong(sentence(entry=entry, returned=result.same_as or view, name=name))
     if tuple(out.shape) != shape:
-        return _wrong(f"{name} has shape {tuple(out.shape)}; {shape} was expected.")
+        return _wrong(WrongResults.SHAPE(name=name, shape=tuple(out.shape), expected=shape))
     if out.dtype != wanted.dtype:
-        return _wrong(f"{name} has dtype {short_dtype(out.dtype)}; {short_dtype(wanted.dtype)} was expected.")
+        return _wrong(WrongResults.DTYPE(name=name, dtype=short_dtype(out.dtype), expected=dtype))
     if not wanted.is_argument and out.numel() and not out.is_contiguous():
-        return _not_contiguous(f"{name} has strides {out.stride()}", result.line, submission)
+        return _not_contiguous(WrongResults.STRIDES(name=name, strides=out.stride()), result.line, submission)
     return None
 
 
-def _not_contiguous(found: str, line: int, submission: Submission) -> Verdict:
-    code = submission.line(line)
-    advice = ""
-    if "_like(" in code:
-        advice = (
-            "torch.empty_like and its like keep the layout of a view: torch.empty(x.shape, dtype=x.dtype, "
-            "device=x.device) is contiguous."
-        )
-    place = f"Line {line}:  {code}" if code else ""
-    sentence = f"{found}; a contiguous tensor was expected."
-    return failed(Cause.WRONG_RESULT_TYPE, sentence, advice, place, kind="result", line=line)
+def _not_contiguous(said: Said, line: int, submission: Submission) -> Verdict:
+    advice = WrongResults.LAYOUT_OF_A_VIEW() if "_like(" in submission.line(line) else None
+    return failed(Cause.WRONG_RESULT_TYPE, said, advice, source_line(submission, line), kind="result", line=line)
 
 
 def _sharing(expected: list[tuple[Wanted, Shape]], given: list[Returned]) -> Verdict | None:
@@ -99,7 +121,7 @@ def _sharing(expected: list[tuple[Wanted, Shape]], given: list[Returned]) -> Ver
     named = [(one.name, result.view) for (one, _), result in zip(expected, given) if math.prod(result.view.shape)]
     for (one, first), (other, second) in combinations(named, 2):
         if first.buffer == second.buffer and first.offset < _end(second) and second.offset < _end(first):
-            return _wrong(f"{one} and {other} share their memory: each needs memory of its own, as from torch.empty.")
+            return _wrong(WrongResults.SHARED_BY_TWO(name=one, other=other))
     return None
 
 
@@ -112,5 +134,5 @@ def _kind(result: Returned) -> str:
     return "nothing (None)" if result.type == "NoneType" else f"an object of type {result.type}"
 
 
-def _wrong(*lines: str) -> Verdict:
-    return failed(Cause.WRONG_RESULT_TYPE, *lines, kind="result")
+def _wrong(*said: Said | None) -> Verdict:
+    return failed(Cause.WRONG_RESULT_TYPE, *said, kind="result")

@@ -107,7 +107,7 @@ class Call:
             return self._too_long(error, line, kernel)
         except KernelFault as error:
             program = ", ".join(map(str, self.memory.name(error.program)))
-            message = f" in program ({program}{',' * (', ' not in program)})" + (f": {error}" if str(error) else "")
+            message = f"in program ({program}{',' * (', ' not in program)})" + (f": {error}" if str(error) else "")
             return Failure("assert", "KernelFault", message, error.place.line or line, kernel)
         except OutOfMemory as error:
             return Failure("kernel", "MemoryError", str(error), line, kernel)

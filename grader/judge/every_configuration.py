@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from grader.course.trial import Trial
 from grader.explain import configurations
-from grader.explain.values import first_wrong_text
+from grader.explain.values import first_wrong
 from grader.explain.verdict import PASS, Verdict
 from grader.numerics.arguments import Argument, without_values
 from grader.sentences import count_text
@@ -84,7 +84,7 @@ def _after_a_trial(
         if len(updated) > 1 and interpreted.wrong_after_a_trial(trial, inputs, [name]) is None:
             updated = [name]
             break
-    shown = first_wrong_text(wrong) if wrong.comparison is not None and not wrong.comparison.right else ""
+    shown = first_wrong(wrong) if wrong.comparison is not None and not wrong.comparison.right else None
     return configurations.changed_by_tuning(call, wrong.returns, updated, shown)
 
 

@@ -12,32 +12,35 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from grader.course.exercise import Exercise, in_words
+from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted, wanted_of
-from grader.explain import broken_promises, failures, offset_overflows
+from grader.explain import (
+    broken_promises,
+    failures,
+    host_functions,
+    masked_lanes,
+    offset_overflows,
+    products_of_sums,
+    second_calls,
+)
 from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence
 from grader.explain.memory_findings import memory_verdict
 from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
 from grader.explain.tiles import tile_map
-from grader.explain.values import first_wrong_text, value_verdict
-from grader.explain.verdict import PASS, Verdict, failed
+from grader.explain.values import value_verdict
+from grader.explain.verdict import PASS, Verdict
 from grader.explain.wrong_results import Shape, wrong_results
 from grader.judge import every_configuration
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT
 from grader.operations.comparison import Comparison, bits_of, compare
-from grader.sentences import count_text
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
-AS_PRODUCT = (
-    "This Triton turns tl.sum(a[:, :, None] * b[None, :, :], 1) into a tl.dot, and rounds its operands to tf32: write "
-    'tl.dot(a, b, input_precision="ieee") instead.'
-)
 STRIDE_MISTAKES = (
     Cause.STRIDE_IGNORED,
     Cause.STRIDES_SWAPPED,
@@ -106,8 +109,7 @@ class Interpreted:
         verdict = self._first_call(trial, inputs, reply) if reply is not None else None
         if verdict is None or verdict.outcome == PASS:
             return None
-        verdict.said.insert(1, AS_PRODUCT)
-        return verdict
+        return products_of_sums.as_product(verdict)
 
     def remember(self, trial: Trial, inputs: list[Argument], right: bool) -> None:
         contiguous = all(tensor.is_contiguous() for _, tensor in tensors_of(self.exercise.arguments, inputs))
@@ -136,10 +138,9 @@ class Interpreted:
         if wrong is not None:
             return wrong
         if reply.changed:
-            names = in_words(reply.changed)
-            return failed(Cause.INPUT_CHANGED, f"{exercise.entry} changes {names}: inputs have to stay as they are.")
+            return host_functions.inputs_changed(exercise.entry, reply.changed)
         if not reply.launches and any(output.numel() for output in reply.outputs.values()):
-            return failed(Cause.NO_LAUNCH, f"{exercise.entry} returned without launching a kernel.", kind="error")
+            return host_functions.no_launch(exercise.entry)
         return None
 
     def not_recorded(self, call: RecordedCall) -> Verdict | None:
@@ -193,7 +194,7 @@ class Interpreted:
         if lines:
             zeros = self.run.call(self.exercise, trial, inputs, fill="zero")
             if self._masked_lanes_matter(evidence, zeros):
-                return self._no_other(evidence, lines[0])
+                return masked_lanes.no_other(evidence, lines[0])
         return verdict
 
     def _masked_lanes_matter(self, evidence: Evidence, zeros: Reply) -> bool:
@@ -211,29 +212,11 @@ class Interpreted:
         (wrong,) = (one.comparison.wrong for one in again if one.wanted == evidence.wanted)
         return not torch.equal(wrong, evidence.comparison.wrong)
 
-    def _no_other(self, evidence: Evidence, line: int) -> Verdict:
-        verdict = failed(
-            Cause.NO_OTHER,
-            f"The load in line {line} has a mask but no `other`: what masked lanes hold is undefined, and here it "
-            f"reaches {evidence.returns}.",
-            evidence.source_line(line),
-            kind="memory",
-            line=line,
-        )
-        if not evidence.comparison.right:
-            verdict.said.append(first_wrong_text(evidence))
-        verdict.tiles = tile_map(evidence)
-        return verdict
-
     def _second_call(self, trial: Trial, inputs: list[Argument], first: Reply, second: Reply) -> Verdict | None:
         """The same inputs again, programs in reverse and masked lanes at 0: None when nothing changed."""
         early = self._before_values(trial, inputs, second)
         if early is not None:
-            if early.id == Cause.NO_LAUNCH:
-                early.said[0] = f"The second call launched no kernel: {self.exercise.entry} returns a result it kept."
-            else:
-                early.said.append("So it is in a second call with the same inputs; the first was in order.")
-            return early
+            return second_calls.not_in_the_first(early, self.exercise.entry)
         changed = _changed(first, second)
         if not changed and not second.findings:
             return None
@@ -246,14 +229,13 @@ class Interpreted:
         there = _alike(third, first)
         if lines and there and not _changed(third, second):
             (evidence,) = (one for one in results if one.returns == changed[0])
-            return self._no_other(replace(evidence, reply=first), lines[0])
+            return masked_lanes.no_other(replace(evidence, reply=first), lines[0])
         right = all(evidence.comparison.right for evidence in results)
         if right and any(launch.atomics for launch in first.launches):
             return None  # atomic sums may come in any order; both results are within the bound
         if (not there or not _changed(third, first)) and not self._differs_again(trial, inputs, first):
             return _order_matters(changed[0], first, second)
-        another = "another result" if results[0].wanted.is_alone else f"another {changed[0]}"
-        return failed(Cause.STATEFUL, f"A second call with the same inputs gives {another}.", kind="memory")
+        return second_calls.another_result(changed[0], results[0].wanted.is_alone)
 
     def _differs_again(self, trial: Trial, inputs: list[Argument], first: Reply) -> bool:
         """Whether the second call alone makes the difference, with its programs in the order of the first."""
@@ -295,12 +277,7 @@ def _changed(one: Reply, other: Reply) -> list[str]:
 
 def _order_matters(name: str, first: Reply, second: Reply) -> Verdict:
     differing = int(_differing(first.outputs[name], second.outputs[name]).sum())
-    return failed(
-        Cause.RACE,
-        f"{count_text(differing, 'element')} of {name} change when the programs run in reverse order: a race between "
-        "programs.",
-        kind="memory",
-    )
+    return second_calls.order_matters(name, differing)
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -21,11 +21,10 @@ import torch
 from grader.course.cut import Cut
 from grader.course.exercise import Exercise
 from grader.course.trial import Trial, short_dtype
-from grader.explain import offset_overflows
-from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence, index_text, program_text
+from grader.explain import offset_overflows, samples
+from grader.explain.evidence import Evidence
 from grader.explain.tiles import program_index
-from grader.explain.verdict import NOT_RUN, SKIPPED, Verdict, failed
+from grader.explain.verdict import NOT_RUN, SKIPPED, Verdict
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, without_values
@@ -33,7 +32,6 @@ from grader.numerics.data_sets import Data, generator_for
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from grader.numerics.layouts import CONTIGUOUS
 from grader.operations.comparison import compare
-from grader.sentences import count_text
 from grader.wire.reply import Reply, Sampled
 
 PROGRAMS = 12  # of a launch
@@ -131,7 +129,8 @@ def _of_one_launch(evidence: Evidence, sampled: Sampled, tables: dict[str, torch
     if evidence.returns not in cut.results:
         return None
     for program in _programs(stored):
-        found = _wrong(evidence, cut, _of_program(stored, program), tables, _name(evidence, sampled, program))
+        who = program_index(program, sampled.grid, len(evidence.reply.launches[-1].grid))
+        found = _wrong(evidence, cut, _of_program(stored, program), tables, who)
         if found is not None:
             return found
     return None
@@ -161,24 +160,15 @@ def _of_program(stored: Stored, program: int) -> Stored:
     return Stored([one[mine] for one in stored.index], stored.programs[mine], stored.values[mine])
 
 
-def _name(evidence: Evidence, sampled: Sampled, program: int) -> str:
-    return program_text(program_index(program, sampled.grid, len(evidence.reply.launches[-1].grid)))
-
-
 def _too_few(evidence: Evidence, sampled: Sampled, stored: Stored) -> Verdict | None:
     """Whether the programs of the grid, alike as they are, cannot have written all of the result."""
-    name, grid = evidence.returns, evidence.reply.launches[-1].grid
+    grid = evidence.reply.launches[-1].grid
     elements, programs = math.prod(sampled.shape), math.prod(grid)
     counts = torch.tensor([int((stored.programs == program).sum()) for program in _programs(stored)])
     most = int(counts.max()) if counts.numel() else 0
     if 2 * int((counts == most).sum()) < sampled.programs or programs * most >= elements or not most:
         return None
-    size = " x ".join(map(str, grid))
-    cause = f"{name} is not covered by a grid of {size} programs: has it been limited, or rounded down?"
-    if len(sampled.shape) == 2 and programs == sampled.shape[0] and most < sampled.shape[1]:
-        cause = f"The end of each row of {name} is never written: the block ends before the row does."
-    shown = f"Each program writes {most} elements of {name}, together {programs * most} of {elements} at most."
-    return failed(Cause.UNWRITTEN, cause, shown, kind="memory")
+    return samples.too_few(evidence.returns, sampled.shape, grid, most)
 
 
 def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
@@ -188,14 +178,15 @@ def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
     times = written // max(sampled.values.element_size(), 1)
     if not evidence.reply.overflows or times <= sampled.stored:
         return None
-    shown = f"{times} values are stored in {count_text(sampled.stored, 'element')} of {name}: others get none."
-    return failed(Cause.UNWRITTEN, f"Offsets in {name} meet each other.", shown, kind="memory")
+    return samples.stored_again(name, times, sampled.stored)
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 
 
-def _wrong(evidence: Evidence, cut: Cut, mine: Stored, tables: dict[str, torch.Tensor], who: str) -> Verdict | None:
+def _wrong(
+    evidence: Evidence, cut: Cut, mine: Stored, tables: dict[str, torch.Tensor], program: tuple[int, ...]
+) -> Verdict | None:
     """The elements of one program against the reference on just the parts of the inputs that these are made of."""
     lengths = evidence.output.shape
     parts, places = _parts(cut.results[evidence.returns], mine, lengths)
@@ -213,15 +204,7 @@ def _wrong(evidence: Evidence, cut: Cut, mine: Stored, tables: dict[str, torch.T
     comparison = compare(out, ref, evidence.wanted.bound, given)
     if comparison.right:
         return None
-    first = comparison.first_wrong
-    place = index_text([int(part[at]) for part, at in zip(parts, first)])
-    yours, expected = float(out[first]), float(comparison.expected[first])
-    name, count = evidence.returns, count_text(comparison.wrong_count, "element")
-    return failed(
-        Cause.WRONG_VALUES,
-        f"{name} is wrong in {count} of {mine.values.numel()} that {who} writes, {short_dtype(evidence.trial.dtype)}.",
-        f"First wrong element: {name}[{place}] is {yours:.9g}, expected {expected:.9g}.",
-    )
+    return samples.wrong_values(evidence, program, mine.values.numel(), comparison, parts)
 
 
 def _parts(

@@ -13,11 +13,12 @@ from grader.course.resized import fitting
 from grader.course.simpler_calls import smallest
 from grader.course.stated_calls import CHECK, DRAWN, THROUGHPUT, TRAFFIC, Asked
 from grader.course.trial import Bound, Trial, trial_of
-from grader.explain import cost, failures
+from grader.explain import cost, failures, host_functions
+from grader.explain.blame import blame_empty_regions
 from grader.explain.causes import Cause
 from grader.explain.compiled_code import Expectations, compiled_verdict
 from grader.explain.refused_by_compiler import compiler_refusal
-from grader.explain.verdict import FAIL, NOT_ATTEMPTED, NOT_RUN, PASS, SKIPPED, WAITED, Verdict, failed
+from grader.explain.verdict import FAIL, NOT_ATTEMPTED, NOT_RUN, PASS, SKIPPED, WAITED, Verdict
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
 from grader.judge import on_gpu
@@ -315,8 +316,7 @@ class Judge:
             raise MachineFault(str(busy)) from None
         changed = [] if self.run.fenced else self.run.files_changed_beside()
         if changed and verdict.outcome == PASS:
-            files = ", ".join(changed)
-            return failed(Cause.FILES_CHANGED, f"{self.exercise.entry} changed files beside it: {files}.", kind="error")
+            return host_functions.files_changed(self.exercise.entry, changed)
         return verdict
 
     def before_any_call(self) -> Verdict | None:
@@ -353,9 +353,7 @@ class Judge:
             self.run.values_are_wrong = True
             self.suspects.wrong(trial, inputs, verdict, blame)
         if verdict.outcome != PASS and self.run.empty:
-            still = " and ".join(self.run.empty)
-            verdict.said.insert(0, f"The marked region in {still} is still empty.")
-            verdict.kind = "region"
+            blame_empty_regions(verdict, self.run.empty)
         return verdict, first
 
     def _replayed(self, trial: Trial, inputs: list[Argument], launches: list[Launch]) -> Verdict | None:

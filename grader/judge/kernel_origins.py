@@ -13,8 +13,8 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, replace
 
-from grader.explain.causes import Cause
-from grader.explain.verdict import Verdict, failed
+from grader.explain import foreign_kernels
+from grader.explain.verdict import Verdict
 from grader.processes.child import ChildProcess
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.text import Submission
@@ -24,8 +24,6 @@ from grader.wire.messages import GpuModel
 from grader.wire.recorded_call import Kernel
 
 LIMIT = 15.0  # seconds of a core for the text of one kernel
-OWN = "A launch has to use a function under @triton.jit of this file, as it stands there."
-PLAIN = "A kernel may use tl, the kernels of its file, and constants that are plain values."
 
 
 class Origins:
@@ -57,22 +55,18 @@ class Origins:
             return self._answers[key]
 
     def _compare(self, kernel: Kernel) -> Verdict | None:
+        name = kernel.recipe.function
         try:
             texts, error = self._own_texts(kernel)
         except (ChildEnded, ProtocolError) as ended:
             self._end_child()
-            texts, error = [], f"its process ended ({getattr(ended, 'how', 'garbled')})"
+            return foreign_kernels.not_to_its_end(name, getattr(ended, "how", "garbled"))
         recorded = self._without_folder(kernel.source)
         if any(self._without_folder(text) == recorded for text in texts):
             return None
-        name = kernel.recipe.function
         if texts:
-            return _foreign(f"The kernel {name} that is launched is not the one in your file: that one compiles to "
-                            "something else.", OWN)  # fmt: skip
-        if error:
-            return _foreign(f"The kernel {name} does not compile from your file's kernels and constants alone: "
-                            f"{error}", PLAIN)  # fmt: skip
-        return _foreign(f"The kernel {name} that is launched does not stand in your file.", OWN)
+            return foreign_kernels.another_one(name)
+        return foreign_kernels.not_alone(name, error) if error else foreign_kernels.not_in_file(name)
 
     def _own_texts(self, kernel: Kernel) -> tuple[list[str], str]:
         self._child = self._child or ChildProcess(self._model, self._sandbox)
@@ -98,7 +92,3 @@ class Origins:
     def end(self) -> None:
         self._thread.shutdown(cancel_futures=True)
         self._end_child()
-
-
-def _foreign(sentence: str, advice: str) -> Verdict:
-    return failed(Cause.FOREIGN_KERNEL, sentence, advice, kind="error")

@@ -51,7 +51,7 @@ def speed_verdict(
             if math.isnan(sample.share):
                 useless += 1
                 if useless == MOST_USELESS:
-                    return speed.inconclusive(f"{sample.why_invalid}. Run it again when the GPU is quiet.")
+                    return speed.no_valid_rounds(sample.why_invalid)
                 continue
             samples.append(sample)
             shares = [one.share for one in samples]
@@ -61,7 +61,7 @@ def speed_verdict(
     except ReplayEnded as ended:
         if ended.how == "no-room":
             blamed = blame(exercise, trial, recording, run.replays.device.model.memory_bytes)
-            return blamed or speed.inconclusive("the GPU has too little free memory")
+            return blamed or speed.no_room()
         return fault_of(ended)
     if run.earlier:
         run.earlier.keep(measured, [] if decision.outcome == FAST else [*earlier, *shares][-STAGES[-1] :])

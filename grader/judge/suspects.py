@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from grader.course.exercise import Exercise
 from grader.course.trial import Trial
+from grader.explain.blame import blame_a_number
 from grader.explain.causes import Cause
 from grader.explain.earlier_calls import add_to, depends_on_earlier_calls
 from grader.explain.verdict import Verdict
@@ -57,7 +58,4 @@ class Suspects:
             return
         constants = trial.in_effect(self.run.recorder.constants)
         if constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
-            changed = ", ".join(f"{name} = {value}" for name, value in constants.items())
-            found = "a number, or another name, stands where one of them should"
-            verdict.said.insert(0, f"Right with your own block sizes, wrong with {changed}: {found}.")
-            verdict.kind = "cause"
+            blame_a_number(verdict, constants)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -11,7 +10,6 @@ import click
 
 from grader.course.folder import Folder
 from grader.course.stated_calls import CHECK, DRAWN, TRAFFIC, Asked, asked
-from grader.explain.causes import Cause
 from grader.explain.verdict import FAIL
 from grader.learn.runnable import judge_it
 from grader.progress.last_result import last_result
@@ -22,12 +20,11 @@ if TYPE_CHECKING:
     from grader.explain.verdict import Verdict
     from grader.judge.judge import Judge
     from grader.judge.run import Run
+    from grader.sentences import Value
     from grader.wire.reply import Reply
     from grader.wire.watched_program import WatchedProgram
 
 SEED = 0
-PROGRAM = re.compile(r"\b[Pp]rograms? \((\d+(?:, \d+)*),?\)")  # as explain/evidence.py writes it
-LINE = re.compile(r"\b[Ll]ine (\d+)\b")
 
 
 @dataclass
@@ -138,12 +135,19 @@ def _again(judge: Judge, use: Asked) -> tuple[Verdict, Trial | None]:
 
 
 def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str) -> Call:
-    text = " ".join(verdict.lines)
-    programs, line = PROGRAM.findall(text), LINE.search(text)
-    which = 1 if verdict.id == Cause.DOUBLE_WRITE and len(programs) > 1 else 0  # the second is one too many
     why = f"the call that failed in {test.removeprefix('test_').replace('_', ' ')!r}"
-    at = tuple(int(number) for number in programs[which].split(", ")) if programs else ()
-    return Call(exercise, run, trial, why, True, at, verdict.line or (int(line[1]) if line else 0))
+    return Call(exercise, run, trial, why, True, tuple(_found(verdict, "program") or ()), _line(verdict))
+
+
+def _line(verdict: Verdict) -> int:
+    """0: not known."""
+    said = _found(verdict, "line")
+    return verdict.line or (said if isinstance(said, int) else 0)
+
+
+def _found(verdict: Verdict, name: str) -> Value | None:
+    """Evidence of this name, of the first sentence that has it."""
+    return next((one.evidence[name] for one in verdict.said if name in one.evidence), None)
 
 
 def failed_without_values(folder: Folder, module: ModuleType) -> bool:

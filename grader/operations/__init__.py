@@ -9,9 +9,11 @@ Such a file has
                                its |terms|; [shape of ref].
     CAUSES, PLAIN_CAUSES       the ids of mistakes that it can name, beside those of any operation (explain/causes.py):
                                each of the first has to be helped with in a hint, of the second the sentence does.
-    mistakes(evidence, inputs) yields a Hypothesis for each: its id, its sentence and what a kernel with this mistake
-                               computes, in float64: the looked-at result, or all of them as the reference gives them.
-    LOST_DIGITS                a sentence of advice where digits are lost and nothing else is known.
+    a table of sentences       what can be said of its mistakes, in words (grader/sentences.py).
+    mistakes(evidence, inputs) yields a Hypothesis for each: its id, what is said of it and what a kernel with this
+                               mistake computes, in float64: the looked-at result, or all of them as the reference
+                               gives them.
+    LOST_DIGITS                what is said as advice where digits are lost and nothing else is known.
 
 All may be left out: an operation with one rounding is "exact" and has none of its own. It knows no exercise: those
 that use it state its name, as their bound or, where that is "exact" or "bits", as their operation.

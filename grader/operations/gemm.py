@@ -11,6 +11,7 @@ import torch
 from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis, reread, supposed
+from grader.sentences import Sentence
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
@@ -22,6 +23,29 @@ CAUSES = (
     "corner-swapped", "step-as-corner",
 )  # fmt: skip
 PLAIN_CAUSES = ("rounded-operands",)
+
+
+class Gemm(Sentence):
+    """What a wrong product computes."""
+
+    HALF_ACCUMULATOR = (
+        "Exact integer sums go wrong above 2048: the accumulator is fp16, which holds only even numbers there. Keep it "
+        "in fp32."
+    )
+    ROUNDED_OPERANDS = "a and b are rounded to {dtype} before the product."
+    PADDING_COUNTED = "The {padding} lanes past the end of K take part in the sum."
+    LAST_TERM = "The last term of each sum is left out."
+    K_TAIL = "Only the first {kept} of {K} terms of each sum are there: the loop, or its mask, ends too early."
+    LAST_STEP = "Only the last step along K is left: each step replaces the sum, none adds to it."
+    NO_ADVANCE = "Every step along K reads the same blocks of a and b: no pointer advances."
+    NO_ADVANCE_OF_ONE = "Every step along K reads the same block of {name}: its pointers do not advance."
+    ADVANCE_WITHOUT_STRIDE = (
+        "The pointers to b advance by BLOCK_K elements of memory, not by BLOCK_K rows: the step lacks its stride."
+    )
+    STEP_AS_CORNER = "Tiles along K begin at 0, 1, 2, ...: a step's number stands where its first element belongs."
+    CORNER_SWAPPED = (
+        "The corner of {name}'s tiles is given as column, row: the row comes first, as in a tensor's shape."
+    )
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -48,23 +72,16 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     a, b = inputs
     K, step = a.shape[1], evidence.constants.get("BLOCK_K", 0)
     if _counts_past_2048(a, b) and "exact" in evidence.right_before:
-        yield Hypothesis(
-            "half-accumulator",
-            "Exact integer sums go wrong above 2048: the accumulator is fp16, which holds only even numbers there. "
-            "Keep it in fp32.",
-            None,
-        )
+        yield Hypothesis("half-accumulator", Gemm.HALF_ACCUMULATOR(), None)
     for short, rounded in _rounded_operands(inputs) if evidence.comparison.wrong.numel() >= TELLING else ():
-        sentence = f"a and b are rounded to {short} before the product."
-        yield from supposed(evidence, "rounded-operands", sentence, rounded)
+        yield from supposed(evidence, "rounded-operands", Gemm.ROUNDED_OPERANDS(dtype=short), rounded)
     if step > 0 and (padding := -K % step):
-        yield Hypothesis("padding-counted", f"The {padding} lanes past the end of K take part in the sum.",
-                         a @ b + padding)  # fmt: skip
+        yield Hypothesis("padding-counted", Gemm.PADDING_COUNTED(padding=padding), a @ b + padding)
     if 0 < step < K:
         yield from _steps_along_k(evidence, a, b, step)
         yield from _corners(evidence, a, b, step)
     if K > 1:
-        yield Hypothesis("last-term", "The last term of each sum is left out.", a[:, :-1] @ b[:-1])
+        yield Hypothesis("last-term", Gemm.LAST_TERM(), a[:, :-1] @ b[:-1])
 
 
 def _rounded_operands(inputs: list[Argument]) -> Iterator[tuple[str, list[torch.Tensor]]]:
@@ -79,47 +96,39 @@ def _steps_along_k(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: i
     K = a.shape[1]
     sizes = {start: min(step, K - start) for start in range(0, K, step)}
     for kept in list(sizes)[1:]:
-        sentence = f"Only the first {kept} of {K} terms of each sum are there: the loop, or its mask, ends too early."
-        yield Hypothesis("k-tail", sentence, a[:, :kept] @ b[:kept])
+        yield Hypothesis("k-tail", Gemm.K_TAIL(kept=kept, K=K), a[:, :kept] @ b[:kept])
     last = max(sizes)
-    sentence = "Only the last step along K is left: each step replaces the sum, none adds to it."
-    yield Hypothesis("last-step", sentence, a[:, last:] @ b[last:])
-    yield Hypothesis("no-advance", "Every step along K reads the same blocks of a and b: no pointer advances.",
-                     sum(a[:, :n] @ b[:n] for n in sizes.values()))  # fmt: skip
-    yield Hypothesis("no-advance", "Every step along K reads the same block of a: its pointers do not advance.",
-                     sum(a[:, :n] @ b[k : k + n] for k, n in sizes.items()))  # fmt: skip
-    yield Hypothesis("no-advance", "Every step along K reads the same block of b: its pointers do not advance.",
-                     sum(a[:, k : k + n] @ b[:n] for k, n in sizes.items()))  # fmt: skip
+    yield Hypothesis("last-step", Gemm.LAST_STEP(), a[:, last:] @ b[last:])
+    yield Hypothesis("no-advance", Gemm.NO_ADVANCE(), sum(a[:, :n] @ b[:n] for n in sizes.values()))
+    same_of_a = sum(a[:, :n] @ b[k : k + n] for k, n in sizes.items())
+    yield Hypothesis("no-advance", Gemm.NO_ADVANCE_OF_ONE(name="a"), same_of_a)
+    same_of_b = sum(a[:, k : k + n] @ b[:n] for k, n in sizes.items())
+    yield Hypothesis("no-advance", Gemm.NO_ADVANCE_OF_ONE(name="b"), same_of_b)
     memory = evidence.inputs[1]
     shifted = [reread(memory[:n], memory.stride(), k) for k, n in sizes.items()]
     if all(block is not None for block in shifted):
         terms = (a[:, k : k + n] @ block.double() for (k, n), block in zip(sizes.items(), shifted))
-        sentence = (
-            "The pointers to b advance by BLOCK_K elements of memory, not by BLOCK_K rows: the step lacks its stride."
-        )
-        yield Hypothesis("advance-without-stride", sentence, sum(terms))
+        yield Hypothesis("advance-without-stride", Gemm.ADVANCE_WITHOUT_STRIDE(), sum(terms))
 
 
 def _corners(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     """Tiles of a and b at other places than they should be; what lies outside counts as 0, as a descriptor loads it."""
     starts = range(0, a.shape[1], step)
-    sentence = "Tiles along K begin at 0, 1, 2, ...: a step's number stands where its first element belongs."
     counted = (_piece(a, 0, n, len(a), step) @ _piece(b, n, 0, step, b.shape[1]) for n in range(len(starts)))
-    yield Hypothesis("step-as-corner", sentence, sum(counted))
+    yield Hypothesis("step-as-corner", Gemm.STEP_AS_CORNER(), sum(counted))
     tall, wide = (evidence.constants.get(name, 0) for name in ("BLOCK_M", "BLOCK_N"))
     if not tall or not wide:
         return
-    sentence = "The corner of {}'s tiles is given as column, row: the row comes first, as in a tensor's shape."
     by_columns = [
         sum(a[:, k : k + step] @ _piece(b, n, k, step, wide)[: len(b) - k, : b.shape[1] - n] for k in starts)
         for n in range(0, b.shape[1], wide)
     ]
-    yield Hypothesis("corner-swapped", sentence.format("b"), torch.cat(by_columns, dim=1))
+    yield Hypothesis("corner-swapped", Gemm.CORNER_SWAPPED(name="b"), torch.cat(by_columns, dim=1))
     by_rows = [
         sum(_piece(a, k, m, tall, step)[: len(a) - m, : a.shape[1] - k] @ b[k : k + step] for k in starts)
         for m in range(0, len(a), tall)
     ]
-    yield Hypothesis("corner-swapped", sentence.format("a"), torch.cat(by_rows))
+    yield Hypothesis("corner-swapped", Gemm.CORNER_SWAPPED(name="a"), torch.cat(by_rows))
 
 
 def _piece(matrix: torch.Tensor, row: int, column: int, rows: int, columns: int) -> torch.Tensor:

@@ -11,6 +11,7 @@ import torch
 from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import EXACT
 from grader.operations.bounds import arithmetic
+from grader.sentences import Said
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 @dataclass
 class Hypothesis:
     id: str
-    sentence: str
+    sentence: Said
     # float64, or int64: the result that is looked at, or all of them; None: decided already, by other evidence
     result: torch.Tensor | tuple[torch.Tensor, ...] | None
     # What arithmetic may add to it where its terms are others than the right result's, [its shape]; None: nothing more.
@@ -27,7 +28,7 @@ class Hypothesis:
     may_be_constant: bool = False  # NaN everywhere fits many formulas: only where other evidence supports this one
 
 
-def supposed(evidence: Evidence, id: str, sentence: str, arguments: list[Argument]) -> Iterator[Hypothesis]:
+def supposed(evidence: Evidence, id: str, sentence: Said, arguments: list[Argument]) -> Iterator[Hypothesis]:
     """What a right kernel would give for other arguments than these, if it would give anything."""
     result = evidence.reference(arguments)
     if result is not None:

@@ -10,6 +10,7 @@ import torch
 from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis
+from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
@@ -26,10 +27,57 @@ PLAIN_CAUSES = (
     "unbiased", "eps-not-used", "no-root", "variance-for-rstd", "results-exchanged", "no-weight", "no-bias",
     "bias-weighted", "weight-for-bias",
 )  # fmt: skip
-LOST_DIGITS = (
-    "Compute in fp32 from the load to the store, and take the mean from x before anything is squared: differences "
-    "are small numbers, which have all their digits."
-)
+
+
+class LayerNorm(Sentence):
+    """Mistakes in the statistics of a row, in what is made from them, and where few digits are left of them."""
+
+    PADDED_LANE_COUNTED = (
+        "The lane past the end of each row takes part in the variance: after the subtraction a padded lane holds "
+        "0 - mean, no longer 0."
+    )
+    PADDED_LANES_COUNTED = (
+        "The {lanes} lanes past the end of each row take part in the variance: after the subtraction a padded lane "
+        "holds 0 - mean, no longer 0."
+    )
+    SUM_OVER_BLOCK = "The sum of a row is divided by {block}, the lanes of the block: a row has {N:#number}."
+    SQUARES_OVER_BLOCK = "The sum of squares is divided by {block}, the lanes of the block: a row has {N:#number}."
+
+    UNBIASED = "The sum of squares is divided by N - 1; layer norm divides it by N."
+    EPS_LEFT_OUT = "eps is left out: without it a row of equal numbers is divided by 0."
+    ANOTHER_EPS = "eps is not used: the result is that of eps = {used:g}, and this call gives {eps:g}."
+    EPS_OUTSIDE = "eps is added outside of the root: rstd is 1 / sqrt(variance + eps)."
+    NO_ROOT = "The root is missing: x is divided by the variance, not by its root."
+    SQUARES_NOT_CENTRED = "The squares are those of x itself: subtract the mean first, then square."
+    VARIANCE_FOR_RSTD = "rstd holds the variance: it has to be 1 / sqrt(variance + eps)."
+    VARIANCE_AND_EPS_FOR_RSTD = "rstd holds the variance, with eps: it has to be 1 / sqrt(variance + eps)."
+    DEVIATION_FOR_RSTD = "rstd holds the standard deviation: it has to be 1 / sqrt(variance + eps)."
+    STATISTICS_EXCHANGED = "mean and rstd are exchanged."
+
+    NOT_CENTRED = "The mean is not subtracted from x."
+    NO_BIAS = "The bias is not added."
+    NO_WEIGHT = "The weight is not used."
+    NEITHER_USED = "Neither weight nor bias is used."
+    BIAS_WEIGHTED = "The bias is multiplied by the weight: it comes last."
+    WEIGHT_FOR_BIAS = "weight and bias are exchanged."
+
+    BOTH_BY_ROW = "weight and bias are taken by the row's number: each column has its own, the same in all rows."
+    WEIGHT_BY_ROW = "weight is taken by the row's number: each column has its own, the same in all rows."
+    BIAS_BY_ROW = "bias is taken by the row's number: each column has its own, the same in all rows."
+    ROW_ZERO = "Every row is made from row 0 of {x}."
+
+    FP16_OVERFLOW = "Sums or squares pass 65504, the largest number of fp16: convert x to fp32 before computing."
+    ONE_PASS_VARIANCE = (
+        "The variance has lost its digits: mean(x * x) - mean * mean is a small difference of large numbers. "
+        "Subtract the mean first, then square."
+    )
+    LOST_DIGITS = (
+        "Compute in fp32 from the load to the store, and take the mean from x before anything is squared: differences "
+        "are small numbers, which have all their digits."
+    )
+
+
+LOST_DIGITS = LayerNorm.LOST_DIGITS()
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -86,22 +134,18 @@ def _in_padding(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) -
     padding = block - N
     if not padding:
         return
-    lanes, verb = ("lane", "takes") if padding == 1 else (f"{padding} lanes", "take")
-    sentence = (
-        f"The {lanes} past the end of each row {verb} part in the variance: after the subtraction a padded lane holds "
-        "0 - mean, no longer 0."
-    )
+    said = LayerNorm.PADDED_LANE_COUNTED() if padding == 1 else LayerNorm.PADDED_LANES_COUNTED(lanes=padding)
     counted = var + padding / N * mean.square()
-    yield Hypothesis("padding-counted", sentence, _results(inputs, mean, (counted + eps).rsqrt()))
+    yield Hypothesis("padding-counted", said, _results(inputs, mean, (counted + eps).rsqrt()))
     low = mean * (N / block)
+    said = LayerNorm.SUM_OVER_BLOCK(block=block, N=N)
     around_low = (x - low).square().sum(dim=1, keepdim=True)
     for divisor in (N, block):
         for squares in (around_low, around_low + padding * low.square()):
-            sentence = f"The sum of a row is divided by {block}, the lanes of the block: a row has {N} numbers."
-            yield Hypothesis("over-block", sentence, _results(inputs, low, (squares / divisor + eps).rsqrt()))
+            yield Hypothesis("over-block", said, _results(inputs, low, (squares / divisor + eps).rsqrt()))
+    said = LayerNorm.SQUARES_OVER_BLOCK(block=block, N=N)
     for squares in (var * N, counted * N):
-        sentence = f"The sum of squares is divided by {block}, the lanes of the block: a row has {N} numbers."
-        yield Hypothesis("over-block", sentence, _results(inputs, mean, (squares / block + eps).rsqrt()))
+        yield Hypothesis("over-block", said, _results(inputs, mean, (squares / block + eps).rsqrt()))
 
 
 def _in_statistics(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
@@ -109,33 +153,25 @@ def _in_statistics(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor
     N, rstd = x.shape[1], (var + eps).rsqrt()
     right = _results(inputs, mean, rstd)
 
-    def with_rstd(id: str, sentence: str, rstd: torch.Tensor) -> Hypothesis:
-        return Hypothesis(id, sentence, _results(inputs, mean, rstd))
+    def with_rstd(id: str, said: Said, rstd: torch.Tensor) -> Hypothesis:
+        return Hypothesis(id, said, _results(inputs, mean, rstd))
 
     if N > 1:
-        sentence = "The sum of squares is divided by N - 1; layer norm divides it by N."
-        yield with_rstd("unbiased", sentence, (var * N / (N - 1) + eps).rsqrt())
-    sentence = "eps is left out: without it a row of equal numbers is divided by 0."
-    yield with_rstd("eps-not-used", sentence, var.rsqrt())
-    for other in USUAL_EPS:
-        sentence = f"eps is not used: the result is that of eps = {other:g}, and this call gives {eps:g}."
-        yield with_rstd("eps-not-used", sentence, (var + other).rsqrt())
+        yield with_rstd("unbiased", LayerNorm.UNBIASED(), (var * N / (N - 1) + eps).rsqrt())
+    yield with_rstd("eps-not-used", LayerNorm.EPS_LEFT_OUT(), var.rsqrt())
+    for used in USUAL_EPS:
+        yield with_rstd("eps-not-used", LayerNorm.ANOTHER_EPS(used=used, eps=eps), (var + used).rsqrt())
     for outside in (1 / (var.sqrt() + eps), var.rsqrt() + eps):
-        sentence = "eps is added outside of the root: rstd is 1 / sqrt(variance + eps)."
-        yield with_rstd("eps-outside", sentence, outside)
-    sentence = "The root is missing: x is divided by the variance, not by its root."
-    yield with_rstd("no-root", sentence, 1 / (var + eps))
+        yield with_rstd("eps-outside", LayerNorm.EPS_OUTSIDE(), outside)
+    yield with_rstd("no-root", LayerNorm.NO_ROOT(), 1 / (var + eps))
     around_zero = (x.square().mean(dim=1, keepdim=True) + eps).rsqrt()
-    sentence = "The squares are those of x itself: subtract the mean first, then square."
-    yield with_rstd("not-centred", sentence, around_zero)
-    for held, what in (
-        (var, "the variance"), (var + eps, "the variance, with eps"),
-        (var.sqrt(), "the standard deviation"), ((var + eps).sqrt(), "the standard deviation"),
+    yield with_rstd("not-centred", LayerNorm.SQUARES_NOT_CENTRED(), around_zero)
+    for held, sentence in (
+        (var, LayerNorm.VARIANCE_FOR_RSTD), (var + eps, LayerNorm.VARIANCE_AND_EPS_FOR_RSTD),
+        (var.sqrt(), LayerNorm.DEVIATION_FOR_RSTD), ((var + eps).sqrt(), LayerNorm.DEVIATION_FOR_RSTD),
     ):  # fmt: skip
-        sentence = f"rstd holds {what}: it has to be 1 / sqrt(variance + eps)."
-        yield Hypothesis("variance-for-rstd", sentence, (*right[:2], held[:, 0]))
-    sentence = "mean and rstd are exchanged."
-    yield Hypothesis("results-exchanged", sentence, (right[0], rstd[:, 0], mean[:, 0]))
+        yield Hypothesis("variance-for-rstd", sentence(), (*right[:2], held[:, 0]))
+    yield Hypothesis("results-exchanged", LayerNorm.STATISTICS_EXCHANGED(), (right[0], rstd[:, 0], mean[:, 0]))
 
 
 def _in_result(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
@@ -145,15 +181,15 @@ def _in_result(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) ->
     normed = (x - mean) * rstd
     right = _results(inputs, mean, rstd)
 
-    def with_z(id: str, sentence: str, z: torch.Tensor) -> Hypothesis:
-        return Hypothesis(id, sentence, (z, *right[1:]))
+    def with_z(id: str, said: Said, z: torch.Tensor) -> Hypothesis:
+        return Hypothesis(id, said, (z, *right[1:]))
 
-    yield with_z("not-centred", "The mean is not subtracted from x.", x * rstd * weight + bias)
-    yield with_z("no-bias", "The bias is not added.", normed * weight)
-    yield with_z("no-weight", "The weight is not used.", normed + bias)
-    yield with_z("no-weight", "Neither weight nor bias is used.", normed)
-    yield with_z("bias-weighted", "The bias is multiplied by the weight: it comes last.", (normed + bias) * weight)
-    yield with_z("weight-for-bias", "weight and bias are exchanged.", normed * bias + weight)
+    yield with_z("not-centred", LayerNorm.NOT_CENTRED(), x * rstd * weight + bias)
+    yield with_z("no-bias", LayerNorm.NO_BIAS(), normed * weight)
+    yield with_z("no-weight", LayerNorm.NO_WEIGHT(), normed + bias)
+    yield with_z("no-weight", LayerNorm.NEITHER_USED(), normed)
+    yield with_z("bias-weighted", LayerNorm.BIAS_WEIGHTED(), (normed + bias) * weight)
+    yield with_z("weight-for-bias", LayerNorm.WEIGHT_FOR_BIAS(), normed * bias + weight)
 
 
 def _of_other_values(
@@ -166,17 +202,16 @@ def _of_other_values(
     if 1 < M <= N:
         by_row, bias_by_row = weight[:M, None], bias[:M, None]
         normed = (x - mean) * rstd
-        for z, what in (
-            (normed * by_row + bias_by_row, "weight and bias are"),
-            (normed * by_row + bias, "weight is"),
-            (normed * weight + bias_by_row, "bias is"),
+        for z, sentence in (
+            (normed * by_row + bias_by_row, LayerNorm.BOTH_BY_ROW),
+            (normed * by_row + bias, LayerNorm.WEIGHT_BY_ROW),
+            (normed * weight + bias_by_row, LayerNorm.BIAS_BY_ROW),
         ):
-            sentence = f"{what} taken by the row's number: each column has its own, the same in all rows."
-            yield Hypothesis("weight-by-row", sentence, (z, *right[1:]))
+            yield Hypothesis("weight-by-row", sentence(), (z, *right[1:]))
     if M > 1:
         first = [x[:1].expand_as(x), weight, bias, eps]
-        sentence = f"Every row is made from row 0 of {evidence.exercise.arguments[0]}."
-        yield Hypothesis("row-zero", sentence, _results(first, mean[:1].expand_as(mean), rstd[:1].expand_as(rstd)))
+        said = LayerNorm.ROW_ZERO(x=evidence.exercise.arguments[0])
+        yield Hypothesis("row-zero", said, _results(first, mean[:1].expand_as(mean), rstd[:1].expand_as(rstd)))
 
 
 def _in_few_digits(
@@ -187,15 +222,11 @@ def _in_few_digits(
     rows = wrong.any(dim=1) if wrong.dim() > 1 else wrong
     past = torch.maximum(x.sum(dim=1).abs(), (x - mean).square().amax(dim=1)) > LARGEST_HALF
     if evidence.trial.dtype == torch.float16 and bool(past[rows].all()) and not bool(out.isfinite().all()):
-        sentence = "Sums or squares pass 65504, the largest number of fp16: convert x to fp32 before computing."
-        yield Hypothesis("low-precision", sentence, None)
+        yield Hypothesis("low-precision", LayerNorm.FP16_OVERFLOW(), None)
     rstd = evidence.reply.outputs[evidence.exercise.results[2].name].double()[:, None]
     far, squares = mean.square() > 64 * var, mean.square() + var
     lost = (rstd.square().reciprocal() - eps - var).abs() / (U32 * squares)
     lost = lost.nan_to_num(nan=1.0)[rows]  # NaN: a variance below 0
     if bool(far[rows].all()) and bool((lost < 32).all()) and float(lost.max()) > 1 / 16:
-        sentence = (
-            "The variance has lost its digits: mean(x * x) - mean * mean is a small difference of large numbers. "
-            "Subtract the mean first, then square."
-        )
-        yield Hypothesis("one-pass-variance", sentence, _results(inputs, mean, rstd), may_be_constant=True)
+        said = LayerNorm.ONE_PASS_VARIANCE()
+        yield Hypothesis("one-pass-variance", said, _results(inputs, mean, rstd), may_be_constant=True)

@@ -15,6 +15,7 @@ from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import U32
 from grader.operations import gemm
 from grader.operations.hypothesis import Hypothesis
+from grader.sentences import Sentence
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
@@ -23,9 +24,27 @@ SLOPE = 0.01
 OTHER_SLOPES = (0.1, 0.001, 0.2, 0.02, 0.05)
 
 CAUSES = ("bias-by-row", "no-bias", "act-before-bias", "bias-twice", "no-activation", "slope-swapped", "wrong-slope")
-LOST_DIGITS = (
-    "The sum is fp32 when the bias arrives: bias, activation and sum stay in fp32, and only the store rounds to fp16."
-)
+
+
+class MatmulEpilogue(Sentence):
+    """What a kernel with a wrong bias or activation computes."""
+
+    NO_BIAS = "{result} lacks the bias: it is the activation of the product alone."
+    BIAS_BY_ROW = "The bias is added by row: bias[n] belongs to column n of c."
+    BIAS_TWICE = "The bias is added twice: once for each tile is enough."
+    NO_ACTIVATION = "{result} holds the sums as they are: those below 0 have to be multiplied by 0.01."
+    ACT_BEFORE_BIAS = "The activation comes before the bias: sums that the bias takes across 0 have the wrong factor."
+    SLOPE_SWAPPED = "The two sides are exchanged: what is above 0 is multiplied by 0.01, and what is below 0 stays."
+    RELU = "{result} is 0 where the sum is below 0: relu has the slope 0 there, leaky relu 0.01."
+    SLOPE_NEGATED = "{result} is wrong below 0 only, by its sign: there the factor is 0.01, not -0.01."
+    WRONG_SLOPE = "Below 0 the slope is {slope}, and it has to be 0.01."
+    LOST_DIGITS = (
+        "The sum is fp32 when the bias arrives: bias, activation and sum stay in fp32, and only the store rounds to "
+        "fp16."
+    )
+
+
+LOST_DIGITS = MatmulEpilogue.LOST_DIGITS()
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -50,22 +69,16 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     (a, b, bias), c = inputs, evidence.returns
     product = a @ b
     sum_ = product + bias
-    yield Hypothesis("no-bias", f"{c} lacks the bias: it is the activation of the product alone.", _leaky(product))
+    yield Hypothesis("no-bias", MatmulEpilogue.NO_BIAS(result=c), _leaky(product))
     yield from _bias_along_rows(product, bias)
-    yield Hypothesis("bias-twice", "The bias is added twice: once for each tile is enough.", _leaky(sum_ + bias))
-    yield Hypothesis("no-activation", f"{c} holds the sums as they are: those below 0 have to be multiplied by 0.01.",
-                     sum_)  # fmt: skip
-    sentence = "The activation comes before the bias: sums that the bias takes across 0 have the wrong factor."
-    yield Hypothesis("act-before-bias", sentence, _leaky(product) + bias)
-    sentence = "The two sides are exchanged: what is above 0 is multiplied by 0.01, and what is below 0 stays."
-    yield Hypothesis("slope-swapped", sentence, torch.where(sum_ > 0, SLOPE * sum_, sum_))
-    yield Hypothesis("wrong-slope", f"{c} is 0 where the sum is below 0: relu has the slope 0 there, leaky relu 0.01.",
-                     torch.relu(sum_))  # fmt: skip
-    sentence = f"{c} is wrong below 0 only, by its sign: there the factor is 0.01, not -0.01."
-    yield Hypothesis("wrong-slope", sentence, leaky_relu(sum_, -SLOPE))
+    yield Hypothesis("bias-twice", MatmulEpilogue.BIAS_TWICE(), _leaky(sum_ + bias))
+    yield Hypothesis("no-activation", MatmulEpilogue.NO_ACTIVATION(result=c), sum_)
+    yield Hypothesis("act-before-bias", MatmulEpilogue.ACT_BEFORE_BIAS(), _leaky(product) + bias)
+    yield Hypothesis("slope-swapped", MatmulEpilogue.SLOPE_SWAPPED(), torch.where(sum_ > 0, SLOPE * sum_, sum_))
+    yield Hypothesis("wrong-slope", MatmulEpilogue.RELU(result=c), torch.relu(sum_))
+    yield Hypothesis("wrong-slope", MatmulEpilogue.SLOPE_NEGATED(result=c), leaky_relu(sum_, -SLOPE))
     for slope in OTHER_SLOPES:
-        yield Hypothesis("wrong-slope", f"Below 0 the slope is {slope}, and it has to be 0.01.",
-                         leaky_relu(sum_, slope))  # fmt: skip
+        yield Hypothesis("wrong-slope", MatmulEpilogue.WRONG_SLOPE(slope=slope), leaky_relu(sum_, slope))
 
 
 def _leaky(sum_: torch.Tensor) -> torch.Tensor:
@@ -77,5 +90,4 @@ def _bias_along_rows(product: torch.Tensor, bias: torch.Tensor) -> Iterator[Hypo
     M, N = product.shape
     along = torch.zeros(M, dtype=bias.dtype)
     along[: min(M, N)] = bias[:M]
-    sentence = "The bias is added by row: bias[n] belongs to column n of c."
-    yield Hypothesis("bias-by-row", sentence, _leaky(product + along[:, None]))
+    yield Hypothesis("bias-by-row", MatmulEpilogue.BIAS_BY_ROW(), _leaky(product + along[:, None]))

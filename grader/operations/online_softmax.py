@@ -15,6 +15,7 @@ from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import U32
 from grader.operations import softmax
 from grader.operations.hypothesis import Hypothesis
+from grader.sentences import Sentence
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
@@ -29,6 +30,81 @@ CAUSES = (
 )  # fmt: skip
 PLAIN_CAUSES = softmax.PLAIN_CAUSES
 LOST_DIGITS = softmax.LOST_DIGITS
+
+
+class OnlineSoftmax(Sentence):
+    """In the start, in rows that lie far below 0 or hold -inf, in rescaling, in the turns of the two loops."""
+
+    ONE_LANE_COUNTED = "The lane past the end of each row takes part in the sum: exp of what they hold has to be 0."
+    LANES_COUNTED = (
+        "The {lanes} lanes past the end of each row take part in the sum: exp of what they hold has to be 0."
+    )
+    NAN_FROM_THE_START = (
+        "{name} is NaN everywhere, as where 0 meets infinity. Before the first block the maximum is -inf and the sum "
+        "is 0: its factor has to be exp(old maximum - new maximum), which is 0 then. Turned round it is infinite, and "
+        "so is exp(x - old maximum): the block itself is measured against the new maximum."
+    )
+    INFINITE_FROM_THE_START = (
+        "{name} is infinite everywhere: after the first loop the maximum is still -inf, or the sum is 0. Does each "
+        "turn keep its new maximum for the next one, and is the block's sum added after the sum so far has got its "
+        "factor?"
+    )
+    NO_TURN = (
+        "The first loop makes no turn for {columns} columns in blocks of {step}: a maximum of -inf and a sum of 0 make "
+        "{name} infinite. The number of turns is rounded up."
+    )
+    STAND_IN_KEPT = (
+        "The 0 that stands in for -inf in the subtraction is kept as the maximum: {name} is NaN in rows that lie far "
+        "below 0 and hold a block of -inf alone. Such a row is measured against 0 from then on, and every exponential "
+        "is 0. The maximum that is kept stays -inf until a finite number comes."
+    )
+    FIRST_BLOCK_EMPTY = (
+        "{name} is NaN in rows whose first block holds -inf alone: the maximum so far is still -inf then, and (-inf) - "
+        "(-inf) is NaN."
+    )
+    FINITE_START = (
+        "{name} is NaN in rows that lie far below 0: every exponential is 0 there. They are measured against a number "
+        "that these rows do not reach: does the maximum start at -inf, and are lanes past the end -inf?"
+    )
+    PADDING_TAKES_ALL = (
+        "{name} is 0 in rows that lie far below 0: lanes past the end of each row hold more than the row, and take all "
+        "of the probability. Fill them with -inf."
+    )
+    NOT_RESCALED = (
+        "The sum is not rescaled when the maximum grows: what was added before was measured against a smaller maximum. "
+        "Multiply the sum so far by exp(old maximum - new maximum). If that stands there, the old maximum was "
+        "overwritten before, and the factor is exp(0) = 1."
+    )
+    RESCALE_INVERTED = (
+        "The sum is rescaled the wrong way round: its factor is exp(old maximum - new maximum), which is at most 1."
+    )
+    BLOCK_MAXIMUM = (
+        "The maximum of each block replaces the maximum so far, also by a smaller one: in rows that fall exp "
+        "overflows. What is kept is the larger of the two."
+    )
+    OLD_MAXIMUM = (
+        "The exponentials of a block are measured against the maximum before this block, and the sum so far against "
+        "the new one: take exp(x - new maximum), and the factor exp(old maximum - new maximum) for the sum so far."
+    )
+    TOO_EARLY = (
+        "Blocks are divided by the sum as it was when they were loaded: the maximum and the sum are known only when "
+        "the row is done, and a second walk stores the results."
+    )
+    ONLY_LAST_BLOCK = (
+        "Only the last block of each row is in the sum: each turn of the loop replaces it, none adds to it. So it is, "
+        "too, where the maximum so far stays -inf: then the factor of the sum is 0 in every turn."
+    )
+    ENDS_TOO_EARLY = (
+        "Only the first {kept} of {columns} columns of each row are in the maximum and the sum: the first loop ends "
+        "too early."
+    )
+    NO_ADVANCE = (
+        "Every turn of the first loop reads the same block, the first one: the columns do not move with the loop."
+    )
+    STORES_FIRST_BLOCK = (
+        "The second loop stores the results of the first block again and again: it has to load its own."
+    )
+    STORES_LAST_BLOCK = "The second loop stores the results of the last block again and again: it has to load its own."
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -98,8 +174,8 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
 def _padding_counted(x: torch.Tensor, padding: int) -> Hypothesis:
     shift = x.amax(dim=1, keepdim=True).clamp(min=0.0)  # the padding takes part in the maximum too
     e = torch.exp(x - shift)
-    lanes, verb = ("lane", "takes") if padding == 1 else (f"{padding} lanes", "take")
-    sentence = f"The {lanes} past the end of each row {verb} part in the sum: exp of what they hold has to be 0."
+    one_lane, lanes = OnlineSoftmax.ONE_LANE_COUNTED, OnlineSoftmax.LANES_COUNTED
+    sentence = one_lane() if padding == 1 else lanes(lanes=padding)
     total = e.sum(dim=1, keepdim=True) + padding * torch.exp(-shift)
     return Hypothesis("padding-counted", sentence, e / total)
 
@@ -112,24 +188,11 @@ def _in_the_start(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hy
     passed, finite = evidence.exercise.bound in evidence.right_before, bool(x.isfinite().all())
     moderate = finite and bool((x.abs() < -softmax.LOG_OF_SMALLEST).all())  # no exponential is 0 or infinite by itself
     if bool(out.isnan().all()) and not passed and moderate:
-        sentence = (
-            f"{name} is NaN everywhere, as where 0 meets infinity. Before the first block the maximum is -inf and the "
-            "sum is 0: its factor has to be exp(old maximum - new maximum), which is 0 then. Turned round it is "
-            "infinite, and so is exp(x - old maximum): the block itself is measured against the new maximum."
-        )
-        yield Hypothesis("rescale-inverted", sentence, None)
+        yield Hypothesis("rescale-inverted", OnlineSoftmax.NAN_FROM_THE_START(name=name), None)
     if bool((out == torch.inf).all()) and not passed and moderate:
-        sentence = (
-            f"{name} is infinite everywhere: after the first loop the maximum is still -inf, or the sum is 0. Does "
-            "each turn keep its new maximum for the next one, and is the block's sum added after the sum so far has "
-            "got its factor?"
-        )
-        yield Hypothesis("maximum-forgotten", sentence, None)
+        yield Hypothesis("maximum-forgotten", OnlineSoftmax.INFINITE_FROM_THE_START(name=name), None)
     if passed and finite and x.shape[1] < step and bool((out == torch.inf).all()):
-        sentence = (
-            f"The first loop makes no turn for {x.shape[1]} columns in blocks of {step}: a maximum of -inf and a sum "
-            f"of 0 make {name} infinite. The number of turns is rounded up."
-        )
+        sentence = OnlineSoftmax.NO_TURN(name=name, columns=x.shape[1], step=step)
         yield Hypothesis("blocks-left-out", sentence, None)
     if passed:
         yield from _in_rows_without_result(evidence, x, step)
@@ -140,32 +203,15 @@ def _in_rows_without_result(evidence: Evidence, x: torch.Tensor, step: int) -> I
     name, out, wrong = evidence.returns, evidence.comparison.out, evidence.comparison.wrong.any(dim=1)
     nan, empty = out[wrong].isnan().all(), (x[:, : max(step, 1)] == -torch.inf).all(dim=1)
     if bool(nan) and bool(wrong.any()) and step > 0 and _stand_in_may_be_kept(evidence, x[wrong], step):
-        sentence = (
-            f"The 0 that stands in for -inf in the subtraction is kept as the maximum: {name} is NaN in rows that lie "
-            f"far below 0 and hold a block of -inf alone. Such a row is measured against 0 from then on, and every "
-            "exponential is 0. The maximum that is kept stays -inf until a finite number comes."
-        )
-        yield Hypothesis("stand-in-kept", sentence, None)
+        yield Hypothesis("stand-in-kept", OnlineSoftmax.STAND_IN_KEPT(name=name), None)
     if bool(nan) and bool(empty[wrong].all()):
-        sentence = (
-            f"{name} is NaN in rows whose first block holds -inf alone: the maximum so far is still -inf then, and "
-            "(-inf) - (-inf) is NaN."
-        )
-        yield Hypothesis("inf-minus-inf", sentence, None)
+        yield Hypothesis("inf-minus-inf", OnlineSoftmax.FIRST_BLOCK_EMPTY(name=name), None)
     if not bool((x.amax(dim=1)[wrong] < softmax.LOG_OF_SMALLEST).all()) or not bool(x.isfinite().all()):
         return
     if bool(nan):
-        sentence = (
-            f"{name} is NaN in rows that lie far below 0: every exponential is 0 there. They are measured against a "
-            "number that these rows do not reach: does the maximum start at -inf, and are lanes past the end -inf?"
-        )
-        yield Hypothesis("finite-start", sentence, None)
+        yield Hypothesis("finite-start", OnlineSoftmax.FINITE_START(name=name), None)
     if not bool(out[wrong].any()):
-        sentence = (
-            f"{name} is 0 in rows that lie far below 0: lanes past the end of each row hold more than the row, and "
-            "take all of the probability. Fill them with -inf."
-        )
-        yield Hypothesis("padding-counted", sentence, None)
+        yield Hypothesis("padding-counted", OnlineSoftmax.PADDING_TAKES_ALL(name=name), None)
 
 
 def _stand_in_may_be_kept(evidence: Evidence, rows: torch.Tensor, step: int) -> bool:
@@ -180,24 +226,15 @@ def _in_rescaling(walk: Walk) -> Iterator[Hypothesis]:
     """The sum so far is measured against another maximum than what is added to it."""
     so_far = walk.so_far
     last, added = so_far[:, -1:], walk.measured_against(so_far)
-    sentence = (
-        "The sum is not rescaled when the maximum grows: what was added before was measured against a smaller maximum. "
-        "Multiply the sum so far by exp(old maximum - new maximum). If that stands there, the old maximum was "
-        "overwritten before, and the factor is exp(0) = 1."
-    )
     for sums in (added, walk.sums):
-        yield Hypothesis("not-rescaled", sentence, walk.results(last, sums.sum(dim=1, keepdim=True)))
-    sentence = (
-        "The sum is rescaled the wrong way round: its factor is exp(old maximum - new maximum), which is at most 1."
-    )
-    yield Hypothesis("rescale-inverted", sentence, walk.results(last, _rescaled(added, so_far, -1.0)))
+        result = walk.results(last, sums.sum(dim=1, keepdim=True))
+        yield Hypothesis("not-rescaled", OnlineSoftmax.NOT_RESCALED(), result)
+    result = walk.results(last, _rescaled(added, so_far, -1.0))
+    yield Hypothesis("rescale-inverted", OnlineSoftmax.RESCALE_INVERTED(), result)
     own = walk.maxima.float()  # fp32, as in the kernel: it is right where nothing overflows
     narrow = torch.exp(walk.x.float() - own[:, -1:]) / _rescaled(walk.sums.float(), own, 1.0)
     if not bool(narrow.isfinite().all()):
-        sentence = (
-            "The maximum of each block replaces the maximum so far, also by a smaller one: in rows that fall exp "
-            "overflows. What is kept is the larger of the two."
-        )
+        sentence = OnlineSoftmax.BLOCK_MAXIMUM()
         yield Hypothesis("block-maximum", sentence, narrow.double(), may_be_constant=True)
 
 
@@ -206,11 +243,8 @@ def _measured_against_the_old_maximum(walk: Walk) -> Hypothesis:
     so_far = walk.so_far
     before = torch.cat([so_far.new_full((len(so_far), 1), -torch.inf), so_far[:, :-1]], dim=1)
     added = walk.measured_against(before.masked_fill(before == -torch.inf, 0.0))
-    sentence = (
-        "The exponentials of a block are measured against the maximum before this block, and the sum so far against "
-        "the new one: take exp(x - new maximum), and the factor exp(old maximum - new maximum) for the sum so far."
-    )
-    return Hypothesis("old-maximum", sentence, walk.results(so_far[:, -1:], _rescaled(added, so_far, 1.0)))
+    result = walk.results(so_far[:, -1:], _rescaled(added, so_far, 1.0))
+    return Hypothesis("old-maximum", OnlineSoftmax.OLD_MAXIMUM(), result)
 
 
 def _rescaled(added: torch.Tensor, maxima: torch.Tensor, sign: float) -> torch.Tensor:
@@ -228,33 +262,20 @@ def _in_turns(walk: Walk) -> Iterator[Hypothesis]:
     final = walk.measured_against(so_far[:, -1:])
     right = walk.results(so_far[:, -1:], final.sum(dim=1, keepdim=True))
     sums = torch.stack([walk.measured_against(so_far[:, k, None])[:, : k + 1].sum(dim=1) for k in range(blocks)], dim=1)
-    sentence = (
-        "Blocks are divided by the sum as it was when they were loaded: the maximum and the sum are known only when "
-        "the row is done, and a second walk stores the results."
-    )
-    yield Hypothesis("too-early", sentence, walk.results(so_far, sums))
-    sentence = (
-        "Only the last block of each row is in the sum: each turn of the loop replaces it, none adds to it. So it is, "
-        "too, where the maximum so far stays -inf: then the factor of the sum is 0 in every turn."
-    )
-    yield Hypothesis("only-last-block", sentence, walk.results(so_far[:, -1:], final[:, -1:]))
+    yield Hypothesis("too-early", OnlineSoftmax.TOO_EARLY(), walk.results(so_far, sums))
+    result = walk.results(so_far[:, -1:], final[:, -1:])
+    yield Hypothesis("only-last-block", OnlineSoftmax.ONLY_LAST_BLOCK(), result)
     for k in range(blocks - 1):
         if not bool(so_far[:, k].isfinite().all()):
             continue  # inf and NaN, which other mistakes give too
-        kept = f"Only the first {(k + 1) * step} of {N} columns of each row are in the maximum and the sum: "
-        yield Hypothesis("blocks-left-out", f"{kept}the first loop ends too early.",
-                         walk.results(so_far[:, k, None], sums[:, k, None]))  # fmt: skip
+        sentence = OnlineSoftmax.ENDS_TOO_EARLY(kept=(k + 1) * step, columns=N)
+        yield Hypothesis("blocks-left-out", sentence, walk.results(so_far[:, k, None], sums[:, k, None]))
     first, columns = walk.maxima[:, :1], torch.arange(N)
     e = _exp(walk.x[:, :step] - first)
     again = sum(e[:, : min(step, N - start)].sum(dim=1, keepdim=True) for start in range(0, N, step))
-    sentence = (
-        "Every turn of the first loop reads the same block, the first one: the columns do not move with the loop."
-    )
     for total in (blocks * walk.sums[:, :1], again):
-        yield Hypothesis("no-advance", sentence, walk.results(first, total))
-    for source, which in ((columns % step, "first"), ((blocks - 1) * step + columns % step, "last")):
+        yield Hypothesis("no-advance", OnlineSoftmax.NO_ADVANCE(), walk.results(first, total))
+    of_first, of_last = columns % step, (blocks - 1) * step + columns % step
+    for source, stores in ((of_first, OnlineSoftmax.STORES_FIRST_BLOCK), (of_last, OnlineSoftmax.STORES_LAST_BLOCK)):
         if int(source.max()) < N:
-            sentence = (
-                f"The second loop stores the results of the {which} block again and again: it has to load its own."
-            )
-            yield Hypothesis("no-advance", sentence, right[:, source])
+            yield Hypothesis("no-advance", stores(), right[:, source])

@@ -9,11 +9,39 @@ import torch
 
 from grader.numerics.arguments import Argument
 from grader.operations.hypothesis import Hypothesis, supposed
+from grader.sentences import Sentence
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
 
 CAUSES = ("relu-of-operand", "no-relu", "wrong-half", "nan-lost", "nan-made", "axes-exchanged")
+
+
+class OuterRelu(Sentence):
+    """What a wrong relu of an outer product computes; {x} and {y} are the names of the vectors."""
+
+    NAN_LOST = (
+        "{result} is 0 where the product is NaN, and NaN has to stay. Comparing NaN with anything gives false, so "
+        "NaN > 0 does too; tl.maximum drops it unless told otherwise."
+    )
+    NAN_MADE = (
+        "{result} is NaN where the product is -inf: 0 * inf is NaN, and so is inf - inf. Choose by value instead."
+    )
+    NO_RELU = "{result} holds the products as they are: those below 0 have to become 0."
+    NO_SIGN = "{result} holds the products without their sign: those below 0 have to become 0."
+    WRONG_BELOW_0 = "{result} is wrong where the product is below 0, and only there: it has to be 0."
+    WRONG_HALF = "{result} keeps the products below 0 and drops those above: it has to be the other way round."
+    RELU_OF_OPERAND = (
+        "relu is taken of {name} before the product: two numbers below 0 have a product above 0, and one alone has one "
+        "below."
+    )
+    RELU_OF_BOTH = (
+        "relu is taken of {x} and {y} before the product: two numbers below 0 have a product above 0, and one alone "
+        "has one below."
+    )
+    SUM = "{result} holds relu of {x} + {y}: a product was expected."
+    FIRST_BLOCK = "Every program loads the first block of {name}: that load does not move with it."
+    AXES_EXCHANGED = "{x} runs along the columns of each tile and {y} down its rows: it has to be the other way round."
 
 
 def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -22,37 +50,30 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     (x, y), z = inputs, evidence.returns
     x_name, y_name = evidence.exercise.arguments
     product, ref = x[:, None] * y[None, :], evidence.comparison.ref
-    sentence = (
-        f"{z} is 0 where the product is NaN, and NaN has to stay. Comparing NaN with anything gives false, so "
-        "NaN > 0 does too; tl.maximum drops it unless told otherwise."
-    )
-    yield Hypothesis("nan-lost", sentence, ref.nan_to_num(nan=0.0, posinf=torch.inf))
-    sentence = f"{z} is NaN where the product is -inf: 0 * inf is NaN, and so is inf - inf. Choose by value instead."
-    yield Hypothesis("nan-made", sentence, torch.where(product == -torch.inf, torch.nan, ref))
-    yield Hypothesis("no-relu", f"{z} holds the products as they are: those below 0 have to become 0.", product)
-    yield Hypothesis("no-relu", f"{z} holds the products without their sign: those below 0 have to become 0.",
-                     product.abs())  # fmt: skip
-    sentence = f"{z} keeps the products below 0 and drops those above: it has to be the other way round."
-    yield Hypothesis("wrong-half", sentence, product.clamp(max=0.0))
-    yield Hypothesis("wrong-half", sentence, (-product).clamp(min=0.0))
+    yield Hypothesis("nan-lost", OuterRelu.NAN_LOST(result=z), ref.nan_to_num(nan=0.0, posinf=torch.inf))
+    nan_made = torch.where(product == -torch.inf, torch.nan, ref)
+    yield Hypothesis("nan-made", OuterRelu.NAN_MADE(result=z), nan_made)
+    yield Hypothesis("no-relu", OuterRelu.NO_RELU(result=z), product)
+    yield Hypothesis("no-relu", OuterRelu.NO_SIGN(result=z), product.abs())
+    yield Hypothesis("wrong-half", OuterRelu.WRONG_HALF(result=z), product.clamp(max=0.0))
+    yield Hypothesis("wrong-half", OuterRelu.WRONG_HALF(result=z), (-product).clamp(min=0.0))
     yield from _relu_of_operands(x, y, x_name, y_name)
-    yield Hypothesis("wrong-operation", f"{z} holds relu of {x_name} + {y_name}: a product was expected.",
-                     torch.relu(x[:, None] + y[None, :]))  # fmt: skip
+    of_sum = torch.relu(x[:, None] + y[None, :])
+    yield Hypothesis("wrong-operation", OuterRelu.SUM(result=z, x=x_name, y=y_name), of_sum)
     yield from _first_blocks(evidence, x, y)
     yield from _turned_tiles(evidence, x, y)
     if bool((product < 0)[evidence.comparison.wrong].all()):
-        yield Hypothesis("no-relu", f"{z} is wrong where the product is below 0, and only there: it has to be 0.", None)
+        yield Hypothesis("no-relu", OuterRelu.WRONG_BELOW_0(result=z), None)
 
 
 def _relu_of_operands(x: torch.Tensor, y: torch.Tensor, x_name: str, y_name: str) -> Iterator[Hypothesis]:
-    positive = torch.relu(x), torch.relu(y)
-    both = f"{x_name} and {y_name}"
-    for which, column, row in ((x_name, positive[0], y), (y_name, x, positive[1]), (both, *positive)):
-        sentence = (
-            f"relu is taken of {which} before the product: two numbers below 0 have a product above 0, and one alone "
-            "has one below."
-        )
-        yield Hypothesis("relu-of-operand", sentence, column[:, None] * row[None, :])
+    positive_x, positive_y = torch.relu(x), torch.relu(y)
+    for said, column, row in (
+        (OuterRelu.RELU_OF_OPERAND(name=x_name), positive_x, y),
+        (OuterRelu.RELU_OF_OPERAND(name=y_name), x, positive_y),
+        (OuterRelu.RELU_OF_BOTH(x=x_name, y=y_name), positive_x, positive_y),
+    ):
+        yield Hypothesis("relu-of-operand", said, column[:, None] * row[None, :])
 
 
 def _first_blocks(evidence: Evidence, x: torch.Tensor, y: torch.Tensor) -> Iterator[Hypothesis]:
@@ -62,8 +83,7 @@ def _first_blocks(evidence: Evidence, x: torch.Tensor, y: torch.Tensor) -> Itera
         given, block = [x, y], evidence.constants.get(constant, 0)
         if 0 < block < len(given[number]):
             given[number] = given[number][torch.arange(len(given[number])) % block]
-            sentence = f"Every program loads the first block of {names[number]}: that load does not move with it."
-            yield from supposed(evidence, "local-load", sentence, given)
+            yield from supposed(evidence, "local-load", OuterRelu.FIRST_BLOCK(name=names[number]), given)
 
 
 def _turned_tiles(evidence: Evidence, x: torch.Tensor, y: torch.Tensor) -> Iterator[Hypothesis]:
@@ -74,7 +94,4 @@ def _turned_tiles(evidence: Evidence, x: torch.Tensor, y: torch.Tensor) -> Itera
     m, n = torch.arange(len(x))[:, None], torch.arange(len(y))[None, :]
     turned = torch.relu(x[m - m % size + n % size] * y[n - n % size + m % size])
     x_name, y_name = evidence.exercise.arguments
-    sentence = (
-        f"{x_name} runs along the columns of each tile and {y_name} down its rows: it has to be the other way round."
-    )
-    yield Hypothesis("axes-exchanged", sentence, turned)
+    yield Hypothesis("axes-exchanged", OuterRelu.AXES_EXCHANGED(x=x_name, y=y_name), turned)

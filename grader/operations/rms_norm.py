@@ -10,6 +10,7 @@ import torch
 from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis
+from grader.sentences import Sentence
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
@@ -20,9 +21,57 @@ CAUSES = (
     "squares-overflow",
 )  # fmt: skip
 PLAIN_CAUSES = ("weight-plus-one", "unbiased", "eps-ignored", "weight-by-row", "not-normalised")
-LOST_DIGITS = "Sum, squares, root and products are to be in fp32: convert x and the residual before they are added."
 USUAL_EPS = (1e-5, 1e-6, 1e-8)  # what a kernel may hold in place of its argument
 LARGEST_FP16 = torch.finfo(torch.float16).max
+
+
+class RmsNorm(Sentence):
+    """What a norm is made from in place of the sum and its root mean square."""
+
+    NORM_IN_RESIDUAL = "{residual} holds the normalised rows, as {z} does: it has to hold the sum that was normalised."
+
+    OPERAND_FORGOTTEN = "{z} is made from {used} alone: {left_out} is not added."
+    OLD_STATISTIC = "The mean square is that of {used} alone: the sum of {residual} and {x} is normalised."
+
+    MEAN_OVER_BLOCK = (
+        "The mean square is taken over {block:#lane}, and a row has {N:#value}: the sum of squares is divided by the "
+        "block's size."
+    )
+    MEAN_FORGOTTEN = "The sum of squares is not divided by the number of columns: the root is of their mean."
+    UNBIASED = "The sum of squares is divided by N - 1: a mean of squares divides by N."
+    MEAN_SUBTRACTED = (
+        "The mean of the row is subtracted: that is layer norm. RMS norm divides by the root mean square alone."
+    )
+    ROOT_FORGOTTEN = "The rows are divided by the mean square itself: its root is missing."
+    NOT_NORMALISED = (
+        "The rows of {z} are neither multiplied by rstd nor divided by the root mean square: they are to be divided "
+        "by it."
+    )
+    MULTIPLIED_BY_RMS = "The rows of {z} are multiplied by the root mean square: they are to be divided by it."
+
+    EPS_OUTSIDE = "eps is added to the root: it belongs under it, beside the mean square."
+    EPS_FORGOTTEN = "eps is not added: a row of zeros is 0 / 0, and small rows come out too large."
+    EPS_IGNORED = "eps is taken to be {used:g}, and this call gives {eps:g}: the argument is not used."
+
+    WEIGHT_FORGOTTEN = "{z} is not multiplied by {weight}."
+    WEIGHT_PLUS_ONE = "{z} is multiplied by 1 + {weight}: here {weight} is the whole factor."
+    WEIGHT_BY_ROW = "Row m is multiplied by {weight}[m]: column n has the factor {weight}[n], in every row."
+
+    SQUARES_OVERFLOW = (
+        "Rows of {z} are 0 because their squares, or the sum of these, pass 65504, the largest number of fp16: 1 / inf "
+        "is 0. Convert to fp32 before squaring."
+    )
+    ROUNDED_SUM = (
+        "{z} is made from the sum after its rounding: {residual} keeps the rounded sum, {z} is made from the sum in "
+        "fp32."
+    )
+    ROUNDED_BEFORE_WEIGHT = (
+        "{z} is rounded before {weight} multiplies it, and once more after that: round at the end alone."
+    )
+    LOST_DIGITS = "Sum, squares, root and products are to be in fp32: convert x and the residual before they are added."
+
+
+LOST_DIGITS = RmsNorm.LOST_DIGITS()
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -58,20 +107,19 @@ def _of_what_is_kept(evidence: Evidence, z: str, x: torch.Tensor, residual: torc
     """Of the argument that is updated. Its bound is exact, so what a norm rounds is compared with z as it came out."""
     name, normed = evidence.returns, evidence.reply.outputs.get(z)
     if normed is not None and torch.equal(evidence.comparison.out, normed):
-        sentence = f"{name} holds the normalised rows, as {z} does: it has to hold the sum that was normalised."
-        yield Hypothesis("norm-in-residual", sentence, None)
+        yield Hypothesis("norm-in-residual", RmsNorm.NORM_IN_RESIDUAL(residual=name, z=z), None)
 
 
 def _of_the_sum(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) -> Iterator[Hypothesis]:
     """Another matrix is normalised, or scaled by the statistic of another one."""
     x, residual, weight, eps = inputs
-    z, names = evidence.returns, evidence.exercise.arguments
-    for used, one, left_out in ((names[0], x, names[1]), (names[1], residual, names[0])):
-        sentence = f"{z} is made from {used} alone: {left_out} is not added."
-        yield Hypothesis("operand-forgotten", sentence, one * rstd_of(one, eps) * weight)
-    for used, one in ((names[1], residual), (names[0], x)):
-        sentence = f"The mean square is that of {used} alone: the sum of {names[1]} and {names[0]} is normalised."
-        yield Hypothesis("old-statistic", sentence, h * rstd_of(one, eps) * weight)
+    x_name, residual_name = evidence.exercise.arguments[:2]
+    for used, one, left_out in ((x_name, x, residual_name), (residual_name, residual, x_name)):
+        said = RmsNorm.OPERAND_FORGOTTEN(z=evidence.returns, used=used, left_out=left_out)
+        yield Hypothesis("operand-forgotten", said, one * rstd_of(one, eps) * weight)
+    for used, one in ((residual_name, residual), (x_name, x)):
+        said = RmsNorm.OLD_STATISTIC(used=used, residual=residual_name, x=x_name)
+        yield Hypothesis("old-statistic", said, h * rstd_of(one, eps) * weight)
 
 
 def _of_the_statistic(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) -> Iterator[Hypothesis]:
@@ -79,49 +127,38 @@ def _of_the_statistic(evidence: Evidence, inputs: list[Argument], h: torch.Tenso
     total, N = h.square().sum(dim=1, keepdim=True), h.shape[1]
     block = 1 << (N - 1).bit_length()
     if block > N:
-        sentence = (
-            f"The mean square is taken over {block} lanes, and a row has {N} values: the sum of squares is divided by "
-            "the block's size."
-        )
-        yield Hypothesis("mean-over-block", sentence, h / torch.sqrt(total / block + eps) * weight)
+        said = RmsNorm.MEAN_OVER_BLOCK(block=block, N=N)
+        yield Hypothesis("mean-over-block", said, h / torch.sqrt(total / block + eps) * weight)
     if N > 1:
-        sentence = "The sum of squares is not divided by the number of columns: the root is of their mean."
-        yield Hypothesis("mean-forgotten", sentence, h / torch.sqrt(total + eps) * weight)
-        sentence = "The sum of squares is divided by N - 1: a mean of squares divides by N."
-        yield Hypothesis("unbiased", sentence, h / torch.sqrt(total / (N - 1) + eps) * weight)
+        yield Hypothesis("mean-forgotten", RmsNorm.MEAN_FORGOTTEN(), h / torch.sqrt(total + eps) * weight)
+        yield Hypothesis("unbiased", RmsNorm.UNBIASED(), h / torch.sqrt(total / (N - 1) + eps) * weight)
     centred = h - h.mean(dim=1, keepdim=True)
-    sentence = "The mean of the row is subtracted: that is layer norm. RMS norm divides by the root mean square alone."
     for numerator in (centred, h):
-        yield Hypothesis("mean-subtracted", sentence, numerator * rstd_of(centred, eps) * weight)
+        yield Hypothesis("mean-subtracted", RmsNorm.MEAN_SUBTRACTED(), numerator * rstd_of(centred, eps) * weight)
     rms = torch.sqrt(total / N + eps)
-    sentence = "The rows are divided by the mean square itself: its root is missing."
-    yield Hypothesis("root-forgotten", sentence, h / rms.square() * weight)
-    for result, what in ((h * weight, "neither multiplied by rstd nor divided"), (h * rms * weight, "multiplied")):
-        sentence = f"The rows of {evidence.returns} are {what} by the root mean square: they are to be divided by it."
-        yield Hypothesis("not-normalised", sentence, result)
+    yield Hypothesis("root-forgotten", RmsNorm.ROOT_FORGOTTEN(), h / rms.square() * weight)
+    yield Hypothesis("not-normalised", RmsNorm.NOT_NORMALISED(z=evidence.returns), h * weight)
+    yield Hypothesis("not-normalised", RmsNorm.MULTIPLIED_BY_RMS(z=evidence.returns), h * rms * weight)
 
 
 def _of_eps(h: torch.Tensor, weight: torch.Tensor, eps: float) -> Iterator[Hypothesis]:
     mean = h.square().mean(dim=1, keepdim=True)
-    sentence = "eps is added to the root: it belongs under it, beside the mean square."
-    yield Hypothesis("eps-outside", sentence, h / (torch.sqrt(mean) + eps) * weight)
-    sentence = "eps is not added: a row of zeros is 0 / 0, and small rows come out too large."
-    yield Hypothesis("eps-forgotten", sentence, h / torch.sqrt(mean) * weight)
-    for other in USUAL_EPS:
-        if other != eps:
-            sentence = f"eps is taken to be {other:g}, and this call gives {eps:g}: the argument is not used."
-            yield Hypothesis("eps-ignored", sentence, h / torch.sqrt(mean + other) * weight)
+    yield Hypothesis("eps-outside", RmsNorm.EPS_OUTSIDE(), h / (torch.sqrt(mean) + eps) * weight)
+    yield Hypothesis("eps-forgotten", RmsNorm.EPS_FORGOTTEN(), h / torch.sqrt(mean) * weight)
+    for used in USUAL_EPS:
+        if used != eps:
+            said = RmsNorm.EPS_IGNORED(used=used, eps=eps)
+            yield Hypothesis("eps-ignored", said, h / torch.sqrt(mean + used) * weight)
 
 
 def _of_the_weight(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) -> Iterator[Hypothesis]:
     _, _, weight, eps = inputs
-    name, (M, N), scaled = evidence.exercise.arguments[2], h.shape, h * rstd_of(h, eps)
-    yield Hypothesis("weight-forgotten", f"{evidence.returns} is not multiplied by {name}.", scaled)
-    sentence = f"{evidence.returns} is multiplied by 1 + {name}: here {name} is the whole factor."
-    yield Hypothesis("weight-plus-one", sentence, scaled * (1 + weight))
+    z, name, (M, N) = evidence.returns, evidence.exercise.arguments[2], h.shape
+    scaled = h * rstd_of(h, eps)
+    yield Hypothesis("weight-forgotten", RmsNorm.WEIGHT_FORGOTTEN(z=z, weight=name), scaled)
+    yield Hypothesis("weight-plus-one", RmsNorm.WEIGHT_PLUS_ONE(z=z, weight=name), scaled * (1 + weight))
     if 1 < M <= N:
-        sentence = f"Row m is multiplied by {name}[m]: column n has the factor {name}[n], in every row."
-        yield Hypothesis("weight-by-row", sentence, scaled * weight[:M, None])
+        yield Hypothesis("weight-by-row", RmsNorm.WEIGHT_BY_ROW(weight=name), scaled * weight[:M, None])
 
 
 def _of_rounding(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) -> Iterator[Hypothesis]:
@@ -133,16 +170,9 @@ def _of_rounding(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) ->
     if dtype == torch.float16:
         lost = (evidence.comparison.out == 0).all(dim=1) & (h != 0).any(dim=1)
         if bool((lost & (h.square().sum(dim=1) > LARGEST_FP16)).any()):
-            sentence = (
-                f"Rows of {z} are 0 because their squares, or the sum of these, pass 65504, the largest number of "
-                "fp16: 1 / inf is 0. Convert to fp32 before squaring."
-            )
-            yield Hypothesis("squares-overflow", sentence, None)
+            yield Hypothesis("squares-overflow", RmsNorm.SQUARES_OVERFLOW(z=z), None)
     rounded = h.to(dtype).double()
-    sentence = (
-        f"{z} is made from the sum after its rounding: {names[1]} keeps the rounded sum, {z} is made from the sum in "
-        "fp32."
-    )
-    yield Hypothesis("rounded-sum", sentence, rounded * rstd_of(rounded, eps) * weight)
-    sentence = f"{z} is rounded before {names[2]} multiplies it, and once more after that: round at the end alone."
-    yield Hypothesis("rounded-before-weight", sentence, (h * rstd_of(h, eps)).to(dtype).double() * weight)
+    said = RmsNorm.ROUNDED_SUM(z=z, residual=names[1])
+    yield Hypothesis("rounded-sum", said, rounded * rstd_of(rounded, eps) * weight)
+    said = RmsNorm.ROUNDED_BEFORE_WEIGHT(z=z, weight=names[2])
+    yield Hypothesis("rounded-before-weight", said, (h * rstd_of(h, eps)).to(dtype).double() * weight)

@@ -10,6 +10,7 @@ import torch
 from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis
+from grader.sentences import Sentence
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
@@ -22,7 +23,41 @@ CAUSES = (
     "row-zero",
 )  # fmt: skip
 PLAIN_CAUSES = ("mean",)
-LOST_DIGITS = "Many partial sums, added up when the row is done, lose less than one number that everything is added to."
+
+
+class RowSum(Sentence):
+    """What is summed in place of a row."""
+
+    MEAN = "{name} holds the mean of each row: its sum divided by N."
+    ROW_ZERO = "Every element of {name} is the sum of row 0 of {argument}."
+    PADDING_COUNTED = "The {lanes} lanes past the end of each row take part in the sum."
+    LAST_COLUMN = "The last column is left out of the sum."
+    ABOVE_2048 = (
+        "Exact sums of whole numbers go wrong above 2048: they are kept in fp16, which holds only even numbers there. "
+        "Keep them in fp32."
+    )
+    PARTIAL_BLOCK_LEFT_OUT = (
+        "The last, partial block of each row is left out: the loop makes {made} of {turns} turns for {columns} columns "
+        "in blocks of {step}."
+    )
+    ENDS_TOO_EARLY = (
+        "Only the first {kept} of {columns} columns of each row are there: the loop, or its mask, ends too early."
+    )
+    ONLY_LAST_BLOCK = (
+        "Only the last block of each row is left: each turn of the loop replaces the sum, none adds to it."
+    )
+    FIRST_BLOCK_LEFT_OUT = "The first block of each row is left out: the loop has to begin at column 0."
+    NO_ADVANCE = "Every turn of the loop adds the same block, the first one: the columns do not move with the loop."
+    ROUNDED_AFTER_EACH_BLOCK = (
+        "The sum so far is rounded to {name}'s dtype after each block, or a block is added up in it: keep the sum in "
+        "fp32 until the row is done, and convert a block to fp32 before tl.sum."
+    )
+    LOST_DIGITS = (
+        "Many partial sums, added up when the row is done, lose less than one number that everything is added to."
+    )
+
+
+LOST_DIGITS = RowSum.LOST_DIGITS()
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -46,25 +81,20 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     (x,), name = inputs, evidence.returns
     (M, N), total, step = x.shape, x.sum(dim=1), evidence.constants.get("BLOCK_N", 0)
     if bool(evidence.comparison.out.any()):  # 0 may be near a mean, or the sum of row 0, by chance
-        yield Hypothesis("mean", f"{name} holds the mean of each row: its sum divided by N.", total / N)
-        sentence = f"Every element of {name} is the sum of row 0 of {evidence.exercise.arguments[0]}."
+        yield Hypothesis("mean", RowSum.MEAN(name=name), total / N)
+        sentence = RowSum.ROW_ZERO(name=name, argument=evidence.exercise.arguments[0])
         yield Hypothesis("row-zero", sentence, total[:1].expand(M), may_be_constant=True)
     if step > 0 and (padding := -N % step):
-        yield Hypothesis("padding-counted", f"The {padding} lanes past the end of each row take part in the sum.",
-                         total + padding)  # fmt: skip
+        yield Hypothesis("padding-counted", RowSum.PADDING_COUNTED(lanes=padding), total + padding)
     if N > 1:
-        yield Hypothesis("last-column", "The last column is left out of the sum.", x[:, :-1].sum(dim=1))
+        yield Hypothesis("last-column", RowSum.LAST_COLUMN(), x[:, :-1].sum(dim=1))
     if step > 0:
         yield from _blocks_left_out(evidence, x, step)
     if 0 < step < N:
         yield from _wrong_turns(x, step)
         yield from _rounded_after_each_block(evidence, x, step)
     if _counts_past_2048(x) and "exact" in evidence.right_before:
-        sentence = (
-            "Exact sums of whole numbers go wrong above 2048: they are kept in fp16, which holds only even numbers "
-            "there. Keep them in fp32."
-        )
-        yield Hypothesis("half-accumulator", sentence, None)
+        yield Hypothesis("half-accumulator", RowSum.ABOVE_2048(), None)
 
 
 def _blocks_left_out(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
@@ -72,11 +102,11 @@ def _blocks_left_out(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator
     N = x.shape[1]
     whole = N // step * step
     if whole < N and (whole or evidence.exercise.bound in evidence.right_before):
-        turns = f"the loop makes {whole // step} of {-(-N // step)} turns"
-        sentence = f"The last, partial block of each row is left out: {turns} for {N} columns in blocks of {step}."
+        made, turns = whole // step, -(-N // step)
+        sentence = RowSum.PARTIAL_BLOCK_LEFT_OUT(made=made, turns=turns, columns=N, step=step)
         yield Hypothesis("blocks-left-out", sentence, x[:, :whole].sum(dim=1), may_be_constant=True)
     for kept in range(step, N, step):
-        sentence = f"Only the first {kept} of {N} columns of each row are there: the loop, or its mask, ends too early."
+        sentence = RowSum.ENDS_TOO_EARLY(kept=kept, columns=N)
         yield Hypothesis("blocks-left-out", sentence, x[:, :kept].sum(dim=1))
 
 
@@ -84,11 +114,9 @@ def _wrong_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     """Turns that replace what was summed, or read the wrong block."""
     N = x.shape[1]
     starts = range(0, N, step)
-    sentence = "Only the last block of each row is left: each turn of the loop replaces the sum, none adds to it."
-    yield Hypothesis("only-last-block", sentence, x[:, starts[-1] :].sum(dim=1))
-    yield Hypothesis("blocks-left-out", "The first block of each row is left out: the loop has to begin at column 0.",
-                     x[:, step:].sum(dim=1))  # fmt: skip
-    sentence = "Every turn of the loop adds the same block, the first one: the columns do not move with the loop."
+    yield Hypothesis("only-last-block", RowSum.ONLY_LAST_BLOCK(), x[:, starts[-1] :].sum(dim=1))
+    yield Hypothesis("blocks-left-out", RowSum.FIRST_BLOCK_LEFT_OUT(), x[:, step:].sum(dim=1))
+    sentence = RowSum.NO_ADVANCE()
     yield Hypothesis("no-advance", sentence, x[:, :step].sum(dim=1) * len(starts))
     again = sum(x[:, : min(step, N - start)].sum(dim=1) for start in starts)  # where the mask moves and the address not
     yield Hypothesis("no-advance", sentence, again)
@@ -99,10 +127,7 @@ def _rounded_after_each_block(evidence: Evidence, x: torch.Tensor, step: int) ->
     dtype = evidence.wanted.dtype
     if dtype == torch.float32:
         return
-    sentence = (
-        f"The sum so far is rounded to {evidence.returns}'s dtype after each block, or a block is added up in it: keep "
-        "the sum in fp32 until the row is done, and convert a block to fp32 before tl.sum."
-    )
+    sentence = RowSum.ROUNDED_AFTER_EACH_BLOCK(name=evidence.returns)
     sums = torch.stack([block.sum(dim=1) for block in x.split(step, dim=1)])
     for blocks in (sums, sums.to(dtype).double()):  # an atomic addition rounds what it adds, too
         so_far = torch.zeros_like(blocks[0])

@@ -14,6 +14,7 @@ from grader.operations.bounds import tolerance
 from grader.operations.hypothesis import Hypothesis
 from grader.operations.softmax import LOG_OF_SMALLEST, right_far_below_zero, right_with_hollow_blocks
 from grader.operations.softmax import LOST_DIGITS as LOST_DIGITS
+from grader.sentences import Said, Sentence, Value
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
@@ -25,7 +26,55 @@ CAUSES = (
 )  # fmt: skip
 PLAIN_CAUSES = ("exp2", "logarithm")
 EXACTLY = 1e-6  # two sums in fp32 agree as well as that
-LAST_LEFT_OUT = "the last element of x is left out of the sum."
+SUM = "{name} sums to {total:.6g} instead of 1: "
+ALL_OF_X = " A result needs the maximum and the sum of all of x: join those of the blocks before you scale."
+
+
+class SplitSoftmax(Sentence):
+    """In joining the blocks, in lanes past the end, in numbers far from 0, in the divisor."""
+
+    OWN_SOFTMAX = SUM + "each of its {blocks} blocks is a softmax of its own." + ALL_OF_X
+    OWN_SUM = SUM + "each block is divided by its own sum." + ALL_OF_X
+    OWN_MAXIMUM = SUM + "each block still subtracts its own maximum." + ALL_OF_X
+    NOT_RESCALED = SUM + (
+        "the blocks' sums are added as they are, but each belongs to its own block's maximum. Multiply it by "
+        "exp(maximum of the block - maximum of x) first."
+    )
+    RESCALE_INVERTED = SUM + (
+        "the factor of each block's sum is inverted; it is exp(maximum of the block - maximum of x), at most 1."
+    )
+    PARTS_LEFT_OUT = "Only the first {kept} of {parts} partial results are joined: what happens to the others?"
+    ONE_LANE_COUNTED = SUM + "the lane past the end of x takes part in the sum."
+    LANES_COUNTED = SUM + "the {lanes} lanes past the end of x take part in the sum."
+    PARTS_PADDED = SUM + (
+        "{parts} partial results stand in a block of {lanes} lanes, and the lanes past their end take part in the sum."
+    )
+    PARTS_BELOW_PADDING = (
+        "{name} is NaN, 0 / 0: {parts} partial results stand in a block of {lanes} lanes, and the lanes past their end "
+        "hold a maximum that is larger than all of x. What loses against every maximum?"
+    )
+    STAND_IN_KEPT = (
+        "The 0 that stands in for -inf in the subtraction is kept as the maximum of a block: {name} is NaN where the "
+        "other blocks lie far below 0. They are measured against 0 then, and every exponential is 0. A block of -inf "
+        "alone leaves the maximum -inf and the sum 0."
+    )
+    HOLLOW_BLOCK = (
+        "{name} holds NaN: a block of x holds nothing but -inf, so its own maximum is -inf, and (-inf) - (-inf) is NaN."
+    )
+    INF_MINUS_INF = "{name} holds NaN: x holds -inf, and (-inf) - (-inf) is NaN."
+    OVERFLOWS = "exp overflows: subtract the maximum of x before exponentiating, so that no exponent is above 0."
+    UNDERFLOWS = (
+        "exp underflows: every exponential is 0, and 0 / 0 is NaN. Subtract the maximum of x itself; a maximum that "
+        "begins with 0 never falls below it."
+    )
+    POWERS_OF_2 = "{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e)."
+    NOT_DIVIDED = SUM + "the exponentials are not divided by their sum."
+    LOGARITHMS = "{name} holds the logarithms of the probabilities."
+    LAST_LEFT_OUT = SUM + "the last element of x is left out of the sum."
+    WRONG_AS_FP16_ROUNDS = SUM + (
+        "the divisor is off by about the rounding of fp16. Keep maxima and sums in fp32, in scratch memory too."
+    )
+    WRONG_DIVISOR = SUM + "the divisor is wrong."
 
 
 @dataclass
@@ -85,33 +134,22 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def _badly_combined(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
-    x, count = parts.x, parts.count
+    x, count, sum_ = parts.x, parts.count, _sum_of(evidence)
     own = torch.exp(x - parts.of_block(parts.maxima))
     common = torch.exp(x - parts.largest)
-    of_x = "A result needs the maximum and the sum of all of x: join those of the blocks before you scale."
-    sentence = f"{_sum_text(evidence)}: each of its {count} blocks is a softmax of its own. {of_x}"
+    sentence = SplitSoftmax.OWN_SOFTMAX(**sum_, blocks=count)
     yield Hypothesis("not-combined", sentence, own / parts.of_block(parts.sums))
-    sentence = f"{_sum_text(evidence)}: each block is divided by its own sum. {of_x}"
-    yield Hypothesis("not-combined", sentence, common / parts.of_block(parts.sums))
-    sentence = f"{_sum_text(evidence)}: each block still subtracts its own maximum. {of_x}"
-    yield Hypothesis("not-combined", sentence, own / parts.total)
-    sentence = (
-        f"{_sum_text(evidence)}: the blocks' sums are added as they are, but each belongs to its own block's maximum. "
-        "Multiply it by exp(maximum of the block - maximum of x) first."
-    )
+    yield Hypothesis("not-combined", SplitSoftmax.OWN_SUM(**sum_), common / parts.of_block(parts.sums))
+    yield Hypothesis("not-combined", SplitSoftmax.OWN_MAXIMUM(**sum_), own / parts.total)
     for numerator in (common, own):
-        yield Hypothesis("not-rescaled", sentence, numerator / parts.sums.sum())
-    sentence = (
-        f"{_sum_text(evidence)}: the factor of each block's sum is inverted; it is exp(maximum of the block - maximum "
-        "of x), at most 1."
-    )
+        yield Hypothesis("not-rescaled", SplitSoftmax.NOT_RESCALED(**sum_), numerator / parts.sums.sum())
     inverted = (parts.sums * torch.exp(parts.largest - parts.maxima)).sum()
-    yield Hypothesis("rescale-inverted", sentence, common / inverted)
+    yield Hypothesis("rescale-inverted", SplitSoftmax.RESCALE_INVERTED(**sum_), common / inverted)
     for kept in (1, count // 2, count - 1, parts.lanes // 2):
         largest, sums = parts.maxima[:kept].max(), parts.sums[:kept]
         if kept < count and bool(largest.isfinite()):
             total = (sums * torch.exp(parts.maxima[:kept] - largest)).sum()
-            sentence = f"Only the first {kept} of {count} partial results are joined: what happens to the others?"
+            sentence = SplitSoftmax.PARTS_LEFT_OUT(kept=kept, parts=count)
             yield Hypothesis("parts-left-out", sentence, torch.exp(x - largest) / total)
             yield Hypothesis("parts-left-out", sentence, common / (total * torch.exp(largest - parts.largest)))
 
@@ -129,25 +167,18 @@ def _padding(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
     nothing_left = bool(evidence.comparison.out.isnan().all()) and float(torch.exp(parts.largest.float())) == 0
     hollow = bool((parts.maxima == -torch.inf).any()) and not right_with_hollow_blocks(evidence, parts.step)
     if nothing_left and parts.lanes > parts.count and not hollow:
-        sentence = (
-            f"{evidence.returns} is NaN, 0 / 0: {_where(parts)}, and the lanes past their end hold a maximum that is "
-            "larger than all of x. What loses against every maximum?"
-        )
+        sentence = SplitSoftmax.PARTS_BELOW_PADDING(name=evidence.returns, parts=parts.count, lanes=parts.lanes)
         yield Hypothesis("parts-padded", sentence, None)
 
 
-def _padded(evidence: Evidence, parts: Parts) -> Iterator[tuple[str, int, str]]:
+def _padded(evidence: Evidence, parts: Parts) -> Iterator[tuple[str, int, Said]]:
     """Lanes that hold no element, or no partial result, and could count in the sum: a mistake's id, how many, words."""
+    sum_ = _sum_of(evidence)
     if lanes := parts.padding:
-        which = f"the {lanes} lanes past the end of x take" if lanes > 1 else "the lane past the end of x takes"
-        yield "padding-counted", lanes, f"{_sum_text(evidence)}: {which} part in the sum."
+        one_lane, more = SplitSoftmax.ONE_LANE_COUNTED, SplitSoftmax.LANES_COUNTED
+        yield "padding-counted", lanes, more(**sum_, lanes=lanes) if lanes > 1 else one_lane(**sum_)
     if lanes := parts.lanes - parts.count:
-        sentence = f"{_sum_text(evidence)}: {_where(parts)}, and the lanes past their end take part in the sum."
-        yield "parts-padded", lanes, sentence
-
-
-def _where(parts: Parts) -> str:
-    return f"{parts.count} partial results stand in a block of {parts.lanes} lanes"
+        yield "parts-padded", lanes, SplitSoftmax.PARTS_PADDED(**sum_, parts=parts.count, lanes=parts.lanes)
 
 
 def _stand_in_kept(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
@@ -157,12 +188,7 @@ def _stand_in_kept(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
         return
     in_lanes_too_many = 2 * parts.step if parts.lanes > parts.count else 0  # three blocks leave a lane without a pair
     if right_with_hollow_blocks(evidence, parts.step) and right_far_below_zero(evidence, in_lanes_too_many):
-        sentence = (
-            "The 0 that stands in for -inf in the subtraction is kept as the maximum of a block: "
-            f"{evidence.returns} is NaN where the other blocks lie far below 0. They are measured against 0 then, and "
-            "every exponential is 0. A block of -inf alone leaves the maximum -inf and the sum 0."
-        )
-        yield Hypothesis("stand-in-kept", sentence, None)
+        yield Hypothesis("stand-in-kept", SplitSoftmax.STAND_IN_KEPT(name=evidence.returns), None)
 
 
 def _of_minus_infinity(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
@@ -170,10 +196,9 @@ def _of_minus_infinity(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]
     nan = evidence.comparison.out.isnan() & ~evidence.comparison.expected.isnan()
     if not bool(nan.any()) or "softmax" not in evidence.right_before:
         return
-    where = "a block of x holds nothing but -inf, so its own maximum is -inf" if hollow else "x holds -inf"
-    sentence = f"{evidence.returns} holds NaN: {where}, and (-inf) - (-inf) is NaN."
+    made = SplitSoftmax.HOLLOW_BLOCK if hollow else SplitSoftmax.INF_MINUS_INF
     if hollow or bool((parts.x == -torch.inf).any()):
-        yield Hypothesis("inf-minus-inf", sentence, None)
+        yield Hypothesis("inf-minus-inf", made(name=evidence.returns), None)
 
 
 def _without_maximum(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis]:
@@ -181,25 +206,20 @@ def _without_maximum(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis
     for shift in (torch.zeros_like(largest), x[0]):
         naive = torch.exp((x - shift).float())
         if bool(shift.isfinite()) and not bool(naive.isfinite().all()):
-            sentence = "exp overflows: subtract the maximum of x before exponentiating, so that no exponent is above 0."
-            yield Hypothesis("no-maximum", sentence, (naive / naive.sum()).double(), may_be_constant=passed_before)
+            result = (naive / naive.sum()).double()
+            yield Hypothesis("no-maximum", SplitSoftmax.OVERFLOWS(), result, may_be_constant=passed_before)
     if passed_before and bool(evidence.comparison.out.isnan().all()) and float(torch.exp(largest.float())) == 0:
-        sentence = (
-            "exp underflows: every exponential is 0, and 0 / 0 is NaN. Subtract the maximum of x itself; a maximum "
-            "that begins with 0 never falls below it."
-        )
-        yield Hypothesis("underflow", sentence, None)
+        yield Hypothesis("underflow", SplitSoftmax.UNDERFLOWS(), None)
 
 
 def _other_formulas(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis]:
-    name, e = evidence.returns, torch.exp(x - x.max())
+    name, sum_, e = evidence.returns, _sum_of(evidence), torch.exp(x - x.max())
     powers = torch.exp2(x - x.max())
-    yield Hypothesis("exp2", f"{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e).",
-                     powers / powers.sum())  # fmt: skip
-    yield Hypothesis("not-divided", f"{_sum_text(evidence)}: the exponentials are not divided by their sum.", e)
+    yield Hypothesis("exp2", SplitSoftmax.POWERS_OF_2(name=name), powers / powers.sum())
+    yield Hypothesis("not-divided", SplitSoftmax.NOT_DIVIDED(**sum_), e)
     if len(x) > 1:  # of a single element much is alike: its logarithm is 0
-        yield Hypothesis("logarithm", f"{name} holds the logarithms of the probabilities.", torch.log_softmax(x, dim=0))
-        yield Hypothesis("last-element", f"{_sum_text(evidence)}: {LAST_LEFT_OUT}", e / e[:-1].sum())
+        yield Hypothesis("logarithm", SplitSoftmax.LOGARITHMS(name=name), torch.log_softmax(x, dim=0))
+        yield Hypothesis("last-element", SplitSoftmax.LAST_LEFT_OUT(**sum_), e / e[:-1].sum())
 
 
 def _wrong_sum(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
@@ -211,8 +231,8 @@ def _wrong_sum(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
     allowed = 4 * tolerance("softmax", [parts.x], ref, evidence.wanted.dtype)
     if not bool(((out / total - ref).abs() <= allowed).all()):
         return
-    excess = 1 / float(total) - 1
-    known = [("last-element", -float(ref[-1]), f"{_sum_text(evidence)}: {LAST_LEFT_OUT}")]
+    excess, sum_ = 1 / float(total) - 1, _sum_of(evidence)
+    known = [("last-element", -float(ref[-1]), SplitSoftmax.LAST_LEFT_OUT(**sum_))]
     each = float(torch.exp(-parts.largest) / parts.total)
     known += [(id, lanes * each, sentence) for id, lanes, sentence in _padded(evidence, parts)]
     for id, added, sentence in known if evidence.wanted.dtype == torch.float32 else ():
@@ -222,13 +242,10 @@ def _wrong_sum(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
     if abs(excess) < coarsest / 64:
         return  # the divisor is as good as the numerators
     if abs(excess) < 2 * coarsest:
-        sentence = (
-            f"{_sum_text(evidence)}: the divisor is off by about the rounding of fp16. Keep maxima and sums in fp32, "
-            "in scratch memory too."
-        )
-        yield Hypothesis("low-precision", sentence, None)
-    yield Hypothesis("wrong-sum", f"{_sum_text(evidence)}: the divisor is wrong.", None)
+        yield Hypothesis("low-precision", SplitSoftmax.WRONG_AS_FP16_ROUNDS(**sum_), None)
+    yield Hypothesis("wrong-sum", SplitSoftmax.WRONG_DIVISOR(**sum_), None)
 
 
-def _sum_text(evidence: Evidence) -> str:
-    return f"{evidence.returns} sums to {float(evidence.comparison.out.double().sum()):.6g} instead of 1"
+def _sum_of(evidence: Evidence) -> dict[str, Value]:
+    """What every sentence with a SUM takes."""
+    return {"name": evidence.returns, "total": float(evidence.comparison.out.double().sum())}

@@ -13,12 +13,12 @@ import torch
 from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis, reread
+from grader.sentences import Sentence
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
 
 LEAST_SIGMOID = 2.0**-125  # twice the smallest normal number: of what is less, exp(-g) or 1 / exp(-g) may leave 0
-E_OVERFLOWS = 88.7  # in fp32: exp of more is infinite
 RESULTS = ("z", "dgate", "dup")
 
 CAUSES = (
@@ -26,10 +26,36 @@ CAUSES = (
     "missing-factor", "roles-swapped", "outputs-swapped",
 )  # fmt: skip
 PLAIN_CAUSES = ("exp2",)
-LOST_DIGITS = (
-    "Where the gate is far below 0, 1 + tanh(g / 2) and 1 - 1 / (1 + exp(g)) lose what sigmoid is there: 1 / (1 + "
-    "exp(-g)) keeps it."
-)
+
+
+class Swiglu(Sentence):
+    """Mistakes in the gate, in its derivative, and in what is multiplied by them."""
+
+    SIGMOID_OVERFLOW = (  # in fp32 exp of more is infinite
+        "exp(gate) overflows above 88.7, and infinity / infinity is NaN: 1 / (1 + exp(-gate)) is right at both ends."
+    )
+    POWERS_OF_TWO = "sigmoid is made with powers of 2, not of e: exp2 needs its argument times log2(e)."
+    SIGMOID_FOR_SILU = "{z} is made with sigmoid(gate) where silu(gate) = gate * sigmoid(gate) belongs."
+    NO_DZ = "{gradient} lacks the factor dz: it is the gradient of sum(z), not of sum(dz * z)."
+    NO_UP = "dgate lacks the factor up: what multiplies silu(gate) multiplies its derivative too."
+
+    ONE_TERM = "dgate has one of two terms: gate * sigmoid(gate) is a product, and its derivative is a sum."
+    DERIVATIVE_OF_SIGMOID = "dgate is made with the derivative of sigmoid, s (1 - s), and not of silu."
+    SILU_FOR_SIGMOID = "In dgate silu stands where sigmoid belongs: of s (1 + g (1 - s)) each s is sigmoid(g)."
+    TERMS_SUBTRACTED = "In dgate the two terms of the product rule are subtracted: they are added."
+
+    RESULTS_EXCHANGED = "{one} and {other} are exchanged: each holds what belongs into the other."
+    INPUTS_EXCHANGED = "gate and up are exchanged: silu is taken of gate, and up is its factor."
+    STRIDES_OF_ANOTHER = "{name} is addressed with the strides of {other}: each input has its own."
+
+    ROUNDED = "{step} is rounded to {dtype} on the way: convert what is loaded to fp32, and leave it there."
+    LOST_DIGITS = (
+        "Where the gate is far below 0, 1 + tanh(g / 2) and 1 - 1 / (1 + exp(g)) lose what sigmoid is there: 1 / (1 + "
+        "exp(-g)) keeps it."
+    )
+
+
+LOST_DIGITS = Swiglu.LOST_DIGITS()
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -70,20 +96,14 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     s = torch.sigmoid(gate)
     z, dgate, dup = _with_sigmoid(s, *inputs)
     e = torch.exp(gate.float())
-    sentence = (
-        f"exp(gate) overflows above {E_OVERFLOWS}, and infinity / infinity is NaN: 1 / (1 + exp(-gate)) is right at "
-        "both ends."
-    )
-    yield Hypothesis("sigmoid-overflow", sentence, _with_sigmoid((e / (1 + e)).double(), *inputs))
-    sentence = "sigmoid is made with powers of 2, not of e: exp2 needs its argument times log2(e)."
-    yield Hypothesis("exp2", sentence, _with_sigmoid(1 / (1 + torch.exp2(-gate)), *inputs))
-    sentence = f"{evidence.returns} is made with sigmoid(gate) where silu(gate) = gate * sigmoid(gate) belongs."
-    yield Hypothesis("sigmoid-for-silu", sentence, (s * up, dgate, dz * s))
+    yield Hypothesis("sigmoid-overflow", Swiglu.SIGMOID_OVERFLOW(), _with_sigmoid((e / (1 + e)).double(), *inputs))
+    yield Hypothesis("exp2", Swiglu.POWERS_OF_TWO(), _with_sigmoid(1 / (1 + torch.exp2(-gate)), *inputs))
+    yield Hypothesis("sigmoid-for-silu", Swiglu.SIGMOID_FOR_SILU(z=evidence.returns), (s * up, dgate, dz * s))
     yield from _of_the_slope(inputs, s, z, dup)
-    sentence = f"{evidence.returns} lacks the factor dz: it is the gradient of sum(z), not of sum(dz * z)."
-    yield Hypothesis("missing-factor", sentence, (z, _with_sigmoid(s, torch.ones_like(dz), gate, up)[1], gate * s))
-    sentence = "dgate lacks the factor up: what multiplies silu(gate) multiplies its derivative too."
-    yield Hypothesis("missing-factor", sentence, (z, _with_sigmoid(s, dz, gate, torch.ones_like(up))[1], dup))
+    without_dz = _with_sigmoid(s, torch.ones_like(dz), gate, up)
+    yield Hypothesis("missing-factor", Swiglu.NO_DZ(gradient=evidence.returns), (z, *without_dz[1:]))
+    without_up = _with_sigmoid(s, dz, gate, torch.ones_like(up))
+    yield Hypothesis("missing-factor", Swiglu.NO_UP(), (z, without_up[1], dup))
     yield from _rounded_on_the_way(inputs, s, (z, dgate, dup))
 
 
@@ -97,21 +117,16 @@ def _with_sigmoid(
 def _of_the_slope(inputs: list[Argument], s: torch.Tensor, z: torch.Tensor, dup: torch.Tensor) -> Iterator[Hypothesis]:
     """Wrong derivatives of silu."""
     dz, gate, up = inputs
-    one_term = "dgate has one of two terms: gate * sigmoid(gate) is a product, and its derivative is a sum."
     slopes = (
-        ("no-product-rule", one_term, s),
-        ("no-product-rule", one_term, gate * s * (1 - s)),
-        ("derivative-of-sigmoid", "dgate is made with the derivative of sigmoid, s (1 - s), and not of silu.",
-         s * (1 - s)),
-        ("silu-for-sigmoid", "In dgate silu stands where sigmoid belongs: of s (1 + g (1 - s)) each s is sigmoid(g).",
-         s * (1 + gate * (1 - gate * s))),
-        ("silu-for-sigmoid", "In dgate silu stands where sigmoid belongs: of s (1 + g (1 - s)) each s is sigmoid(g).",
-         gate * s * (1 + gate * (1 - s))),
-        ("no-product-rule", "In dgate the two terms of the product rule are subtracted: they are added.",
-         s * (1 - gate * (1 - s))),
-    )  # fmt: skip
+        ("no-product-rule", Swiglu.ONE_TERM, s),
+        ("no-product-rule", Swiglu.ONE_TERM, gate * s * (1 - s)),
+        ("derivative-of-sigmoid", Swiglu.DERIVATIVE_OF_SIGMOID, s * (1 - s)),
+        ("silu-for-sigmoid", Swiglu.SILU_FOR_SIGMOID, s * (1 + gate * (1 - gate * s))),
+        ("silu-for-sigmoid", Swiglu.SILU_FOR_SIGMOID, gate * s * (1 + gate * (1 - s))),
+        ("no-product-rule", Swiglu.TERMS_SUBTRACTED, s * (1 - gate * (1 - s))),
+    )
     for id, sentence, slope in slopes:
-        yield Hypothesis(id, sentence, (z, dz * up * slope, dup))
+        yield Hypothesis(id, sentence(), (z, dz * up * slope, dup))
 
 
 def _exchanged(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -121,13 +136,11 @@ def _exchanged(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesi
     for one, other in ((1, 2), (0, 1), (0, 2)):
         places = [0, 1, 2]
         places[one], places[other] = other, one
-        result = tuple(right[place] for place in places)
-        sentence = f"{RESULTS[one]} and {RESULTS[other]} are exchanged: each holds what belongs into the other."
-        yield Hypothesis("outputs-swapped", sentence, result)
-    sentence = "gate and up are exchanged: silu is taken of gate, and up is its factor."
+        said = Swiglu.RESULTS_EXCHANGED(one=RESULTS[one], other=RESULTS[other])
+        yield Hypothesis("outputs-swapped", said, tuple(right[place] for place in places))
     z, dgate, dup = evidence.exercise.expected([dz, up, gate])
-    yield Hypothesis("roles-swapped", sentence, (z, dgate, dup))
-    yield Hypothesis("roles-swapped", sentence, (z, dup, dgate))
+    yield Hypothesis("roles-swapped", Swiglu.INPUTS_EXCHANGED(), (z, dgate, dup))
+    yield Hypothesis("roles-swapped", Swiglu.INPUTS_EXCHANGED(), (z, dup, dgate))
 
 
 def _strides_of_another(evidence: Evidence) -> Iterator[Hypothesis]:
@@ -138,8 +151,8 @@ def _strides_of_another(evidence: Evidence) -> Iterator[Hypothesis]:
             misread = reread(tensor, theirs.stride()) if tensor.stride() != theirs.stride() else None
             if misread is not None:
                 changed = [(misread if one == name else memory[one]).double() for one in memory]
-                sentence = f"{name} is addressed with the strides of {other}: each input has its own."
-                yield Hypothesis("stride-ignored", sentence, tuple(evidence.exercise.expected(changed)))
+                said = Swiglu.STRIDES_OF_ANOTHER(name=name, other=other)
+                yield Hypothesis("stride-ignored", said, tuple(evidence.exercise.expected(changed)))
 
 
 def _rounded_on_the_way(
@@ -152,10 +165,9 @@ def _rounded_on_the_way(
         short_s, short_silu = s.to(dtype).double(), (gate * s).to(dtype).double()
         product = (dz * up).to(dtype).double()
         slope = s * (1 + gate * torch.sigmoid(-gate))
-        for what, result in (
+        for step, result in (
             ("sigmoid(gate)", _with_sigmoid(short_s, *inputs)),
             ("silu(gate)", (short_silu * up, dgate, dz * short_silu)),
             ("dz * up", (z, product * slope, dup)),
         ):
-            sentence = f"{what} is rounded to {short} on the way: convert what is loaded to fp32, and leave it there."
-            yield Hypothesis("low-precision", sentence, result)
+            yield Hypothesis("low-precision", Swiglu.ROUNDED(step=step, dtype=short), result)

@@ -12,6 +12,11 @@ from grader.explain.verdict import FAIL, Verdict
 from grader.numerics.arguments import Argument, Recipe, exact
 from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import EXACT
+from grader.sentences import Sentence
+
+
+class Hidden(Sentence):
+    FAILS = "A hidden case fails: {case}. Its data are not shown."
 
 
 def items(cases: list[Case], module: pytest.Module) -> list[pytest.Item]:
@@ -60,8 +65,8 @@ def _shape_text(data: Recipe) -> str:
 
 def shown(name: str, verdict: Verdict) -> Verdict:
     """What a learner may read of a hidden case's verdict."""
-    lines = [f"A hidden case fails: {name}. Its data are not shown."] if verdict.outcome == FAIL else []
-    return Verdict(verdict.outcome, verdict.id, lines, verdict.kind)
+    said = [Hidden.FAILS(case=name)] if verdict.outcome == FAIL else []
+    return Verdict(verdict.outcome, verdict.id, said, verdict.kind)
 
 
 def _item(case: Case, module: pytest.Module) -> pytest.Item:

@@ -31,6 +31,7 @@ def as_json(grading: Grading) -> dict:
         "outcome": grading.outcome,
         "message": "\n".join(grading.diagnosis.shown.lines) if grading.diagnosis else "",
         "cause": grading.diagnosis.verdict.id if grading.diagnosis else "",
+        "said": [one.to_json() for one in grading.diagnosis.shown.said] if grading.diagnosis else [],
         "tests": [
             {
                 "name": test.name,
@@ -40,6 +41,7 @@ def as_json(grading: Grading) -> dict:
                 "id": test.verdict.id,
                 "points": test.points,
                 "message": "\n".join(test.verdict.lines) or test.verdict.note,
+                "said": [one.to_json() for one in test.verdict.said],
                 "figures": test.verdict.figures,
             }
             for test in grading.results

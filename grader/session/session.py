@@ -44,6 +44,7 @@ from grader.judge.run import Run
 from grader.processes.faults import MachineFault
 from grader.progress.earlier_samples import EarlierSamples
 from grader.progress.last_result import record_run
+from grader.sentences import Said, Sentence
 from grader.session import hidden_items, result_file, terminal_report
 from grader.session.machine import Machine
 
@@ -56,6 +57,15 @@ JUDGED_TWICE = (CHECK, DRAWN)
 COMPILED_FOR = tuple(fixture for fixture in FIXTURES if fixture not in (TUNED, RAISES))  # where there is a GPU
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
+
+
+class NotJudged(Sentence):
+    """What ends a test without a verdict of the judge's."""
+
+    ASSERTION = "{assertion}"
+    MACHINE = "{fault}"
+    GRADER = "the grader failed with {type} at {file}:{line}: {message}"
+    GRADER_SOMEWHERE = "the grader failed with {type}: {message}"
 
 
 @dataclass
@@ -263,10 +273,11 @@ class Session:
                 return self._verdicts[item.nodeid]
             return Verdict(SKIPPED, WAITED if error.msg in (WAITS, WAITS_FOR_ALL) else NOT_RUN, note=error.msg)
         if isinstance(error, AssertionError):
-            return failed(Cause.ASSERTION, str(error))
+            return failed(Cause.ASSERTION, NotJudged.ASSERTION(assertion=str(error)) if str(error) else None)
         if error is not None and not isinstance(error, pytest.fail.Exception):
-            grading.fault = _fault(error)
-            return failed(Cause.FAULT, grading.fault, kind="file")
+            fault = _fault(error)
+            grading.fault = fault.text
+            return failed(Cause.FAULT, fault, kind="file")
         return self._verdicts.get(item.nodeid, Verdict(PASS))
 
     def pytest_sessionfinish(self) -> None:
@@ -310,11 +321,13 @@ def points_of(item: pytest.Item) -> float:
     return marker.args[0] if marker else 1
 
 
-def _fault(error: BaseException) -> str:
+def _fault(error: BaseException) -> Said:
     if isinstance(error, MachineFault):
-        return str(error)
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
+        return NotJudged.MACHINE(fault=str(error))
+    frame, name, message = error.__traceback__, type(error).__name__, str(error)[:200]
+    if frame is None:
+        return NotJudged.GRADER_SOMEWHERE(type=name, message=message)
+    while frame.tb_next is not None:
         frame = frame.tb_next
-    where = f" at {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame else ""
-    return f"the grader failed with {type(error).__name__}{where}: {str(error)[:200]}"
+    file = Path(frame.tb_frame.f_code.co_filename).name
+    return NotJudged.GRADER(type=name, file=file, line=frame.tb_lineno, message=message)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from grader.sentences import Said, Sentence
+
 # Module -> the names that a body may use of it; None: what its source lists as public.
 MODULES: dict[str, frozenset[str] | None] = {
     "triton": frozenset({"Config", "cdiv", "next_power_of_2", "language", "jit", "constexpr_function"}),
@@ -61,21 +63,44 @@ LEADS_ELSEWHERE = frozenset({
     "torch", "triton", "used_global_vals", "warmup",
 })  # fmt: skip
 
+NOT_ALLOWED = "Line {line}: {what} is not allowed in {body}. "
+
+
+class KernelNames(Sentence):
+    """What a body may not name, and what to do in its place; {body}: "a kernel", or "a constexpr function"."""
+
+    MODULE = NOT_ALLOWED + "In a kernel only tl works, as in tl.arange or tl.exp."
+    MISSPELT = NOT_ALLOWED + "Is tl.{near} meant?"
+    NOT_PUBLIC = NOT_ALLOWED + "Kernels use the public functions of tl, as in tl.load."
+    UNDERSCORE = NOT_ALLOWED + "Names with an underscore belong to Python itself."
+    TWO_UNDERSCORES = NOT_ALLOWED + "Names with two underscores belong to Python itself."
+    BUILTIN = NOT_ALLOWED + "Use tl, the parameters and constants of the file."
+    ATTRIBUTE = NOT_ALLOWED + "Kernels use tl and the methods of tiles, as in x.to()."
+    INNER_DEFINITION = NOT_ALLOWED + "Write it outside of the function."
+    OF_OUTSIDE = NOT_ALLOWED + "Take what you need as a parameter."
+    AS_A_VALUE = "Line {line}: {what} as a value is not allowed in {body}. Use what you need of it, as in tl.load."
+    NEW_VALUE = "Line {line}: a new value for {what} is not allowed in {body}. Give the result a name of its own."
+    HIDES_A_MODULE = (
+        "Line {line}: a new value for {what} is not allowed in {body}. Choose another name: this one is a module's."
+    )
+
 
 @dataclass(frozen=True)
 class Refused:
     """Something in a body that leads elsewhere. `sentence` says what, and what to do in its place."""
 
     line: int
-    sentence: str
+    sentence: Said
     column: int = 0  # where it ends
 
 
 def all_refused(tree: ast.Module) -> list[Refused]:
     """What kernels and constexpr functions name and may not use, in the order of the text."""
     names = FileNames(tree)
-    found = {refused for body in names.bodies for refused in _Body(names, body).refused()}
-    return sorted(found, key=lambda refused: (refused.line, refused.column))
+    found = {}  # by what is said, so that the same place in two bodies is named once
+    for body in names.bodies:
+        found |= {(one.line, one.column, one.sentence.text): one for one in _Body(names, body).refused()}
+    return sorted(found.values(), key=lambda refused: (refused.line, refused.column))
 
 
 class FileNames:
@@ -180,19 +205,19 @@ class _Body:
             elif isinstance(node, ast.MatchClass):
                 yield from (self._no_value_has(node, name) for name in node.kwd_attrs if not self._is_attribute(name))
             elif isinstance(node, (ast.Import, ast.ImportFrom, ast.ClassDef)):
-                yield self._refuse(node, ast.unparse(node).splitlines()[0], "Write it outside of the function.")
+                yield self._refuse(KernelNames.INNER_DEFINITION, node, _first_line(node))
             elif isinstance(node, (ast.Global, ast.Nonlocal, ast.Await, ast.AsyncFunctionDef)):
-                yield self._refuse(node, ast.unparse(node).splitlines()[0], "Take what you need as a parameter.")
+                yield self._refuse(KernelNames.OF_OUTSIDE, node, _first_line(node))
 
     def _name(self, node: ast.Name, alone: bool) -> Iterator[Refused]:
         if node.id.startswith("__"):
-            yield self._refuse(node, node.id, "Names with two underscores belong to Python itself.")
+            yield self._refuse(KernelNames.TWO_UNDERSCORES, node, node.id)
         elif node.id in self.own or not isinstance(node.ctx, ast.Load):
             return
         elif path := self.names.imported.get(node.id):
             yield from self._of_a_module(node, path, alone)
         elif node.id in vars(builtins) and node.id not in BUILTINS:
-            yield self._refuse(node, node.id, "Use tl, the parameters and constants of the file.")
+            yield self._refuse(KernelNames.BUILTIN, node, node.id)
 
     def _attribute(self, node: ast.Attribute, alone: bool) -> Iterator[Refused]:
         path = self.names.path(node)
@@ -205,24 +230,24 @@ class _Body:
         elif not self._is_attribute(node.attr):
             yield self._hidden_module(node) or self._no_value_has(node, node.attr)
         elif not isinstance(node.ctx, ast.Load):
-            yield self._refuse(node, f"a new value for {ast.unparse(node)}", "Give the result a name of its own.")
+            yield self._refuse(KernelNames.NEW_VALUE, node, ast.unparse(node))
 
     def _of_a_module(self, node: ast.expr, path: str, alone: bool) -> Iterator[Refused]:
         """A module that stands before a dot, or what stands behind it."""
         module, _, name = path.rpartition(".")
         if path in MODULES or path == "math":
             if alone:
-                yield self._refuse(node, f"{ast.unparse(node)} as a value", "Use what you need of it, as in tl.load.")
+                yield self._refuse(KernelNames.AS_A_VALUE, node, ast.unparse(node))
         elif module == "math":
             if name.startswith("_"):
-                yield self._refuse(node, path, "Names with an underscore belong to Python itself.")
+                yield self._refuse(KernelNames.UNDERSCORE, node, path)
         elif module not in MODULES:
             if not alone and (isinstance(node, ast.Name) or not path.startswith("triton.")):
                 return  # the whole is named, with what stands behind the dot
             if not self._is_refused_below(node):
-                yield self._refuse(node, path, "In a kernel only tl works, as in tl.arange or tl.exp.")
+                yield self._refuse(KernelNames.MODULE, node, path)
         elif name not in members(module):
-            yield self._refuse(node, path, _instead_of(path))
+            yield self._not_public(node, module, path)
 
     def _is_refused_below(self, node: ast.expr) -> bool:
         """triton.a.b.c is refused once, for triton.a."""
@@ -244,16 +269,21 @@ class _Body:
         """tl.load, where tl is a parameter."""
         if not isinstance(node.value, ast.Name) or node.value.id not in self.names.imported:
             return None
-        name = node.value.id
-        return self._refuse(node, f"a new value for {name}", "Choose another name: this one is a module's.")
+        return self._refuse(KernelNames.HIDES_A_MODULE, node, node.value.id)
 
     def _no_value_has(self, node: ast.AST, name: str) -> Refused:
-        return self._refuse(node, f".{name}", "Kernels use tl and the methods of tiles, as in x.to().")
+        return self._refuse(KernelNames.ATTRIBUTE, node, f".{name}")
 
-    def _refuse(self, node: ast.AST, what: str, advice: str) -> Refused:
+    def _not_public(self, node: ast.expr, module: str, path: str) -> Refused:
+        public = members("triton.language") if module == "triton.language" else ()
+        if near := difflib.get_close_matches(path.rpartition(".")[2], public, 1, 0.7):
+            return self._refuse(KernelNames.MISSPELT, node, path, near=near[0])
+        return self._refuse(KernelNames.NOT_PUBLIC, node, path)
+
+    def _refuse(self, sentence: KernelNames, node: ast.AST, what: str, **evidence: str) -> Refused:
         line = node.end_lineno if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end
-        sentence = f"Line {line}: {_short(what)} is not allowed in {self.kind}. {advice}"
-        return Refused(line, sentence, node.end_col_offset)
+        said = sentence(line=line, what=_short(what), body=self.kind, **evidence)
+        return Refused(line, said, node.end_col_offset)
 
 
 def _annotated(node: ast.ClassDef) -> list[str]:
@@ -268,6 +298,10 @@ def _literal_names(node: ast.expr) -> list[str]:
         return node.value.replace(",", " ").split()
     parts = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
     return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+
+
+def _first_line(node: ast.AST) -> str:
+    return ast.unparse(node).splitlines()[0]
 
 
 def _short(what: str) -> str:
@@ -306,9 +340,3 @@ def _file_of(module: str) -> Path:
     folder = Path(*(spec.submodule_search_locations if spec else ["/nowhere"])[:1])
     path = folder.joinpath(*module.split(".")[1:])
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-
-
-def _instead_of(path: str) -> str:
-    module, _, name = path.rpartition(".")
-    near = difflib.get_close_matches(name, members("triton.language"), 1, 0.7) if module == "triton.language" else []
-    return f"Is tl.{near[0]} meant?" if near else "Kernels use the public functions of tl, as in tl.load."

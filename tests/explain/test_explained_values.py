@@ -132,6 +132,16 @@ def test_what_other_kernels_do_is_no_mistake(bench, line):
     assert bench(text.replace("tl.store(", f"{line}\n    tl.store(", 1)).check(normal(100), normal(100)).outcome == PASS
 
 
+def test_an_assertion_that_does_not_hold_is_told_with_its_program(bench):
+    text = (
+        (ROOT / "solutions/01_masked_add/masked_add.py").read_text().replace("@triton.jit", "@triton.jit(debug=True)")
+    )
+    text = text.replace("tl.store(", 'tl.device_assert(x > 1000, "x is small")\n    tl.store(')
+    verdict = bench(text).check(normal(100), normal(100))
+    line = "tl.device_assert in line 18 does not hold in program (0,): x is small."
+    assert verdict.id == "assert" and verdict.lines[0] == line, verdict.lines
+
+
 def test_functions_of_tl_may_have_names_of_their_own(bench):
     text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
     text = text.replace(

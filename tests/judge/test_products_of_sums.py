@@ -6,8 +6,8 @@ import pytest
 import triton
 
 from grader import normal
+from grader.explain.products_of_sums import ProductOfSums
 from grader.explain.verdict import FAIL, PASS
-from grader.judge.in_interpreter import AS_PRODUCT
 
 IN_TF32 = tuple(map(int, triton.__version__.split(".")[:2])) < (3, 9)
 MATMUL = """
@@ -49,7 +49,7 @@ def judged(bench, sum: str):
 def test_what_is_added_here_may_be_multiplied_there(bench, sum):
     verdict = judged(bench, sum)
     if IN_TF32 and "1)" in sum:
-        assert verdict.outcome == FAIL and AS_PRODUCT in verdict.lines
+        assert verdict.outcome == FAIL and ProductOfSums.WRITE_A_DOT().text in verdict.lines
         assert "tf32" in verdict.lines[0] or "Digits are lost" in verdict.lines[0]
     else:
         assert verdict.outcome == PASS, verdict.lines

@@ -23,7 +23,7 @@ def in_kernel(body: str, parameters: str = "", decorator: str = "@triton.jit") -
 
 def sentence(text: str) -> str:
     refused = all_refused(ast.parse(HEAD + text))
-    return refused[0].sentence if refused else ""
+    return refused[0].sentence.text if refused else ""
 
 
 ANY_PYTHON = [
@@ -115,7 +115,8 @@ def test_every_function_that_the_compiler_evaluates_is_found(text):
 def test_every_place_is_named_once_and_the_first_one_first():
     body = "os.a\n    x = torch.nn.functional.softmax(tl.nothing(os.environ.copy()))"
     named = [
-        refused.sentence.partition(" is not allowed")[0] for refused in all_refused(ast.parse(HEAD + in_kernel(body)))
+        refused.sentence.text.partition(" is not allowed")[0]
+        for refused in all_refused(ast.parse(HEAD + in_kernel(body)))
     ]
     assert named == [
         "Line 9: os.a",

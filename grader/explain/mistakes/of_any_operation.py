@@ -14,19 +14,50 @@ from grader.explain.evidence import Evidence
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT
 from grader.operations.hypothesis import Hypothesis, reread, supposed
+from grader.sentences import Said, Sentence
 
 WIDER_THAN_FP32 = (torch.float64, torch.int32, torch.int64)
+
+
+class OfAnyOperation(Sentence):
+    """What a result, `name`, holds in place of the right values."""
+
+    PASSED_THROUGH = "{name} holds {argument} itself, unchanged."
+    TRANSPOSED = "{name} holds its own transpose: its rows and columns, or its strides, are exchanged."
+    UPDATED_TWICE = "{name} is updated twice: it holds what a second call would make of it."
+    NOT_ZEROED = "Atomics add to {name}, which nobody has set to 0: torch.empty holds leftovers of the past."
+    THROUGH_FP32 = (
+        "{name} holds values that went through fp32, which does not hold every {dtype}: a tile keeps the dtype of what "
+        "it was loaded from until something converts it."
+    )
+
+    NO_STRIDE = "No stride is used: every tensor is addressed as if it were contiguous."
+    SAME_STRIDES = "{argument} and {name} are addressed with the same strides: each has its own."
+    STRIDE_NOT_USED = "The stride of {argument} is not used: it is read as if contiguous."
+    STRIDES_NOT_USED = "The strides of {argument} are not used: it is read as if contiguous."
+    COLUMN_STRIDE_NOT_USED = "The column stride of {argument} is not used."
+    ROW_STRIDE_NOT_USED = "The row stride of {argument} is not used."
+    STRIDES_EXCHANGED = "The strides of {argument} are exchanged."
+    WRITTEN_AS_CONTIGUOUS = "The strides of {name} are not used: it is written as if contiguous."
+    WRITTEN_WITH_STRIDES_OF = "{name} is written with the strides of {argument}."
+
+    USED_TWICE = "{name} is made from {used} twice: {left_out} is not used."
+    ONE_ALONE = "{name} holds {used} alone: {left_out} is not used."
+    DIFFERENCE = "{name} holds {x} - {y}: the operation is another."
+    PRODUCT = "{name} holds {x} * {y}: the operation is another."
+    FIRST_BLOCK = "Every program loads the first block of {argument}: that load does not move with the program."
+    FIRST_BLOCKS = "Every program loads the first blocks: the loads do not move with the program."
 
 
 def whole_inputs(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """An input handed on as it is, or the right result with rows and columns exchanged."""
     for name, tensor in tensors_of(evidence.exercise.arguments, inputs):
         if name != evidence.returns:
-            yield Hypothesis(Cause.INPUT_PASSED_THROUGH, f"{evidence.returns} holds {name} itself, unchanged.", tensor)
+            said = OfAnyOperation.PASSED_THROUGH(name=evidence.returns, argument=name)
+            yield Hypothesis(Cause.INPUT_PASSED_THROUGH, said, tensor)
     ref = evidence.comparison.ref
     if ref.dim() == 2 and ref.shape[0] == ref.shape[1]:
-        sentence = f"{evidence.returns} holds its own transpose: its rows and columns, or its strides, are exchanged."
-        yield Hypothesis(Cause.TRANSPOSED_RESULT, sentence, ref.t())
+        yield Hypothesis(Cause.TRANSPOSED_RESULT, OfAnyOperation.TRANSPOSED(name=evidence.returns), ref.t())
 
 
 def updated_twice(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -38,8 +69,8 @@ def updated_twice(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypoth
         if result.name in evidence.exercise.updates:
             rounded = value.to(evidence.argument(result.name).dtype)
             after[names.index(result.name)] = rounded.to(value.dtype)
-    sentence = f"{evidence.returns} is updated twice: it holds what a second call would make of it."
-    yield from supposed(evidence, Cause.UPDATED_TWICE, sentence, after)
+    said = OfAnyOperation.UPDATED_TWICE(name=evidence.returns)
+    yield from supposed(evidence, Cause.UPDATED_TWICE, said, after)
 
 
 def not_zeroed(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -48,10 +79,9 @@ def not_zeroed(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesi
         return
     if evidence.right_before:
         return  # then the memory was not to blame: it is never 0 by chance
-    ref, name = evidence.comparison.ref, evidence.returns
-    sentence = f"Atomics add to {name}, which nobody has set to 0: torch.empty holds leftovers of the past."
+    ref, said = evidence.comparison.ref, OfAnyOperation.NOT_ZEROED(name=evidence.returns)
     begun = torch.full_like(ref, torch.nan) if evidence.wanted.dtype.is_floating_point else ref - 1
-    yield Hypothesis(Cause.NOT_ZEROED, sentence, begun, may_be_constant=True)
+    yield Hypothesis(Cause.NOT_ZEROED, said, begun, may_be_constant=True)
 
 
 def through_fp32(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -60,11 +90,8 @@ def through_fp32(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothe
     if dtype not in WIDER_THAN_FP32:
         return
     rounded = [_through(one, dtype) if isinstance(one, torch.Tensor) else one for one in inputs]
-    sentence = (
-        f"{evidence.returns} holds values that went through fp32, which does not hold every {short_dtype(dtype)}: a "
-        "tile keeps the dtype of what it was loaded from until something converts it."
-    )
-    for found in supposed(evidence, Cause.THROUGH_FP32, sentence, rounded):
+    said = OfAnyOperation.THROUGH_FP32(name=evidence.returns, dtype=short_dtype(dtype))
+    for found in supposed(evidence, Cause.THROUGH_FP32, said, rounded):
         yield replace(found, may_be_constant=True)
 
 
@@ -81,31 +108,31 @@ def strides_ignored(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypo
         if not tensor.dim() or name == evidence.returns:
             continue
         number = evidence.exercise.arguments.index(name)
-        for id, strides, sentence in _readings(name, tensor):
+        for id, strides, said in _readings(name, tensor):
             misread = reread(tensor, strides)
             if evidence.kernel_text.ignores_strides:
-                sentence = "No stride is used: every tensor is addressed as if it were contiguous."
+                said = OfAnyOperation.NO_STRIDE()
             elif evidence.wanted.is_argument and strides == evidence.output.stride():
-                sentence = f"{name} and {evidence.returns} are addressed with the same strides: each has its own."
+                said = OfAnyOperation.SAME_STRIDES(argument=name, name=evidence.returns)
             if misread is not None and strides != tensor.stride():
                 changed = [*inputs[:number], *exact([misread]), *inputs[number + 1 :]]
-                yield from supposed(evidence, id, sentence, changed)
+                yield from supposed(evidence, id, said, changed)
 
 
-def _readings(name: str, tensor: torch.Tensor) -> list[tuple[str, tuple[int, ...], str]]:
+def _readings(name: str, tensor: torch.Tensor) -> list[tuple[str, tuple[int, ...], Said]]:
     """Strides that an argument may be read with by mistake, and what to call it."""
     tight = tuple(math.prod(tensor.shape[axis + 1 :]) for axis in range(tensor.dim()))
-    strides = "The stride of {} is" if tensor.dim() == 1 else "The strides of {} are"
-    contiguous = ("stride-ignored", tight, f"{strides.format(name)} not used: it is read as if contiguous.")
+    of_one, of_all = OfAnyOperation.STRIDE_NOT_USED, OfAnyOperation.STRIDES_NOT_USED
+    contiguous = ("stride-ignored", tight, (of_one if tensor.dim() == 1 else of_all)(argument=name))
     if tensor.dim() != 2:
         return [contiguous]
     columns, (row, column) = tensor.shape[1], tensor.stride()
     return [
         contiguous,
-        ("stride-ignored", (row, 1), f"The column stride of {name} is not used."),
-        ("stride-ignored", (columns, column), f"The row stride of {name} is not used."),
-        ("stride-ignored", (1, column), f"The row stride of {name} is not used."),
-        ("strides-swapped", (column, row), f"The strides of {name} are exchanged."),
+        ("stride-ignored", (row, 1), OfAnyOperation.COLUMN_STRIDE_NOT_USED(argument=name)),
+        ("stride-ignored", (columns, column), OfAnyOperation.ROW_STRIDE_NOT_USED(argument=name)),
+        ("stride-ignored", (1, column), OfAnyOperation.ROW_STRIDE_NOT_USED(argument=name)),
+        ("strides-swapped", (column, row), OfAnyOperation.STRIDES_EXCHANGED(argument=name)),
     ]
 
 
@@ -117,17 +144,16 @@ def target_strides(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypot
         return  # where a load went astray, its strides are to blame, and the result may look the same
     row, column = out.stride()
     readings = [
-        ("stride-ignored", (out.shape[1], 1), f"The strides of {name} are not used: it is written as if contiguous."),
-        ("strides-swapped", (column, row), f"The strides of {name} are exchanged."),
+        ("stride-ignored", (out.shape[1], 1), OfAnyOperation.WRITTEN_AS_CONTIGUOUS(name=name)),
+        ("strides-swapped", (column, row), OfAnyOperation.STRIDES_EXCHANGED(argument=name)),
     ]
     for source, tensor in evidence.tensors:
         if tensor.dim() == 2 and source != name:
-            readings.append(
-                ("stride-ignored", tuple(tensor.stride()), f"{name} is written with the strides of {source}.")
-            )
-    for id, strides, sentence in readings:
+            said = OfAnyOperation.WRITTEN_WITH_STRIDES_OF(name=name, argument=source)
+            readings.append(("stride-ignored", tuple(tensor.stride()), said))
+    for id, strides, said in readings:
         if strides != (row, column) and _stands_there(out, expected, strides):
-            yield Hypothesis(id, sentence, None)
+            yield Hypothesis(id, said, None)
 
 
 def _stands_there(out: torch.Tensor, expected: torch.Tensor, strides: tuple[int, int]) -> bool:
@@ -150,12 +176,14 @@ def operands(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
         return
     ((x_name, x), (y_name, y)), z = floats, evidence.returns
     for used, left_out, twice in ((x_name, y_name, [x, x]), (y_name, x_name, [y, y])):
-        sentence = f"{z} is made from {used} twice: {left_out} is not used."
-        yield from supposed(evidence, Cause.WRONG_OPERAND, sentence, twice)
+        said = OfAnyOperation.USED_TWICE(name=z, used=used, left_out=left_out)
+        yield from supposed(evidence, Cause.WRONG_OPERAND, said, twice)
     if evidence.wanted.operation == "exact":
-        yield Hypothesis(Cause.WRONG_OPERAND, f"{z} holds {x_name} alone: {y_name} is not used.", x)
-        yield Hypothesis(Cause.WRONG_OPERATION, f"{z} holds {x_name} - {y_name}: the operation is another.", x - y)
-        yield Hypothesis(Cause.WRONG_OPERATION, f"{z} holds {x_name} * {y_name}: the operation is another.", x * y)
+        said = OfAnyOperation.ONE_ALONE(name=z, used=x_name, left_out=y_name)
+        yield Hypothesis(Cause.WRONG_OPERAND, said, x)
+        names = {"name": z, "x": x_name, "y": y_name}
+        yield Hypothesis(Cause.WRONG_OPERATION, OfAnyOperation.DIFFERENCE(**names), x - y)
+        yield Hypothesis(Cause.WRONG_OPERATION, OfAnyOperation.PRODUCT(**names), x * y)
 
 
 def first_blocks(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -168,7 +196,5 @@ def first_blocks(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothe
     repeated = [tensor[torch.arange(N) % block] for tensor in inputs]
     for number, name in enumerate(evidence.exercise.arguments):
         changed = [*inputs[:number], repeated[number], *inputs[number + 1 :]]
-        sentence = f"Every program loads the first block of {name}: that load does not move with the program."
-        yield from supposed(evidence, Cause.LOCAL_LOAD, sentence, changed)
-    sentence = "Every program loads the first blocks: the loads do not move with the program."
-    yield from supposed(evidence, Cause.LOCAL_LOAD, sentence, repeated)
+        yield from supposed(evidence, Cause.LOCAL_LOAD, OfAnyOperation.FIRST_BLOCK(argument=name), changed)
+    yield from supposed(evidence, Cause.LOCAL_LOAD, OfAnyOperation.FIRST_BLOCKS(), repeated)

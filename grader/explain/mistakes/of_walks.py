@@ -14,9 +14,19 @@ from grader.explain.tiles import tiles_of
 from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import UNIT_ROUNDOFF
 from grader.operations.hypothesis import Hypothesis
+from grader.sentences import Sentence
 
 MOST_TILES = 256
 Part = tuple[slice, slice]
+
+
+class OfWalks(Sentence):
+    """Of programs that walk over several tiles."""
+
+    CARRIED_OVER = (
+        "A tile of {name} also holds what its program computed for the tile before: what is summed up for a tile has "
+        "to start at 0 in each round."
+    )
 
 
 def carried_over(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -35,11 +45,7 @@ def carried_over(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothe
             result[mine] = ref[mine] + out[theirs]
             lost[mine] = out[theirs].abs() * UNIT_ROUNDOFF[evidence.wanted.dtype]
     if found:
-        sentence = (
-            f"A tile of {evidence.returns} also holds what its program computed for the tile before: what is summed up "
-            "for a tile has to start at 0 in each round."
-        )
-        yield Hypothesis(Cause.CARRIED_OVER, sentence, result, lost)
+        yield Hypothesis(Cause.CARRIED_OVER, OfWalks.CARRIED_OVER(name=evidence.returns), result, lost)
 
 
 def _by_program(evidence: Evidence) -> dict[int, list[Part]]:

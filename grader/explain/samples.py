@@ -1,0 +1,55 @@
+"""What a sample of a launch's programs shows of a result that is too large to be computed whole."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from grader.course.trial import short_dtype
+from grader.explain.causes import Cause
+from grader.explain.evidence import Evidence
+from grader.explain.verdict import Verdict, failed
+from grader.operations.comparison import Comparison
+from grader.sentences import Sentence
+
+
+class Samples(Sentence):
+    GRID_TOO_SMALL = "{name} is not covered by a grid of {grid} programs: has it been limited, or rounded down?"
+    BLOCK_TOO_SHORT = "The end of each row of {name} is never written: the block ends before the row does."
+    AT_MOST = "Each program writes {each} elements of {name}, together {together} of {total} at most."
+    OFFSETS_MEET = "Offsets in {name} meet each other."
+    STORED_AGAIN = "{times} values are stored in {count:#element} of {name}: others get none."
+    WRONG = "{name} is wrong in {count:#element} of {total} that program {program} writes, {dtype}."
+    FIRST_WRONG = "First wrong element: {name}[{index:,}] is {yours:.9g}, expected {expected:.9g}."
+
+
+def too_few(name: str, shape: list[int], grid: list[int], each: int) -> Verdict:
+    """`each`: elements of the result that a program writes; with the others of its grid it cannot write all."""
+    programs = math.prod(grid)
+    said = Samples.GRID_TOO_SMALL(name=name, grid=" x ".join(map(str, grid)))
+    if len(shape) == 2 and programs == shape[0] and each < shape[1]:
+        said = Samples.BLOCK_TOO_SHORT(name=name)
+    at_most = Samples.AT_MOST(name=name, each=each, together=programs * each, total=math.prod(shape))
+    return failed(Cause.UNWRITTEN, said, at_most, kind="memory")
+
+
+def stored_again(name: str, times: int, stored: int) -> Verdict:
+    """More values than elements to hold them."""
+    shown = Samples.STORED_AGAIN(name=name, times=times, count=stored)
+    return failed(Cause.UNWRITTEN, Samples.OFFSETS_MEET(name=name), shown, kind="memory")
+
+
+def wrong_values(
+    evidence: Evidence, program: tuple[int, ...], elements: int, comparison: Comparison, parts: list[torch.Tensor]
+) -> Verdict:
+    """Of one program, which writes so many elements. `parts`: which indices of each dimension are compared."""
+    name, first = evidence.returns, comparison.first_wrong
+    index = [int(part[at]) for part, at in zip(parts, first)]
+    yours, expected = float(comparison.out[first]), float(comparison.expected[first])
+    dtype = short_dtype(evidence.trial.dtype)
+    return failed(
+        Cause.WRONG_VALUES,
+        Samples.WRONG(name=name, count=comparison.wrong_count, total=elements, program=program, dtype=dtype),
+        Samples.FIRST_WRONG(name=name, index=index, yours=yours, expected=expected),
+    )

@@ -1,0 +1,169 @@
+"""Elements of a result that no program ever wrote: what was to write them?"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+
+from grader.explain.causes import Cause
+from grader.explain.evidence import Evidence
+from grader.explain.tiles import as_matrix, tiles_of
+from grader.explain.verdict import Verdict, failed
+from grader.explain.walks import walk_that_ends_early
+from grader.operations.comparison import first_index
+from grader.sentences import Said, Sentence
+from grader.submission.text import stores_only_in_loops
+
+
+class Unwritten(Sentence):
+    """How many elements, and why. {grid} is "a grid of 2 x 3 programs"."""
+
+    COUNT = "{count} of {total} elements of {name} {were} never written; the first is {name}[{index:,}]."
+    NOTHING = "Nothing was written to {name}: no store of {stores} reaches it."
+    NOTHING_IN_LOOPS = (
+        "Nothing was written to {name}: no store of {stores} reaches it. What stores stands in a loop: has that loop a "
+        "turn for these sizes?"
+    )
+    MISSING_AXIS = "{silent} of {total} programs write nothing to {name}: {missing_axis}."
+    WRONG_PLACES = "{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
+    ONE_BLOCK = (
+        "Only the first {columns} columns of each row of {name} are written, one block: the store does not move with "
+        "the loop, or there is none."
+    )
+    ROWS_END_EARLY = "The {end} of {name} is never written: the mask or the block leaves it out."
+    TOO_FEW_STEPS = "{name}[{part}] is never written: has {grid}, or a loop in them, too few steps?"
+    BLOCK_TOO_SHORT = "The row's one program writes {name} up to column {last}: its block ends there, the row does not."
+    ONE_ELEMENT = "The end of {name} is not covered by {grid}, which writes one element."
+    ONE_ELEMENT_EACH = "The end of {name} is not covered by {grid}, each of which writes one element."
+    PARTIAL_BLOCK = "The end of {name} is not covered by {grid}: has the last, partial block a program of its own?"
+    LAST_ROWS = "The last rows of {name} are not covered by {grid}."
+    MASKED_OUT = "The {end} of {name} is never written: a program has lanes there, and its mask leaves it out."
+    LAST_COLUMNS = "The last columns of {name} are not covered by {grid}."
+    PARTS = "Parts of {name} are not covered by {grid}."
+
+
+def unwritten(evidence: Evidence) -> Verdict | None:
+    """None where each element was written, or is not known to be left out."""
+    writers = evidence.writers
+    if writers is None:
+        return None
+    missing = writers.programs == -1
+    if evidence.wanted.is_argument:  # the given output is initialised, with poison: only its value tells
+        missing = (writers.programs < 0) & evidence.comparison.wrong
+    count = int(missing.sum())
+    if not count:
+        return None
+    shown = Unwritten.COUNT(
+        count=count,
+        total=missing.numel(),
+        name=evidence.returns,
+        were="was" if count == 1 else "were",
+        index=first_index(missing),
+    )
+    cause = _nothing(evidence) if bool(missing.all()) else _silent(evidence) or _left_out(evidence, missing)
+    return failed(Cause.UNWRITTEN, cause, shown, kind="memory")
+
+
+def _nothing(evidence: Evidence) -> Said:
+    grid, launches = _used_axes(evidence), len(evidence.reply.launches)
+    in_loops = grid[-1:] != [0] and stores_only_in_loops(evidence.submission.tree)
+    sentence = Unwritten.NOTHING_IN_LOOPS if in_loops else Unwritten.NOTHING
+    return sentence(name=evidence.returns, stores=_grid_text(grid) if launches < 2 else f"{launches} launches")
+
+
+def _silent(evidence: Evidence) -> Said | None:
+    """What makes whole programs write nothing, or each too little of its walk; None where it is neither."""
+    silent, total = _silent_programs(evidence)
+    if told := walk_that_ends_early(evidence, silent, total):
+        return told
+    found = dict(silent=silent, total=total, name=evidence.returns)
+    if silent > 0 and evidence.missing_axis_text:
+        return Unwritten.MISSING_AXIS(missing_axis=evidence.missing_axis_text, **found)
+    return Unwritten.WRONG_PLACES(**found) if silent > 0 else None
+
+
+def _left_out(evidence: Evidence, missing: torch.Tensor) -> Said:
+    """Which part the programs leave out, though each writes something."""
+    name, axes = evidence.returns, _used_axes(evidence)
+    grid = _grid_text(axes)
+    rows, columns = as_matrix(missing).all(dim=1), as_matrix(missing).all(dim=0)
+    left_out, written = int(columns.sum()), tail_start(columns)
+    end = "last column" if left_out == 1 else f"end of each row ({left_out} columns)"
+    if written and _one_program_per_row(evidence):
+        if written in evidence.constants.values():
+            return Unwritten.ONE_BLOCK(columns=written, name=name)
+        return Unwritten.ROWS_END_EARLY(end=end, name=name)
+    if part := _missing_from_a_dimension_on(missing):
+        return Unwritten.TOO_FEW_STEPS(name=name, part=part, grid=grid)
+    if missing.dim() == 2 and len(rows) == 1 and written and evidence.reply.launches[-1].grid == [1]:
+        return Unwritten.BLOCK_TOO_SHORT(name=name, last=written - 1)
+    if missing.dim() == 1 and written:
+        if _one_element_each(evidence):
+            sentence = Unwritten.ONE_ELEMENT if axes == [1] else Unwritten.ONE_ELEMENT_EACH
+            return sentence(name=name, grid=grid)
+        return Unwritten.PARTIAL_BLOCK(name=name, grid=grid)
+    if tail_start(rows) and bool((as_matrix(missing) == rows[:, None]).all()):
+        return Unwritten.LAST_ROWS(name=name, grid=grid)
+    if written and bool((as_matrix(missing) == columns[None, :]).all()):
+        if _last_program_stops_early(evidence):
+            return Unwritten.MASKED_OUT(end=end, name=name)
+        return Unwritten.LAST_COLUMNS(name=name, grid=grid)
+    return Unwritten.PARTS(name=name, grid=grid)
+
+
+def _silent_programs(evidence: Evidence) -> tuple[int, int]:
+    """(programs that wrote no element of the result, programs of the last launch)."""
+    writers, launches = evidence.writers, evidence.reply.launches
+    if len(launches) != 1:
+        return 0, 0
+    total = writers.grid[0] * writers.grid[1] * writers.grid[2]
+    return total - int((writers.programs.unique() >= 0).sum()), total
+
+
+def _one_program_per_row(evidence: Evidence) -> bool:
+    programs = as_matrix(evidence.writers.programs)
+    written = programs[:, 0] >= 0
+    return len(programs) > 1 and bool(((programs == programs[:, :1]) | (programs < 0))[written].all())
+
+
+def _one_element_each(evidence: Evidence) -> bool:
+    """Whether no program wrote more of the result."""
+    writing = evidence.writers.programs[evidence.writers.programs >= 0]
+    return writing.unique().numel() == writing.numel()
+
+
+def _last_program_stops_early(evidence: Evidence) -> bool:
+    """Whether the last program that writes to a row writes fewer columns of it than the first."""
+    tiles = tiles_of(evidence.writers)
+    widths = [right - left for left, right in pairwise(tiles.columns)][:-1] if tiles is not None else []
+    return len(widths) > 1 and widths[-1] < widths[0]
+
+
+def _missing_from_a_dimension_on(missing: torch.Tensor) -> str:
+    """ ":, 16:" where exactly the end of one dimension of several outer ones is missing, else "" """
+    for dim in range(missing.dim() - 1 if missing.dim() > 2 else 0):
+        along = missing.movedim(dim, 0).flatten(1)
+        start = tail_start(along.all(dim=1))
+        if start and bool((along.any(dim=1) == along.all(dim=1)).all()):
+            return ":, " * dim + f"{start}:"
+    return ""
+
+
+def tail_start(flags: torch.Tensor) -> int:
+    """Where True begins in False ... False True ... True, which is never at 0; 0 for any other flags."""
+    is_tail = bool(flags.any()) and not bool(flags.all()) and bool((flags[1:] >= flags[:-1]).all())
+    return int(flags.to(torch.uint8).argmax()) if is_tail else 0
+
+
+def _used_axes(evidence: Evidence) -> list[int]:
+    """The grid of the launch that wrote the result, without the axes of one program at its end."""
+    grid = list(evidence.launch.grid) if evidence.launch else [0]
+    while len(grid) > 1 and grid[-1] == 1:
+        grid.pop()
+    return grid
+
+
+def _grid_text(grid: list[int]) -> str:
+    size = " x ".join(map(str, grid))
+    return f"a grid of {size} program{'' if size == '1' else 's'}"
