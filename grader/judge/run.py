@@ -31,7 +31,7 @@ from grader.processes.submission_process import Runner
 from grader.submission.text import Submission, read_submission
 from grader.wire import recorded_parts
 from grader.wire.messages import Failure, GpuModel, InterpretRequest, RecordRequest, Sample, TensorSpec
-from grader.wire.recorded_call import RecordedCall, read_recorded
+from grader.wire.recorded_call import Kernel, RecordedCall, read_recorded
 from grader.wire.recorded_parts import BadPlan, Fill, steps_with
 from grader.wire.recorded_results import results_by_name
 from grader.wire.reply import Reply, spec_and_bytes, spec_of
@@ -202,22 +202,24 @@ class Run:
         finally:
             another.end()
 
-    def compare_kernels(self) -> None:
-        """Begins to compare the kernels of all calls, recorded or to come, with the file's own."""
+    def compare_kernels(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> list[Kernel]:
+        """Begins to compare kernels with the file's own: first of this call, and of the same made once more, which are
+        returned; then those of all others, recorded or to come."""
+        self.recorded(exercise, trial, inputs)
+        key = repr(_record_request(exercise, trial, inputs))
         with self._news:
+            made = [self._recorded[key, again] for again in (False, True) if (key, again) in self._recorded]
+            kernels = [kernel for one in made for kernel in one.call.kernels]
+            self.origins.begin(kernels)
             if not self._comparing:
                 self._comparing = True
                 for recorded in self._recorded.values():
                     self.origins.begin(recorded.call.kernels)
+        return kernels
 
     def foreign_kernel(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> Verdict | None:
         """What is wrong with a kernel of this call, or of the same made once more, that is not the file's own."""
-        self.compare_kernels()
-        kernels = list(self.recorded(exercise, trial, inputs).call.kernels)
-        again = repr(_record_request(exercise, trial, inputs)), True
-        if again in self._recorded:
-            kernels += self._recorded[again].call.kernels
-        return self.origins.complaint(kernels)
+        return self.origins.complaint(self.compare_kernels(exercise, trial, inputs))
 
     def _record(self, request: RecordRequest, recorder: Runner) -> Recorded:
         def read(header: dict, blob: bytes) -> Recorded:
