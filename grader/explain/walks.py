@@ -5,44 +5,65 @@ from __future__ import annotations
 import torch
 
 from grader.explain.evidence import Evidence
-from grader.sentences import count_text
+from grader.explain.tiles import as_matrix
+from grader.sentences import Said, Sentence
 from grader.wire.messages import MULTIPROCESSORS
 
 
-def walk_that_ends_early(evidence: Evidence, silent: int, total: int) -> str:
-    """ "" where the call was told of no number of multiprocessors: then programs need not walk.
+class Walk(Sentence):
+    """What a walk over tiles leaves out, and the question that leads to why."""
+
+    ONE_IS_SILENT = (
+        "1 of {total:#program} writes nothing to {name}: does the walk over tiles end too early, or do tile numbers "
+        "lead to the wrong places?"
+    )
+    SOME_ARE_SILENT = (
+        "{silent} of {total:#program} write nothing to {name}: does the walk over tiles end too early, or do tile "
+        "numbers lead to the wrong places?"
+    )
+    STEPS_TOO_FAR = (
+        "{name} has more tiles than {total:#program} write, and the GPU has {processors} multiprocessors: does the "
+        "walk step over tiles for which there is no program?"
+    )
+    ONE_TILE = (
+        "The one program writes one tile of {name}, and {name} has more: does a program go on until no tile is left, "
+        "and does each number lead to a tile of its own?"
+    )
+    ONE_TILE_EACH = (
+        "Each of {total:#program} writes one tile of {name}, and {name} has more: does a program go on until no tile "
+        "is left, and does each number lead to a tile of its own?"
+    )
+    LEAVES_OUT = (
+        "The walk of {total:#program} leaves out tiles of {name}: does each go on, in equal steps, until no tile is "
+        "left?"
+    )
+
+
+def walk_that_ends_early(evidence: Evidence, silent: int, total: int) -> Said | None:
+    """None where the call was told of no number of multiprocessors: then programs need not walk.
 
     `silent` of `total` programs wrote nothing.
     """
     processors, name = evidence.trial.constants.get(MULTIPROCESSORS, 0), evidence.returns
     if not processors or not total:
-        return ""
-    programs = count_text(total, "program")
+        return None
+    if silent == 1:
+        return Walk.ONE_IS_SILENT(total=total, name=name)
     if silent > 0:
-        some = "it" if silent == total == 1 else f"{silent} of {programs}"
-        return (
-            f"{some} write{'s' if silent == 1 else ''} nothing to {name}: does the walk over tiles end too early, or "
-            "do tile numbers lead to the wrong places?"
-        )
+        return Walk.SOME_ARE_SILENT(silent=silent, total=total, name=name)
     if total < processors:
-        return (
-            f"{name} has more tiles than {programs} write, and the GPU has {processors} multiprocessors: does the walk "
-            "step over tiles for which there is no program?"
-        )
+        return Walk.STEPS_TOO_FAR(name=name, total=total, processors=processors)
     if _one_rectangle_each(evidence.writers.programs):
-        each = "The one program writes" if total == 1 else f"Each of {programs} writes"
-        return (
-            f"{each} one tile of {name}, and {name} has more: does a program go on until no tile is left, and does "
-            "each number lead to a tile of its own?"
-        )
-    return f"The walk of {programs} leaves out tiles of {name}: does each go on, in equal steps, until no tile is left?"
+        return Walk.ONE_TILE(name=name) if total == 1 else Walk.ONE_TILE_EACH(total=total, name=name)
+    return Walk.LEAVES_OUT(total=total, name=name)
 
 
 def _one_rectangle_each(programs: torch.Tensor) -> bool:
     """Whether no program wrote two parts that lie apart."""
-    for program in programs.unique().tolist():
-        mine = programs == program
-        rows, columns = mine.any(dim=-1).flatten(), mine.flatten(0, -2).any(dim=0)
+    matrix = as_matrix(programs)
+    for program in matrix.unique().tolist():
+        mine = matrix == program
+        rows, columns = mine.any(dim=1), mine.any(dim=0)
         if program >= 0 and int(mine.sum()) != _extent(rows) * _extent(columns):
             return False
     return True

@@ -52,3 +52,11 @@ def test_a_walk_that_leaves_tiles_out_is_told_as_one(bench, name):
     )
     assert verdict.id == "unwritten" and verdict.lines[0].startswith(said)
     assert verdict.case.endswith(f"a GPU with {processors} multiprocessors")
+
+
+def test_a_walk_over_the_parts_of_a_vector_is_told_as_one(bench):
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    verdict = bench(text.replace("triton.cdiv(N, BLOCK_N),", "2,")).check(
+        normal(4096), normal(4096), MULTIPROCESSORS=2, BLOCK_N=256
+    )
+    assert verdict.id == "unwritten" and verdict.lines[0].startswith("Each of 2 programs writes one tile of z")
