@@ -141,6 +141,7 @@ def test_what_a_quick_look_expects_has_half_of_the_error_that_arithmetic_may_mak
     quick, exact = (measuring._drawn_again(speed, 7, precision) for precision in (torch.float32, torch.float64))
     with measuring.tensor_cores(trial.dtype.itemsize == 2):
         expected = exercise.expected(quick)
+    shares = {}
     for one, mine, ref in zip(wanted_of(exercise, trial), expected, exercise.expected(exact), strict=True):
         if one.bound in EXACT:
             continue
@@ -148,7 +149,8 @@ def test_what_a_quick_look_expects_has_half_of_the_error_that_arithmetic_may_mak
         error = (mine.double() - ref).abs()
         share = float(torch.where(error == 0, 0.0, error / allowed).max())  # of a 0 nothing is allowed to be lost
         print(f"{id} {one.name} {trial.dtype}: {share:.3f} of what arithmetic may add")
-        assert share < 0.5
+        shares[one.name] = share
+    assert not shares or max(shares.values()) < 0.5, shares
     del quick, exact, expected
     torch.cuda.empty_cache()  # other tests run beside this one
 
