@@ -77,7 +77,7 @@ class Kernel:
 
     @cached_property
     def text(self) -> bytes:
-        """The module in MLIR's generic form, as the front end makes it."""
+        """The module in MLIR's generic form, as the front end makes it; without what only assertions would look at."""
         backend, context = make_backend(self._target), _context(self._target)
         options = backend.parse_options(dict(self._given))
         if not options.debug:  # sums that only its assertions look at: an eighth of the front end's time

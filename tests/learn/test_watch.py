@@ -118,7 +118,8 @@ def test_a_file_saved_during_a_run_is_judged_after_it(course, watching):
     screen.until("one full block")  # the first test's line: the file has been read by then
     course.write("01_masked_add", "offsets, x + y", "offsets, x - y")
     assert "Passed in" in screen.until(KEYS)
-    assert "z holds x - y: the operation is another." in screen.until(KEYS)
+    shown = screen.until(KEYS)
+    assert "z holds x - y: the operation is another." in shown, shown
     screen.press("q")
     assert screen.until_gone() == 0
 
