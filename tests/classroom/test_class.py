@@ -102,8 +102,13 @@ def test_every_point_is_as_expected(graded):
                 wrong.append(
                     f"{hand_in.student}, {hand_in.exercise}, {hand_in.kind}, {item}: {reached}, not {expected}"
                 )
-    assert not wrong, "\n".join(wrong)
+    assert not wrong, "\n".join([*wrong, "Said of those that failed:", *sorted(said_of_failures(classroom))])
     assert not scores, "scores of hand-ins that nobody made"
+
+
+def said_of_failures(classroom: Classroom) -> set[str]:
+    results = [json.loads(path.read_text()) for path in classroom.path.glob("results/*/*.json")]
+    return {f"{one['exercise']}: {one['message'][:200]}" for one in results if one["outcome"] == "fail"}
 
 
 def test_the_class_report_names_what_was_not_graded(graded):

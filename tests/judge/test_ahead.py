@@ -160,7 +160,7 @@ def test_what_waits_for_right_values_is_not_begun_once_one_is_wrong(judge, monke
         [Foreseen(once, if_right=True), Foreseen(twice, if_right=True), Foreseen(both, if_right=True), Foreseen(both)],
     )
     if kind is not None:
-        monkeypatch.setattr(judge, "_up_to_a_failure", lambda *_: [failed("import", "It does not load.", kind=kind)])
+        monkeypatch.setattr(judge, "_up_to_a_failure", lambda *_: [failed("import", kind=kind)])
     judge.check("test", (normal(10), normal(10)), dtypes=("float32",))
     assert sum(not future.cancelled() for future in pool.futures.values()) == left and len(pool.futures) == 3
     judge.run.end()
