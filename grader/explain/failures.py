@@ -70,12 +70,18 @@ class Failures(Sentence):
         "The argument {message} of the launch{in_line} is memory that this call neither got nor allocated: allocate in "
         "{entry}, in each call, as torch.empty_like does."
     )
+    WAITS = (
+        "The kernel does not come to an end: program {program} asks again and again for what other programs have to do "
+        "(on a GPU, too, these may have to wait for it to end: a launch has no barrier), and it is{in_line}. Does "
+        "every loop reach its end?"
+    )
     ENDLESS = "The kernel does not come to an end: {message}, and it is{in_line}. Does every loop reach its end?"
     GRID = (
         "The launch{in_line} asks for more programs than can be carried out: {message} came to their end in the time "
         "of a call. Is the grid meant to be that large?"
     )
-    ASSERT = "tl.device_assert{in_line} does not hold {message}"
+    ASSERT = "tl.device_assert{in_line} does not hold in program {program}."
+    ASSERT_SAYS = "tl.device_assert{in_line} does not hold in program {program}: {message}"
     NOT_KNOWN = "The kernel uses what is not judged here: {message}{at_line}."
     KERNEL = "Your kernel raises {type}{in_line}: {message}"
     HOST = "{entry} raises {type}{in_line}: {message}"
@@ -214,6 +220,10 @@ def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -
         sentence = OF_CALLS.get(failure.kind, Failures.HOST)
         if sentence is Failures.EXIT and not exercise.result_text:
             sentence = Failures.EXIT_OF_NO_RESULT
+        elif sentence is Failures.ENDLESS and failure.program:
+            sentence = Failures.WAITS
+        elif sentence is Failures.ASSERT and failure.message:
+            sentence = Failures.ASSERT_SAYS
         said = _filled(sentence, failure, submission, exercise)
     return _failure(failure, said, submission, "error")
 
@@ -256,6 +266,7 @@ def _filled(sentence: Failures, failure: Failure, submission: Submission, exerci
         in_line=in_line(failure.line),
         at_line=_at_line(failure.line),
         type=failure.type,
+        program=tuple(failure.program),
         message=_ended(message) if sentence.value.endswith("{message}") else message,
     )
     return sentence(**{field: evidence[field] for field in sentence.fields})

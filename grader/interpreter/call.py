@@ -106,9 +106,8 @@ class Call:
         except TooLong as error:
             return self._too_long(error, line, kernel)
         except KernelFault as error:
-            program = ", ".join(map(str, self.memory.name(error.program)))
-            message = f"in program ({program}{',' * (', ' not in program)})" + (f": {error}" if str(error) else "")
-            return Failure("assert", "KernelFault", message, error.place.line or line, kernel)
+            program = list(self.memory.name(error.program))
+            return Failure("assert", "KernelFault", str(error), error.place.line or line, kernel, program)
         except OutOfMemory as error:
             return Failure("kernel", "MemoryError", str(error), line, kernel)
         except (Unsupported, BadText) as error:
@@ -132,17 +131,13 @@ class Call:
         total = math.prod(self.batch.grid)
         if self.batch.done and total > MOST_PROGRAMS:
             return Failure("grid", "TooLong", f"{self.batch.done} of {total}", line, kernel)
-        return Failure("endless", "TooLong", self._waiting() or str(error), error.place.line or line, kernel)
+        return Failure("endless", "TooLong", str(error), error.place.line or line, kernel, self._waiting())
 
-    def _waiting(self) -> str:
-        """What keeps a program that has done little but atomics, which others have to answer; "" if it is no such."""
+    def _waiting(self) -> list[int]:
+        """A program that has done little but atomics, which others have to answer; [] if it is no such."""
         if not self.batch.waits or self.batch.asked < MANY_ATOMICS:
-            return ""
-        program = ", ".join(map(str, self.memory.name(int(self.batch.programs[0]))))
-        return (
-            f"program ({program}{',' * (', ' not in program)}) asks again and again for what other programs have to do "
-            "(on a GPU, too, these may have to wait for it to end: a launch has no barrier)"
-        )
+            return []
+        return list(self.memory.name(int(self.batch.programs[0])))
 
     def _fill(self, step: Fill | Data) -> None:
         dtype, view = DTYPES[ELEMENTS[step.view.dtype]], view_of(step.view)

@@ -10,7 +10,7 @@ import click
 from grader.course.by_name import EXERCISE
 from grader.course.folder import Folder
 from grader.files import write_whole
-from grader.learn.runnable import judge_it, refuse_what_cannot_run
+from grader.learn.runnable import WHY_IT_STOPPED, judge_it, refuse_what_cannot_run
 
 if TYPE_CHECKING:
     from grader.course.exercise import Exercise
@@ -72,6 +72,7 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
     if reply.error is not None or run.recorder.load_failure is not None:
         error = run.recorder.load_failure or reply.error
         what = f"{error.type}: {' '.join(error.message.split())}" if error.type else error.message
+        what = WHY_IT_STOPPED.get(error.kind, what)
         where = f" in line {error.line}" if error.line else ""
         click.echo(f"It stopped{where}: {what or error.kind}")
     shapes = _shapes(exercise, trial, reply)

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from grader.gpu.plan import Recording
     from grader.judge.run import Run
 
+# By the kind of what ended a kernel, where that says more than its message.
+WHY_IT_STOPPED = {"endless": "it does not come to an end", "assert": "the assertion does not hold"}
+
 
 def judge_it(run: Run) -> str:
     """The next action where something is wrong with a submission."""

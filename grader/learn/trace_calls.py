@@ -11,7 +11,7 @@ import click
 from grader.course.folder import Folder
 from grader.course.stated_calls import CHECK, DRAWN, TRAFFIC, Asked, asked
 from grader.explain.verdict import FAIL
-from grader.learn.runnable import judge_it
+from grader.learn.runnable import WHY_IT_STOPPED, judge_it
 from grader.progress.last_result import last_result
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ def stopped(reply: Reply) -> str:
     error = reply.error
     if error is None:
         return ""
-    plain = {"endless": "it does not come to an end", "assert": "the assertion does not hold"}
-    what = plain.get(error.kind, error.message)
+    what = WHY_IT_STOPPED.get(error.kind, error.message)
     return f"It stopped in line {error.line}: {' '.join(what.split()).rstrip('.')}."
 
 

@@ -196,6 +196,7 @@ class Failure:
     message: str = ""
     line: int = 0  # in the learner's file, 0 if unknown
     kernel: str = ""
+    program: list[int] = field(default_factory=list)  # of the kernel, that shows it; empty: it is not one's alone
 
 
 # The likeliest cause first: a write outside destroys what later findings look at.

@@ -149,7 +149,7 @@ def test_a_kernel_that_stops_shows_what_came_before(course):
     path = course.write("01_masked_add", "    tl.store(", "    tl.device_assert(x > 1000)\n    tl.store(")
     path.write_text(path.read_text().replace("num_warps=8)", "num_warps=8, debug=True)"))
     out = course.here("programs", "01").out
-    assert "It stopped in line 18: " in out and "loads x[0:4]" in out
+    assert "It stopped in line 18: the assertion does not hold\n" in out and "loads x[0:4]" in out
 
 
 def test_a_kernel_that_does_not_end(course):

@@ -173,6 +173,13 @@ def test_a_kernel_that_stops_shows_what_came_before(course):
     assert "It stopped in line 18: the assertion does not hold." in out
 
 
+def test_after_an_assertion_that_failed_it_opens_at_the_program_that_shows_it(course):
+    path = course.write("01_masked_add", "    tl.store(", "    tl.device_assert(offsets < 1024)\n    tl.store(")
+    path.write_text(path.read_text().replace("num_warps=8)", "num_warps=8, debug=True)"))
+    course.pytest("exercises/01_masked_add")
+    assert "program (1,) of a grid" in course.here("trace", "01").out
+
+
 def test_a_program_is_named_as_the_grid_has_it(course):
     course.write("04_transpose")
     assert "program (1, 0) of a grid" in course.here("trace", "04", "--program", "1,0").out
