@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import signal
 import subprocess
 import sys
-import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +15,9 @@ import pytest
 from grader.explain.verdict import FAIL, PASS, SKIPPED, WAITED
 from grader.judge.foreseen import Foreseen
 from grader.numerics.data_sets import normal
-from grader.processes.child import ChildProcess
+from grader.processes.call_clock import CallClock
 from grader.processes.faults import ChildEnded
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = "import os, sys\nimport torch\nimport triton\nimport triton.language as tl\n"
@@ -215,7 +213,7 @@ HANGS = {
 def test_what_has_no_end_is_ended_at_its_limit_and_told_by_its_line(bench, monkeypatch, name):
     source, sentence = HANGS[name]
     monkeypatch.setattr("grader.judge.run.RECORD_LIMIT", 2.0)
-    monkeypatch.setattr("grader.processes.child.WAITING", 1.0)
+    monkeypatch.setattr("grader.processes.call_clock.WAITING", 1.0)
     judged = bench(source)
     verdict = judged.check(normal(5), normal(5))
     assert re.search(f"masked_add did not finish within 2 s: {sentence}", " ".join(verdict.lines)), verdict.lines
@@ -237,33 +235,23 @@ def test_what_has_no_end_in_an_earlier_call_either_is_told_with_the_limit_of_bot
     assert verdict.lines[0].startswith(f"masked_add did not finish {limits}: then it was in line 1")
 
 
-def test_calls_that_sleep_a_little_each_end_the_run_together(bench, monkeypatch):
-    monkeypatch.setattr("grader.processes.submission_process.MOST_WAITING", 1.0)
-    judged = bench(host("import time\ntime.sleep(0.4)"))
-    verdicts = [judged.check(normal(size), normal(size), dtypes=("float32",)) for size in (5, 6, 7)]
-    assert verdicts[0].outcome == PASS, verdicts[0].lines  # two recordings of it
-    limit = "masked_add did not finish within the 1 s that all its calls together may wait"
-    assert verdicts[1].id == "time-limit" and verdicts[1].lines[0].startswith(limit), verdicts[1].lines
-    assert verdicts[2].outcome == SKIPPED and "ran out of time" in verdicts[2].note
+def test_calls_that_wait_a_little_each_end_the_run_together(bench, monkeypatch):
+    """Each call goes on once it has been seen to wait: the parent then lays a file into its folder."""
+    monkeypatch.setattr("grader.processes.submission_process.MOST_WAITING", 0.01)
+    judged = bench(host("import time\nwhile not os.path.exists('seen'):\n    time.sleep(0.05)"))
+    look = CallClock._look
 
+    def looked(clock: CallClock) -> None:
+        look(clock)
+        if clock.waited > 0.01 and (child := judged.run.recorder._child):
+            (child.folder / "seen").touch()
 
-def test_what_the_grader_waits_for_a_core_is_not_charged_to_the_calls(bench, monkeypatch):
-    """With ten graders on two cores an answer lies there until this process gets a core."""
-    judged = bench(RIGHT)
-    assert judged.check(normal(5), normal(5)).outcome == PASS
-    child, ask = judged.run.recorder._child, ChildProcess._receive
-    queued = itertools.count(100.0, 0.5)  # half a second more at the end of each question than at its beginning
-
-    def late(self, deadline):
-        answer = ask(self, deadline)
-        time.sleep(0.5)
-        return answer
-
-    monkeypatch.setattr(ChildProcess, "_receive", late)
-    monkeypatch.setattr("grader.processes.child.seconds_in_queue_here", lambda: next(queued))
-    before = child.seconds_waiting
-    assert judged.check(normal(6), normal(6), dtypes=("float32",)).outcome == PASS  # two questions: a second asleep
-    assert child.seconds_waiting - before < 0.5
+    monkeypatch.setattr(CallClock, "_look", looked)
+    verdicts = [judged.check(normal(size), normal(size), dtypes=("float32",)) for size in (5, 6)]
+    limit = "masked_add did not finish within the 0.01 s that all its calls together may wait"
+    assert verdicts[0].id == "time-limit" and verdicts[0].lines[0].startswith(limit), verdicts[0].lines
+    assert judged.run.recorder.printed == "" and verdicts[1].outcome == SKIPPED
+    assert "ran out of time" in verdicts[1].note
 
 
 def test_an_import_without_end_is_told_by_its_line(bench, monkeypatch):
@@ -274,30 +262,18 @@ def test_an_import_without_end_is_told_by_its_line(bench, monkeypatch):
     assert "__main__" in verdict.lines[1] and verdict.lines[2] == "Line 19:  X = 10 ** 10 ** 9"
 
 
-def test_the_limit_counts_what_the_call_computes_not_what_others_do(bench, monkeypatch):
-    """A child that gets no core for longer than its limit, as on a busy machine, is not at fault."""
-    monkeypatch.setattr("grader.judge.run.RECORD_LIMIT", 1.0)
-    judged = bench(RIGHT)
-    assert judged.check(normal(5), normal(5)).outcome == PASS  # the child is there
-    child = judged.run.recorder._child
-    os.kill(child._pid, signal.SIGSTOP)
-    threading.Timer(2.0, os.kill, [child._pid, signal.SIGCONT]).start()
-    assert judged.check(normal(6), normal(6)).outcome == PASS
-    assert judged.run.recorder._child is child
-
-
 def test_what_follows_a_call_is_not_charged_to_it(bench):
     """Reading the next request is work too: one with 200 MB takes longer than what may be left of a call's limit."""
     judged = bench(RIGHT)
     judged.check(normal(5), normal(5))
-    deadline = time.monotonic() + 30
-    while True:  # the child takes the limit back once its answer is sent
-        limits = Path("/proc", str(judged.run.recorder._child._pid), "limits").read_text()
-        soft, hard = next(line for line in limits.splitlines() if "cpu time" in line).split()[3:5]
-        if soft == hard or time.monotonic() > deadline:
-            break
-        time.sleep(0.01)
-    assert soft == hard != "unlimited"
+
+    def limits() -> list[str]:
+        """The soft and the hard limit."""
+        lines = Path("/proc", str(judged.run.recorder._child._pid), "limits").read_text().splitlines()
+        return next(line for line in lines if "cpu time" in line).split()[3:5]
+
+    until(lambda: len(set(limits())) == 1, limits)  # the child takes the limit back once its answer is sent
+    assert "unlimited" not in limits()
 
 
 def test_a_call_that_waits_for_ever_ends_too(bench):
@@ -361,14 +337,14 @@ def test_a_file_that_ends_its_process_in_every_call_is_not_asked_for_ever(bench)
     assert outcomes == [FAIL, FAIL, FAIL, SKIPPED]
 
 
-FLOOD = "for _ in range(100):\n    print('=' * (1 << 20))"
+FLOOD = "for _ in range(20):\n    print('=' * (1 << 20))"
 
 
-def test_100_mb_of_print_change_no_verdict(bench):
+def test_80_mb_of_print_change_no_verdict(bench):
     judged = bench(host(FLOOD))
     assert judged.check(normal(100), normal(100)).outcome == PASS
     judged.run.end()
-    assert judged.run.recorder.printed_bytes > 400 << 20  # 2 dtypes, each called twice
+    assert judged.run.recorder.printed_bytes >= 80 << 20  # 2 dtypes, each called twice
     assert len(judged.run.recorder.printed) <= 4000
 
 
@@ -440,7 +416,4 @@ def test_a_killed_parent_leaves_nothing_running(tmp_path):
     assert len(folders) == 2 and all(folder.exists() for folder in folders)
     parent.kill()
     parent.wait()
-    deadline = time.monotonic() + 10
-    while any(folder.exists() for folder in folders) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(folder.exists() for folder in folders)
+    until(lambda: not any(folder.exists() for folder in folders), lambda: folders)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from grader.compiler.result import Compiled, Failed, read_answer
 from grader.processes import scratch
+from grader.processes.call_clock import LAST_RESORT
 from grader.processes.environment import trusted_path
 from grader.processes.faults import MachineFault
 from grader.processes.torch_forkserver_client import clean_environment
@@ -24,7 +25,6 @@ from grader.wire.messages import GpuModel
 from grader.wire.timed_frames import Deadline, received, send
 
 COMPILE_LIMIT = 60.0  # seconds of a core for one kernel
-BUSY_MACHINE, MOST_BUSY = 4, 60.0  # times its limit that it may take where others want the cores; seconds more
 MOST_SAID = 2000  # characters of what a compiler wrote on its way down
 BOOT = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
@@ -162,9 +162,10 @@ class _Process:
                 raise Ended("died", str(error)) from None
 
     def ask(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
-        """Raises Ended when the answer takes more than `limit` seconds of a core, and ProtocolError."""
+        """Raises Ended when the answer takes more than `limit` seconds of a core, which the process counts itself, and
+        ProtocolError."""
         self.is_sound = False
-        deadline = time.monotonic() + min(BUSY_MACHINE * limit, limit + MOST_BUSY)
+        deadline = time.monotonic() + limit + LAST_RESORT
         with self._said_how_it_ended():
             send(self._request, header, blob, Deadline(deadline))
         answer = self._receive(deadline)

@@ -23,7 +23,7 @@ from grader.child.serving import Host, ready, serve
 from grader.wire.messages import GpuModel
 
 MOST_PROCESSES = 64  # in a sandbox, of an ordinary user; Linux does not count those of root
-START_OVER = 5.0  # seconds for a killed child to be gone
+START_OVER = 60.0  # seconds for a killed child to be gone
 PR_SET_DUMPABLE = 4
 
 
@@ -81,10 +81,19 @@ class Warden:
             request = json.loads(message)
             if "folder" in request:
                 self._start(request["folder"], *descriptors)
-                answer = {"pid": self.pid}
+                self._tell_pid()
             else:
                 answer = {"status": self._waited(request["wait"]) if "wait" in request else self._ended()}
-            self.control.send(json.dumps(answer).encode())
+                self.control.send(json.dumps(answer).encode())
+
+    def _tell_pid(self) -> None:
+        """With a descriptor of the process, by which the parent finds its number outside of the sandbox."""
+        pidfds = []
+        with contextlib.suppress(OSError):  # before Linux 5.3
+            pidfds.append(os.pidfd_open(self.pid))
+        socket.send_fds(self.control, [json.dumps({"pid": self.pid}).encode()], pidfds)
+        for descriptor in pidfds:
+            os.close(descriptor)
 
     def _start(self, folder: str, *descriptors: int) -> None:
         self._ended()

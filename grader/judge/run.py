@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import secrets
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 
 RECORD_LIMIT = 8.0  # seconds of a core for a call of the entry and the front end's text of its kernels
-MOST_AHEAD = 5.0  # seconds for the recording of all calls that are foreseen: they take 0.3 to 1
+MOST_AHEAD = 5.0  # seconds of a core for the recording of all calls that are foreseen: they take 0.3 to 1
 RECORDED_FIELDS = ("kind", "error", "refusals", "buffers", "kernels", "steps", "returned")
 
 
@@ -173,7 +172,7 @@ class Run:
         Those that are asked for only if all values are right are left out from the first wrong one on.
         `between`: what to do after each has been recorded once.
         """
-        until = time.monotonic() + MOST_AHEAD
+        most = self.recorder.seconds_of_a_core + MOST_AHEAD
         rounds = in_drawn_order(foreseen, random.Random(f"{self.seed} order of calls"))
         for number, calls in enumerate(rounds, 1):
             for one in calls:
@@ -185,7 +184,8 @@ class Run:
                     ).call
                 except ChildEnded:  # whoever asks for it is told
                     return
-                if call.error is not None or call.refusals or time.monotonic() > until or self._ending:
+                is_long = self.recorder.seconds_of_a_core > most
+                if call.error is not None or call.refusals or is_long or self._ending:
                     return
             if number == len(rounds) - 1:
                 between()

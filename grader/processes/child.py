@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
+import select
 import shutil
 import signal
 import tempfile
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.processes import scratch
+from grader.processes.call_clock import CallClock
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.processes.triton_forkserver_client import START_LIMIT, shared_nursery
 from grader.processes.where import HEAD, Where, stack_in, where_in
@@ -22,9 +23,11 @@ from grader.wire.messages import GpuModel
 from grader.wire.timed_frames import Deadline, received, send
 
 MOST_TEXT = 4000  # characters kept of what the learner's file prints
-BUSY_MACHINE, MOST_BUSY = 4, 60.0  # times its limit that a call may take where others want the cores; seconds more
-WAITING = 2.0  # seconds that a call may wait for something else than a core, beyond its limit
 TIME_TO_TELL = 0.5  # seconds to tell where it is, once its time is used up
+TIME_TO_LEAVE = 2.0  # seconds for a process that has closed its end of a pipe to be gone
+TIME_TO_DIE = 10.0  # seconds for a killed process to be gone
+LONGEST_WAIT = 120.0  # seconds on the wall for each of these, however long it waits for a core
+LOOK = 0.005  # seconds between two looks whether it has gone
 MOST_STACK = 1 << 14  # bytes of the end of what it prints: there it tells
 
 
@@ -41,9 +44,7 @@ class ChildProcess:
         self.printed = ""
         self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
-        self.seconds_waiting = 0.0  # for something else than a core, in all answers so far
         self._printed_last, self._filename = b"", ""
-        self._patience, self._queued = math.inf, 0.0  # until then, and longer by what it waits for a core
         self._nursery = shared_nursery(model, sandbox)
         # What clears up after the nursery takes the child's folder along.
         self.folder = Path(tempfile.mkdtemp(dir=self._nursery.folder))
@@ -51,11 +52,12 @@ class ChildProcess:
         requests, self._request = os.pipe()
         self._reply, replies = os.pipe()
         self._output, output = os.pipe()
+        self._output_seen = os.dup(self._output)  # the thread that reads the other closes it
         try:
-            self._pid = self._nursery.child(self.folder, requests, replies, output)
+            self._pid, pid_here = self._nursery.child(self.folder, requests, replies, output)
         except MachineFault:
             shutil.rmtree(self.folder, ignore_errors=True)
-            for descriptor in (self._request, self._reply, self._output):
+            for descriptor in (self._request, self._reply, self._output, self._output_seen):
                 os.close(descriptor)
             raise
         finally:
@@ -64,10 +66,12 @@ class ChildProcess:
         self.versions = self._nursery.versions
         os.set_blocking(self._request, False)
         os.set_blocking(self._reply, False)
+        self._clock = CallClock(pid_here, self._waits_for_us)
         self._drain = threading.Thread(target=self._keep_printed, daemon=True)
         self._drain.start()
         try:
-            ready, _ = self._receive(time.monotonic() + START_LIMIT)
+            with self._said_how_it_ended():
+                ready, _ = received(self._reply, Deadline(time.monotonic() + START_LIMIT))
         except ChildEnded as ended:
             self.end()
             raise MachineFault(f"the process that runs a submission did not come up ({ended.detail})") from None
@@ -76,23 +80,15 @@ class ChildProcess:
     def ask(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
         """Sends a frame and gives the answer. Raises ChildEnded when that takes more than `limit` seconds of a core.
 
-        The child counts them, for nobody's kernel is at fault where other processes have the cores. One that waits
-        in place of computing ends as well, a little later.
+        The child counts them, for nobody's kernel is at fault where other processes have the cores. A call that waits
+        in place of computing ends as well, after seconds of waiting: see CallClock.
         """
-        now, self._queued = time.monotonic(), self._seconds_in_queue()
-        before, here = self._seconds_at_work(), seconds_in_queue_here()
-        self._patience = math.inf if self._queued is None else now + limit + WAITING
         self._filename = header.get("filename", self._filename)
-        deadline = now + min(BUSY_MACHINE * limit, limit + MOST_BUSY)
+        deadline = self._clock.deadline(limit)
         try:
             with self._said_how_it_ended():
-                send(self._request, {**header, "seconds": limit}, blob, self._deadline(deadline))
-            answer = self._receive(deadline)
-            after = self._seconds_at_work()
-            if before is not None and after is not None:
-                late = seconds_in_queue_here() - here  # on a busy machine an answer lies there for a while
-                self.seconds_waiting += max(0.0, time.monotonic() - now - (after - before) - late)
-            return answer
+                send(self._request, {**header, "seconds": limit}, blob, deadline)
+                return received(self._reply, deadline)
         except ChildEnded as ended:
             out_of_time = ended == OUT_OF_TIME or ended.how == "time"
             if ended.how == "time":
@@ -102,18 +98,22 @@ class ChildProcess:
                 raise ChildEnded("time", f"{limit:g} s", self._where_it_was()) from None
             raise
 
-    def _seconds_at_work(self) -> float | None:
-        """That the child had a core or was ready for one; None where that cannot be known."""
-        times = self._scheduled()
-        return times and sum(times)
+    @property
+    def seconds_waiting(self) -> float:
+        """For something else than a core, in all answers so far."""
+        return self._clock.waited
 
-    def _seconds_in_queue(self) -> float | None:
-        """That the child was ready to run and others had the cores; None where that cannot be known."""
-        times = self._scheduled()
-        return times and times[1]
+    @property
+    def seconds_of_a_core(self) -> float:
+        """Since the child began."""
+        return self._clock.seconds_of_a_core()
 
-    def _scheduled(self) -> tuple[float, float] | None:
-        return None if self._nursery.sandboxed else scheduled(str(self._pid))  # its number is the sandbox's own
+    def _waits_for_us(self) -> bool:
+        """Whether its answer lies there, or what it prints: it may wait until there is room for more."""
+        lies_there = select.poll()
+        for descriptor in (self._output_seen, self._reply):
+            lies_there.register(descriptor, select.POLLIN)
+        return any(event & select.POLLIN for _, event in lies_there.poll(0))
 
     def _ask_where_it_is(self) -> None:
         if not self._nursery.sandboxed and self._status is None:
@@ -144,42 +144,35 @@ class ChildProcess:
         else:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._pid, signal.SIGKILL)
-            self._wait_status(10)
+            self._wait_status(TIME_TO_DIE)
             _kill_orphans_of(self.folder)
-        self._drain.join(2)
-        for descriptor in (self._request, self._reply):
+        self._drain.join(TIME_TO_DIE)
+        for descriptor in (self._request, self._reply, self._output_seen):
             os.close(descriptor)
-        self._request = self._reply = -1
+        self._request = self._reply = self._output_seen = -1
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait_status(self, limit: float) -> int | None:
-        """How the child ended, as os.waitstatus_to_exitcode tells it; None if it is still there after `limit` s."""
+        """How the child ended, as os.waitstatus_to_exitcode tells it; None if it is still there after `limit` s.
+
+        The seconds that it waits for a core are not counted, nor those that this thread does.
+        """
         if self._nursery.sandboxed:
             self._status = self._nursery.child_status(limit) if self._status is None else self._status
-        deadline = time.monotonic() + limit
-        while not self._nursery.sandboxed and self._status is None and time.monotonic() < deadline:
+            return self._status
+        began, spent = time.monotonic(), 0.0
+        while self._status is None and spent < limit and time.monotonic() - began < LONGEST_WAIT:
             try:
                 pid, status = os.waitpid(self._pid, os.WNOHANG)
             except ChildProcessError:
-                return self._status
+                return None
             if pid:
                 self._status = os.waitstatus_to_exitcode(status)
             else:
-                time.sleep(0.005)
+                queued = self._clock.seconds_in_queue()
+                time.sleep(LOOK)
+                spent += max(0.0, LOOK - (self._clock.seconds_in_queue() - queued))
         return self._status
-
-    def _receive(self, deadline: float) -> tuple[dict, bytes]:
-        with self._said_how_it_ended():
-            return received(self._reply, self._deadline(deadline))
-
-    def _deadline(self, deadline: float) -> Deadline:
-        """Or where its patience ends, which what it waits for a core prolongs."""
-
-        def later() -> float:
-            waited = (self._seconds_in_queue() or 0.0) - (self._queued or 0.0)
-            return min(deadline, self._patience + waited)
-
-        return Deadline(min(deadline, self._patience), later)
 
     @contextlib.contextmanager
     def _said_how_it_ended(self) -> Iterator[None]:
@@ -193,7 +186,7 @@ class ChildProcess:
             raise ChildEnded("garbled", str(error)) from None
 
     def _how_it_ended(self) -> ChildEnded:
-        status = self._wait_status(2)
+        status = self._wait_status(TIME_TO_LEAVE)
         if status is None:
             return ChildEnded("garbled", "it closed its descriptors")
         if status < 0:
@@ -209,20 +202,6 @@ class ChildProcess:
                 if len(kept) < MOST_TEXT:
                     kept += data[: MOST_TEXT - len(kept)]
                     self.printed = kept.decode("utf-8", "replace")
-
-
-def scheduled(process: str) -> tuple[float, float] | None:
-    """Seconds with a core, and in the queue for one, by /proc; None where it does not tell."""
-    try:
-        running, queued, _ = Path(f"/proc/{process}/schedstat").read_text().split()
-    except (OSError, ValueError):
-        return None
-    return int(running) / 1e9, int(queued) / 1e9
-
-
-def seconds_in_queue_here() -> float:
-    """That this thread was ready to run and others had the cores; 0 where that cannot be known."""
-    return (scheduled("thread-self") or (0.0, 0.0))[1]
 
 
 def abandon_children() -> None:

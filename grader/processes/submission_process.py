@@ -37,6 +37,7 @@ class Runner:
         self._has_ended = False
         self._first_limit = ""  # of the first call that took longer
         self._waiting = 0.0  # seconds that the children before this one have waited
+        self._computed = 0.0  # seconds of a core that they took
 
     def ask(self, request: dict, blob: bytes, limit: float, read: Callable[[dict, bytes], T]) -> T:
         """The answer to a request, as `read` understands it. Raises ChildEnded."""
@@ -107,8 +108,15 @@ class Runner:
 
     def end(self) -> None:
         if self._child is not None:
+            self._computed += self._child.seconds_of_a_core
             self._child.end()
             self.printed = self.printed or self._child.printed
             self.printed_bytes += self._child.printed_bytes
             self._waiting += self._child.seconds_waiting
             self._child = None
+
+    @property
+    def seconds_of_a_core(self) -> float:
+        """That its children have taken so far."""
+        child = self._child
+        return self._computed + (child.seconds_of_a_core if child else 0.0)

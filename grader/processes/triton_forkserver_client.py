@@ -21,8 +21,8 @@ from grader.processes.torch_forkserver_client import adopt_orphans, clean_enviro
 from grader.wire.frames import is_hung_up
 from grader.wire.messages import GpuModel
 
-ANSWER_LIMIT = 10.0  # seconds for a sandbox to be emptied
-START_LIMIT = 120.0  # seconds to import torch and triton; past it the machine is at fault, not the learner
+ANSWER_LIMIT = 120.0  # seconds for a sandbox to be emptied
+START_LIMIT = 600.0  # seconds to import torch and triton; past it the machine is at fault, not the learner
 BOOT = (
     "import gc, sys, json; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "
     "from grader.forkservers.triton_forkserver import main; "
@@ -66,10 +66,11 @@ class Nursery:
         there = self._process.poll() is None if self.sandboxed else True  # its walls fall before it does
         return there and not is_hung_up(self._control.fileno())
 
-    def child(self, folder: Path, requests: int, replies: int, output: int) -> int:
+    def child(self, folder: Path, requests: int, replies: int, output: int) -> tuple[int, int | None]:
         """The process number of a new child, a child of this process; the descriptors stay ours to close.
 
-        In a sandbox the number is the sandbox's own: child_status and end_child are there for it.
+        In a sandbox the number is the sandbox's own: child_status and end_child are there for it. The second number is
+        the child's in this process's /proc; None where Linux does not tell it.
         """
         with self._one_at_a_time:
             self._wait_until_ready()
@@ -77,7 +78,9 @@ class Nursery:
             try:
                 request = json.dumps({"folder": str(folder)}).encode()
                 socket.send_fds(self._control, [request], [requests, replies, output])
-                return int(json.loads(self._control.recv(4096))["pid"])
+                answer, pidfds, _, _ = socket.recv_fds(self._control, 4096, 1)
+                pid = int(json.loads(answer)["pid"])
+                return pid, _number_here(pidfds) if self.sandboxed else pid
             except (OSError, ValueError, KeyError) as error:
                 raise MachineFault(f"the process that runs submissions is gone: {type(error).__name__}") from None
 
@@ -145,6 +148,17 @@ def shared_nursery(model: GpuModel | None = None, sandbox: int | None = None) ->
             _shared[kind] = Nursery(model, sandboxed=sandbox is not None)
             atexit.register(_shared[kind].end)
         return _shared[kind]
+
+
+def _number_here(pidfds: list[int]) -> int | None:
+    """A process's number in this process's /proc, by descriptors of it, which are closed."""
+    number = None
+    for descriptor in pidfds:
+        with contextlib.suppress(OSError, ValueError):
+            facts = dict(line.split(":") for line in Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines())
+            number = int(facts.get("Pid", 0))
+        os.close(descriptor)
+    return number if number and number > 0 else None
 
 
 def _in_sandbox(

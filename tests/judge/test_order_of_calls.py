@@ -11,13 +11,6 @@ from grader.explain.verdict import FAIL, PASS
 from grader.judge.foreseen import EARLY, Foreseen, in_drawn_order
 from tests.conftest import ROOT
 
-
-@pytest.fixture(autouse=True)
-def time_enough(monkeypatch):
-    """For all of them, however busy the machine is."""
-    monkeypatch.setattr("grader.judge.run.MOST_AHEAD", 120.0)
-
-
 SIZES = (5, 700, 1024, 3000, 5000)
 SOLUTION = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
 

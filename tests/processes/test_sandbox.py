@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -21,6 +20,7 @@ from grader.processes.child import ChildProcess
 from grader.processes.faults import ChildEnded
 from grader.processes.triton_forkserver_client import Nursery
 from tests.classroom.instructor import ROOT, environment
+from tests.waiting import NEVER
 
 needs_bubblewrap = pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing() or "-")
 
@@ -96,17 +96,16 @@ def test_a_nursery_that_was_lost_is_replaced():
 
 @needs_bubblewrap
 def test_a_hanging_submission_ends_at_its_time_limit():
-    child, started = ChildProcess(DEFAULT_MODEL, bubblewrap.RECORDER), time.monotonic()
+    child = ChildProcess(DEFAULT_MODEL, bubblewrap.RECORDER)
     with pytest.raises(ChildEnded) as ended:
         child.ask({"kind": "load", "filename": "kernel.py"}, b"while True: pass", 1)
     assert ended.value.how == "time"
-    assert time.monotonic() - started < 30
 
 
 def test_strict_refuses_without_bubblewrap(tmp_path):
     command = [sys.executable, "-m", "pytest", str(ROOT / "exercises/01_masked_add"), "--isolation", "strict"]
     environ = {**environment(), "PATH": str(tmp_path)}
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=NEVER)
     assert done.returncode == 4
     assert "--isolation strict: bubblewrap is not installed" in done.stdout + done.stderr
     assert "Nothing was graded." in done.stdout + done.stderr

@@ -1,0 +1,99 @@
+"""When a call of another process has had its time: by what the process does, not by how busy the machine is.
+
+A process without a core is not at fault, so seconds on the wall count for nothing. What counts is read from /proc: the
+seconds that it had a core, and the seconds that it slept, waited for a lock or for input.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.wire.timed_frames import Deadline
+
+WAITING = 2.0  # seconds that a call may wait for something else than a core, beyond its limit
+LAST_RESORT = 600.0  # seconds on the wall, for a process that neither computes nor waits: it is stuck in the kernel
+TICK = 0.05  # seconds between two looks at the process
+WAITING_STATES = "STtZX"  # asleep, stopped, gone while another holds its pipe; one that waits for a disk is in state D
+TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class ProcessTimes:
+    """Seconds with a core; seconds ready to run while others had the cores; the state, a letter as in /proc/PID/stat.
+
+    The first two are of the main thread. A kernel that does not count them gives the seconds of all threads, and 0.
+    """
+
+    running: float
+    queued: float
+    state: str
+
+
+def process_times(pid: int) -> ProcessTimes | None:
+    """None where there is no such process, or /proc does not show it."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()  # the name before may hold anything
+        state, running, queued = fields[0], (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND, 0.0
+    except (OSError, ValueError, IndexError):
+        return None
+    try:
+        nanoseconds = Path(f"/proc/{pid}/schedstat").read_text().split()
+        running, queued = int(nanoseconds[0]) / 1e9, int(nanoseconds[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        pass
+    return ProcessTimes(running, queued, state)
+
+
+class CallClock:
+    """Looks at a process in every TICK of a call, and ends the call when it has computed or waited for too long.
+
+    `pid`: None where it is not known; then there is the last resort alone. `is_held_up()`: whether it may be waiting
+    for us. A look that comes late counts as one TICK, for whoever looks may have had no core either.
+    """
+
+    def __init__(self, pid: int | None, is_held_up: Callable[[], bool]) -> None:
+        self.waited = 0.0  # seconds, in all calls so far
+        self._pid, self._is_held_up = pid, is_held_up
+        self._looked = 0.0  # when, as time.monotonic tells it
+        self._seen: ProcessTimes | None = None  # at the look before
+
+    def deadline(self, limit: float) -> Deadline:
+        """For a call that begins now and may take `limit` seconds of a core."""
+        began, waited_before = time.monotonic(), self.waited
+        first = self._seen = None
+
+        def later() -> float:
+            nonlocal first
+            self._look()
+            first = first or self._seen
+            computed = self._seen.running - first.running if self._seen else 0.0
+            is_over = computed + self.waited - waited_before > limit + WAITING
+            now = time.monotonic()
+            return now if is_over else min(began + LAST_RESORT, now + TICK)
+
+        return Deadline(began + TICK, later)
+
+    def seconds_of_a_core(self) -> float:
+        """Since the process began; 0 where that is not known."""
+        times = self._times()
+        return times.running if times else 0.0
+
+    def seconds_in_queue(self) -> float:
+        """Since the process began; 0 where that is not known."""
+        times = self._times()
+        return times.queued if times else 0.0
+
+    def _times(self) -> ProcessTimes | None:
+        return None if self._pid is None else process_times(self._pid)
+
+    def _look(self) -> None:
+        is_held_up = self._is_held_up()  # before its state is read: whoever waited for us then may be awake by now
+        times, before, now = self._times(), self._seen, time.monotonic()
+        if times and before and times.state in WAITING_STATES and not is_held_up and not self._is_held_up():
+            busy = times.running - before.running + times.queued - before.queued
+            self.waited += max(0.0, min(now - self._looked, TICK) - busy)
+        self._seen, self._looked = times, now
