@@ -18,7 +18,7 @@ from grader.processes.environment import PATIENT
 
 NOT_REWRITTEN = "ignore::pytest.PytestAssertRewriteWarning"  # of our own plugin, which is imported already
 COMMAND = [sys.executable, "-P", "-m", "grader.learn.warm_run"]
-PATIENCE = 5.0  # seconds until a run that was told to leave is killed
+PATIENCE = 60.0  # seconds until a run that was told to leave is killed
 
 
 class WarmRun:

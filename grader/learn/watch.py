@@ -22,6 +22,8 @@ from grader.learn.warm_run import WarmRun
 from grader.progress.standing import current_exercise, read_progress
 
 TICK = 0.05  # seconds between two looks at the files
+LOOKS = 2  # that find a file the same, until it is judged
+LOOKS_AT_A_CUT = 20  # where it is empty or its last line has no end: somebody may be writing it
 KEYS = "h hint   n next exercise   r run again   q quit"
 Stamp = tuple[int, int, int]
 
@@ -59,7 +61,7 @@ class Watcher:
         self.exercise = exercise
         self.folders = all_folders(exercise.root)
         self.seen: dict[Folder, Stamp | None] = {}  # each file as it was when it was judged last
-        self.unsettled: dict[Folder, Stamp | None] = {}  # each file as it was at the look before
+        self.looked: dict[Folder, tuple[Stamp | None, int]] = {}  # each file at the last look; looks that saw it so
         self.standby: WarmRun | None = WarmRun()
         self.running: WarmRun | None = None
         self.left_by = 0  # the number of a signal
@@ -92,11 +94,14 @@ class Watcher:
                 run.end()
 
     def _saved(self) -> Folder | None:
-        """An exercise whose file is another than the one judged, and has not changed since the look before."""
+        """An exercise whose file is another than the one judged, and whole: it has stopped changing."""
         for folder in self.folders:
-            now, before = _stamp(folder.learner_file), self.unsettled.get(folder)
-            self.unsettled[folder] = now
-            if now is not None and now != self.seen[folder] and now == before:
+            now = _stamp(folder.learner_file)
+            before, looks = self.looked.get(folder, (None, 0))
+            looks = looks + 1 if now == before else 1
+            self.looked[folder] = now, looks
+            is_saved = now is not None and now != self.seen[folder] and looks >= LOOKS
+            if is_saved and (looks >= LOOKS_AT_A_CUT or _ends_with_a_line(folder.learner_file)):
                 return folder
         return None
 
@@ -144,6 +149,16 @@ def _dim(text: str) -> None:
     from grader.show.terminal import console
 
     console().print(text, style="dim", markup=False)
+
+
+def _ends_with_a_line(path: Path) -> bool:
+    """Whether the last line has its end, as almost every editor writes it; not so of an empty or a missing file."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) == b"\n"
+    except OSError:
+        return False
 
 
 def _stamp(path: Path) -> Stamp | None:

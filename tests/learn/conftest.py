@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.conftest import mutant
+from tests.waiting import NEVER
 
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = str(Path(sys.executable).with_name("course"))
@@ -53,8 +54,13 @@ class Course:
         """The solution as the learner's file, with one change."""
         text = self.solution(id)
         assert old in text
-        self.file(id).write_text(text.replace(old, new, 1) if old else text)
-        return self.file(id)
+        return self.save(id, text.replace(old, new, 1) if old else text)
+
+    def save(self, id: str, text: str) -> Path:
+        """As editors save: another file, moved into place. A watch never sees a part of it."""
+        beside = self.file(id).with_suffix(".py~")
+        beside.write_text(text)
+        return beside.replace(self.file(id))
 
     def environment(self, **more: str) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "COLUMNS", "NO_COLOR"))}
@@ -78,7 +84,7 @@ class Course:
     def _run(self, command: list[str], answer: str, cwd: Path | None, environment: dict[str, str]) -> Finished:
         done = subprocess.run(
             command, cwd=cwd or self.path, env=self.environment(**environment), input=answer.encode(),
-            capture_output=True, timeout=120,
+            capture_output=True, timeout=NEVER,
         )  # fmt: skip
         assert b"Traceback" not in done.stderr, done.stderr.decode()
         return Finished(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))

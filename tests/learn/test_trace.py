@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import mutant
 from tests.learn.conftest import COURSE
+from tests.waiting import NEVER
 
 LOOPS = """
     offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -190,7 +191,7 @@ def test_a_program_is_named_as_the_grid_has_it(course):
 def test_keys_go_through_lines_turns_and_programs(course):
     course.write("05_grouped_matmul")
     environment = course.environment(TERM="xterm")
-    screen = pexpect.spawn(COURSE, ["trace", "05"], cwd=str(course.path), env=environment, timeout=60,
+    screen = pexpect.spawn(COURSE, ["trace", "05"], cwd=str(course.path), env=environment, timeout=NEVER,
                            encoding="utf-8", dimensions=(40, 120))  # fmt: skip
 
     def until(text: str) -> str:

@@ -6,14 +6,16 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pexpect
 import pytest
 
 from grader.course.folder import all_folders
+from grader.learn import watch as watch_module
+from grader.learn.watch import LOOKS, LOOKS_AT_A_CUT, Watcher
 from tests.learn.conftest import ROOT
+from tests.waiting import NEVER, until
 
 KEYS = "q quit"
 
@@ -30,7 +32,7 @@ class Screen:
         self.temporary = course.path / "temporary"
         self.temporary.mkdir(exist_ok=True)
         environment = course.environment(TMPDIR=str(self.temporary), TERM="xterm")
-        self.terminal = pexpect.spawn(command, list(arguments), cwd=str(course.path), env=environment, timeout=60,
+        self.terminal = pexpect.spawn(command, list(arguments), cwd=str(course.path), env=environment, timeout=NEVER,
                                       encoding="utf-8", dimensions=(60, 120), preexec_fn=hears_ctrl_c)  # fmt: skip
 
     def until(self, text: str) -> str:
@@ -58,10 +60,10 @@ class Screen:
         return found
 
     def assert_nothing_left(self) -> None:
-        deadline = time.monotonic() + 10
-        while self.processes() or list(self.temporary.iterdir()):
-            assert time.monotonic() < deadline, (self.processes(), list(self.temporary.rglob("*")))
-            time.sleep(0.05)
+        until(
+            lambda: not self.processes() and not list(self.temporary.iterdir()),
+            lambda: (self.processes(), list(self.temporary.rglob("*"))),
+        )
 
 
 @pytest.fixture
@@ -93,18 +95,15 @@ def test_it_judges_every_save_moves_on_after_a_pass_and_gives_hints(course, watc
     bare = report_of(course.pytest("exercises/03_softmax").out)
     screen = watching("03")
     assert report_of(screen.until(KEYS)) == bare
-    course.file("03_softmax").write_text(wrong.replace("tl.sum(e, 0)", "1.0"))
+    course.save("03_softmax", wrong.replace("tl.sum(e, 0)", "1.0"))
     assert "the exponentials are not divided by their sum" in screen.until(KEYS)
     assert "opens when it is passed" not in course.course("hint", "03").err
     screen.press("h")
     assert "Hint 2 of 3 for 03_softmax" in screen.until(KEYS)
-    # As editors save: another file, moved into place.
-    beside = course.file("03_softmax").with_name("softmax.py~")
-    beside.write_text(course.solution("03_softmax"))
-    beside.replace(course.file("03_softmax"))
+    course.save("03_softmax", course.solution("03_softmax"))
     passed = screen.until(KEYS)
     assert "Passed in" in passed and "Watching 04_transpose now. Its lesson: course open 04" in passed
-    course.file("04_transpose").write_text(course.solution("04_transpose"))
+    course.save("04_transpose", course.solution("04_transpose"))
     assert "Passed in" in screen.until(KEYS)
     screen.press("q")
     assert screen.until_gone() == 0
@@ -122,6 +121,23 @@ def test_a_file_saved_during_a_run_is_judged_after_it(course, watching):
     assert "z holds x - y: the operation is another." in shown, shown
     screen.press("q")
     assert screen.until_gone() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "looks"),
+    [("x = 1\n", LOOKS), ("x = 1", LOOKS_AT_A_CUT), ("", LOOKS_AT_A_CUT)],
+    ids=["whole", "cut in a line", "emptied"],
+)
+def test_a_file_that_may_still_be_written_is_looked_at_longer(course, monkeypatch, text, looks):
+    monkeypatch.setattr(watch_module, "WarmRun", lambda: None)
+    folder = next(one for one in all_folders(course.path) if one.number == "01")
+    watcher = Watcher(folder)
+    watcher.seen = {one: watch_module._stamp(one.learner_file) for one in watcher.folders}
+    assert watcher._saved() is None
+    folder.learner_file.write_text(text)
+    assert [watcher._saved() for _ in range(looks)] == [None] * (looks - 1) + [folder]
+    folder.learner_file.write_text("x = 12\n")  # as a writer goes on that had no core between two of its steps
+    assert [watcher._saved() for _ in range(LOOKS)] == [None] * (LOOKS - 1) + [folder]
 
 
 def test_keys_next_and_again(course, watching):
@@ -142,10 +158,10 @@ def test_keys_next_and_again(course, watching):
 
 @pytest.mark.parametrize("how", ["ctrl-c", "q", "hangup"])
 def test_leaving_during_a_run_leaves_nothing_behind(course, watching, how):
-    course.write("01_masked_add", "    z = torch.empty_like(x)", "    while True: pass")
+    begun = "    open('begun', 'w')\n    while True: pass"  # in the folder of its process
+    course.write("01_masked_add", "    z = torch.empty_like(x)", begun)
     screen = watching("01")
-    screen.until("01 masked_add   exercises")
-    time.sleep(0.5)  # into the endless loop
+    until(lambda: list(screen.temporary.rglob("begun")), lambda: screen.terminal.before)
     if how == "hangup":
         os.kill(screen.terminal.pid, signal.SIGHUP)
     else:
@@ -175,7 +191,7 @@ def test_without_a_terminal_it_watches_all_the_same(course):
             lines.append(watch.stdout.readline())
             assert lines[-1], lines
         watch.send_signal(signal.SIGINT)
-        rest, _ = watch.communicate(timeout=60)
+        rest, _ = watch.communicate(timeout=NEVER)
         assert watch.returncode == 0
     finally:
         watch.kill()
