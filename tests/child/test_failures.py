@@ -1,8 +1,8 @@
 """What goes wrong in a learner's file becomes a Failure with a kind, a message and a line."""
 
-import time
-
 import torch
+
+from tests.waiting import until
 
 X = torch.arange(8.0)
 
@@ -193,10 +193,8 @@ def test_print_does_not_disturb_the_frames(fresh_child):
     """)
     assert fresh_child.run("entry", x=X).error is None
     assert fresh_child.run("entry", x=X).error["type"] != ""  # stdout is closed: the learner's problem
-    deadline = time.monotonic() + 10  # a thread of the parent's reads it, when it is given a core
-    while fresh_child.process.printed_bytes <= 1_000_000 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert fresh_child.process.printed_bytes > 1_000_000
+    # A thread of the parent's reads it, when it is given a core.
+    until(lambda: fresh_child.process.printed_bytes > 1_000_000, lambda: fresh_child.process.printed_bytes)
 
 
 def test_files_are_limited(child):

@@ -12,6 +12,7 @@ from grader.course.folder import Folder
 from grader.course.hidden_cases import read_cases
 from tests.classroom.instructor import ROOT, environment
 from tests.conftest import mutant
+from tests.waiting import NEVER
 
 FOLDER = Folder(ROOT / "exercises/03_softmax")
 CASES = """
@@ -32,7 +33,7 @@ def judged(tmp_path, submission):
     result = tmp_path / "result.json"
     command = [sys.executable, "-m", "pytest", str(FOLDER.path), "--hidden", str(tmp_path), "--result", str(result)]
     done = subprocess.run(
-        [*command, "--submission", str(submission)], env=environment(), capture_output=True, text=True, timeout=120
+        [*command, "--submission", str(submission)], env=environment(), capture_output=True, text=True, timeout=NEVER
     )
     return done, json.loads(result.read_text())
 

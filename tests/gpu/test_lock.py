@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
 from grader.gpu.lock import GpuBusy, gpu_held
 from tests.conftest import ROOT
+from tests.waiting import NEVER
 
 UUID = f"test-{os.getpid()}"
 HOLD = (
@@ -51,12 +51,11 @@ def test_a_measurement_keeps_all_others_out_until_it_ends(holder):
         pass
     process.stdin.write("leave\n")
     process.stdin.flush()
-    with gpu_held(UUID, alone=False, limit=10):
+    with gpu_held(UUID, alone=False, limit=NEVER):
         pass
 
 
 def test_the_lock_of_a_killed_process_is_free(holder):
     holder("alone").kill()
-    began = time.monotonic()
-    with gpu_held(UUID, alone=True, limit=10):
-        assert time.monotonic() - began < 5
+    with gpu_held(UUID, alone=True, limit=NEVER):
+        pass

@@ -11,6 +11,7 @@ from grader.course.folder import Folder
 from grader.gpu.device import Device, device_here
 from grader.progress import curves as curve_file
 from tests.learn.conftest import COURSE, Course
+from tests.waiting import NEVER
 
 HERE = device_here()
 pytestmark = pytest.mark.skipif(not isinstance(HERE, Device), reason=f"needs a GPU: {HERE}")
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.skipif(not isinstance(HERE, Device), reason=f"needs a G
 
 def run(course: Course, *arguments: str) -> subprocess.CompletedProcess:
     done = subprocess.run([COURSE, *arguments], cwd=course.path, env=course.environment(), capture_output=True,
-                          text=True, timeout=400)  # fmt: skip
+                          text=True, timeout=NEVER)  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

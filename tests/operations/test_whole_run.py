@@ -20,6 +20,7 @@ from grader.wire.reply import DTYPES
 from tests.conftest import ROOT
 from tests.operations.conftest import FOLDER
 from tests.operations.test_any_operation import SOLUTION, changed
+from tests.waiting import NEVER
 
 X = '{ input = "normal", shape = [2, 3, 7, 5], stored_as = [0, 2, 1, 3] }'
 STATE = '{ input = "normal", shape = [41], dtype = "float32", times = 2 }'
@@ -159,7 +160,7 @@ def test_a_notebook_judges_it_and_scores_its_items(tmp_path):
     assert points == {"right": 5, "cost": 2}
     notebook = notebook_of(folder, points)
     environment = {**os.environ, "PYTHONPATH": str(course)}
-    client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}})
+    client = NotebookClient(notebook, timeout=NEVER, kernel_name="python3", resources={"metadata": {"path": tmp_path}})
     with client.setup_kernel(env=environment):
         for place in (2, 3, len(notebook.cells) - 2, len(notebook.cells) - 1):  # solution, check, right, cost
             client.execute_cell(notebook.cells[place], place)

@@ -15,6 +15,7 @@ from grader.course.folder import Folder
 from grader.progress import progress
 from grader.progress.last_result import record_run
 from grader.progress.progress import NAME, Record, Throughput
+from tests.waiting import NEVER
 
 EARLY, LATE = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)
 
@@ -117,7 +118,7 @@ def test_two_processes_lose_nothing(tmp_path):
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(60)
+        worker.join(NEVER)
     assert progress.read(tmp_path).of("03_softmax").runs == 50
 
 

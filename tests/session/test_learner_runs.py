@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.course.folder import all_folders
+from tests.waiting import NEVER
 
 ROOT = Path(__file__).resolve().parents[2]
 SOFTMAX = "solutions/03_softmax/softmax.py"
@@ -35,7 +36,7 @@ def run(*arguments: str | Path, cwd: Path = ROOT, **environment: str) -> Finishe
     command = [sys.executable, "-m", "pytest", *map(str, arguments)]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COLUMNS"))}
     environment = {**inherited, "PYTHONWARNINGS": OF_OTHERS, **environment}
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=NEVER)
     return Finished(done.returncode, done.stdout, done.stderr)
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import NEVER
+
 HERE = Path(__file__).resolve().parent
 
 
@@ -23,7 +25,7 @@ def made(tmp_path_factory) -> dict:
         "PYTHONPATH": os.pathsep.join([*paths, str(HERE.parents[1])]),
     }
     command = [sys.executable, str(HERE / "make_texts.py")]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=NEVER)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
