@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -16,12 +16,22 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.classroom.instructor import environment
+from tests.waiting import NEVER, until
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--window-size=1200,1000",
 )  # fmt: skip
 TOKEN = "formgrader"
+
+
+class PatientService(webdriver.ChromeService):
+    """Selenium gives chromedriver half a minute to come up; this waits for as long as its process is there."""
+
+    def is_connectable(self) -> bool:
+        connectable = super().is_connectable
+        until(lambda: self.process.poll() is not None or connectable())
+        return self.process.poll() is None
 
 
 class Formgrader:
@@ -41,26 +51,28 @@ class Formgrader:
             cwd=self.folder, env=environment(HOME=str(self.tmp_path)),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        self._wait_for_server()
+        until(lambda: self.server.poll() is not None or self._answers())
+        assert self.server.poll() is None
         options = webdriver.ChromeOptions()
         options.binary_location = shutil.which("chromium")
         for flag in (*FLAGS, f"--user-data-dir={self.tmp_path / 'browser'}"):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+        service = PatientService(executable_path=shutil.which("chromedriver"))
         self.driver = webdriver.Chrome(options=options, service=service)
+        self.driver.set_page_load_timeout(NEVER)
         self.driver.get(f"{self.address}/api?token={TOKEN}")  # sets the cookie
         return self
 
     def __exit__(self, *_: object) -> None:
         self.driver.quit()
         self.server.terminate()
-        self.server.wait(20)
+        self.server.wait(NEVER)
 
     def text(self, path: str, until: str) -> str:
         """The page's text once `until` is part of it."""
         self.driver.get(f"{self.address}/{path}?token={TOKEN}")
-        body = WebDriverWait(self.driver, 60)
+        body = WebDriverWait(self.driver, NEVER)
         body.until(lambda driver: until in driver.find_element(By.TAG_NAME, "body").text)
         return self.driver.find_element(By.TAG_NAME, "body").text
 
@@ -77,13 +89,8 @@ class Formgrader:
         """Messages of the browser that name the function which hostile hand-ins call."""
         return [entry["message"] for entry in self.driver.get_log("browser") if "steal" in entry["message"]]
 
-    def _wait_for_server(self) -> None:
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                urlopen(f"{self.address}/api", timeout=5).close()
-                return
-            except OSError:
-                if time.monotonic() > deadline or self.server.poll() is not None:
-                    raise
-                time.sleep(0.2)
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError):
+            urlopen(f"{self.address}/api", timeout=NEVER).close()
+            return True
+        return False

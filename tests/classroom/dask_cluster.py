@@ -7,12 +7,11 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.classroom.instructor import BIN, environment
+from tests.waiting import NEVER, until
 
 WAITING = Path(__file__).with_name("waiting_judges.py")
 
@@ -27,6 +26,7 @@ class DaskCluster:
             self.port = free.getsockname()[1]
         self.address = f"tcp://127.0.0.1:{self.port}"
         self._processes: list[subprocess.Popen] = []
+        self._log, self._let_go = folder / "waiting", folder / "let go"
 
     def __enter__(self) -> DaskCluster:
         return self
@@ -38,32 +38,56 @@ class DaskCluster:
     def scheduler(self) -> subprocess.Popen:
         command = ["scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"]
         process = self._start(command)
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return process
-            except OSError:
-                assert time.monotonic() < deadline and process.poll() is None
-                time.sleep(0.1)
+        until(lambda: process.poll() is not None or listens(self.port))
+        assert process.poll() is None
+        return process
 
     def worker(self, *options: str, **more: str) -> subprocess.Popen:
         """One that judges one text at a time, and that nobody starts anew when it dies."""
         command = ["worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *options]
         return self._start(command, **more)
 
-    def waiting_worker(
-        self, name: str, judges: int, gpu: bool = False, seconds: float = 0.4, **more: str
-    ) -> subprocess.Popen:
-        """One whose judges only wait, for so many seconds a text: tests/classroom/waiting_judges.py."""
-        options = ["--nthreads", str(judges), "--preload", str(WAITING), *(["--resources", f"GPU={judges}"] * gpu)]
-        more |= {"WAITING_GPU": f"GPU-{name}" if gpu else "", "WAITING_SECONDS": str(seconds)}
-        return self.worker(*options, WAITING_LOG=str(self.folder / "waited"), WAITING_NAME=name, **more)
+    # ---- workers whose judges only wait ----------------------------------------------------------------------------
 
-    def waited(self) -> Counter[str]:
-        """How many texts by "WORKER with GPU", or "WORKER with nothing"."""
-        log = self.folder / "waited"
-        return Counter(log.read_text().splitlines()) if log.exists() else Counter()
+    def waiting_worker(self, name: str, judges: int, gpu: bool = False, **more: str) -> subprocess.Popen:
+        """A worker each of whose judges holds its text until that is let go: tests/classroom/waiting_judges.py.
+
+        The other methods call such a judge by its worker and the GPU that it is connected with: "WORKER with GPU", or
+        "WORKER with nothing".
+        """
+        options = ["--nthreads", str(judges), "--preload", str(WAITING), *(["--resources", f"GPU={judges}"] * gpu)]
+        more |= {"WAITING_NAME": name, "WAITING_GPU": f"GPU-{name}" if gpu else ""}
+        return self.worker(*options, WAITING_LOG=str(self._log), WAITING_LET_GO=str(self._let_go), **more)
+
+    def let_go(self, *texts: str) -> None:
+        """From now on nobody holds these; nobody holds any if none is named."""
+        self._let_go.mkdir(exist_ok=True)
+        for text in texts or ["all"]:
+            (self._let_go / text).touch()
+
+    def all_held(self, who: str, count: int) -> list[str]:
+        """The texts that judges called `who` hold, once they hold so many at the same time."""
+        return until(lambda: len(held := self.held(who)) == count and held, self.noted)
+
+    def held(self, who: str) -> list[str]:
+        last = {(text, by): what for what, text, by in self._notes()}
+        return [text for (text, by), what in last.items() if by == who and what == "begins"]
+
+    def begun(self) -> Counter[str]:
+        """How many texts each has begun, also those that it did not end."""
+        return Counter(by for what, _, by in self._notes() if what == "begins")
+
+    def judged(self) -> Counter[str]:
+        """How many texts each has judged."""
+        return Counter(by for what, _, by in self._notes() if what == "judged")
+
+    def noted(self) -> str:
+        """Line by line what judges began and how it ended, in this order."""
+        return self._log.read_text() if self._log.exists() else ""
+
+    def _notes(self) -> list[list[str]]:
+        """(begins, judged or fails; the text; who) for each line that is written to its end."""
+        return [line.split("\t") for line in self.noted().rpartition("\n")[0].splitlines()]
 
     def _start(self, command: list[str], **more: str) -> subprocess.Popen:
         log = (self.folder / f"{command[0]}-{len(self._processes)}.log").open("w")
@@ -78,11 +102,11 @@ class DaskCluster:
     def kill(process: subprocess.Popen) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait(20)
+        process.wait(NEVER)
 
 
-def until(it_is_so: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 120
-    while not it_is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+def listens(port: int) -> bool:
+    """Whether somebody takes connections at this port of this machine."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.waiting import NEVER
+
 
 def programs() -> Path | None:
     """The folder of initdb and pg_ctl: Debian keeps them off the PATH."""
@@ -46,7 +48,7 @@ class PostgresServer:
         with (self.folder.parent / f"{name}.out").open("w+") as out:  # no pipe: the server would hold it open
             done = subprocess.run(
                 [self.programs / name, *map(str, arguments)], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out,
-                stderr=out, env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}, timeout=120, **as_owner,
+                stderr=out, env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}, timeout=NEVER, **as_owner,
             )  # fmt: skip
             out.seek(0)
             said = out.read()

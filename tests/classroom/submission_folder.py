@@ -8,13 +8,13 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.classroom.instructor import ROOT, environment
 from tests.classroom.synthetic import HandIn
+from tests.waiting import NEVER, until
 
 
 @dataclass
@@ -35,7 +35,7 @@ class SubmissionFolder:
 
     def grade(self, *options: str, status: int = 0, **more: str) -> str:
         done = subprocess.run(
-            self._command(*options), cwd=ROOT, env=environment(**more), capture_output=True, text=True, timeout=600
+            self._command(*options), cwd=ROOT, env=environment(**more), capture_output=True, text=True, timeout=NEVER
         )
         assert done.returncode == status, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stdout + done.stderr
@@ -49,13 +49,11 @@ class SubmissionFolder:
 
     def killed(self, when: Callable[[], bool]) -> bool:
         """Starts the command and kills it, with no chance to clear up, when it is time; False if it was done before."""
-        running, deadline = self.start(), time.monotonic() + 300
-        while running.poll() is None and not when():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        running = self.start()
+        until(lambda: running.poll() is not None or when(), lambda: self.judged)
         with contextlib.suppress(ProcessLookupError):
             os.kill(running.pid, signal.SIGKILL)
-        return running.wait() == -signal.SIGKILL
+        return running.wait(NEVER) == -signal.SIGKILL
 
     def _command(self, *options: str) -> list[str]:
         return ["course", "grade", str(self.path), "--out", str(self.out), "--no-speed", *options]

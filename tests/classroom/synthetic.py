@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -349,8 +350,13 @@ def loops_deaf_to_signals(released, exercise, text):
 
 
 @odd(NOTHING)
-def forks_without_end(released, exercise, text):
-    return script(exercise, f"import os\nwhile True:\n    os.fork()\n{text}")
+def forks_again_and_again(released, exercise, text):
+    """In `tox -e slow` without end, which takes all cores from the hand-ins beside it; else until it has doubled seven
+    times, more often than a sandbox permits: 128 processes that sleep for ever."""
+    if "CLASS_ON_ALL_EXERCISES" in os.environ:
+        return script(exercise, f"import os\nwhile True:\n    os.fork()\n{text}")
+    asleep = "while True:\n    signal.pause()\n"
+    return script(exercise, f"import os, signal\nfor _ in range(7):\n    os.fork()\n{asleep}{text}")
 
 
 @odd(NOTHING)
@@ -395,7 +401,7 @@ def raises_markup(released, exercise, text):
 
 
 HOSTILE_SCRIPTS = (
-    ends_the_process, exits, loops_at_import, forks_without_end, eats_memory, prints_100_megabytes,
+    ends_the_process, exits, loops_at_import, forks_again_and_again, eats_memory, prints_100_megabytes,
     writes_into_the_gradebook, writes_a_file, uses_the_network, runs_a_command_while_compiling, patches_the_comparison,
     raises_markup,
 )  # fmt: skip

@@ -19,6 +19,7 @@ from grader.course.folder import Folder
 from grader.processes.bubblewrap import LIMITS
 from tests.classroom.dask_cluster import DaskCluster
 from tests.classroom.instructor import ROOT
+from tests.waiting import NEVER
 
 ADD = Folder(ROOT / "exercises/01_masked_add")
 OWNER, BORROWER = {GPU: 2}, {GPU: 2, LENT: 2}
@@ -127,9 +128,9 @@ def test_a_result_on_a_worker_that_hangs_is_a_fault_of_the_machine(tmp_path, mon
     with DaskCluster(tmp_path) as cluster:
         cluster.scheduler()
         worker = cluster.worker()
-        with Client(cluster.address) as client:
+        with Client(cluster.address, timeout=NEVER) as client:
             answer = client.submit(dict, fault=None)
-            wait(answer, timeout=60)
+            wait(answer, timeout=NEVER)
             os.killpg(worker.pid, signal.SIGSTOP)
             assert _result_of(answer, Text(ADD, "x", None))["fault"] == "its worker does not hand over the result"
 

@@ -6,6 +6,7 @@ command, twice.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -13,7 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from grader.course.folder import all_folders
 from grader.course.regions import marked_regions
 from tests.classroom.instructor import ROOT, Classroom, environment, points_without_speed
 from tests.classroom.synthetic import Class, HandIn
+from tests.waiting import NEVER, until
 
 SEED, STUDENTS = 24, 30
 ON_ALL = "CLASS_ON_ALL_EXERCISES" in os.environ
@@ -51,9 +53,15 @@ def graded(tmp_path_factory) -> tuple[Classroom, list[HandIn], str]:
     assert any(one.kind == "partly right" for one in hand_ins)
     for hand_in in hand_ins:
         classroom.hand_in(hand_in.student, hand_in.exercise, hand_in.files)
+    temporary(classroom).mkdir()
     disturbed(classroom, lambda: count(classroom, "results/*/*.json") > 15, kill_worker=True)
     disturbed(classroom, lambda: count(classroom, "autograded/*/*/*.ipynb") > 15)
-    return classroom, hand_ins, classroom.run("course", "grade")
+    return classroom, hand_ins, classroom.run("course", "grade", TMPDIR=str(temporary(classroom)))
+
+
+def temporary(classroom: Classroom) -> Path:
+    """Its processes work below this folder, so that they can be told from those of other tests."""
+    return classroom.path.parent / "temporary"
 
 
 def _enough(hand_ins: list[HandIn]) -> list[HandIn]:
@@ -66,25 +74,55 @@ def _enough(hand_ins: list[HandIn]) -> list[HandIn]:
     return kept
 
 
-def disturbed(classroom: Classroom, far_enough, kill_worker: bool = False) -> None:
+def disturbed(classroom: Classroom, far_enough: Callable[[], bool], kill_worker: bool = False) -> None:
     """Runs `course grade`, ends one of its workers by force, and then the command itself."""
     running = subprocess.Popen(
-        ["course", "grade"], cwd=classroom.path, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    deadline = time.monotonic() + 600
-    while running.poll() is None and not far_enough():
-        assert time.monotonic() < deadline
-        if kill_worker and (workers := workers_of(running.pid)) and count(classroom, "results/*/*.json") > 3:
-            os.kill(workers[0], signal.SIGKILL)
-            kill_worker = False
-        time.sleep(0.05)
+        ["course", "grade"], cwd=classroom.path, env=environment(TMPDIR=str(temporary(classroom))),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+    def is_killed() -> bool:
+        return count(classroom, "results/*/*.json") > 3 and killed_one_of(workers_of(running.pid))
+
+    if kill_worker:
+        until(lambda: running.poll() is not None or is_killed())
+        until(lambda: any(b"triton_forkserver" in one for one in processes_in(temporary(classroom)).values()))
+    until(lambda: running.poll() is not None or far_enough())
     running.kill()
-    running.wait()
+    running.wait(NEVER)
+
+
+def killed_one_of(processes: list[int]) -> bool:
+    """False where all of them have gone meanwhile."""
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+            return True
+    return False
 
 
 def workers_of(pid: int) -> list[int]:
-    children = [c for path in Path(f"/proc/{pid}/task").glob("*/children") for c in path.read_text().split()]
-    return [int(child) for child in children if b"warm_judge" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [child for child in path.read_text().split() if b"warm_judge" in facts_of(child)]
+    return [int(child) for child in found]
+
+
+def processes_in(folder: Path) -> dict[str, bytes]:
+    """By number, the beginnings of the commands of those that work below this folder or were told of it."""
+    numbers = [path.name for path in Path("/proc").glob("[0-9]*")]
+    return {number: facts[:200] for number in numbers if str(folder).encode() in (facts := facts_of(number))}
+
+
+def facts_of(process: str) -> bytes:
+    """Its command, environment and working folder; nothing where it has gone."""
+    path = Path("/proc", process)
+    try:
+        told = (path / "cmdline").read_bytes() + (path / "environ").read_bytes()
+        return told + os.readlink(path / "cwd").encode()
+    except OSError:
+        return b""
 
 
 def count(classroom: Classroom, pattern: str) -> int:
@@ -185,16 +223,11 @@ def test_exports_hold_the_points_of_the_gradebook(graded):
 def test_no_process_and_no_file_of_a_submission_is_left(graded):
     classroom, _, _ = graded
     assert not Path("/tmp/course_was_here").exists()
-    for pid in Path("/proc").glob("[0-9]*"):
-        try:
-            environ, command = (pid / "environ").read_bytes(), (pid / "cmdline").read_bytes()
-        except OSError:
-            continue
-        ours = (
-            re.search(b"grader.forkservers.triton_forkserver|warm_judge", command)
-            and str(classroom.path).encode() in environ
-        )
-        assert not ours, f"process {pid.name} is left: {command[:200]}"
+    folder = temporary(classroom)
+    until(  # a process that was killed is gone a little later
+        lambda: not processes_in(folder) and not list(folder.glob("course-*")),
+        lambda: f"{processes_in(folder)}, {list(folder.iterdir())}",
+    )
 
 
 def test_the_formgrader_shows_the_class(graded, tmp_path):

@@ -10,11 +10,10 @@ import signal
 import socket
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import pytest
-from distributed import get_worker
+from distributed import LocalCluster, get_worker
 
 import grader.course.folder
 from grader.classroom import engine, judges, patience, warm_judge
@@ -29,6 +28,7 @@ from grader.course.folder import Folder
 from grader.processes.bubblewrap import AUTO, LIMITS
 from grader.wire.frames import received, send
 from tests.classroom.instructor import ROOT, solution
+from tests.waiting import NEVER, until
 
 ADD = Folder(ROOT / "exercises/01_masked_add")
 
@@ -68,24 +68,44 @@ def test_a_scheduler_that_is_not_there_is_told_at_once(results, monkeypatch):
 
 def test_a_judge_that_is_killed_or_hangs_is_a_fault_of_the_machine_and_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    right, hanging = (text(before + solution(ADD.id)) for before in ("", HANGING))
     judge = WarmJudge(LIMITS)
-    monkeypatch.setattr(warm_judge, "MOST_SECONDS", 2)
-    hanging = "while True:\n    pass\n" + solution(ADD.id)
     try:
-        late = judge.judge(request_of(text(hanging), LIMITS))
+        assert judge.judge(request_of(right, LIMITS))["outcome"] == "pass"  # by now it is ready
+        guard = threading.Timer(NEVER, judge.end)
+        with monkeypatch.context() as short:
+            short.setattr(warm_judge, "MOST_SECONDS", 2)
+            os.kill(judge._process.pid, signal.SIGSTOP)
+            guard.start()
+            late = judge.judge(request_of(right, LIMITS))
+            guard.cancel()
         assert late["fault"] == "the judge's process did not end within 2 s"
-        monkeypatch.setattr(warm_judge, "MOST_SECONDS", 60)
-        killer = threading.Timer(3, lambda: os.kill(judge._process.pid, signal.SIGKILL))
+        killer = threading.Thread(target=_killed_at_work, args=[judge, tmp_path])
         killer.start()
-        killed = judge.judge(request_of(text(hanging), LIMITS))
+        killed = judge.judge(request_of(hanging, LIMITS))
+        killer.join(NEVER)
         assert re.fullmatch(r"the judge's process ended with status -9.*", killed["fault"])
-        assert judge.judge(request_of(text(solution(ADD.id)), LIMITS))["outcome"] == "pass"
+        assert judge.judge(request_of(right, LIMITS))["outcome"] == "pass"
     finally:
         judge.end()
-    deadline = time.monotonic() + 30
-    while _working_in(tmp_path) and time.monotonic() < deadline:  # a kill takes its time on a busy machine
-        time.sleep(0.1)
-    assert not _working_in(tmp_path) and not list(tmp_path.iterdir())
+    until(lambda: not _working_in(tmp_path) and not list(tmp_path.iterdir()), lambda: list(tmp_path.rglob("*")))
+
+
+HANGING = """
+import os, signal
+judge = os.getppid()
+open("at_work", "w").close()
+while os.getppid() == judge:
+    pass
+while True:
+    signal.pause()  # no limit ends a process that needs no core
+"""
+
+
+def _killed_at_work(judge: WarmJudge, folder: Path) -> None:
+    """Kills the judge, which works below this folder, while it has a text that hangs and has come so far."""
+    until(lambda: any("at_work" in files for _, _, files in os.walk(folder)))
+    os.kill(judge._process.pid, signal.SIGKILL)
 
 
 def _working_in(folder: Path) -> list[str]:
@@ -208,19 +228,33 @@ def test_the_longest_exercises_come_first(results, judged_by):
 
 
 def test_texts_wait_for_whichever_gpu_is_free_first(results, judged_by, monkeypatch):
-    waiting: list[int] = []
+    """Before a judge answers, the scheduler has heard of all texts, and of all answers before this one."""
+    waiting, answered, clusters = {}, [], []
+
+    class Kept(LocalCluster):
+        def __init__(self, **given) -> None:
+            super().__init__(**given)
+            clusters.append(self)
+
+    def unanswered() -> int:
+        scheduler = clusters[0].scheduler
+        return len(scheduler.queued) + sum(len(worker.processing) for worker in list(scheduler.workers.values()))
 
     def judge(request: dict) -> dict:
-        here = get_worker().state
-        waiting.append(len(here.ready) + len(here.constrained))
-        time.sleep(0.02)
+        until(lambda: unanswered() == len(texts) - len(answered), lambda: f"{unanswered()}, {len(answered)} of 30")
+        here = get_worker().address
+        waiting.setdefault(here, []).append(len(clusters[0].scheduler.workers[here].processing) - 1)
+        answered.append(request["key"])
         return {"exercise": ADD.id, "outcome": "pass", "tests": [], "points": 0, "fault": None}
 
     judged_by(judge)
+    monkeypatch.setattr(engine, "LocalCluster", Kept)
     monkeypatch.setattr(engine.gpus, "identifiers", lambda: ["GPU-1", "GPU-2"])
     texts = [text(f"x = {number}") for number in range(30)]
     judge_missing(works(*texts), Students(), results, How(LIMITS, jobs=2), print)
-    assert waiting[10:] == [0] * 20  # Dask gives out the first two for each thread before it knows of more
+    assert sum(map(len, waiting.values())) == 30
+    for counts in waiting.values():  # Dask gives out the first two for each thread before it knows of more
+        assert not any(counts[2:]), waiting
 
 
 def test_a_noisy_gpu_is_asked_again_and_the_points_stay_open(results, judged_by, monkeypatch):
@@ -245,19 +279,22 @@ def test_a_noisy_gpu_is_asked_again_and_the_points_stay_open(results, judged_by,
 @pytest.mark.parametrize("sick", [{"fault": "no room"}, {"device": "cpu"}], ids=["faults", "lost GPU"])
 def test_a_worker_that_gives_nothing_but_faults_gets_no_more_work(results, judged_by, monkeypatch, sick):
     speed = {"name": "test_speed", "item": "speed", "hidden": False, "points": 1, "id": "", "message": ""}
-    names = []
+    names, said = [], []
 
     def judge(request: dict) -> dict:
-        names.append(get_worker().name)
+        names.append(name := get_worker().name)
         result = {"exercise": ADD.id, "outcome": "pass", "fault": None, "device": "cuda"}
-        if names[-1] == 0:
+        if name == 0:
+            if names.count(0) == 1:
+                until(lambda: list(results.folder.glob("*/*.json")))  # the other one is known to be well
             return {**result, "tests": [{**speed, "outcome": "skipped"}], **sick}
-        time.sleep(0.05)
+        if names.count(1) == 2:
+            until(lambda: any("gives nothing but faults" in line for line in said))
         return {**result, "tests": [{**speed, "outcome": "pass"}]}
 
     judged_by(judge)
     monkeypatch.setattr(engine.gpus, "identifiers", lambda: ["GPU-1", "GPU-2"])
-    graded, said = works(*(text(f"{number}") for number in range(20))), []
+    graded = works(*(text(f"{number}") for number in range(20)))
     judge_missing(graded, Students(), results, How(LIMITS, jobs=2), said.append)
     assert [line for line in said if "gives nothing but faults" in line]
     assert not any(results.is_missing(one.text, gpu=True) for one in graded)

@@ -8,14 +8,15 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import yaml
 from distributed import Client
 
+from tests.classroom.dask_cluster import listens
 from tests.classroom.instructor import ROOT, environment
+from tests.waiting import NEVER, until
 
 FILES = ROOT / "docs/cluster"
 
@@ -37,13 +38,13 @@ def test_slurm_gets_a_job_per_gpu_and_each_becomes_a_worker(tmp_path):
     )  # fmt: skip
     try:
         address = running.stdout.readline().strip()
-        with Client(address, timeout=20) as client:
-            client.wait_for_workers(4, timeout=120)
+        with Client(address, timeout=NEVER) as client:
+            client.wait_for_workers(4, timeout=NEVER)
             told = client.scheduler_info()["workers"].values()
             assert [(worker["nthreads"], worker["resources"]) for worker in told] == [(8, {"GPU": 8})] * 4
     finally:
         os.killpg(running.pid, signal.SIGKILL)
-        running.wait(30)
+        running.wait(NEVER)
         running.stdout.close()
     (script, *others) = [path.read_text() for path in tmp_path.glob("job.*")]
     assert len(others) == 3
@@ -77,31 +78,22 @@ def test_ssh_starts_a_worker_per_gpu_and_ends_all_of_it(tmp_path):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     given = environment(SSH=str(stand_in), PORT=str(port), THREADS="2", ACTIVATE="true")
-    with (tmp_path / "log").open("w") as log:
+    said = tmp_path / "log"
+    with said.open("w") as log:
         running = subprocess.Popen(
             [FILES / "ssh.sh", "127.0.0.1", "gpu1:0", "gpu2:"], cwd=tmp_path, env=given, stdout=log, stderr=log
         )
     try:
-        _wait_for(port)
-        with Client(f"tcp://127.0.0.1:{port}", timeout=20) as client:
-            client.wait_for_workers(2, timeout=60)
+        until(lambda: running.poll() is not None or listens(port))
+        assert running.poll() is None
+        with Client(f"tcp://127.0.0.1:{port}", timeout=NEVER) as client:
+            client.wait_for_workers(2, timeout=NEVER)
             told = client.scheduler_info()["workers"].values()
             assert sorted((worker["nthreads"], worker["resources"].get("GPU", 0)) for worker in told) == [
                 (2, 0),
                 (2, 2),
             ]
+        until(lambda: f"course grade --scheduler tcp://127.0.0.1:{port}" in said.read_text(), said.read_text)
     finally:
         os.kill(running.pid, signal.SIGTERM)
-        running.wait(30)
-    assert f"course grade --scheduler tcp://127.0.0.1:{port}" in (tmp_path / "log").read_text()
-
-
-def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        running.wait(NEVER)

@@ -11,7 +11,7 @@ import pytest
 from grader.classroom.door import MOST_GREETED, Door
 from grader.gpu.device import NO_GPU
 from grader.gpu.pool.shared_pool import PoolElsewhere, SharedPool
-from tests.classroom.dask_cluster import until
+from tests.waiting import NEVER, until
 
 HERE = "127.0.0.1"
 
@@ -25,7 +25,7 @@ def door():
 
 
 def told(connection: socket.socket) -> bytes:
-    connection.settimeout(30)
+    connection.settimeout(NEVER)
     return b"".join(iter(lambda: connection.recv(100), b""))
 
 

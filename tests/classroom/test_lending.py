@@ -1,16 +1,18 @@
 """A GPU lent to workers without one: who gets which, and what becomes of it when workers come and go.
 
-Here the judges of a cluster only wait; with real ones: benchmarks/lent_gpu.py, on a machine with a GPU.
+Here the judges of a cluster only hold their texts, until a test has seen who holds them and lets go. With real ones:
+benchmarks/lent_gpu.py, on a machine with a GPU.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from grader.classroom import engine
+from grader.classroom import engine, loans
 from grader.classroom.door import Offer
 from grader.classroom.engine import MOST_PER_GPU
 from grader.classroom.graded import Graded
@@ -21,8 +23,9 @@ from grader.classroom.lending import Standing, is_withdrawn, loans_for
 from grader.classroom.results import Results, Text, version_of
 from grader.course.folder import Folder
 from grader.processes.bubblewrap import LIMITS
-from tests.classroom.dask_cluster import DaskCluster, until
+from tests.classroom.dask_cluster import DaskCluster
 from tests.classroom.instructor import ROOT
+from tests.waiting import NEVER, until
 
 HERE = "127.0.0.1"
 ADD = Folder(ROOT / "exercises/01_masked_add")
@@ -118,7 +121,7 @@ def test_who_offers_a_gpu(address, version, offers):
 
 
 class Run:
-    """`course grade` on so many texts, in a thread."""
+    """`course grade` on so many texts, in a thread. Judges call the texts "NAME 0", "NAME 1", ..."""
 
     def __init__(self, cluster: DaskCluster, texts: int, name: str = "run") -> None:
         self.texts = [Text(ADD, f"# {name} {number}\n", None) for number in range(texts)]
@@ -134,66 +137,144 @@ class Run:
     def judged(self) -> int:
         return len(list(self.results.folder.glob("*/*.json")))
 
+    def says(self, words: str) -> None:
+        """Waits until it does."""
+        until(lambda: any(words in line for line in self.said), self._so_far)
+
     def ends_well(self) -> None:
-        self._thread.join(100)
-        assert not self._thread.is_alive(), f"{self.judged} of {len(self.texts)}; {self.said}"
+        self._thread.join(NEVER)
+        assert not self._thread.is_alive(), self._so_far()
         assert [self.results.find(one)["fault"] for one in self.texts] == [None] * len(self.texts)
+
+    def _so_far(self) -> str:
+        return f"{self.judged} of {len(self.texts)}; {self.said}"
 
 
 @pytest.fixture
-def cluster(tmp_path):
+def cluster(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "CONNECT_SECONDS", NEVER)
+    monkeypatch.setattr(engine, "PAUSE", 0.3)
+    monkeypatch.setattr(loans, "LOOK", 0.2)
     with DaskCluster(tmp_path) as cluster:
         cluster.scheduler()
         yield cluster
 
 
+class Looks:
+    """What a command sees of workers, each time that it looks who may borrow a GPU, and what it lends then."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[list[Standing], dict]] = []
+
+    def loans_for(self, standings: dict[str, Standing], most_judges: int) -> dict[str, tuple[Offer, int]]:
+        lent = loans_for(standings, most_judges)
+        self._seen.append((list(standings.values()), lent))
+        return lent
+
+    def nobody_has_a_gpu(self) -> None:
+        """Waits until that is seen, and that no worker has a text left which waits for one."""
+        until(lambda: self._seen and self._is_without(self._seen[-1][0]), lambda: self._seen[-1:])
+
+    def what_is_lent_by_the_next(self) -> list[dict]:
+        """Waits for a look at a worker with a GPU beside one that would borrow it; what all looks have lent by then."""
+        before = len(self._seen)
+        until(lambda: any(self._has_choice(seen) for seen, _ in self._seen[before:]), lambda: self._seen[-1:])
+        return [lent for _, lent in self._seen[before:]]
+
+    def something_is_taken_back(self, end: Callable[[], None]) -> bool:
+        """Whether a worker stops to announce the GPU that it borrows, until two looks after `end` has come."""
+        before = len(self._seen)
+        end()
+        ended = len(self._seen)
+        until(lambda: len(self._seen) > ended + 1)
+        return any(one.borrowed and not one.announced for seen, _ in self._seen[before:] for one in seen)
+
+    @staticmethod
+    def _is_without(seen: list[Standing]) -> bool:
+        return bool(seen) and not any(one.own or one.announced or one.waiting for one in seen)
+
+    @staticmethod
+    def _has_choice(seen: list[Standing]) -> bool:
+        return any(one.own for one in seen) and any(one.borrows for one in seen)
+
+
+@pytest.fixture
+def looks(monkeypatch) -> Looks:
+    looks = Looks()
+    monkeypatch.setattr(loans, "loans_for", looks.loans_for)
+    return looks
+
+
 def test_a_worker_without_a_gpu_uses_the_one_that_comes(cluster):
     cluster.waiting_worker("bare", 4)
-    run = Run(cluster, 100)
-    until(lambda: run.judged > 3)
+    run = Run(cluster, 40)
+    cluster.let_go(*cluster.all_held("bare with nothing", 4))
+    until(lambda: run.judged == 4)
     cluster.waiting_worker("rich", 2, gpu=True)
+    for _ in range(3):
+        cluster.let_go(*cluster.all_held("bare with GPU-rich", 4), *cluster.all_held("rich with GPU-rich", 2))
+    cluster.let_go()
     run.ends_well()
-    waited = cluster.waited()
-    assert waited["bare with nothing"] > 3 and waited["rich with GPU-rich"] > 10 and waited["bare with GPU-rich"] > 10
+    judged = cluster.judged()
+    assert judged["bare with nothing"] == 4 and judged["bare with GPU-rich"] >= 12 and judged["rich with GPU-rich"] >= 6
     assert [line for line in run.said if "A worker with a GPU has come" in line]
 
 
 @pytest.mark.parametrize("judges", [2, MOST_PER_GPU], ids=["that has room", "that has none"])
-def test_when_the_worker_dies_whose_gpu_others_use_the_next_one_is_used(cluster, judges):
-    """It comes only seconds later: by then all that was under way there is a fault of the machine."""
+def test_when_the_worker_dies_whose_gpu_others_use_the_next_one_is_used(cluster, looks, judges):
+    """It comes only later: by then all that was under way there is a fault of the machine."""
     cluster.waiting_worker("bare", 4)
-    first = cluster.waiting_worker("first", 2, gpu=True, seconds=0.5)
-    run = Run(cluster, 80)
-    until(lambda: cluster.waited()["bare with GPU-first"] > 8)
+    first = cluster.waiting_worker("first", 2, gpu=True)
+    run = Run(cluster, 30)
+    cluster.all_held("bare with GPU-first", 4)
     cluster.kill(first)
-    until(lambda: any("A worker whose GPU others used is gone" in line for line in run.said))
+    run.says("A worker whose GPU others used is gone")
+    looks.nobody_has_a_gpu()
     cluster.waiting_worker("second", judges, gpu=True)
+    lent = looks.what_is_lent_by_the_next()
+    cluster.all_held("second with GPU-second", judges)
+    if judges < MOST_PER_GPU:
+        cluster.all_held("bare with GPU-second", 4)
+    cluster.let_go()
     run.ends_well()
-    waited = cluster.waited()
-    assert waited["second with GPU-second"] > 10
-    assert (waited["bare with GPU-second"] > 5) == (judges < MOST_PER_GPU)
+    assert any(lent) == bool(cluster.begun()["bare with GPU-second"]) == (judges < MOST_PER_GPU)
 
 
-def test_after_so_many_withdrawals_nothing_is_lent(cluster, monkeypatch):
+def test_after_so_many_withdrawals_nothing_is_lent(cluster, looks, monkeypatch):
     monkeypatch.setattr(engine, "MOST_WITHDRAWALS", 1)
     cluster.waiting_worker("bare", 4)
-    first = cluster.waiting_worker("first", 2, gpu=True, seconds=1)  # so that it leaves something to lend for
-    run = Run(cluster, 40)
-    until(lambda: cluster.waited()["bare with GPU-first"] > 4)
+    first = cluster.waiting_worker("first", 2, gpu=True)
+    run = Run(cluster, 20)
+    cluster.all_held("bare with GPU-first", 4)
     cluster.kill(first)
+    run.says("A worker whose GPU others used is gone")
+    looks.nobody_has_a_gpu()
     cluster.waiting_worker("second", 2, gpu=True)
+    assert not any(looks.what_is_lent_by_the_next())
+    cluster.let_go()
     run.ends_well()
-    assert not cluster.waited()["bare with GPU-second"]
+    assert not cluster.begun()["bare with GPU-second"]
+
+
+def two_runs_that_use(gpu: str, cluster: DaskCluster) -> tuple[Run, Run]:
+    """("few", which comes first, "many"): texts of both are held by the worker "bare", whose GPU is another's."""
+    few = Run(cluster, 3, "few")
+    until(lambda: len(cluster.held(f"bare with GPU-{gpu}") + cluster.held(f"{gpu} with GPU-{gpu}")) == 3, cluster.noted)
+    many = Run(cluster, 20, "many")
+    cluster.all_held(f"{gpu} with GPU-{gpu}", 2)
+    assert {text.split()[0] for text in cluster.all_held(f"bare with GPU-{gpu}", 4)} == {"few", "many"}
+    return few, many
 
 
 def test_two_runs_on_one_cluster_survive_the_worker_whose_gpu_both_use(cluster):
     cluster.waiting_worker("bare", 4)
-    first = cluster.waiting_worker("first", 2, gpu=True, seconds=0.5)
-    runs = [Run(cluster, 60, "one"), Run(cluster, 20, "other")]
-    until(lambda: cluster.waited()["bare with GPU-first"] > 8)
+    first = cluster.waiting_worker("first", 2, gpu=True)
+    runs = two_runs_that_use("first", cluster)
     cluster.kill(first)
-    until(lambda: all(any("is gone" in line for line in run.said) for run in runs))
+    for run in runs:
+        run.says("A worker whose GPU others used is gone")
     cluster.waiting_worker("second", 2, gpu=True)
+    cluster.let_go()
     for run in runs:
         run.ends_well()
 
@@ -201,26 +282,32 @@ def test_two_runs_on_one_cluster_survive_the_worker_whose_gpu_both_use(cluster):
 def test_a_gpu_that_cannot_be_reached_is_not_used_and_that_is_said(cluster):
     cluster.waiting_worker("bare", 4)
     cluster.waiting_worker("rich", 2, gpu=True, WAITING_DOOR="closed")
-    run = Run(cluster, 30)
+    run = Run(cluster, 10)
+    run.says("has no GPU and can borrow none: it cannot reach 127.0.0.1")
+    cluster.let_go()
     run.ends_well()
-    assert [line for line in run.said if "has no GPU and can borrow none: it cannot reach 127.0.0.1" in line]
-    assert not cluster.waited()["bare with GPU-rich"]
+    assert not cluster.begun()["bare with GPU-rich"]
 
 
 def test_a_worker_whose_pool_always_ends_is_sent_away(cluster):
-    cluster.waiting_worker("bare", 2, seconds=1)
-    cluster.waiting_worker("rich", 2, gpu=True, seconds=1)
-    run = Run(cluster, 70)
-    until(lambda: run.judged)  # else a text may have failed three times before anybody is known to be well
+    cluster.waiting_worker("bare", 2)
+    cluster.waiting_worker("rich", 2, gpu=True)
+    run = Run(cluster, 30)
+    cluster.let_go(*cluster.all_held("bare with GPU-rich", 2), *cluster.all_held("rich with GPU-rich", 2))
+    until(lambda: run.judged == 4)  # else a text may have failed three times before anybody is known to be well
     cluster.waiting_worker("sick", 2, gpu=True, WAITING_POOL="ends")
+    run.says("gives nothing but faults (the pool is gone)")
+    cluster.let_go()
     run.ends_well()
-    assert [line for line in run.said if "gives nothing but faults (the pool is gone)" in line]
 
 
-def test_of_two_runs_on_one_cluster_the_first_to_end_takes_nothing_from_the_other(cluster):
+def test_of_two_runs_on_one_cluster_the_first_to_end_takes_nothing_from_the_other(cluster, looks):
     cluster.waiting_worker("bare", 4)
     cluster.waiting_worker("rich", 2, gpu=True)
-    long, short = Run(cluster, 90, "long"), Run(cluster, 10, "short")
-    short.ends_well()
-    long.ends_well()
-    assert cluster.waited()["bare with GPU-rich"] > 30
+    few, many = two_runs_that_use("rich", cluster)
+    cluster.let_go("few 0", "few 1", "few 2")
+    assert not looks.something_is_taken_back(few.ends_well)
+    for _ in range(2):
+        cluster.let_go(*cluster.all_held("bare with GPU-rich", 4))
+    cluster.let_go()
+    many.ends_well()

@@ -17,9 +17,11 @@ from grader.course.folder import Folder, all_folders
 from grader.course.regions import marked_regions
 from tests.classroom.instructor import ROOT, environment, points_without_speed, solution
 from tests.conftest import mutant
+from tests.waiting import NEVER
 
 EXERCISES = all_folders(ROOT)
 SOLUTION, CHECK = 2, 3
+LIMITS = {name: int(NEVER) for name in ("timeout", "startup_timeout", "iopub_timeout")}  # whole seconds, for a kernel
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def run(tmp_path, notebook, order):
     """Runs the cells in this order, as a student does, in a kernel of its own; their outputs."""
     for name, value in environment().items():
         pytest.MonkeyPatch().setenv(name, value)
-    client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}})
+    client = NotebookClient(notebook, kernel_name="python3", resources={"metadata": {"path": tmp_path}}, **LIMITS)
     outputs = []
     with client.setup_kernel():
         for place in order:
@@ -120,9 +122,10 @@ def test_the_untouched_notebook_says_not_attempted(tmp_path, points):
 def test_nbgraders_own_validation_takes_the_cells_of_a_right_notebook(tmp_path, points):
     notebook = filled(EXERCISES[0], points, solution("01_masked_add"))
     nbformat.write(notebook, tmp_path / "masked_add.ipynb")
+    limits = [f"--Execute.{name}={seconds}" for name, seconds in LIMITS.items()]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "nbgrader", "validate", "masked_add.ipynb"],
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300,
+        [sys.executable, "-W", "ignore", "-m", "nbgrader", "validate", "masked_add.ipynb", *limits],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=NEVER,
     )  # fmt: skip
     assert "Success! Your notebook passes all the tests." in done.stdout, done.stdout + done.stderr
 

@@ -12,10 +12,11 @@ from grader.classroom.judge_missing import How, Students, judge_missing
 from grader.classroom.results import Results, Text
 from grader.course.folder import Folder
 from grader.processes.bubblewrap import LIMITS
-from tests.classroom.dask_cluster import DaskCluster, until
+from tests.classroom.dask_cluster import DaskCluster
 from tests.classroom.instructor import ROOT, solution
 from tests.classroom.submission_folder import SubmissionFolder
 from tests.classroom.synthetic import Class, handed_out
+from tests.waiting import NEVER, until
 
 ADD, SOFTMAX = "01_masked_add", "03_softmax"
 SEED, STUDENTS, KILLS = 6, 35, 20
@@ -62,7 +63,7 @@ def test_workers_and_the_scheduler_may_be_killed(tmp_path):
         until(lambda: any("is gone. Waiting for it" in line for line in said))
         cluster.scheduler()
         cluster.worker()
-        run.join(120)
+        run.join(NEVER)
         assert not run.is_alive()
     assert said[-1].endswith("10 right.")
     assert [results.find(one)["outcome"] for one in texts] == ["pass"] * 10
