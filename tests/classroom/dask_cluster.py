@@ -43,7 +43,7 @@ class DaskCluster:
         return process
 
     def worker(self, *options: str, **more: str) -> subprocess.Popen:
-        """One that judges one text at a time, and that nobody starts anew when it dies."""
+        """A worker that judges one text at a time, and that nobody starts anew when it dies."""
         command = ["worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *options]
         return self._start(command, **more)
 
@@ -60,13 +60,13 @@ class DaskCluster:
         return self.worker(*options, WAITING_LOG=str(self._log), WAITING_LET_GO=str(self._let_go), **more)
 
     def let_go(self, *texts: str) -> None:
-        """From now on nobody holds these; nobody holds any if none is named."""
+        """From now on nobody holds these texts; nobody holds any text if none is named."""
         self._let_go.mkdir(exist_ok=True)
         for text in texts or ["all"]:
             (self._let_go / text).touch()
 
     def all_held(self, who: str, count: int) -> list[str]:
-        """The texts that judges called `who` hold, once they hold so many at the same time."""
+        """Waits until judges called `who` hold so many texts at the same time; returns these texts."""
         return until(lambda: len(held := self.held(who)) == count and held, self.noted)
 
     def held(self, who: str) -> list[str]:
@@ -74,19 +74,19 @@ class DaskCluster:
         return [text for (text, by), what in last.items() if by == who and what == "begins"]
 
     def begun(self) -> Counter[str]:
-        """How many texts each has begun, also those that it did not end."""
+        """Counts the texts that each has begun, also where it did not end them."""
         return Counter(by for what, _, by in self._notes() if what == "begins")
 
     def judged(self) -> Counter[str]:
-        """How many texts each has judged."""
+        """Counts the texts that each has judged."""
         return Counter(by for what, _, by in self._notes() if what == "judged")
 
     def noted(self) -> str:
-        """Line by line what judges began and how it ended, in this order."""
+        """Returns line by line what judges began and how it ended, in this order."""
         return self._log.read_text() if self._log.exists() else ""
 
     def _notes(self) -> list[list[str]]:
-        """(begins, judged or fails; the text; who) for each line that is written to its end."""
+        """Returns (begins, judged or fails; the text; who) for each line that is written to its end."""
         return [line.split("\t") for line in self.noted().rpartition("\n")[0].splitlines()]
 
     def _start(self, command: list[str], **more: str) -> subprocess.Popen:
@@ -106,7 +106,7 @@ class DaskCluster:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody takes connections at this port of this machine."""
+    """True where somebody takes connections at this port of this machine."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False

@@ -351,8 +351,8 @@ def loops_deaf_to_signals(released, exercise, text):
 
 @odd(NOTHING)
 def forks_again_and_again(released, exercise, text):
-    """In `tox -e slow` without end, which takes all cores from the hand-ins beside it; else until it has doubled seven
-    times, more often than a sandbox permits: 128 processes that sleep for ever."""
+    """In `tox -e slow` the file forks without end, and takes all cores from the hand-ins beside it. Elsewhere it makes
+    128 processes, more than a sandbox permits, and they sleep for ever."""
     if "CLASS_ON_ALL_EXERCISES" in os.environ:
         return script(exercise, f"import os\nwhile True:\n    os.fork()\n{text}")
     asleep = "while True:\n    signal.pause()\n"

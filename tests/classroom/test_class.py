@@ -60,7 +60,7 @@ def graded(tmp_path_factory) -> tuple[Classroom, list[HandIn], str]:
 
 
 def temporary(classroom: Classroom) -> Path:
-    """Its processes work below this folder, so that they can be told from those of other tests."""
+    """The processes of the class work below this folder, which tells them from processes of other tests."""
     return classroom.path.parent / "temporary"
 
 
@@ -93,7 +93,7 @@ def disturbed(classroom: Classroom, far_enough: Callable[[], bool], kill_worker:
 
 
 def killed_one_of(processes: list[int]) -> bool:
-    """False where all of them have gone meanwhile."""
+    """Kills the first that is still there; returns False where all have gone."""
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
@@ -110,13 +110,13 @@ def workers_of(pid: int) -> list[int]:
 
 
 def processes_in(folder: Path) -> dict[str, bytes]:
-    """By number, the beginnings of the commands of those that work below this folder or were told of it."""
+    """Returns how the command of each process begins that works below this folder, or was told of it, by number."""
     numbers = [path.name for path in Path("/proc").glob("[0-9]*")]
     return {number: facts[:200] for number in numbers if str(folder).encode() in (facts := facts_of(number))}
 
 
 def facts_of(process: str) -> bytes:
-    """Its command, environment and working folder; nothing where it has gone."""
+    """Returns the process's command, environment and working folder; nothing where the process has gone."""
     path = Path("/proc", process)
     try:
         told = (path / "cmdline").read_bytes() + (path / "environ").read_bytes()

@@ -103,7 +103,7 @@ while True:
 
 
 def _killed_at_work(judge: WarmJudge, folder: Path) -> None:
-    """Kills the judge, which works below this folder, while it has a text that hangs and has come so far."""
+    """Kills the judge, which works below this folder, once it has begun a text that hangs."""
     until(lambda: any("at_work" in files for _, _, files in os.walk(folder)))
     os.kill(judge._process.pid, signal.SIGKILL)
 
@@ -228,7 +228,7 @@ def test_the_longest_exercises_come_first(results, judged_by):
 
 
 def test_texts_wait_for_whichever_gpu_is_free_first(results, judged_by, monkeypatch):
-    """Before a judge answers, the scheduler has heard of all texts, and of all answers before this one."""
+    """Before a judge answers, the scheduler has heard of all texts, and of all earlier answers."""
     waiting, answered, clusters = {}, [], []
 
     class Kept(LocalCluster):
@@ -286,7 +286,7 @@ def test_a_worker_that_gives_nothing_but_faults_gets_no_more_work(results, judge
         result = {"exercise": ADD.id, "outcome": "pass", "fault": None, "device": "cuda"}
         if name == 0:
             if names.count(0) == 1:
-                until(lambda: list(results.folder.glob("*/*.json")))  # the other one is known to be well
+                until(lambda: list(results.folder.glob("*/*.json")))  # the other worker is known to be well
             return {**result, "tests": [{**speed, "outcome": "skipped"}], **sick}
         if names.count(1) == 2:
             until(lambda: any("gives nothing but faults" in line for line in said))

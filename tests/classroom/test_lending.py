@@ -138,7 +138,7 @@ class Run:
         return len(list(self.results.folder.glob("*/*.json")))
 
     def says(self, words: str) -> None:
-        """Waits until it does."""
+        """Waits until the command says so."""
         until(lambda: any(words in line for line in self.said), self._so_far)
 
     def ends_well(self) -> None:
@@ -161,7 +161,7 @@ def cluster(tmp_path, monkeypatch):
 
 
 class Looks:
-    """What a command sees of workers, each time that it looks who may borrow a GPU, and what it lends then."""
+    """Keeps what a command sees of workers each time that it looks who may borrow a GPU, and what it lends then."""
 
     def __init__(self) -> None:
         self._seen: list[tuple[list[Standing], dict]] = []
@@ -172,17 +172,17 @@ class Looks:
         return lent
 
     def nobody_has_a_gpu(self) -> None:
-        """Waits until that is seen, and that no worker has a text left which waits for one."""
+        """Waits until a look sees no GPU, and no text that still waits at a worker for a GPU."""
         until(lambda: self._seen and self._is_without(self._seen[-1][0]), lambda: self._seen[-1:])
 
     def what_is_lent_by_the_next(self) -> list[dict]:
-        """Waits for a look at a worker with a GPU beside one that would borrow it; what all looks have lent by then."""
+        """Waits until a look sees a GPU and a worker that would borrow it; returns what all looks have lent by then."""
         before = len(self._seen)
         until(lambda: any(self._has_choice(seen) for seen, _ in self._seen[before:]), lambda: self._seen[-1:])
         return [lent for _, lent in self._seen[before:]]
 
     def something_is_taken_back(self, end: Callable[[], None]) -> bool:
-        """Whether a worker stops to announce the GPU that it borrows, until two looks after `end` has come."""
+        """Calls `end`, waits for two more looks; returns True if a look saw a GPU borrowed and not announced."""
         before = len(self._seen)
         end()
         ended = len(self._seen)
@@ -222,7 +222,7 @@ def test_a_worker_without_a_gpu_uses_the_one_that_comes(cluster):
 
 @pytest.mark.parametrize("judges", [2, MOST_PER_GPU], ids=["that has room", "that has none"])
 def test_when_the_worker_dies_whose_gpu_others_use_the_next_one_is_used(cluster, looks, judges):
-    """It comes only later: by then all that was under way there is a fault of the machine."""
+    """The next worker comes only later: by then all that was under way is a fault of the machine."""
     cluster.waiting_worker("bare", 4)
     first = cluster.waiting_worker("first", 2, gpu=True)
     run = Run(cluster, 30)
@@ -257,7 +257,7 @@ def test_after_so_many_withdrawals_nothing_is_lent(cluster, looks, monkeypatch):
 
 
 def two_runs_that_use(gpu: str, cluster: DaskCluster) -> tuple[Run, Run]:
-    """("few", which comes first, "many"): texts of both are held by the worker "bare", whose GPU is another's."""
+    """Starts the runs "few" and "many"; waits until the worker "bare", which borrows this GPU, holds texts of both."""
     few = Run(cluster, 3, "few")
     until(lambda: len(cluster.held(f"bare with GPU-{gpu}") + cluster.held(f"{gpu} with GPU-{gpu}")) == 3, cluster.noted)
     many = Run(cluster, 20, "many")

@@ -1,10 +1,11 @@
-"""Loaded by a Dask worker: its judges only wait, each until a test lets go of its text or its GPU's pool is gone.
+"""A Dask worker loads this: its judges only wait, each until a test lets go of its text or its GPU's pool is gone.
 
 Doors, connections and all of Dask are real; in place of the judges and the pool stand these few lines.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
@@ -33,7 +34,7 @@ class Pool(judges.SharedPool):
         threading.Thread(target=self._keep, args=[connection.dup()], daemon=True).start()
 
     def _keep(self, connection: socket.socket) -> None:
-        with connection:
+        with connection, contextlib.suppress(OSError):
             connection.sendall(self.uuid.encode().ljust(40))
             if "WAITING_POOL" not in os.environ:
                 connection.recv(1)
