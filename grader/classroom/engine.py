@@ -29,7 +29,7 @@ from grader.classroom import gpus
 from grader.classroom.health import Health
 from grader.classroom.judges import GPU, Judges, has_own_gpu, judge_there
 from grader.classroom.live import View
-from grader.classroom.loans import Loans
+from grader.classroom.loans import Loans, present_workers
 from grader.classroom.patience import patiently
 from grader.classroom.results import Results, Text, faulty, version_of
 from grader.classroom.rubric import is_decided
@@ -162,7 +162,7 @@ class _Run:
             raise EngineError(f"The scheduler at {self._client.scheduler.address} is gone.")
         result = _result_of(future, work.text)
         worker, pool_is_gone = result.pop("worker", None), result.pop("unconnected", False)
-        owners = [address for address, one in _told(self._client).items() if has_own_gpu(one["resources"])]
+        owners = [address for address, one in present_workers(self._client).items() if has_own_gpu(one["resources"])]
         waited = pool_is_gone and self._wants_gpu and not owners  # for the next one to lend its GPU
         if not self._worker_left(worker, result, pool_is_gone, owners) and not waited:
             work.attempts += 1
@@ -277,16 +277,11 @@ def _dashboard(client: Client) -> str:
 
 
 def _workers(client: Client) -> int:
-    return len(_told(client))
+    return len(present_workers(client))
 
 
 def _has_gpu(client: Client) -> bool:
-    return any(has_own_gpu(worker["resources"]) for worker in _told(client).values())
-
-
-def _told(client: Client) -> dict[str, dict]:
-    """What the scheduler last told of its workers."""
-    return client.scheduler_info(n_workers=-1)["workers"]
+    return any(has_own_gpu(worker["resources"]) for worker in present_workers(client).values())
 
 
 @contextlib.contextmanager

@@ -15,6 +15,15 @@ LOOK = 2.0  # seconds between two
 FIRST_LOOK = 10.0  # seconds until texts are given out all the same
 
 
+def present_workers(client: Client) -> dict[str, dict]:
+    """Returns what the scheduler tells of each worker, by its address.
+
+    Every two seconds the client itself asks for no workers, and that answer may come between our question and what we
+    are told. So an answer without workers is asked for once more.
+    """
+    return client.scheduler_info(n_workers=-1)["workers"] or client.scheduler_info(n_workers=-1)["workers"]
+
+
 class Loans:
     """A context, for as long as texts are given out; the worker plugin `judges` is on all workers.
 
@@ -39,11 +48,7 @@ class Loans:
 
     def are_withdrawn(self) -> bool:
         """Whether a worker uses a GPU that is gone: texts that Dask has given it would wait there, perhaps for ever."""
-        return self._withdrawn.is_set() or not self._lenders <= self._present.keys()
-
-    @property
-    def _present(self) -> dict[str, dict]:
-        return self._client.scheduler_info(n_workers=-1)["workers"]
+        return self._withdrawn.is_set() or not self._lenders <= present_workers(self._client).keys()
 
     def _lend(self) -> None:
         while not self._over.is_set():
@@ -54,7 +59,7 @@ class Loans:
 
     def _look(self) -> None:
         standings: dict[str, Standing] = self._client.run(standing_there, self._judges, on_error="ignore")
-        if is_withdrawn(standings, self._present):
+        if is_withdrawn(standings, present_workers(self._client)):
             self._withdrawn.set()
             return
         for worker, (offer, count) in loans_for(standings, self._most_judges).items():

@@ -14,6 +14,7 @@ from grader.classroom.engine import EngineError, Work, _judges, _result_of, _Run
 from grader.classroom.health import MOST_SICK, Health
 from grader.classroom.judges import GPU, LENT
 from grader.classroom.live import View
+from grader.classroom.loans import present_workers
 from grader.classroom.results import Results, Text, faulty
 from grader.course.folder import Folder
 from grader.processes.bubblewrap import LIMITS
@@ -53,6 +54,18 @@ class Answer:
 
     def result(self, timeout: float) -> dict:
         return dict(self._result)
+
+
+def test_workers_are_there_also_when_the_clients_own_question_for_none_comes_between():
+    class Interrupted(Scheduler):
+        answers = 0
+
+        def scheduler_info(self, n_workers: int) -> dict:
+            self.answers += 1
+            return {"workers": {}} if self.answers == 1 else super().scheduler_info(n_workers)
+
+    assert present_workers(Interrupted(well=OWNER)) == {"well": {"resources": OWNER}}
+    assert present_workers(Scheduler()) == {}
 
 
 @pytest.fixture
