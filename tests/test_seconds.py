@@ -13,7 +13,7 @@ WAITS = {"join", "wait", "communicate", "result", "sleep", "Timer"}  # calls who
 NAMES = ("LIMIT", "SECONDS", "WAITING")  # in names that hold seconds
 SUBMISSIONS = {"accepted", "cheats", "mutants"}  # folders of files that are judged, and test nothing
 
-# What stands there is short on purpose. A call with a limit of 0 asks once.
+# These limits are short on purpose. A call with a limit of 0 asks once.
 SHORT = {
     "tests/classroom/test_attempts.py: monkeypatch.setattr(engine, 'RESULT_SECONDS', 1)":
         "the worker that is asked is stopped for ever",
@@ -60,7 +60,7 @@ def short_seconds(text: str) -> Iterator[str]:
 
 
 def _seconds_of(call: ast.Call) -> list[ast.expr]:
-    """Those of its arguments that are seconds."""
+    """Returns the arguments that are seconds."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     given = [one.value for one in call.keywords if one.arg in ("timeout", "limit")]
     given += call.args[:1] if name in WAITS else []

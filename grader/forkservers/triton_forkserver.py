@@ -31,7 +31,7 @@ def main(control_fd: int, model: dict | None, sandboxed: bool) -> None:
     """Answers {"folder": PATH} with three descriptors (requests, replies, output) by {"pid": N}, until the end.
 
     With a GPU's `model` children run a submission for it, and record; without one they interpret recorded calls. In a
-    sandbox the nursery also looks after its child, which nobody outside can: {"wait": SECONDS} and {"end": true} are
+    sandbox the nursery also looks after its child, which nobody outside can: {"status": true} and {"end": true} are
     answered by {"status": N}.
     """
     control = socket.socket(fileno=control_fd)
@@ -83,11 +83,11 @@ class Warden:
                 self._start(request["folder"], *descriptors)
                 self._tell_pid()
             else:
-                answer = {"status": self._waited(request["wait"]) if "wait" in request else self._ended()}
+                answer = {"status": self._ended() if "end" in request else self._waited(0.0)}
                 self.control.send(json.dumps(answer).encode())
 
     def _tell_pid(self) -> None:
-        """With a descriptor of the process, by which the parent finds its number outside of the sandbox."""
+        """Answers with the child's number, and a descriptor that gives the parent its number outside of the sandbox."""
         pidfds = []
         with contextlib.suppress(OSError):  # before Linux 5.3
             pidfds.append(os.pidfd_open(self.pid))

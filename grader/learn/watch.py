@@ -94,7 +94,7 @@ class Watcher:
                 run.end()
 
     def _saved(self) -> Folder | None:
-        """An exercise whose file is another than the one judged, and whole: it has stopped changing."""
+        """Returns an exercise whose file differs from what was judged last, once the file has stopped changing."""
         for folder in self.folders:
             now = _stamp(folder.learner_file)
             before, looks = self.looked.get(folder, (None, 0))
@@ -152,7 +152,7 @@ def _dim(text: str) -> None:
 
 
 def _ends_with_a_line(path: Path) -> bool:
-    """Whether the last line has its end, as almost every editor writes it; not so of an empty or a missing file."""
+    """Returns True where the last line has its end, which almost every editor writes; an empty file has no line."""
     try:
         with path.open("rb") as file:
             file.seek(-1, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""When a call of another process has had its time: by what the process does, not by how busy the machine is.
+"""Ends a call of another process by what the process does, not by how busy the machine is.
 
 A process without a core is not at fault, so seconds on the wall count for nothing. What counts is read from /proc: the
 seconds that it had a core, and the seconds that it slept, waited for a lock or for input.
@@ -23,9 +23,10 @@ TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class ProcessTimes:
-    """Seconds with a core; seconds ready to run while others had the cores; the state, a letter as in /proc/PID/stat.
+    """What a process did so far: seconds with a core, seconds ready to run while others had the cores; and its state.
 
-    The first two are of the main thread. A kernel that does not count them gives the seconds of all threads, and 0.
+    The seconds are those of the main thread; a kernel that does not count them so gives those of all threads, and 0.
+    The state is a letter, as in /proc/PID/stat.
     """
 
     running: float
@@ -34,7 +35,7 @@ class ProcessTimes:
 
 
 def process_times(pid: int) -> ProcessTimes | None:
-    """None where there is no such process, or /proc does not show it."""
+    """Returns the times of a process; None where there is no such process, or /proc does not show it."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()  # the name before may hold anything
         state, running, queued = fields[0], (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND, 0.0
@@ -62,7 +63,7 @@ class CallClock:
         self._seen: ProcessTimes | None = None  # at the look before
 
     def deadline(self, limit: float) -> Deadline:
-        """For a call that begins now and may take `limit` seconds of a core."""
+        """Returns the deadline of a call that begins now and may take `limit` seconds of a core."""
         began, waited_before = time.monotonic(), self.waited
         first = self._seen = None
 
@@ -78,12 +79,12 @@ class CallClock:
         return Deadline(began + TICK, later)
 
     def seconds_of_a_core(self) -> float:
-        """Since the process began; 0 where that is not known."""
+        """Returns how long the process has had a core since it began; 0 where that is not known."""
         times = self._times()
         return times.running if times else 0.0
 
     def seconds_in_queue(self) -> float:
-        """Since the process began; 0 where that is not known."""
+        """Returns how long the process has waited for a core since it began; 0 where that is not known."""
         times = self._times()
         return times.queued if times else 0.0
 

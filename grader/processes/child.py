@@ -100,16 +100,16 @@ class ChildProcess:
 
     @property
     def seconds_waiting(self) -> float:
-        """For something else than a core, in all answers so far."""
+        """Returns how long the child has waited for something else than a core, in all calls so far."""
         return self._clock.waited
 
     @property
     def seconds_of_a_core(self) -> float:
-        """Since the child began."""
+        """Returns how long the child has had a core since it began."""
         return self._clock.seconds_of_a_core()
 
     def _waits_for_us(self) -> bool:
-        """Whether its answer lies there, or what it prints: it may wait until there is room for more."""
+        """Returns True where an answer or printed text lies unread: the child may wait until there is room for more."""
         lies_there = select.poll()
         for descriptor in (self._output_seen, self._reply):
             lies_there.register(descriptor, select.POLLIN)
@@ -153,26 +153,27 @@ class ChildProcess:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait_status(self, limit: float) -> int | None:
-        """How the child ended, as os.waitstatus_to_exitcode tells it; None if it is still there after `limit` s.
+        """Returns how the child ended, as os.waitstatus_to_exitcode tells it; None if it is there after `limit` s.
 
-        The seconds that it waits for a core are not counted, nor those that this thread does.
+        The seconds that the child or this thread waits for a core do not count.
         """
-        if self._nursery.sandboxed:
-            self._status = self._nursery.child_status(limit) if self._status is None else self._status
-            return self._status
         began, spent = time.monotonic(), 0.0
         while self._status is None and spent < limit and time.monotonic() - began < LONGEST_WAIT:
-            try:
-                pid, status = os.waitpid(self._pid, os.WNOHANG)
-            except ChildProcessError:
-                return None
-            if pid:
-                self._status = os.waitstatus_to_exitcode(status)
-            else:
+            self._status = self._status_now()
+            if self._status is None:
                 queued = self._clock.seconds_in_queue()
                 time.sleep(LOOK)
                 spent += max(0.0, LOOK - (self._clock.seconds_in_queue() - queued))
         return self._status
+
+    def _status_now(self) -> int | None:
+        """Returns how the child ended; None if it is still there, or if nobody can tell any more."""
+        if self._nursery.sandboxed:
+            return self._nursery.child_status()
+        with contextlib.suppress(ChildProcessError):
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            return os.waitstatus_to_exitcode(status) if pid else None
+        return None
 
     @contextlib.contextmanager
     def _said_how_it_ended(self) -> Iterator[None]:

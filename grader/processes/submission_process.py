@@ -117,6 +117,6 @@ class Runner:
 
     @property
     def seconds_of_a_core(self) -> float:
-        """That its children have taken so far."""
+        """Returns how long its children have had a core so far."""
         child = self._child
         return self._computed + (child.seconds_of_a_core if child else 0.0)

@@ -84,17 +84,17 @@ class Nursery:
             except (OSError, ValueError, KeyError) as error:
                 raise MachineFault(f"the process that runs submissions is gone: {type(error).__name__}") from None
 
-    def child_status(self, limit: float) -> int | None:
-        """How a sandboxed child ended, as os.waitstatus_to_exitcode tells it; None if it is still there."""
-        return self._told({"wait": limit}, limit + ANSWER_LIMIT)
+    def child_status(self) -> int | None:
+        """Returns how a sandboxed child ended, as os.waitstatus_to_exitcode tells it; None if it is still there."""
+        return self._told({"status": True})
 
     def end_child(self) -> int | None:
         """Ends a sandboxed child and all that it left in the sandbox; the sandbox too, if it gives no answer."""
-        return self._told({"end": True}, ANSWER_LIMIT)
+        return self._told({"end": True})
 
-    def _told(self, request: dict, limit: float) -> int | None:
+    def _told(self, request: dict) -> int | None:
         try:
-            self._control.settimeout(limit)
+            self._control.settimeout(ANSWER_LIMIT)
             self._control.send(json.dumps(request).encode())
             return json.loads(self._control.recv(4096))["status"]
         except (OSError, ValueError, KeyError):
@@ -151,7 +151,7 @@ def shared_nursery(model: GpuModel | None = None, sandbox: int | None = None) ->
 
 
 def _number_here(pidfds: list[int]) -> int | None:
-    """A process's number in this process's /proc, by descriptors of it, which are closed."""
+    """Returns a process's number in this process's /proc, by descriptors of it, and closes them."""
     number = None
     for descriptor in pidfds:
         with contextlib.suppress(OSError, ValueError):
