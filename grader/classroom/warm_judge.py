@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -29,6 +28,7 @@ from grader.gpu.device import use_device
 from grader.gpu.pool.replays import use_pool
 from grader.gpu.pool.shared_pool import PoolElsewhere
 from grader.places import COURSE
+from grader.processes import scratch
 from grader.processes.environment import ONE_THREAD
 
 MOST_SECONDS = 600  # for one text: one whose every call waits in place of computing takes half of them
@@ -117,7 +117,7 @@ class WarmJudge:
             process.kill()
             process.wait()
         _kill_those_in(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        scratch.remove(Path(folder))
 
     def _start(self) -> None:
         """Raises OSError where no pool can be reached."""
@@ -199,7 +199,7 @@ def _leave(folder: str) -> None:
     from grader.processes.child import abandon_children
 
     abandon_children()
-    shutil.rmtree(folder, ignore_errors=True)
+    scratch.remove(Path(folder))
     os._exit(0)
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from pathlib import Path
+
+MOST_LOOKS = 200  # until it is given up: a file that nobody may remove stays
+LOOK = 0.05  # seconds between two
 
 _folders: set[Path] = set()
 
@@ -16,7 +20,15 @@ def new_folder(prefix: str = "course-") -> Path:
 
 
 def remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    """Removes a folder, also where its other users have yet to leave: they write and remove files in it meanwhile.
+
+    Once it is gone none of them can make a file there, so it stays gone.
+    """
+    for _ in range(MOST_LOOKS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            break
+        time.sleep(LOOK)
     _folders.discard(folder)
 
 

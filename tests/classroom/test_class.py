@@ -81,11 +81,16 @@ def disturbed(classroom: Classroom, far_enough: Callable[[], bool], kill_worker:
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 
+    folders: set[Path] = set()  # of the workers
+
     def is_killed() -> bool:
+        folders.update(temporary(classroom).glob("course-*"))
         return count(classroom, "results/*/*.json") > 3 and killed_one_of(workers_of(running.pid))
 
     if kill_worker:
         until(lambda: running.poll() is not None or is_killed())
+        # Where both are killed at once nobody is left to clear up: the command first notices that its worker is gone.
+        until(lambda: running.poll() is not None or not all(folder.exists() for folder in folders))
         until(lambda: any(b"triton_forkserver" in one for one in processes_in(temporary(classroom)).values()))
     until(lambda: running.poll() is not None or far_enough())
     running.kill()
