@@ -160,6 +160,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
         return  # what is done to the scores before is not known here
     (x,), step = inputs, evidence.constants.get("BLOCK_N", 0)
     yield from _in_the_start(evidence, x, step)
+    yield from softmax.empty_rows(evidence, x)
     if step > 0 and (padding := -x.shape[1] % step):
         yield _padding_counted(x, padding)
     if step > 0 and x.shape[1] and not bool(x.isnan().any() | (x == torch.inf).any()):

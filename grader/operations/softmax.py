@@ -116,9 +116,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     N = x.shape[1]
     greatest = x.amax(dim=1, keepdim=True)
     e = torch.exp(x - greatest)
-    empty = ((x == -torch.inf) | x.isnan()).all(dim=1) & (evidence.comparison.out == 0).all(dim=1)
-    if bool(empty.any()) and torch.equal(empty, evidence.comparison.wrong.any(dim=1)):
-        yield Hypothesis("empty-row", Softmax.EMPTY_ROW(name=name), None)
+    yield from empty_rows(evidence, x)
     padding = (1 << (N - 1).bit_length()) - N
     if padding:
         shifted = greatest.clamp(min=0.0)  # the padding takes part in the maximum too
@@ -165,6 +163,13 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
             yield Hypothesis("last-column", Softmax.LAST_COLUMN(), numerator / short.sum(dim=1, keepdim=True))
     yield from _small_ones_wrong(evidence)
     yield from _row_factor(evidence, inputs)
+
+
+def empty_rows(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis]:
+    """Rows of -inf alone are 0, and nothing else is wrong: padding that counts would make 0 of them as well."""
+    empty = ((x == -torch.inf) | x.isnan()).all(dim=1) & (evidence.comparison.out == 0).all(dim=1)
+    if bool(empty.any()) and torch.equal(empty, evidence.comparison.wrong.any(dim=1)):
+        yield Hypothesis("empty-row", Softmax.EMPTY_ROW(name=evidence.returns), None)
 
 
 def _row_factor(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
