@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from grader import falling, leading, normal
 from grader.explain.verdict import FAIL, PASS, Verdict
+from grader.numerics.layouts import repeated
 from grader.operations import online_softmax
 from tests.conftest import ROOT, mutant
 
@@ -75,3 +78,11 @@ def test_a_loop_that_ends_too_early_is_not_told_from_a_block_of_minus_infinity_a
     """What is left of such a block is inf and NaN, and other mistakes give that too."""
     judged = bench(mutant(f"{ID}/maximum_forgotten"), ID)
     assert judged.check(leading(float("-inf"), normal(2, 9000))).id != "blocks-left-out"
+
+
+def test_a_loop_that_ends_too_early_is_told_where_all_columns_are_alike(bench):
+    """Then every element of z is the same number: one that this loop alone gives."""
+    judged = bench(mutant(f"{ID}/stops_at_32768"), ID)
+    alike = replace(normal(1, 37654), layout=repeated(1))
+    verdict = judged.check(alike, dtypes=("float32",))
+    assert verdict.id == "blocks-left-out" and verdict.lines[0].startswith("Only the first 32768 of 37654 columns")
