@@ -7,8 +7,8 @@ import tempfile
 import time
 from pathlib import Path
 
-MOST_LOOKS = 200  # until it is given up: a file that nobody may remove stays
-LOOK = 0.05  # seconds between two
+MOST_LOOKS = 200  # at a folder in which files appear again and again; then it stays
+LOOK = 0.05  # seconds from one look to the next
 
 _folders: set[Path] = set()
 
@@ -22,13 +22,19 @@ def new_folder(prefix: str = "course-") -> Path:
 def remove(folder: Path) -> None:
     """Removes a folder, also where its other users have yet to leave: they write and remove files in it meanwhile.
 
-    Once it is gone none of them can make a file there, so it stays gone.
+    Once the folder is gone none of them can make a file there, so it stays gone. A folder inside that a submission has
+    closed to everybody stays, and nobody waits for it.
     """
     for _ in range(MOST_LOOKS):
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            shutil.rmtree(folder)
+        except PermissionError:
+            shutil.rmtree(folder, ignore_errors=True)
+            break
+        except OSError:
+            time.sleep(LOOK)
         if not folder.exists():
             break
-        time.sleep(LOOK)
     _folders.discard(folder)
 
 
