@@ -271,9 +271,8 @@ def _in_turns(walk: Walk) -> Iterator[Hypothesis]:
             continue  # inf and NaN, which other mistakes give too
         sentence = OnlineSoftmax.ENDS_TOO_EARLY(kept=(k + 1) * step, columns=N)
         result = walk.results(so_far[:, k, None], sums[:, k, None])
-        yield Hypothesis(
-            "blocks-left-out", sentence, result, may_be_constant=True
-        )  # as where x is one column, expanded
+        # All of z is one number where x is one column, expanded; each end of the loop gives another one.
+        yield Hypothesis("blocks-left-out", sentence, result, may_be_constant=True)
     first, columns = walk.maxima[:, :1], torch.arange(N)
     e = _exp(walk.x[:, :step] - first)
     again = sum(e[:, : min(step, N - start)].sum(dim=1, keepdim=True) for start in range(0, N, step))

@@ -166,7 +166,10 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def empty_rows(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis]:
-    """Rows of -inf alone are 0, and nothing else is wrong: padding that counts would make 0 of them as well."""
+    """Yields a guard against rows of -inf alone, where these rows are 0 and nothing else is wrong.
+
+    It comes before lanes past the end that count in the sum: they would make 0 of these rows as well.
+    """
     empty = ((x == -torch.inf) | x.isnan()).all(dim=1) & (evidence.comparison.out == 0).all(dim=1)
     if bool(empty.any()) and torch.equal(empty, evidence.comparison.wrong.any(dim=1)):
         yield Hypothesis("empty-row", Softmax.EMPTY_ROW(name=evidence.returns), None)

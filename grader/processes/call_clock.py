@@ -23,7 +23,7 @@ TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class ProcessTimes:
-    """What a process did so far: seconds with a core, seconds ready to run while others had the cores; and its state.
+    """Holds the seconds that a process had a core, the seconds that it was ready to run without one, and its state.
 
     The seconds are those of the main thread; a kernel that does not count them so gives those of all threads, and 0.
     The state is a letter, as in /proc/PID/stat.

@@ -81,7 +81,7 @@ def test_a_loop_that_ends_too_early_is_not_told_from_a_block_of_minus_infinity_a
 
 
 def test_a_loop_that_ends_too_early_is_told_where_all_columns_are_alike(bench):
-    """Then every element of z is the same number: one that this loop alone gives."""
+    """All elements of z are the same number there, and each end of the loop gives another."""
     judged = bench(mutant(f"{ID}/stops_at_32768"), ID)
     alike = replace(normal(1, 37654), layout=repeated(1))
     verdict = judged.check(alike, dtypes=("float32",))
