@@ -6,6 +6,7 @@ seconds that it had a core, and the seconds that it slept, waited for a lock or 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -25,8 +26,8 @@ TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 class ProcessTimes:
     """Holds the seconds that a process had a core, the seconds that it was ready to run without one, and its state.
 
-    The seconds are those of the main thread; a kernel that does not count them so gives those of all threads, and 0.
-    The state is a letter, as in /proc/PID/stat.
+    All its threads count, those that have ended only for the first. A kernel that does not count what waits for a core
+    gives 0 for it. The state is a letter, as in /proc/PID/stat: that of the main thread, or of one that does not wait.
     """
 
     running: float
@@ -37,16 +38,24 @@ class ProcessTimes:
 def process_times(pid: int) -> ProcessTimes | None:
     """Returns the times of a process; None where there is no such process, or /proc does not show it."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()  # the name before may hold anything
-        state, running, queued = fields[0], (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND, 0.0
+        state, running = _state_and_running(Path(f"/proc/{pid}"))
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
     except (OSError, ValueError, IndexError):
         return None
-    try:
-        nanoseconds = Path(f"/proc/{pid}/schedstat").read_text().split()
-        running, queued = int(nanoseconds[0]) / 1e9, int(nanoseconds[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        pass
-    return ProcessTimes(running, queued, state)
+    states, counted, queued = [state], 0.0, 0.0
+    for thread in threads:
+        with contextlib.suppress(OSError, ValueError, IndexError):  # it has ended, or the kernel does not count
+            states.append(_state_and_running(thread)[0])
+            nanoseconds = (thread / "schedstat").read_text().split()
+            counted, queued = counted + int(nanoseconds[0]) / 1e9, queued + int(nanoseconds[1]) / 1e9
+    does_not_wait = (state for state in states if state not in WAITING_STATES)
+    return ProcessTimes(max(running, counted), queued, next(does_not_wait, state))
+
+
+def _state_and_running(process: Path) -> tuple[str, float]:
+    """Of a process, or of a thread of it. Raises OSError, ValueError, IndexError."""
+    fields = (process / "stat").read_text().rpartition(")")[2].split()  # the name before may hold anything
+    return fields[0], (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
 
 
 class CallClock:
@@ -95,6 +104,6 @@ class CallClock:
         is_held_up = self._is_held_up()  # before its state is read: whoever waited for us then may be awake by now
         times, before, now = self._times(), self._seen, time.monotonic()
         if times and before and times.state in WAITING_STATES and not is_held_up and not self._is_held_up():
-            busy = times.running - before.running + times.queued - before.queued
+            busy = times.running - before.running + max(0.0, times.queued - before.queued)  # less where a thread ended
             self.waited += max(0.0, min(now - self._looked, TICK) - busy)
         self._seen, self._looked = times, now

@@ -163,7 +163,7 @@ class ChildProcess:
             if self._status is None:
                 queued = self._clock.seconds_in_queue()
                 time.sleep(LOOK)
-                spent += max(0.0, LOOK - (self._clock.seconds_in_queue() - queued))
+                spent += min(LOOK, max(0.0, LOOK - (self._clock.seconds_in_queue() - queued)))
         return self._status
 
     def _status_now(self) -> int | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +14,7 @@ from grader.processes import bubblewrap, call_clock
 from grader.processes.call_clock import LAST_RESORT, TICK, WAITING, CallClock, ProcessTimes, process_times
 from grader.processes.child import ChildProcess
 from grader.processes.faults import ChildEnded
+from tests.waiting import until
 
 SLEEPS = b"import time\ntime.sleep(1e6)\n"
 IN_SANDBOX = pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing() or "-")
@@ -93,6 +96,41 @@ def test_times_are_those_of_the_process():
     own = process_times(os.getpid())
     assert own.state == "R" and own.running > 0.0 and own.queued >= 0.0
     assert process_times(2**22 + 1) is None
+
+
+THREAD = """
+import sys, threading, time
+def work():
+    global computed
+    while time.thread_time() < 0.3:
+        pass
+    computed = True
+    if sys.argv[1] == "ends":
+        return
+    while True:
+        pass
+computed = False
+worker = threading.Thread(target=work)
+worker.start()
+while not computed:
+    time.sleep(0.001)
+if sys.argv[1] == "ends":
+    worker.join()
+print(flush=True)
+threading.Event().wait() if sys.argv[1] == "ends" else worker.join()
+"""
+
+
+@pytest.mark.parametrize(("thread", "state"), [("computes", "R"), ("ends", "S")])
+def test_what_another_thread_computes_is_not_waited_for(thread, state):
+    """The main thread sleeps until it has ended, and the seconds of a core that it had stay counted."""
+    with subprocess.Popen([sys.executable, "-c", THREAD, thread], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        try:
+            until(lambda: process_times(process.pid).state == state)
+            assert process_times(process.pid).running >= 0.3
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("sandbox", [None, pytest.param(bubblewrap.RECORDER, marks=IN_SANDBOX)])
