@@ -81,32 +81,45 @@ LOST_DIGITS = LayerNorm.LOST_DIGITS()
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """The mean errs by few u of mean|x|, and its error is divided by the spread; then each product rounds.
-
-    T. Chan, G. Golub, R. LeVeque, Algorithms for Computing the Sample Variance, The American Statistician 37 (1983):
-    a variance errs by less than that factor u, also where it is gathered in one walk, mean by mean; from distances to
-    another number than the mean, k spreads away, by 1 + k^2 times as much as from those to the mean itself. A row's
-    first number, which kernels take, is 4 spreads away in one of many rows.
-    """
+    """The mean errs by few u of mean|x|, and its error is divided by the spread; then each product rounds."""
     x, weight, bias, eps = inputs
     sizes = (_condition(x, eps)[:, None] + 1) * weight.abs() + bias.abs()
-    return sizes.add_((ref - bias).abs_()).mul_(FEW * U32)  # |ref - bias| is |weight| |x - mean| rstd
+    scaled = (ref - bias).abs_()  # |weight| |x - mean| rstd
+    return sizes.add_(scaled.mul_(1 + _first_number(x, eps)[:, None])).mul_(FEW * U32)
 
 
 def rounding_of_mean(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Blocked sums err by few u of their terms' size, which is up to 4 times that of x: see `rounding`."""
+    """Blocked sums err by few u of their terms' size, which a row's first number, subtracted from all, may double."""
     return inputs[0].abs().mean(dim=1).mul_(FEW * U32)
 
 
 def rounding_of_rstd(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """As the variance: see `rounding`."""
+    """The condition of the variance, in u."""
     x, _, _, eps = inputs
-    return (_condition(x, eps) + 1).mul_(FEW * U32).mul_(ref)
+    return (_condition(x, eps) + _first_number(x, eps) + 1).mul_(FEW * U32).mul_(ref)
 
 
 def _condition(x: torch.Tensor, eps: float) -> torch.Tensor:
-    """mean|x| in units of the spread, [M]: what a relative error of the mean is multiplied by."""
-    return x.abs().mean(dim=1) * (x.var(dim=1, correction=0) + eps).rsqrt()
+    """mean|x| in units of the spread, [M]: what a relative error of the mean is multiplied by.
+
+    T. Chan, G. Golub, R. LeVeque, Algorithms for Computing the Sample Variance, The American Statistician 37 (1983):
+    a variance errs by less than that factor u, also where it is gathered in one walk, mean by mean.
+    """
+    return x.abs().mean(dim=1) * _rstd(x, eps)
+
+
+def _first_number(x: torch.Tensor, eps: float) -> torch.Tensor:
+    """What summing distances to a row's first number, which right kernels do, adds to the error of rstd, [M], in FEW u.
+
+    By the same paper the variance errs by 1 + k^2 times as much as with distances to the mean, where that number lies k
+    spreads away: 4 in one of many rows. The root halves it.
+    """
+    first = x[:, :1] - x.mean(dim=1, keepdim=True)
+    return (first * _rstd(x, eps)[:, None]).square_().sum(dim=1).div_(2)
+
+
+def _rstd(x: torch.Tensor, eps: float) -> torch.Tensor:
+    return (x.var(dim=1, correction=0) + eps).rsqrt()
 
 
 def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
