@@ -46,9 +46,13 @@ def new(name: str) -> None:
               help="submissions judged side by side")  # fmt: skip
 @click.option("--whole", is_flag=True, help="run each to its end: whatever comes later must not hide the mistake")
 @click.option("--changed", metavar="REF", help="those that a change since this revision of git can touch")
+@click.option("--seed", metavar="N|tree",
+              help="one for all runs; tree: made from the committed files; without, each draws its own")  # fmt: skip
 @click.option("--findings", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="keep what each proof found, a line each, with one seed for all: to compare")  # fmt: skip
-def check(exercises: tuple[str, ...], jobs: int, whole: bool, changed: str | None, findings: Path | None) -> None:
+def check(
+    exercises: tuple[str, ...], jobs: int, whole: bool, changed: str | None, seed: str | None, findings: Path | None
+) -> None:
     """The author's proof: stubs, solutions, mutants, cheats, odd but right kernels, constants.
 
     A run of a mutant ends as soon as it is rejected with its sentence, unless --whole is given.
@@ -60,6 +64,7 @@ def check(exercises: tuple[str, ...], jobs: int, whole: bool, changed: str | Non
     """
     if findings and not findings.resolve().parent.is_dir():
         raise click.UsageError(f"--findings {findings}: there is no folder {findings.resolve().parent}.")
+    number = _seed(seed, findings is not None)
     folders = chosen(exercises) if changed is None else _touched(exercises, changed)
     _needs_nbgrader()
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -78,15 +83,33 @@ def check(exercises: tuple[str, ...], jobs: int, whole: bool, changed: str | Non
             progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
         try:
-            complaints = check_all(folders, jobs, say, begin, whole, findings)
+            complaints = check_all(folders, jobs, say, begin, whole, findings, number)
         except OSError as error:
             raise click.ClickException(f"{error.filename}: {error.strerror}. No findings were kept.") from None
     click.echo(f"{complaints or 'No'} complaint{'s' * (complaints != 1)}.")
     raise SystemExit(1 if complaints else 0)
 
 
+def _seed(text: str | None, to_compare: bool) -> int | None:
+    """Returns the seed of all runs; None where each draws its own. Says which it is where nobody has chosen it."""
+    from grader.author import kept_findings
+    from grader.author.seed import NoSeed, seed_of, seed_of_tree
+
+    if text is None:
+        return kept_findings.SEED if to_compare else None
+    if text == "tree":
+        seed, told = seed_of_tree(course_root())
+        click.echo(told)
+        return seed
+    try:
+        return seed_of(text)
+    except NoSeed as why:
+        raise click.UsageError(str(why)) from None
+
+
 def _touched(exercises: tuple[str, ...], revision: str) -> list[Folder]:
-    from grader.author.touched import NoRevision, touched_since
+    from grader.author.git import NoRevision
+    from grader.author.touched import touched_since
 
     if exercises:
         raise click.UsageError("--changed chooses the exercises itself: name none beside it.")

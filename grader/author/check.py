@@ -33,15 +33,15 @@ def check(
     begin: Callable[[int], Callable[[], None]],
     whole: bool = False,
     findings_file: Path | None = None,
+    seed: int | None = None,
 ) -> int:
     """Says one line per exercise and one per complaint; the number of complaints.
 
     `whole`: each run goes on to its end, also where a mutant is rejected before. `findings_file`: keeps what each run
-    found; all have the same seed then. Raises OSError where it cannot be written.
+    found. Raises OSError where it cannot be written. `seed`: of all runs; without, each draws its own.
 
     `begin` is told how many submissions there are, and gives what is called after each.
     """
-    seed = kept_findings.SEED if findings_file else None
     context = get_context("spawn")  # fork would copy threads and locks of torch
     with ProcessPoolExecutor(workers, mp_context=context, initializer=proof.prepare) as pool:
         read = {folder: pool.submit(_complaints_of_code, folder) for folder in folders}

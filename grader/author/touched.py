@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from pathlib import Path
 
 from grader.author.gates import FIGURES
+from grader.author.git import NoRevision, git
 from grader.course.folder import Folder, all_folders
 
 OF_ALL = re.compile(r"grader/|(pyproject\.toml|constraints\.txt)$")
 OF_ONE = re.compile(r"(?:exercises|solutions|hints|tests/(?:mutants|accepted|cheats|gates))/(\d\d_[a-z0-9_]+)")
 OF_FIGURES = f"tests/gates/{FIGURES}"  # one file, a few entries for each exercise
-
-
-class NoRevision(Exception):
-    """Why git cannot say what has changed, in one sentence."""
 
 
 def touched_since(root: Path, revision: str) -> tuple[list[Folder], str]:
@@ -50,7 +46,7 @@ def _ids_touched_by(path: str, root: Path, revision: str) -> set[str]:
 
 
 def _ids_with_other_figures(root: Path, revision: str) -> set[str]:
-    file, before = root / OF_FIGURES, _git(root, "show", f"{revision}:./{OF_FIGURES}")
+    file, before = root / OF_FIGURES, git(root, "show", f"{revision}:./{OF_FIGURES}")
     old = json.loads(before.stdout) if before.returncode == 0 else {}
     new = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     return {name.partition("::")[0] for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
@@ -58,22 +54,15 @@ def _ids_with_other_figures(root: Path, revision: str) -> set[str]:
 
 def _changed_since(root: Path, revision: str) -> list[str]:
     """Paths below `root`, as git writes them, those that are gone as well."""
-    if _git(root, "rev-parse", "--is-inside-work-tree").returncode != 0:
+    if git(root, "rev-parse", "--is-inside-work-tree").returncode != 0:
         raise NoRevision(f"{root} is no checkout of git: what has changed there cannot be told.")
     # What begins with "-" is an option to git, also where a revision is expected.
-    known = not revision.startswith("-") and _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    known = not revision.startswith("-") and git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     if not known or known.returncode != 0:
         raise NoRevision(f"git knows no revision {revision!r} in {root}.")
-    tracked = _git(root, "diff", "--name-only", "--no-renames", "--relative", "-z", revision, "--")
-    untracked = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
+    tracked = git(root, "diff", "--name-only", "--no-renames", "--relative", "-z", revision, "--")
+    untracked = git(root, "ls-files", "--others", "--exclude-standard", "-z")
     for done in (tracked, untracked):
         if done.returncode != 0:
             raise NoRevision(f"git cannot tell what has changed in {root}: {os.fsdecode(done.stderr).strip()}")
     return sorted({os.fsdecode(path) for path in (tracked.stdout + untracked.stdout).split(b"\0") if path})
-
-
-def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    try:
-        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True)
-    except FileNotFoundError:
-        raise NoRevision("git is not installed here: what has changed cannot be told.") from None
