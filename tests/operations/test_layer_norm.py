@@ -30,3 +30,13 @@ def test_a_row_whose_first_number_lies_far_off_may_round_more(spreads):
     inputs = [exact, weight, bias, EPS]
     assert compare(rstd, expected_rstd, "layer_norm.rstd", inputs).largest_error <= 0.6
     assert compare(z, expected_z, "layer_norm", inputs).largest_error <= 0.6
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("shape", [(0, 5), (3, 0)])
+def test_nobody_is_warned_of_what_is_empty(shape):
+    x = torch.empty(shape, dtype=torch.float64)
+    weight = bias = torch.ones(shape[1], dtype=torch.float64)
+    inputs = [x, weight, bias, EPS]
+    assert compare(x.float(), x, "layer_norm", inputs).right
+    assert compare(x.new_ones(len(x)).float(), x.new_ones(len(x)), "layer_norm.rstd", inputs).right
