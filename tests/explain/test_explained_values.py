@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader import cancelling_rows, indices, normal, output, some_minus_infinity, special, uniform
+from grader import cancelling_rows, indices, leading, normal, output, some_minus_infinity, special, uniform
 from grader.explain.verdict import FAIL, PASS, Verdict
 from grader.numerics.layouts import transposed
 from tests.conftest import ROOT, mutant
@@ -39,6 +39,21 @@ def judged(bench, id: str, change: tuple[str, str], *data, **constants) -> Verdi
     text = (ROOT / "solutions" / id / f"{id[3:]}.py").read_text()
     assert change[0] in text
     return bench(text.replace(*change, 1), id).check(*data, **constants)
+
+
+@pytest.mark.parametrize(
+    ("x", "told"),
+    [
+        (normal(2), "z is 1 everywhere."),
+        (leading(1.0, normal(2)), "z is wrong in 1 element of 2, "),
+        (leading(1.0, normal(4)), "z is 1 everywhere."),
+    ],
+)
+def test_two_elements_may_be_equal_by_chance_where_one_is_right(bench, x, told):
+    """As 534.5 and 533.5 are after a rounding: then it does not say that a constant was stored."""
+    change = ("x + y, mask", "tl.full((BLOCK_N,), 1.0, tl.float32), mask")
+    verdict = judged(bench, "01_masked_add", change, x, normal(*x.shape) * 0)
+    assert verdict.lines[0].startswith(told)
 
 
 def test_an_exponent_that_is_rounded_before_the_maximum_is_subtracted_is_told_as_such(bench):
