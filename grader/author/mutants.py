@@ -10,8 +10,8 @@ tests/mutants/NN_name.toml, one table for each:
 
 `changes`: pairs of old and new text. Each old text occurs exactly once in the solution, so that no mutant drifts away
 from what it spoils. `finding`: the id of what rejects it, or several where that depends on what is drawn; `sentence`: a
-part of what a learner reads then, in which " ... " stands for any text. The docstring of
-tests/mutants/NN_name/NAME.py says the same:
+part of what a learner reads then, in which " ... " stands for any text, and " | " parts several that may be read. The
+docstring of tests/mutants/NN_name/NAME.py says the same:
 
     """Wrong: the last block reads and writes past the end.
 

@@ -182,9 +182,9 @@ def _hint_complaint(proof: Proof, cause: str) -> str:
     return f"no hint speaks of its cause: mark a passage with <!-- fits: {cause} -->"
 
 
-def _fits(sentence: str, message: str) -> bool:
-    pattern = "*" + "*".join(_literal(part) for part in sentence.split(" ... ")) + "*"
-    return fnmatch.fnmatchcase(message, pattern)
+def _fits(sentences: str, message: str) -> bool:
+    patterns = ("*" + "*".join(map(_literal, one.split(" ... "))) + "*" for one in sentences.split(" | "))
+    return any(fnmatch.fnmatchcase(message, pattern) for pattern in patterns)
 
 
 def _literal(text: str) -> str:

@@ -117,6 +117,12 @@ def test_a_run_ends_where_the_mutant_is_rejected_as_stated_unless_it_is_to_be_wh
     assert (len(outcomes) == len(TESTS_OF_ADD)) is whole and (outcomes[-1] == "fail") is not whole
 
 
+def test_one_of_several_sentences_is_enough():
+    (right,) = (one for one in proofs_of(ADD) if one.name.endswith(": no_mask"))
+    assert run(replace(right, sentence=f"nobody says this | {right.sentence}")).complaint == ""
+    assert "rejected with another sentence" in run(replace(right, sentence="nobody says this | nor this")).complaint
+
+
 def test_a_run_goes_on_where_another_finding_was_stated():
     (right,) = (one for one in proofs_of(ADD) if one.name.endswith(": no_mask"))
     wrong = replace(right, finding="race")
