@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from grader.numerics.arguments import Argument
-from grader.numerics.roundoff import UNIT_ROUNDOFF
+from grader.numerics.roundoff import U32, UNIT_ROUNDOFF
 from grader.operations.bounds import tolerance
 from grader.operations.hypothesis import Hypothesis
 from grader.operations.softmax import LOG_OF_SMALLEST, right_far_below_zero, right_with_hollow_blocks
@@ -239,8 +239,8 @@ def _wrong_sum(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
         if abs(added) > 4 * EXACTLY and abs(excess - added) < EXACTLY:
             yield Hypothesis(id, sentence, None)
     coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF[evidence.wanted.dtype])
-    if abs(excess) < coarsest / 64:
-        return  # the divisor is as good as the numerators
+    if abs(excess) < max(coarsest / 64, 2 * U32 * abs(float(parts.largest))):
+        return  # the divisor is as good as the numerators, whose exponents are rounded as x is
     if abs(excess) < 2 * coarsest:
         yield Hypothesis("low-precision", SplitSoftmax.WRONG_AS_FP16_ROUNDS(**sum_), None)
     yield Hypothesis("wrong-sum", SplitSoftmax.WRONG_DIVISOR(**sum_), None)
