@@ -89,12 +89,13 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 
 def rounding_of_mean(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Blocked sums err by few u of their terms' size, which a row's first number, subtracted from all, may double."""
-    return inputs[0].abs().mean(dim=1).mul_(FEW * U32)
+    """Blocked sums err by few u of their terms' size, which may be distances to a row's first number."""
+    x = inputs[0]
+    return (x.abs().mean(dim=1) + _first_distance(x)).mul_(FEW * U32)
 
 
 def rounding_of_rstd(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """The condition of the variance, in u."""
+    """Returns the relative error that rounding may give the root of the variance, times rstd."""
     x, _, _, eps = inputs
     return (_condition(x, eps) + _first_number(x, eps) + 1).mul_(FEW * U32).mul_(ref)
 
@@ -109,13 +110,17 @@ def _condition(x: torch.Tensor, eps: float) -> torch.Tensor:
 
 
 def _first_number(x: torch.Tensor, eps: float) -> torch.Tensor:
-    """What summing distances to a row's first number, which right kernels do, adds to the error of rstd, [M], in FEW u.
+    """Returns what is added to the error of rstd, [M], in FEW u, where distances to a row's first number are summed.
 
-    By the same paper the variance errs by 1 + k^2 times as much as with distances to the mean, where that number lies k
-    spreads away: 4 in one of many rows. The root halves it.
+    Right kernels do that. By the same paper the variance errs by 1 + k^2 times as much as with distances to the mean,
+    where that number lies k spreads away: 4 in one of many rows. The root halves it.
     """
-    first = x[:, :1] - x.mean(dim=1, keepdim=True)
-    return (first * _rstd(x, eps)[:, None]).square_().sum(dim=1).div_(2)
+    return (_first_distance(x) * _rstd(x, eps)).square_().div_(2)
+
+
+def _first_distance(x: torch.Tensor) -> torch.Tensor:
+    """Returns how far the first number of each row lies from the row's mean, [M]; 0 where a row is empty."""
+    return (x[:, :1] - x.mean(dim=1, keepdim=True)).abs_().sum(dim=1)
 
 
 def _rstd(x: torch.Tensor, eps: float) -> torch.Tensor:
