@@ -16,7 +16,7 @@ def git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True)
     except FileNotFoundError:
-        raise NoRevision("git is not installed here: what has changed cannot be told.") from None
+        raise NoRevision("git is not installed here.") from None
 
 
 def git_text(root: Path, *arguments: str) -> str:

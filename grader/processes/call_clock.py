@@ -53,7 +53,7 @@ def process_times(pid: int) -> ProcessTimes | None:
 
 
 def _state_and_running(process: Path) -> tuple[str, float]:
-    """Of a process, or of a thread of it. Raises OSError, ValueError, IndexError."""
+    """Returns both of a process, or of one of its threads. Raises OSError, ValueError, IndexError."""
     fields = (process / "stat").read_text().rpartition(")")[2].split()  # the name before may hold anything
     return fields[0], (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
 

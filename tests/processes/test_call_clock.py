@@ -100,20 +100,18 @@ def test_times_are_those_of_the_process():
 
 THREAD = """
 import sys, threading, time
+computed = threading.Event()
 def work():
-    global computed
     while time.thread_time() < 0.3:
         pass
-    computed = True
+    computed.set()
     if sys.argv[1] == "ends":
         return
     while True:
         pass
-computed = False
 worker = threading.Thread(target=work)
 worker.start()
-while not computed:
-    time.sleep(0.001)
+computed.wait()
 if sys.argv[1] == "ends":
     worker.join()
 print(flush=True)

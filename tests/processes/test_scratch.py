@@ -21,7 +21,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def removals(monkeypatch) -> list[bool]:
-    """One entry for each attempt to remove everything: whether errors are ignored."""
+    """Each attempt to remove everything adds an entry, which is true where it ignores errors."""
     attempts, remove_tree = [], scratch.shutil.rmtree
 
     def counted(path, ignore_errors=False):
