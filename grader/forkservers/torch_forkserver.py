@@ -7,26 +7,26 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import tempfile
 
+from grader.forkservers.sibling import fork_sibling
 from grader.wire.frames import is_hung_up
 
 
 def main(control_fd: int) -> None:
     """Forks a nursery for each {"folder", "environment", "model"} that comes with two descriptors: of the nursery's own
-    control socket, and of what it says on stderr. Leaves when the parent does."""
+    control socket, and of what it says on stderr. A nursery is a child of the parent's, and so are the children
+    that it forks. Leaves when the parent does."""
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
     import torch  # noqa: F401
 
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a nursery ended: the kernel may forget it
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 2)
         if not message:
             os._exit(0)
-        if not is_hung_up(descriptors[0]) and os.fork() == 0:
+        if not is_hung_up(descriptors[0]) and fork_sibling() == 0:
             control.close()
             _become_nursery(**json.loads(message), control_fd=descriptors[0], stderr_fd=descriptors[1])
         for descriptor in descriptors:
@@ -36,7 +36,6 @@ def main(control_fd: int) -> None:
 def _become_nursery(folder: str, environment: dict, model: dict | None, control_fd: int, stderr_fd: int) -> None:
     try:
         os.setsid()
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.dup2(stderr_fd, 2)
         os.close(stderr_fd)
         os.chdir(folder)

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 
 from grader.child.serving import Host, ready, serve
+from grader.forkservers.sibling import fork_sibling
 from grader.wire.messages import GpuModel
 
 MOST_PROCESSES = 64  # in a sandbox, of an ordinary user; Linux does not count those of root
@@ -148,22 +149,11 @@ def _prepared(model: dict | None) -> tuple[dict, Callable[[], Host]]:
 def _fork(
     new_host: Callable[[], Host], control: socket.socket, folder: str, requests: int, replies: int, output: int
 ) -> int:
-    """Forks twice, so that the child is handed to the parent, which can then wait for it and learn how it ended."""
-    reading, writing = os.pipe()
-    middle = os.fork()
-    if middle == 0:
-        pid = os.fork()
-        if pid == 0:
-            control.close()
-            os.close(reading)
-            os.close(writing)
-            _become_child(new_host, folder, requests, replies, output)
-        os.write(writing, str(pid).encode())
-        os._exit(0)
-    os.close(writing)
-    os.waitpid(middle, 0)
-    pid = int(os.read(reading, 20))
-    os.close(reading)
+    """Forks a child of the parent's, which can then wait for it and learn how it ended. Returns its number."""
+    pid = fork_sibling()
+    if pid == 0:
+        control.close()
+        _become_child(new_host, folder, requests, replies, output)
     return pid
 
 
