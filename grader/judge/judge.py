@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -62,7 +63,7 @@ class Judge:
     def begin(self, twice: list[Asked], compiled: list[Asked]) -> None:
         """Records and compiles, in the background, what these tests will ask for: calls that are judged twice, and
         calls whose machine code is wanted."""
-        if self.before_any_call() is None:
+        if self.before_any_call() is None and not self.run.trusted:
             self.run.work_ahead(lambda: self._work_ahead(twice, compiled))
 
     def _work_ahead(self, twice: list[Asked], compiled: list[Asked]) -> None:
@@ -111,7 +112,7 @@ class Judge:
     def drawn(self, name: str, promise: Promise) -> Verdict:
         """Values and memory safety of the calls that the run's seed makes of a promise; of a failure the simplest."""
         verdict, largest = Verdict(PASS), 0.0
-        calls = promise.calls(self.run.seed, name)
+        calls = self._drawn_calls(name, promise)
         for call in calls:
             trial = self._drawn_trial(name, promise, call)
             verdict = self._judged(trial, lambda trial: self._values(trial, blame=False)[0])
@@ -148,7 +149,12 @@ class Judge:
         return found
 
     def _drawn_trials(self, name: str, promise: Promise) -> list[Trial]:
-        return [self._drawn_trial(name, promise, call) for call in promise.calls(self.run.seed, name)]
+        return [self._drawn_trial(name, promise, call) for call in self._drawn_calls(name, promise)]
+
+    def _drawn_calls(self, name: str, promise: Promise) -> list[Call]:
+        """Returns those that are judged: the first ones, of calls in an order that the seed has drawn."""
+        calls = promise.calls(self.run.seed, name)
+        return calls[: math.ceil(self.run.share_of_drawn * len(calls))]
 
     def _drawn_trial(self, name: str, promise: Promise, call: Call) -> Trial:
         """Its data are drawn under its number, which a simpler call keeps."""

@@ -1,4 +1,4 @@
-"""The pytest plugin: options, the fixtures that a test file uses, and what happens when a test ends.
+"""The pytest plugin: options, the fixtures that a test file uses, and the session that grades.
 
 It wakes up only when pytest is pointed at exercises. It then takes over the output, ignores conftest files (one beside
 a submission must not run here) and keeps exercise folders off the import path (a torch.py beside a submission, too).
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from grader.course.folder import Folder, all_folders
 from grader.gpu.models import DEFAULT_TARGET, MODELS
 from grader.processes import bubblewrap
 from grader.processes.environment import PATIENT
+from grader.session import fixtures
 from grader.session.machine import machine_for
 
 NAME = "course-session"  # of the Session, among pytest's plugins
@@ -140,158 +142,19 @@ def _check_options(config: pytest.Config) -> None:
         raise pytest.UsageError("--seed: a whole number from 0 to 2**63 - 1 was expected.")
 
 
-@pytest.fixture
-def check(request: pytest.FixtureRequest):
-    """check(*data, bound=None, dtypes=(), **constants): values and memory safety of one call, in every dtype.
+def _fixture(made_by: Callable) -> Callable:
+    def fixture(request: pytest.FixtureRequest):
+        return made_by(request.config.pluginmanager.get_plugin(NAME), request.node)
 
-    data: a data set for each argument, or a number where the argument is one. bound: of all results, or of some by
-    name, as in bound={"z": "exact"}, in place of the exercise's.
-    """
-    session = request.config.pluginmanager.get_plugin(NAME)
-
-    def check(*data, bound=None, dtypes=(), **constants):
-        session.settle(request.node, lambda judge, name: judge.check(name, data, bound, dtypes, **constants))
-
-    return check
+    fixture.__doc__ = made_by.__doc__
+    return pytest.fixture(fixture, name=made_by.__name__)
 
 
-@pytest.fixture
-def raises(request: pytest.FixtureRequest):
-    """raises(*data, because, error="ValueError", **constants): a call that the lesson does not promise.
-
-    The entry has to raise this before it launches anything, in every dtype. because: what is wrong with the call, as
-    in "rows of a begin at no multiples of 16 bytes".
-    """
-    session = request.config.pluginmanager.get_plugin(NAME)
-
-    def raises(*data, because, error="ValueError", **constants):
-        from grader.judge.refused_calls import Unpromised
-
-        session.settle(
-            request.node, lambda judge, name: judge.raises(name, data, Unpromised(because, error), **constants)
-        )
-
-    return raises
-
-
-@pytest.fixture
-def drawn(request: pytest.FixtureRequest):
-    """drawn(sizes={"N": upto(300, block=64)}, x=any_strides("N"), dtypes=(), blocks=(), same=()): about twenty calls.
-
-    What the lesson promises, argument by argument; the calls within it come from the run's seed. sizes: of each name
-    in a shape. dtypes: those of the exercise, if none are given. blocks: constants of the module that some
-    calls replace. same: arguments that one call gives the same tensor for. An argument is any_strides, contiguous, or
-    target where it is filled or updated, with values=(into("M"),) if it holds indices; or one_of(0.5, 4.0), a number.
-    """
-    session = request.config.pluginmanager.get_plugin(NAME)
-
-    def drawn(**options):
-        session.wait_for_right_values(request.node)
-        session.settle(request.node, lambda judge, name: judge.drawn(name, judge.promise(options)))
-
-    return drawn
-
-
-@pytest.fixture
-def traffic(request: pytest.FixtureRequest):
-    """traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,
-    scratch=None, at_once=1, **constants): a call's cost.
-
-    reads: how often each input may be read, in multiples of its size; a number, or one per argument, where
-    Elements(48) states how many of its elements may be read. writes: the same for the results. launches: how many
-    kernels may be launched. idle: how many programs may have nothing to do. programs: how many there may be. moved: how
-    many bytes a GPU may move for each byte used, since it moves whole sectors of 32 bytes. lanes: how many lanes of
-    a load or store there may be for each element that it touches. share: how much of an input one program may read, in
-    multiples of its size; a number, or one per argument. scratch: how many bytes kernels may move in memory that only
-    they see, for each byte of the arguments and results. at_once: how many neighbouring programs share what
-    they read, as in a cache.
-    """
-    session = request.config.pluginmanager.get_plugin(NAME)
-
-    def traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,
-                scratch=None, at_once=1, **constants):  # fmt: skip
-        others = dict(launches=launches, idle=idle, programs=programs, moved=moved, lanes=lanes, share=share,
-                      scratch=scratch)  # fmt: skip
-        session.wait_for_right_values(request.node)
-        session.settle(
-            request.node,
-            lambda judge, name: judge.traffic(
-                name, data, judge.limits(data, reads=reads, writes=writes, **others), at_once=at_once, **constants
-            ),
-        )
-
-    return traffic
-
-
-@pytest.fixture
-def compiled(request: pytest.FixtureRequest):
-    """compiled(*data, vectors=False, tensor_cores=False, pipelined=False, descriptors=False, **constants): the machine
-    code of one call.
-
-    It has to exist, fit the GPU and spill no registers. vectors: every access to global memory moves 16 bytes.
-    tensor_cores: products of tiles run on the instruction made for them. pipelined: loads run ahead of their use.
-    descriptors: all large tiles are moved through descriptors, on GPUs that have a unit for it.
-    The data only say shapes, layouts and dtypes: no value is drawn, nothing runs, and sizes may be as on a GPU.
-    """
-    session = request.config.pluginmanager.get_plugin(NAME)
-
-    def compiled(*data, vectors=False, tensor_cores=False, pipelined=False, descriptors=False, **constants):
-        from grader.explain.compiled_code import Expectations
-
-        session.wait_for_right_values(request.node)
-        expected = Expectations(vectors, tensor_cores, pipelined, descriptors)
-        session.settle(request.node, lambda judge, name: judge.compiled(name, data, expected, **constants))
-
-    return compiled
-
-
-@pytest.fixture
-def tuned(request: pytest.FixtureRequest):
-    """tuned(*data, others=[data, ...], configurations=(4, 24)): the choice that an autotuned kernel makes for a call.
-
-    configurations: how few and how many there may be to choose from. others: calls of other sizes, each of which has to
-    make a choice of its own: let them lie far apart, for a key may put neighbouring sizes together. Nothing runs, so
-    sizes may be as on a GPU.
-    """
-    session = request.config.pluginmanager.get_plugin(NAME)
-
-    def tuned(*data, others=(), configurations=(2, 64)):
-        session.wait_for_right_values(request.node)
-        session.settle(request.node, lambda judge, name: judge.tuned(name, data, others, configurations))
-
-    return tuned
-
-
-@pytest.fixture
-def on_gpu(request: pytest.FixtureRequest):
-    """on_gpu(*data, bound=None, dtypes=(), **constants): as `check`, for sizes that only a GPU gets through.
-
-    Inputs are drawn on the GPU and the result is compared there. Without a GPU a sample of the programs is judged, on
-    memory that is made when they touch it; what they show is a failure, and else the test is skipped.
-    """
-    session = request.config.pluginmanager.get_plugin(NAME)
-
-    def on_gpu(*data, bound=None, dtypes=(), **constants):
-        session.wait_for_all_before(request.node)
-        session.settle(request.node, lambda judge, name: judge.on_gpu(name, data, bound, dtypes, **constants))
-
-    return on_gpu
-
-
-@pytest.fixture
-def throughput(request: pytest.FixtureRequest):
-    """throughput(*data, at_least, anchor="copy", since=""): the speed of one call, as a share of an anchor's on the
-    same GPU.
-
-    anchor: "copy", which reads and writes as many bytes as the call has to, or "matmul", the vendor's product of the
-    same matrices. since: the first target that it is asked of, as "sm_90". Without a GPU the test is skipped; so it is
-    where noise does not let the speed be told.
-    """
-    session = request.config.pluginmanager.get_plugin(NAME)
-
-    def throughput(*data, at_least, anchor="copy", since=""):
-        session.needs_gpu(request.node)
-        session.wait_for_all_before(request.node)
-        session.settle(request.node, lambda judge, name: judge.throughput(name, data, anchor, at_least, since))
-
-    return throughput
+check = _fixture(fixtures.check)
+raises = _fixture(fixtures.raises)
+drawn = _fixture(fixtures.drawn)
+traffic = _fixture(fixtures.traffic)
+compiled = _fixture(fixtures.compiled)
+tuned = _fixture(fixtures.tuned)
+on_gpu = _fixture(fixtures.on_gpu)
+throughput = _fixture(fixtures.throughput)

@@ -140,9 +140,13 @@ class Grading:
 
 
 class Session:
-    """A pytest plugin object that lives as long as the session."""
+    """A pytest plugin object that lives as long as the session.
 
-    def __init__(self, config: pytest.Config, folders: list[Folder], machine: Machine) -> None:
+    Without pytest's hooks it grades as well: see grader/author/direct_run.py.
+    """
+
+    def __init__(self, config: pytest.Config, folders: list[Folder], machine: Machine, **of_runs) -> None:
+        """`of_runs`: further arguments of each Run."""
         self.config = config
         option = config.option
         self.device = _with_torch(machine.device, option.device)
@@ -150,7 +154,7 @@ class Session:
         self.gradings = {
             folder.id: Grading(
                 folder,
-                Run(folder, option.submission, option.seed, machine.model, machine.sandboxed, self.replays),
+                Run(folder, option.submission, option.seed, machine.model, machine.sandboxed, self.replays, **of_runs),
             )
             for folder in folders
         }
@@ -259,15 +263,19 @@ class Session:
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo):
         made = yield
         if call.when == "call" or call.excinfo is not None:
-            grading = self.gradings[Folder.containing(item.path).id]
-            verdict = self._verdict_of(item, call, grading)
-            test = TestResult(item.name, rubric_item(item), points_of(item), verdict, DRAWN in item.fixturenames)
-            grading.results.append(test)
+            test = self.keep_result(item, call.excinfo.value if call.excinfo else None)
             terminal_report.test_line(self._writer, test)
         return made
 
-    def _verdict_of(self, item: pytest.Item, call: pytest.CallInfo, grading: Grading) -> Verdict:
-        error = call.excinfo.value if call.excinfo else None
+    def keep_result(self, item: pytest.Item, error: BaseException | None) -> TestResult:
+        """Keeps what became of a test, which ended with this error, and returns it."""
+        grading = self.gradings[Folder.containing(item.path).id]
+        verdict = self._verdict_of(item, error, grading)
+        test = TestResult(item.name, rubric_item(item), points_of(item), verdict, DRAWN in item.fixturenames)
+        grading.results.append(test)
+        return test
+
+    def _verdict_of(self, item: pytest.Item, error: BaseException | None, grading: Grading) -> Verdict:
         if isinstance(error, pytest.skip.Exception):
             if item.nodeid in self._verdicts:
                 return self._verdicts[item.nodeid]

@@ -1,0 +1,152 @@
+"""The fixtures of an exercise's tests. Each function makes that of its name, for one test of a session.
+
+Imports no torch: pytest reads it wherever it starts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from grader.session.session import Session
+
+
+def check(session: Session, item: pytest.Item):
+    """check(*data, bound=None, dtypes=(), **constants): values and memory safety of one call, in every dtype.
+
+    data: a data set for each argument, or a number where the argument is one. bound: of all results, or of some by
+    name, as in bound={"z": "exact"}, in place of the exercise's.
+    """
+
+    def check(*data, bound=None, dtypes=(), **constants):
+        session.settle(item, lambda judge, name: judge.check(name, data, bound, dtypes, **constants))
+
+    return check
+
+
+def raises(session: Session, item: pytest.Item):
+    """raises(*data, because, error="ValueError", **constants): a call that the lesson does not promise.
+
+    The entry has to raise this before it launches anything, in every dtype. because: what is wrong with the call, as
+    in "rows of a begin at no multiples of 16 bytes".
+    """
+
+    def raises(*data, because, error="ValueError", **constants):
+        from grader.judge.refused_calls import Unpromised
+
+        session.settle(item, lambda judge, name: judge.raises(name, data, Unpromised(because, error), **constants))
+
+    return raises
+
+
+def drawn(session: Session, item: pytest.Item):
+    """drawn(sizes={"N": upto(300, block=64)}, x=any_strides("N"), dtypes=(), blocks=(), same=()): about twenty calls.
+
+    What the lesson promises, argument by argument; the calls within it come from the run's seed. sizes: of each name
+    in a shape. dtypes: those of the exercise, if none are given. blocks: constants of the module that some
+    calls replace. same: arguments that one call gives the same tensor for. An argument is any_strides, contiguous, or
+    target where it is filled or updated, with values=(into("M"),) if it holds indices; or one_of(0.5, 4.0), a number.
+    """
+
+    def drawn(**options):
+        session.wait_for_right_values(item)
+        session.settle(item, lambda judge, name: judge.drawn(name, judge.promise(options)))
+
+    return drawn
+
+
+def traffic(session: Session, item: pytest.Item):
+    """traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,
+    scratch=None, at_once=1, **constants): a call's cost.
+
+    reads: how often each input may be read, in multiples of its size; a number, or one per argument, where
+    Elements(48) states how many of its elements may be read. writes: the same for the results. launches: how many
+    kernels may be launched. idle: how many programs may have nothing to do. programs: how many there may be. moved: how
+    many bytes a GPU may move for each byte used, since it moves whole sectors of 32 bytes. lanes: how many lanes of
+    a load or store there may be for each element that it touches. share: how much of an input one program may read, in
+    multiples of its size; a number, or one per argument. scratch: how many bytes kernels may move in memory that only
+    they see, for each byte of the arguments and results. at_once: how many neighbouring programs share what
+    they read, as in a cache.
+    """
+
+    def traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,
+                scratch=None, at_once=1, **constants):  # fmt: skip
+        others = dict(launches=launches, idle=idle, programs=programs, moved=moved, lanes=lanes, share=share,
+                      scratch=scratch)  # fmt: skip
+        session.wait_for_right_values(item)
+        session.settle(
+            item,
+            lambda judge, name: judge.traffic(
+                name, data, judge.limits(data, reads=reads, writes=writes, **others), at_once=at_once, **constants
+            ),
+        )
+
+    return traffic
+
+
+def compiled(session: Session, item: pytest.Item):
+    """compiled(*data, vectors=False, tensor_cores=False, pipelined=False, descriptors=False, **constants): the machine
+    code of one call.
+
+    It has to exist, fit the GPU and spill no registers. vectors: every access to global memory moves 16 bytes.
+    tensor_cores: products of tiles run on the instruction made for them. pipelined: loads run ahead of their use.
+    descriptors: all large tiles are moved through descriptors, on GPUs that have a unit for it.
+    The data only say shapes, layouts and dtypes: no value is drawn, nothing runs, and sizes may be as on a GPU.
+    """
+
+    def compiled(*data, vectors=False, tensor_cores=False, pipelined=False, descriptors=False, **constants):
+        from grader.explain.compiled_code import Expectations
+
+        session.wait_for_right_values(item)
+        expected = Expectations(vectors, tensor_cores, pipelined, descriptors)
+        session.settle(item, lambda judge, name: judge.compiled(name, data, expected, **constants))
+
+    return compiled
+
+
+def tuned(session: Session, item: pytest.Item):
+    """tuned(*data, others=[data, ...], configurations=(4, 24)): the choice that an autotuned kernel makes for a call.
+
+    configurations: how few and how many there may be to choose from. others: calls of other sizes, each of which has to
+    make a choice of its own: let them lie far apart, for a key may put neighbouring sizes together. Nothing runs, so
+    sizes may be as on a GPU.
+    """
+
+    def tuned(*data, others=(), configurations=(2, 64)):
+        session.wait_for_right_values(item)
+        session.settle(item, lambda judge, name: judge.tuned(name, data, others, configurations))
+
+    return tuned
+
+
+def on_gpu(session: Session, item: pytest.Item):
+    """on_gpu(*data, bound=None, dtypes=(), **constants): as `check`, for sizes that only a GPU gets through.
+
+    Inputs are drawn on the GPU and the result is compared there. Without a GPU a sample of the programs is judged, on
+    memory that is made when they touch it; what they show is a failure, and else the test is skipped.
+    """
+
+    def on_gpu(*data, bound=None, dtypes=(), **constants):
+        session.wait_for_all_before(item)
+        session.settle(item, lambda judge, name: judge.on_gpu(name, data, bound, dtypes, **constants))
+
+    return on_gpu
+
+
+def throughput(session: Session, item: pytest.Item):
+    """throughput(*data, at_least, anchor="copy", since=""): the speed of one call, as a share of an anchor's on the
+    same GPU.
+
+    anchor: "copy", which reads and writes as many bytes as the call has to, or "matmul", the vendor's product of the
+    same matrices. since: the first target that it is asked of, as "sm_90". Without a GPU the test is skipped; so it is
+    where noise does not let the speed be told.
+    """
+
+    def throughput(*data, at_least, anchor="copy", since=""):
+        session.needs_gpu(item)
+        session.wait_for_all_before(item)
+        session.settle(item, lambda judge, name: judge.throughput(name, data, anchor, at_least, since))
+
+    return throughput
