@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from grader.course.by_name import NO_COURSE, chosen, course_here, course_root
 from grader.course.folder import Folder
-from grader.files import keep_aside
+from grader.files import keep_aside, write_whole
+
+if TYPE_CHECKING:
+    from grader.author.check import Checked
 
 
 @click.command(short_help="a small new exercise that works, for its author to change")
@@ -46,13 +50,22 @@ def new(name: str) -> None:
               help="submissions judged side by side")  # fmt: skip
 @click.option("--whole", is_flag=True, help="run each to its end: whatever comes later must not hide the mistake")
 @click.option("--changed", metavar="REF", help="those that a change since this revision of git can touch")
+@click.option(
+    "--since-record",
+    is_flag=True,
+    help="those that a change since tests/proven.json was written can touch; all, if it does not hold here",
+)
+@click.option("--drawn", type=click.FloatRange(0, 1), default=0.0, metavar="SHARE",
+              help="with these two: prove this share of what a change cannot touch as well")  # fmt: skip
+@click.option("--record", is_flag=True, help="prove all, and keep that this commit is proven in tests/proven.json")
 @click.option("--seed", metavar="N|tree",
               help="one for all runs; tree: made from the committed files; without, each draws its own")  # fmt: skip
 @click.option("--findings", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="keep what each proof found, a line each, with one seed for all: to compare")  # fmt: skip
 def check(
-    exercises: tuple[str, ...], jobs: int, whole: bool, changed: str | None, seed: str | None, findings: Path | None
-) -> None:
+    exercises: tuple[str, ...], jobs: int, whole: bool, changed: str | None, since_record: bool, drawn: float,
+    record: bool, seed: str | None, findings: Path | None,
+) -> None:  # fmt: skip
     """The author's proof: stubs, solutions, mutants, cheats, odd but right kernels, constants.
 
     A run of a mutant ends as soon as it is rejected with its sentence, unless --whole is given.
@@ -64,12 +77,17 @@ def check(
     """
     if findings and not findings.resolve().parent.is_dir():
         raise click.UsageError(f"--findings {findings}: there is no folder {findings.resolve().parent}.")
+    if drawn and changed is None and not since_record:
+        raise click.UsageError("--drawn: it needs --changed or --since-record, which say what a change cannot touch.")
+    if record:
+        _may_record(exercises, changed, since_record)
     number = _seed(seed, findings is not None)
-    folders = chosen(exercises) if changed is None else _touched(exercises, changed)
+    folders, touched = _chosen(exercises, changed, since_record)
     _needs_nbgrader()
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from grader.author.check import check as check_all
+    from grader.author.choice import Choice
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
 
@@ -82,12 +100,39 @@ def check(
         def say(text: str) -> None:
             progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-        try:
-            complaints = check_all(folders, jobs, say, begin, whole, findings, number)
-        except OSError as error:
-            raise click.ClickException(f"{error.filename}: {error.strerror}. No findings were kept.") from None
-    click.echo(f"{complaints or 'No'} complaint{'s' * (complaints != 1)}.")
-    raise SystemExit(1 if complaints else 0)
+        untouched = frozenset(folder.id for folder in folders if folder not in touched)
+        choice = Choice(whole, number, untouched, drawn, record, findings is not None)
+        done = check_all(folders if drawn else touched, jobs, say, begin, choice)
+    try:
+        _keep(done, findings, record)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}. It was not written.") from None
+    click.echo(f"{done.complaints or 'No'} complaint{'s' * (done.complaints != 1)}.")
+    raise SystemExit(1 if done.complaints else 0)
+
+
+def _may_record(exercises: tuple[str, ...], changed: str | None, since_record: bool) -> None:
+    from grader.author import record
+
+    if exercises or changed is not None or since_record:
+        raise click.UsageError("--record: it keeps that all exercises are proven. Name none, and no change.")
+    try:
+        record.needs_clean_checkout(course_root())
+    except record.CannotRecord as why:
+        raise click.UsageError(f"--record: {why}") from None
+
+
+def _keep(done: Checked, findings: Path | None, recorded: bool) -> None:
+    """Raises OSError."""
+    from grader.author import first_tests, kept_findings, record
+
+    if findings:
+        write_whole(findings, kept_findings.as_text(done.outcomes))
+    if recorded and not done.complaints:
+        root = course_root()
+        record.write(root)
+        first_tests.write(root, done.outcomes)
+        click.echo(f"Kept in {record.FILE} and {first_tests.FILE}. Next: commit both, and nothing else.")
 
 
 def _seed(text: str | None, to_compare: bool) -> int | None:
@@ -107,18 +152,30 @@ def _seed(text: str | None, to_compare: bool) -> int | None:
         raise click.UsageError(str(why)) from None
 
 
-def _touched(exercises: tuple[str, ...], revision: str) -> list[Folder]:
+def _chosen(exercises: tuple[str, ...], changed: str | None, since_record: bool) -> tuple[list[Folder], list[Folder]]:
+    """Returns all exercises that are asked about, and those that are touched by what has changed, if that is asked."""
     from grader.author.git import NoRevision
+    from grader.author.record import proven_commit
     from grader.author.touched import touched_since
 
+    if changed is None and not since_record:
+        return (folders := chosen(exercises)), folders
+    if changed is not None and since_record:
+        raise click.UsageError("--changed and --since-record each name a commit: give one of them.")
     if exercises:
-        raise click.UsageError("--changed chooses the exercises itself: name none beside it.")
+        option = "--since-record" if since_record else "--changed"
+        raise click.UsageError(f"{option} chooses the exercises itself: name none beside it.")
+    revision, why = (changed, "") if changed is not None else proven_commit(course_root())
+    every = chosen(())
+    if why:
+        click.echo(f"Proves all {len(every)} exercises: {why}")
+        return every, every
     try:
-        folders, why = touched_since(course_root(), revision)
+        touched, told = touched_since(course_root(), revision)
     except NoRevision as error:
         raise click.UsageError(str(error)) from None
-    click.echo(why)
-    return folders
+    click.echo(told)
+    return every, touched
 
 
 @click.command(short_help="writes a stub anew from its solution")

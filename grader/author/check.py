@@ -8,22 +8,30 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from grader.author import kept_findings, proof
+from grader.author import first_tests, proof, proving
+from grader.author.choice import Choice
 from grader.author.mutants import BadMutant, mutants_of
 from grader.course.folder import Folder
 from grader.course.regions import marked_regions
 from grader.explain.causes import is_cause
-from grader.files import write_whole
 from grader.progress.hints import FITS
 
 MOST_STUB_LINES = 60
 LEAST_MUTANTS, LEAST_ACCEPTED = 10, 4
 LEAST_WORDS = 700  # of a lesson that leaves no term unexplained
 TITLES = ["Hint 1", "Hint 2", "Hint 3", "Explanation"]
+ALL = Choice()
 ANNOUNCED = re.compile(r"(?:about )?(\d+) lines?\.")
+
+
+@dataclass(frozen=True)
+class Checked:
+    complaints: int
+    outcomes: list[proof.Outcome]
 
 
 def check(
@@ -31,27 +39,24 @@ def check(
     workers: int,
     say: Callable[[str], None],
     begin: Callable[[int], Callable[[], None]],
-    whole: bool = False,
-    findings_file: Path | None = None,
-    seed: int | None = None,
-) -> int:
-    """Says one line per exercise and one per complaint; the number of complaints.
-
-    `whole`: each run goes on to its end, also where a mutant is rejected before. `findings_file`: keeps what each run
-    found. Raises OSError where it cannot be written. `seed`: of all runs; without, each draws its own.
+    choice: Choice = ALL,
+) -> Checked:
+    """Says one line per exercise and one per complaint.
 
     `begin` is told how many submissions there are, and gives what is called after each.
     """
     context = get_context("spawn")  # fork would copy threads and locks of torch
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=proof.prepare) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=proving.prepare) as pool:
         read = {folder: pool.submit(_complaints_of_code, folder) for folder in folders}
         running, unstated = {}, {}
         for folder in folders:
+            first = first_tests.read(folder.root)
             try:
                 proofs, unstated[folder] = list(proof.proofs_of(folder)), []
             except BadMutant as bad:
                 proofs, unstated[folder] = [], [str(bad)]
-            running[folder] = [pool.submit(proof.run, item, whole, seed) for item in proofs]
+            chosen = choice.ways(folder.id, proofs, first)
+            running[folder] = [pool.submit(proving.run, item, way) for item, way in chosen]
         one_done = begin(sum(map(len, running.values())))
         for job in itertools.chain(*running.values()):
             job.add_done_callback(lambda _: one_done())
@@ -65,9 +70,7 @@ def check(
             for complaint in complaints:
                 say(f"  {complaint}")
             total += len(complaints)
-    if findings_file:
-        write_whole(findings_file, kept_findings.as_text(found))
-    return total
+    return Checked(total, found)
 
 
 def _complaints_of_code(folder: Folder) -> list[str]:

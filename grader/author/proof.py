@@ -1,26 +1,17 @@
-"""One submission that proves something about an exercise: run like a learner's, compared with what must come out."""
+"""A submission that proves something about an exercise: what must come out, and what to say where it does not."""
 
 from __future__ import annotations
 
 import ast
-import contextlib
 import fnmatch
-import gc
-import io
-import json
-import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from grader.author.mutants import mutants_of
 from grader.course.folder import Folder
-from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS
+from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, Verdict
 from grader.progress.hints import needs_a_hint, read_hints
-from grader.session.plugin import NAME
 
 REJECTED_WITH, PASSES = "Rejected with:", "Passes:"
 ROOM_TO_BOUND = 0.85  # a solution closer to its bound than this leaves other right kernels no room
@@ -44,6 +35,23 @@ class Proof:
     may_be_slow: bool = False
 
 
+@dataclass(frozen=True)
+class Way:
+    """How a submission is judged. `whole`: to the end, also where it was rejected before.
+
+    `seed`: of the run, in place of one of its own. `by_pytest`: with the very command that a learner uses. `all_drawn`:
+    an accepted kernel in all drawn calls. `first_tests`: are asked before all others, and alone if they reject a mutant
+    as they have to. `finds_first_tests`: which they could be is found out.
+    """
+
+    whole: bool = False
+    seed: int | None = None
+    by_pytest: bool = False
+    all_drawn: bool = False
+    first_tests: tuple[str, ...] = ()
+    finds_first_tests: bool = False
+
+
 @dataclass
 class Outcome:
     """`found`: pass, fail or the like, "" where there is no result; `message`: what a learner reads of it."""
@@ -54,6 +62,7 @@ class Outcome:
     found: str = ""
     ids: tuple[str, ...] = ()  # of its failures, that of the diagnosis first
     message: str = ""
+    first_tests: tuple[str, ...] = ()  # that alone reject a mutant as they have to, where they were looked for
 
 
 def proofs_of(folder: Folder) -> Iterator[Proof]:
@@ -95,47 +104,18 @@ def _docstring(path: Path) -> str:
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
 
 
-class UpToTheFinding:
-    """Ends a run as soon as the submission is rejected as it has to be: what comes after proves nothing more."""
-
-    def __init__(self, proof: Proof) -> None:
-        self._proof, self._session = proof, None
-
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
-        self._session = session
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and self._proof.sentence and self._is_found():
-            self._session.shouldfail = "the finding is there"  # shouldstop draws a traceback, which takes time
-
-    def _is_found(self) -> bool:
-        course = self._session.config.pluginmanager.get_plugin(NAME)
-        diagnosis = next(iter(course.gradings.values())).diagnosis
-        if diagnosis is None:
-            return False
-        said, verdict = " ".join(" ".join(diagnosis.shown.lines).split()), diagnosis.verdict
-        return _fits(self._proof.sentence, said) and not _finding_complaint(self._proof, verdict.id)
+def outcome_of(proof: Proof, result: dict) -> Outcome:
+    """Compares the result of a run, as `--result` writes it, with what must come out."""
+    told = result["fault"] or result["message"]
+    return Outcome(
+        proof, _complaint(proof, result), result["figures"]["seconds"], result["outcome"], _ids(result), told
+    )
 
 
-def run(proof: Proof, whole: bool = False, seed: int | None = None) -> Outcome:
-    """Grades the submission with the very command that a learner uses, in this process.
-
-    `whole`: to the end, also where it was rejected before. `seed`: of the run, in place of one of its own.
-    """
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed:
-        file, submission = Path(folder) / "result.json", proof.submission
-        if isinstance(submission, str):
-            submission = Path(folder) / f"{proof.exercise.name[3:]}.py"
-            submission.write_text(proof.submission, encoding="utf-8")
-        arguments = [str(proof.exercise), "--submission", str(submission), "--result", str(file)]
-        arguments += [] if seed is None else ["--seed", str(seed)]
-        status = pytest.main(arguments, plugins=[] if whole else [UpToTheFinding(proof)])
-        if not file.exists():
-            return Outcome(proof, f"pytest gave no result: {printed.getvalue().strip()[-300:]}")
-        result = json.loads(file.read_text())
-    complaint, seconds = _complaint(proof, result, status), result["figures"]["seconds"]
-    return Outcome(proof, complaint, seconds, result["outcome"], _ids(result), result["fault"] or result["message"])
+def is_found(proof: Proof, diagnosis: Verdict) -> bool:
+    """Tells if a run has rejected the submission as it has to be: what comes after proves nothing more."""
+    said = " ".join(" ".join(diagnosis.lines).split())
+    return bool(proof.sentence) and _fits(proof.sentence, said) and not _finding_complaint(proof, diagnosis.id)
 
 
 def _ids(result: dict) -> tuple[str, ...]:
@@ -143,7 +123,7 @@ def _ids(result: dict) -> tuple[str, ...]:
     return tuple(filter(None, (result["cause"], *sorted(others))))
 
 
-def _complaint(proof: Proof, result: dict, status: int) -> str:
+def _complaint(proof: Proof, result: dict) -> str:
     again = f"again with --seed {result['seed']}"
     if result["fault"]:
         return f"not judged: {result['fault']}"
@@ -152,8 +132,6 @@ def _complaint(proof: Proof, result: dict, status: int) -> str:
     if result["outcome"] != proof.outcome:
         said = f": {result['message']}" if result["message"] else ""
         return f"{result['outcome']}, but {proof.outcome} was expected{said} ({again})"
-    if (status == pytest.ExitCode.OK) != (proof.outcome == PASS):
-        return f"pytest's exit status {int(status)} does not fit the outcome {proof.outcome}"
     if proof.outcome == FAIL:
         complaint = _sentence_complaint(proof, " ".join(result["message"].split()), again)
         return complaint or _finding_complaint(proof, result["cause"]) or _hint_complaint(proof, result["cause"])
@@ -189,14 +167,3 @@ def _fits(sentences: str, message: str) -> bool:
 
 def _literal(text: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in text)
-
-
-def prepare() -> None:
-    """Done once in each worker: what pytest would otherwise import, and collect as garbage, for every submission."""
-    import torch
-
-    import grader.session.session  # noqa: F401
-
-    torch.set_num_threads(1)
-    os.environ["NO_COLOR"] = "1"
-    gc.freeze()

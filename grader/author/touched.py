@@ -11,6 +11,12 @@ from grader.author.gates import FIGURES
 from grader.author.git import NoRevision, git
 from grader.course.folder import Folder, all_folders
 
+# Rooms that no proof runs in, see tests/author/test_touched.py; gpu/pool only with a GPU.
+OF_NONE = re.compile(
+    r"grader/(?:(?:classroom|doctor|learn|show|gpu/pool)/|cli\.py$|author/(?:templates/|(?:author_commands|git|"
+    r"kept_findings|record|seed|skeleton|touched)\.py$))"
+)
+OF_OPERATION = re.compile(r"grader/operations/(?!__init__|bounds|comparison|hypothesis)(\w+)\.py$")
 OF_ALL = re.compile(r"grader/|(pyproject\.toml|constraints\.txt)$")
 OF_ONE = re.compile(r"(?:exercises|solutions|hints|tests/(?:mutants|accepted|cheats|gates))/(\d\d_[a-z0-9_]+)")
 OF_FIGURES = f"tests/gates/{FIGURES}"  # one file, a few entries for each exercise
@@ -22,7 +28,7 @@ def touched_since(root: Path, revision: str) -> tuple[list[Folder], str]:
     What is neither committed nor known to git counts as well, unless git ignores it. Raises NoRevision.
     """
     changed, folders = _changed_since(root, revision), all_folders(root)
-    if of_all := [path for path in changed if OF_ALL.match(path)]:
+    if of_all := [path for path in changed if _touches_all(path)]:
         return folders, f"Proves all {len(folders)} exercises: {_some(of_all)} changed since {revision}."
     paths: dict[str, list[str]] = {}
     for path in changed:
@@ -39,10 +45,29 @@ def _some(paths: list[str]) -> str:
     return paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
 
 
+def _touches_all(path: str) -> bool:
+    return bool(OF_ALL.match(path)) and not OF_NONE.match(path) and not OF_OPERATION.match(path)
+
+
 def _ids_touched_by(path: str, root: Path, revision: str) -> set[str]:
+    if operation := OF_OPERATION.match(path):
+        return _ids_that_name(operation[1], root)
     if path == OF_FIGURES:
         return _ids_with_other_figures(root, revision)
     return {match[1]} if (match := OF_ONE.match(path)) else set()
+
+
+def _ids_that_name(operation: str, root: Path) -> set[str]:
+    """Of exercises whose tests state this operation, or another whose file imports it."""
+    names, before = {operation}, set()
+    while names != before:
+        before = set(names)
+        for path in (root / "grader" / "operations").glob("*.py"):
+            imports = [line for line in path.read_text(encoding="utf-8").splitlines() if "import" in line]
+            if any(re.search(rf"operations\b.*\b{name}\b", line) for line in imports for name in before):
+                names.add(path.stem)
+    stated = re.compile(rf"""["'](?:{"|".join(sorted(names))})["'.]""")
+    return {folder.id for folder in all_folders(root) if stated.search(folder.test_file.read_text(encoding="utf-8"))}
 
 
 def _ids_with_other_figures(root: Path, revision: str) -> set[str]:

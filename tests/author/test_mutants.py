@@ -10,7 +10,8 @@ import pytest
 
 from grader.author import proof
 from grader.author.mutants import BadMutant, Mutant, mutant_of, mutants_of
-from grader.author.proof import proofs_of, run
+from grader.author.proof import Way, proofs_of
+from grader.author.proving import run
 from grader.course.folder import Folder, all_folders, load_test_file
 from tests.conftest import ROOT
 
@@ -106,12 +107,13 @@ def test_a_finding_that_there_is_not_is_refused(stated):
         stated(STATED.format(changes="[]").replace("oob-load", "oob-lode"))
 
 
+@pytest.mark.parametrize("by_pytest", [False, True])
 @pytest.mark.parametrize("whole", [False, True])
-def test_a_run_ends_where_the_mutant_is_rejected_as_stated_unless_it_is_to_be_whole(whole, monkeypatch):
+def test_a_run_ends_where_the_mutant_is_rejected_as_stated_unless_it_is_to_be_whole(whole, by_pytest, monkeypatch):
     (found,) = (one for one in proofs_of(ADD) if one.name.endswith(": no_mask"))
     results = []
-    monkeypatch.setattr(proof, "_complaint", lambda _, result, status: results.append(result) or "")
-    run(found, whole)
+    monkeypatch.setattr(proof, "_complaint", lambda _, result: results.append(result) or "")
+    run(found, Way(whole, by_pytest=by_pytest))
     outcomes = [test["outcome"] for test in results[0]["tests"]]
     assert "fail" in outcomes and results[0]["cause"] == found.finding
     assert (len(outcomes) == len(TESTS_OF_ADD)) is whole and (outcomes[-1] == "fail") is not whole
@@ -119,12 +121,13 @@ def test_a_run_ends_where_the_mutant_is_rejected_as_stated_unless_it_is_to_be_wh
 
 def test_one_of_several_sentences_is_enough():
     (right,) = (one for one in proofs_of(ADD) if one.name.endswith(": no_mask"))
-    assert run(replace(right, sentence=f"nobody says this | {right.sentence}")).complaint == ""
-    assert "rejected with another sentence" in run(replace(right, sentence="nobody says this | nor this")).complaint
+    wrong = replace(right, sentence="nobody says this | nor this")
+    assert run(replace(right, sentence=f"nobody says this | {right.sentence}"), Way()).complaint == ""
+    assert "rejected with another sentence" in run(wrong, Way()).complaint
 
 
 def test_a_run_goes_on_where_another_finding_was_stated():
     (right,) = (one for one in proofs_of(ADD) if one.name.endswith(": no_mask"))
     wrong = replace(right, finding="race")
-    assert run(right).complaint == ""
-    assert run(wrong).complaint == f"rejected by the finding {right.finding}, and race was expected"
+    assert run(right, Way()).complaint == ""
+    assert run(wrong, Way()).complaint == f"rejected by the finding {right.finding}, and race was expected"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import pytest
 
 from grader.author.touched import touched_since
 from grader.course.folder import all_folders
-from tests.learn.conftest import Course
+from tests.learn.conftest import ROOT, Course
 
 PERSON = ("-c", "user.name=A", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
 FIGURES = "tests/gates/figures.json"
+GEMMS = ["05_grouped_matmul", "19_matmul_epilogue", "22_persistent_matmul", "23_descriptor_matmul"]
 
 
 def git(root: Path, *arguments: str) -> None:
@@ -62,7 +64,13 @@ def ids(root: Path, revision: str = "before") -> list[str]:
         ("tests/test_mutants.py", []),
         ("docs/grader/page.md", []),
         ("course.md", []),
-        ("grader/show/terminal.py", None),
+        ("grader/judge/judge.py", None),
+        ("grader/author/direct_run.py", None),
+        ("grader/operations/bounds.py", None),
+        ("grader/operations/rms_norm.py", ["10_rms_norm"]),
+        ("grader/show/terminal.py", []),
+        ("grader/cli.py", []),
+        ("grader/author/author_commands.py", []),
         ("pyproject.toml", None),
         ("constraints.txt", None),
     ],
@@ -73,6 +81,14 @@ def test_a_change_touches_an_exercise_or_all_or_none(course, changed, touched):
     assert ids(course.path) == (every if touched is None else touched)
     commit_all(course.path)
     assert ids(course.path) == (every if touched is None else touched) and ids(course.path, "HEAD") == []
+
+
+def test_an_operation_touches_the_exercises_of_those_that_build_on_it(course):
+    """19 states an operation of its own, which reads its products as that of the others does."""
+    shutil.copytree(ROOT / "grader" / "operations", course.path / "grader" / "operations")
+    commit_all(course.path)
+    write(course.path, "grader/operations/gemm.py")
+    assert ids(course.path, "HEAD") == GEMMS
 
 
 def test_what_git_ignores_does_not_count(course):
@@ -116,9 +132,9 @@ def test_one_line_says_which_and_why(course):
         "Proves 01_masked_add (hints/01_masked_add.md), 03_softmax (exercises/03_softmax/README.md and 1 more): "
         "changed since before."
     )
-    write(course.path, "grader/cli.py")
+    write(course.path, "grader/sentences.py")
     assert touched_since(course.path, "before")[1] == (
-        f"Proves all {len(all_folders(course.path))} exercises: grader/cli.py changed since before."
+        f"Proves all {len(all_folders(course.path))} exercises: grader/sentences.py changed since before."
     )
 
 

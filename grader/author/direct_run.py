@@ -1,0 +1,131 @@
+"""A submission judged by the fixtures and the session that pytest's plugin uses, without a run of pytest's.
+
+A run of pytest's takes longer than most verdicts. So an exercise's tests are collected once in a process, and called
+with what the plugin would give them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from grader.author.first_tests import candidates
+from grader.author.proof import Outcome, Proof, Way, is_found, outcome_of
+from grader.course.folder import Folder
+from grader.course.stated_calls import FIXTURES
+from grader.processes import bubblewrap
+from grader.processes.interpreter_process import Interpreter
+from grader.session import fixtures
+from grader.session.machine import Machine, machine_for
+from grader.session.result_file import as_json
+from grader.session.session import Grading, Session
+
+SHARE_OF_DRAWN = 1 / 3  # for an accepted kernel: each run draws others, and the stated calls are judged as well
+
+
+def outcome(proof: Proof, submission: Path, way: Way) -> Outcome:
+    """Asks the first tests, if there are any; then all in the order of their file, unless those have told enough."""
+    tests = {test.name: test for test in tests_of(proof.exercise)}
+    if way.first_tests and all(name in tests for name in way.first_tests):
+        grading = _graded(proof, submission, way, [tests[name] for name in way.first_tests])
+        if _tells_enough(proof, grading):
+            return outcome_of(proof, as_json(grading))
+    grading = _graded(proof, submission, way, list(tests.values()))
+    found = outcome_of(proof, as_json(grading))
+    if way.finds_first_tests and _tells_enough(proof, grading):
+        found.first_tests = _first_tests(proof, submission, grading, tests)
+    return found
+
+
+def _first_tests(proof: Proof, submission: Path, grading: Grading, tests: dict[str, pytest.Function]) -> tuple:
+    """Returns the names of few tests that are enough with the data of this run, and so with those of most others."""
+    asked = tuple(test.name for test in grading.results)
+    for names in candidates(list(tests), grading.diagnosis.name):
+        if names == asked:
+            return names
+        again = _graded(proof, submission, Way(seed=grading.run.seed), [tests[name] for name in names])
+        if _tells_enough(proof, again):
+            return names
+    return ()
+
+
+def _tells_enough(proof: Proof, grading: Grading) -> bool:
+    return grading.diagnosis is not None and is_found(proof, grading.diagnosis.shown)
+
+
+def _graded(proof: Proof, submission: Path, way: Way, items: list[pytest.Function]) -> Grading:
+    """Asks these tests; up to the finding, unless the run is to be whole."""
+    session = _session(proof, submission, way)
+    (grading,) = session.gradings.values()
+    grading.tests, grading.started = len(items), time.monotonic()
+    try:
+        for item in items:
+            session.keep_result(item, _error_of(session, item))
+            if not way.whole and _tells_enough(proof, grading):
+                break
+    finally:
+        grading.run.end()
+    grading.seconds = time.monotonic() - grading.started
+    return grading
+
+
+def _session(proof: Proof, submission: Path, way: Way) -> Session:
+    """Mutants alone are trusted: of all others a cheat, if it were any, must be found out."""
+    option = SimpleNamespace(
+        submission=str(submission), seed=way.seed, device="auto", target=None, hidden=None, result=None
+    )
+    return Session(
+        SimpleNamespace(option=option),
+        [Folder(proof.exercise)],
+        _machine(),
+        interpreter=_interpreter(),
+        trusted=proof.kind == "mutant",
+        share_of_drawn=SHARE_OF_DRAWN if proof.kind == "accepted" and not way.all_drawn else 1.0,
+    )
+
+
+def _error_of(session: Session, item: pytest.Function) -> BaseException | None:
+    """Calls a test; returns what it ended with, which pytest would turn into its outcome."""
+    try:
+        item.obj(**{name: getattr(fixtures, name)(session, item) for name in FIXTURES if name in item.fixturenames})
+    except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
+        return error
+    return None
+
+
+@functools.cache
+def tests_of(exercise: Path) -> list[pytest.Function]:
+    """Returns the tests of an exercise as pytest collects them, once in this process."""
+    collected = _Collected()
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        pytest.main([str(exercise), "--collect-only"], plugins=[collected])
+    if not collected.items:
+        raise RuntimeError(f"pytest finds no tests in {exercise}: {printed.getvalue().strip()[-300:]}")
+    return collected.items
+
+
+class _Collected:
+    def __init__(self) -> None:
+        self.items: list[pytest.Function] = []
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.items = list(session.items)
+
+
+@functools.cache
+def _machine() -> Machine:
+    """Of all runs in this process. Its nurseries are started by the first submission that needs them."""
+    option = SimpleNamespace(device="auto", target=None, isolation=bubblewrap.LIMITS, collectonly=True)
+    return machine_for(option, [])
+
+
+@functools.cache
+def _interpreter() -> Interpreter:
+    """Of all runs in this process: it keeps nothing from one call to the next."""
+    return Interpreter()

@@ -1,0 +1,64 @@
+"""tests/proven.json: the last commit whose exercises have all been proven, and what that proof rests on."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+from grader.author.git import NoRevision, git, git_text, tree
+from grader.files import write_whole
+
+FILE = "tests/proven.json"
+PACKAGES = ("torch", "triton")  # with other releases of them nothing is proven
+
+
+class CannotRecord(Exception):
+    """Why a proof of this checkout proves no commit, in one sentence."""
+
+
+def proven_commit(root: Path) -> tuple[str, str]:
+    """Returns the commit, or "" and a sentence that says why everything is to be proven."""
+    try:
+        return _checked(root, json.loads((root / FILE).read_text(encoding="utf-8"))), ""
+    except FileNotFoundError:
+        return "", f"There is no {FILE}."
+    except (ValueError, KeyError, TypeError) as error:
+        return "", f"{FILE} cannot be read: {type(error).__name__}: {error}."
+    except NoRevision as why:
+        return "", str(why)
+
+
+def _checked(root: Path, kept: dict) -> str:
+    """Returns the commit that is kept. Raises NoRevision where it, or what it was proven with, is not what is here."""
+    commit, versions = kept["commit"], _versions()
+    if kept["versions"] != versions:
+        here = ", ".join(f"{name} {number}" for name, number in versions.items())
+        raise NoRevision(f"{FILE} tells of other releases than {here}.")
+    if not isinstance(commit, str) or len(commit) < 40 or not commit.isalnum():
+        raise NoRevision(f"{FILE} names no commit.")
+    if git(root, "merge-base", "--is-ancestor", commit, "HEAD").returncode != 0:
+        raise NoRevision(f"The commit {commit[:10]} of {FILE} is no ancestor of what is checked out.")
+    if git_text(root, "rev-parse", "--verify", f"{commit}^{{tree}}") != kept["tree"]:
+        raise NoRevision(f"The files of the commit {commit[:10]} are others than {FILE} says.")
+    return commit
+
+
+def needs_clean_checkout(root: Path) -> None:
+    """Raises CannotRecord where files differ from those of the commit, or there is none."""
+    try:
+        changed = git_text(root, "status", "--porcelain", "--", ".").splitlines()
+    except NoRevision as why:
+        raise CannotRecord(str(why)) from None
+    if changed:
+        raise CannotRecord(f"{changed[0][2:].strip()} is not committed: commit it first, or no commit is proven.")
+
+
+def write(root: Path) -> None:
+    """Keeps that the commit that is checked out is proven. Raises OSError, NoRevision."""
+    kept = {"commit": git_text(root, "rev-parse", "HEAD"), "tree": tree(root), "versions": _versions()}
+    write_whole(root / FILE, json.dumps(kept, indent=1) + "\n")
+
+
+def _versions() -> dict[str, str]:
+    return {name: version(name).partition("+")[0] for name in PACKAGES}

@@ -1,0 +1,56 @@
+"""Which proofs `course check` makes, and in which way each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.author.choice import Choice
+from grader.author.proof import Proof
+
+KINDS = ["stub", "solution", *["accepted"] * 5, *["mutant"] * 40, "cheat"]
+PROOFS = [Proof(kind, f"{kind} {number}", Path("exercises/03_few"), "", "fail") for number, kind in enumerate(KINDS)]
+FIRST = {proof.name: ("test_a",) for proof in PROOFS if proof.kind == "mutant"}
+
+
+def ways(**chosen):
+    return list(Choice(**chosen).ways("03_few", PROOFS, FIRST))
+
+
+def test_all_are_made_and_each_kind_once_with_the_command_of_a_learner():
+    chosen = ways(seed=1)
+    assert [proof for proof, _ in chosen] == PROOFS
+    assert [proof.kind for proof, way in chosen if way.by_pytest] == ["stub", "solution", "mutant"]
+
+
+def test_the_mutant_that_pytest_judges_and_those_asked_in_order_are_drawn():
+    drawn = {
+        tuple(proof.name for proof, way in ways(seed=seed) if way.by_pytest or not way.first_tests) for seed in range(9)
+    }
+    assert len(drawn) == 9 and ways(seed=3) == ways(seed=3)
+
+
+def test_most_mutants_are_asked_their_first_tests():
+    in_order = [sum(not way.first_tests for proof, way in ways(seed=n) if proof.kind == "mutant") for n in range(50)]
+    assert 0 < sum(in_order) < 0.2 * 50 * len(FIRST)
+
+
+@pytest.mark.parametrize("reason", ["whole", "records", "compares"])
+def test_all_are_asked_in_order_where_the_order_counts(reason):
+    assert not any(way.first_tests for _, way in ways(**{reason: True}))
+
+
+@pytest.mark.parametrize("reason", ["whole", "records"])
+def test_all_drawn_calls_are_judged_where_everything_is_proven(reason):
+    assert all(way.all_drawn for _, way in ways(**{reason: True}))
+    assert not any(way.all_drawn for _, way in ways())
+
+
+def test_a_share_is_drawn_of_an_exercise_that_no_change_touches():
+    chosen = ways(seed=1, untouched=frozenset({"03_few"}), share=0.1)
+    assert len(chosen) == 5 and not any(way.by_pytest for _, way in chosen)
+    assert len(ways(seed=1, untouched=frozenset({"04_other"}), share=0.1)) == len(PROOFS)
+    assert [one.name for one, _ in chosen] != [
+        one.name for one, _ in ways(seed=2, untouched=frozenset({"03_few"}), share=0.1)
+    ]

@@ -1,0 +1,99 @@
+"""Proofs without a run of pytest's, and the tests that a mutant is asked first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.author import direct_run, first_tests
+from grader.author.proof import Outcome, Proof, Way, proofs_of
+from grader.author.proving import run
+from grader.course.folder import Folder
+from tests.conftest import ROOT
+
+ADD = Folder(ROOT / "exercises" / "01_masked_add")
+PROOFS = list(proofs_of(ADD))
+ONE_OF_A_KIND = {proof.kind: proof for proof in PROOFS}
+
+
+def mutant(name: str) -> Proof:
+    return next(proof for proof in PROOFS if proof.name.endswith(f": {name}"))
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list[list[str]]:
+    """The tests that each run without pytest asks."""
+    runs, graded = [], direct_run._graded
+
+    def kept(proof, submission, way, items):
+        grading = graded(proof, submission, way, items)
+        runs.append([test.name for test in grading.results])
+        return grading
+
+    monkeypatch.setattr(direct_run, "_graded", kept)
+    return runs
+
+
+@pytest.mark.parametrize("kind", ONE_OF_A_KIND)
+def test_pytest_and_the_direct_run_find_the_same(kind):
+    found = [run(ONE_OF_A_KIND[kind], Way(whole=True, all_drawn=True, seed=5, by_pytest=way)) for way in (False, True)]
+    one, other = (replace(outcome, seconds=0.0) for outcome in found)
+    assert one == other and one.complaint == ""
+
+
+def test_a_mutant_that_is_rejected_by_its_first_tests_is_asked_no_others(asked):
+    rejecting = run(mutant("no_mask"), Way(seed=5, finds_first_tests=True)).first_tests
+    asked.clear()
+    outcome = run(mutant("no_mask"), Way(seed=5, first_tests=rejecting))
+    assert outcome.complaint == "" and asked == [list(rejecting)] and len(rejecting) == 1
+
+
+@pytest.mark.parametrize("first", [("test_one_full_block",), ("test_that_is_gone",)])
+def test_where_the_first_tests_do_not_reject_it_all_are_asked_in_their_order(asked, first):
+    outcome = run(mutant("no_mask"), Way(seed=5, first_tests=first))
+    in_order = [test.name for test in direct_run.tests_of(ADD.path)]
+    assert outcome.complaint == "" and asked[-1] == in_order[: len(asked[-1])] and len(asked[-1]) > 1
+
+
+def test_an_error_of_the_graders_is_a_complaint(monkeypatch):
+    monkeypatch.setattr("grader.session.fixtures.check", lambda session, item: 1 // 0)
+    assert "not judged: the grader failed with ZeroDivisionError" in run(mutant("no_mask"), Way()).complaint
+
+
+def test_what_was_found_is_kept_and_read_again(tmp_path):
+    (tmp_path / "tests" / "mutants").mkdir(parents=True)
+    assert first_tests.read(tmp_path) == {}
+    outcomes = [Outcome(proof, "", first_tests=("test_a",) if proof.kind == "mutant" else ()) for proof in PROOFS]
+    first_tests.write(tmp_path, outcomes)
+    names = {proof.name for proof in PROOFS if proof.kind == "mutant"}
+    assert first_tests.read(tmp_path) == dict.fromkeys(names, ("test_a",))
+
+
+def test_the_fewest_tests_are_tried_first():
+    in_order = ["test_a", "test_b", "test_c"]
+    assert first_tests.candidates(in_order, "test_c") == [("test_c",), ("test_a", "test_b", "test_c")]
+    assert first_tests.candidates(in_order, "test_a") == [("test_a",), ("test_b", "test_a")]
+
+
+def test_rooms_that_are_said_to_touch_no_proof_are_not_imported_by_one():
+    """But gpu/pool, which works where there is a GPU, and show, which draws what pytest prints."""
+    from grader.author.touched import OF_NONE
+
+    code = f"""
+import sys
+from grader.author.proof import Way, proofs_of
+from grader.author.proving import run
+from grader.course.folder import Folder
+from pathlib import Path
+proof = next(one for one in proofs_of(Folder(Path({str(ADD.path)!r}))) if one.kind == "mutant")
+assert run(proof, Way()).complaint == ""
+print(*(module.__file__ for name, module in sys.modules.items() if name.startswith("grader.")))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    files = [str(Path(file).relative_to(ROOT)) for file in done.stdout.split()]
+    none = [file for file in files if OF_NONE.match(file) and not file.startswith(("grader/gpu/pool/", "grader/show/"))]
+    assert "grader/author/direct_run.py" in files and none == [], done.stderr
