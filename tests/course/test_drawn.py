@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -20,6 +18,7 @@ from grader.course.stated_calls import asked
 from grader.numerics.data_sets import Data, generator_for, is_poison, some_minus_infinity, whole
 from grader.numerics.layouts import CONTIGUOUS, OVERLAPPING, Layout, every, padded, repeated, reversed_order, transposed
 from tests.conftest import ROOT
+from tests.run_here import run_pytest
 
 SEEDS = range(25)
 FOLDERS = all_folders(ROOT)
@@ -319,15 +318,15 @@ def test_a_seed_repeats_the_call_that_is_shown(bench):
 
 def test_a_drawn_call_is_shown_with_its_seed_and_waits_for_named_ones(tmp_path):
     path, result = tmp_path / "masked_add.py", tmp_path / "result.json"
-    command = [sys.executable, "-m", "pytest", "exercises/01_masked_add", "--submission", str(path), "--seed", "7"]
+    arguments = ["exercises/01_masked_add", "--submission", path, "--seed", "7", "--result", result]
     path.write_text(NO_NAN)
-    shown = subprocess.run([*command, "--result", str(result)], cwd=ROOT, capture_output=True, text=True).stdout
+    shown = run_pytest(*arguments, cwd=ROOT).out
     tests = {test["name"]: test for test in json.loads(result.read_text())["tests"]}
     assert tests["test_any_call_that_the_lesson_promises"]["outcome"] == "fail"
     assert tests["test_any_call_that_the_lesson_promises"]["item"] == "right"
     assert "with inf, NaN and -0.0" in shown and "--seed 7" in shown
     path.write_text(LANES.format(mask="offsets <= N", stored="z"))
-    subprocess.run([*command, "--result", str(result)], cwd=ROOT, capture_output=True, text=True)
+    run_pytest(*arguments, cwd=ROOT)
     tests = {test["name"]: test for test in json.loads(result.read_text())["tests"]}
     assert tests["test_any_call_that_the_lesson_promises"]["message"] == "waits for right values"
 

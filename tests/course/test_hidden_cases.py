@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from grader.course.folder import Folder
 from grader.course.hidden_cases import read_cases
-from tests.classroom.instructor import ROOT, environment
+from tests.classroom.instructor import ROOT
 from tests.conftest import mutant
-from tests.waiting import NEVER
+from tests.run_here import Finished, run_pytest
 
 FOLDER = Folder(ROOT / "exercises/03_softmax")
 CASES = """
@@ -31,16 +29,13 @@ arguments = [{ input = "uniform", shape = [43, 1] }]
 def judged(tmp_path, submission):
     (tmp_path / "03_softmax.toml").write_text(CASES)
     result = tmp_path / "result.json"
-    command = [sys.executable, "-m", "pytest", str(FOLDER.path), "--hidden", str(tmp_path), "--result", str(result)]
-    done = subprocess.run(
-        [*command, "--submission", str(submission)], env=environment(), capture_output=True, text=True, timeout=NEVER
-    )
-    return done, json.loads(result.read_text())
+    arguments = [FOLDER.path, "--hidden", tmp_path, "--result", result, "--submission", submission]
+    return run_pytest(*arguments, cwd=ROOT), json.loads(result.read_text())
 
 
 def test_a_solution_passes_them(tmp_path):
     done, result = judged(tmp_path, FOLDER.solution_file)
-    assert done.returncode == 0, done.stdout
+    assert done.status == 0, done.out
     hidden = [test for test in result["tests"] if test["hidden"]]
     assert [(test["name"], test["item"], test["points"]) for test in hidden] == [
         ("a matrix that is narrow", "hidden", 2),
@@ -51,8 +46,8 @@ def test_a_solution_passes_them(tmp_path):
 def test_a_failure_is_named_and_its_data_are_not_shown(tmp_path):
     (tmp_path / "softmax.py").write_text(mutant("03_softmax/pad_zero"))
     done, result = judged(tmp_path, tmp_path / "softmax.py")
-    assert "FAIL  a matrix that is narrow\n" in done.stdout
-    assert "37 x 3" not in done.stdout
+    assert "FAIL  a matrix that is narrow\n" in done.out
+    assert "37 x 3" not in done.out
     assert result["tiles"]["shape"] != [37, 3]
 
 
@@ -62,8 +57,8 @@ def test_where_only_a_hidden_case_fails_the_diagnosis_is_its_name(tmp_path):
     )
     (tmp_path / "softmax.py").write_text(text)
     done, result = judged(tmp_path, tmp_path / "softmax.py")
-    assert "A hidden case fails: nothing but one column. Its data are not shown." in done.stdout
-    assert "43 x 1" not in done.stdout
+    assert "A hidden case fails: nothing but one column. Its data are not shown." in done.out
+    assert "43 x 1" not in done.out
     assert result["tiles"]["shape"] != [43, 1]
     assert result["outcome"] == "fail"
 
@@ -118,14 +113,13 @@ def test_a_case_that_does_not_fit_is_refused(tmp_path, text, sentence):
     """It would be every student's fault of the machine."""
     (tmp_path / "01_masked_add.toml").write_text(f'[[case]]\nname = "two"\n{text}\n')
     done = collected("--hidden", str(tmp_path))
-    assert done.returncode == 4 and sentence in done.stdout + done.stderr, done.stdout + done.stderr
+    assert done.status == 4 and sentence in done.out + done.err, done.out + done.err
 
 
 def test_a_folder_without_cases_is_refused(tmp_path):
     done = collected("--hidden", str(tmp_path))
-    assert done.returncode == 4 and "no hidden cases are there, NN_name.toml each" in done.stdout + done.stderr
+    assert done.status == 4 and "no hidden cases are there, NN_name.toml each" in done.out + done.err
 
 
-def collected(*options: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "pytest", "exercises/01_masked_add", "--collect-only", *options]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+def collected(*options: str) -> Finished:
+    return run_pytest("exercises/01_masked_add", "--collect-only", *options, cwd=ROOT)

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from tests.conftest import mutant
+from tests.run_here import OF_OTHERS, Finished, run_course, run_pytest
 from tests.waiting import NEVER
 
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = str(Path(sys.executable).with_name("course"))
-OF_OTHERS = "ignore:It looks like `register_random`"  # what hypothesis says of trio where both are installed
-
-
-@dataclass
-class Finished:
-    status: int
-    out: str
-    err: str
-
-    @property
-    def lines(self) -> list[str]:
-        return self.out.strip().splitlines()
 
 
 class Course:
@@ -67,19 +53,15 @@ class Course:
         return {**kept, "PYTHONWARNINGS": OF_OTHERS, **more}
 
     def course(self, *arguments: str, answer: str = "", cwd: Path | None = None, **environment: str) -> Finished:
+        """A process of its own, as a shell starts it."""
         return self._run([COURSE, *arguments], answer, cwd, environment)
 
-    def here(self, *arguments: str) -> Finished:
-        """As `course`, but in this process: from the second time on torch is there, for the children as well."""
-        from grader.cli import main
-
-        with contextlib.chdir(self.path):
-            done = CliRunner(env={"COLUMNS": None, "NO_COLOR": None}).invoke(main, arguments, prog_name="course")
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        return Finished(done.exit_code, done.stdout, done.stderr)
+    def here(self, *arguments: str, answer: str = "", cwd: Path | None = None, **environment: str) -> Finished:
+        """As `course`, but in this process."""
+        return run_course(*arguments, cwd=cwd or self.path, answer=answer, **environment)
 
     def pytest(self, *arguments: str, **environment: str) -> Finished:
-        return self._run([sys.executable, "-m", "pytest", *arguments], "", None, environment)
+        return run_pytest(*arguments, cwd=self.path, **environment)
 
     def _run(self, command: list[str], answer: str, cwd: Path | None, environment: dict[str, str]) -> Finished:
         done = subprocess.run(

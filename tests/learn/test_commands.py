@@ -39,7 +39,7 @@ def test_what_has_to_answer_at_once_imports_nothing_heavy(course, arguments):
 
 
 def test_help_lists_every_command(course):
-    shown = course.course("--help").out
+    shown = course.here("--help").out
     assert all(f"\n  {name} " in shown for name in COMMANDS)
 
 
@@ -55,17 +55,17 @@ def test_help_lists_every_command(course):
     ],
 )
 def test_a_typo_gets_the_nearest_names(course, arguments, sentence):
-    done = course.course(*arguments)
+    done = course.here(*arguments)
     assert done.status != 0 and sentence in done.err
 
 
 @pytest.mark.parametrize("name", ["3", "03", "softmax", "soft", "03_softmax", "SOFTMAX", "03_softmax/"])
 def test_an_exercise_has_many_names(course, name):
-    assert "03 · Row softmax" in course.course("open", name).out
+    assert "03 · Row softmax" in course.here("open", name).out
 
 
 def test_outside_of_a_course_the_installed_one_is_meant(course, tmp_path_factory):
-    done = course.course("status", cwd=tmp_path_factory.mktemp("elsewhere"))
+    done = course.here("status", cwd=tmp_path_factory.mktemp("elsewhere"))
     assert done.status == 0 and "01_masked_add" in done.out
 
 
@@ -80,7 +80,7 @@ def test_the_shell_completes_commands_and_exercises(course):
 
 
 def test_status_before_anything(course):
-    done = course.course("status")
+    done = course.here("status")
     assert done.status == 0 and done.err == ""
     ids = [folder.id for folder in all_folders(ROOT)]
     assert [line.split()[:3] for line in done.lines[1 : len(ids) + 1]] == [[id, "not", "started"] for id in ids]
@@ -90,8 +90,8 @@ def test_status_before_anything(course):
 
 
 def test_status_after_a_pass_and_failures(tried):
-    tried.course("hint", "02")
-    lines = tried.course("status").lines
+    tried.here("hint", "02")
+    lines = tried.here("status").lines
     assert re.fullmatch(r"01_masked_add +passed +(\d+) of \1 +(just now|\d+ minutes? ago)", lines[1])
     assert re.fullmatch(r"02_strided_blocks +failing +\d+ of \d+ +1 of 3 +(just now|\d+ minutes? ago)", lines[2])
     edit = "Next: edit exercises/05_grouped_matmul/grouped_matmul.py and run pytest exercises/05_grouped_matmul"
@@ -117,7 +117,7 @@ def test_status_shows_the_best_throughput_where_there_is_one(course, columns):
         "01_masked_add  outcome=pass points=30/30 hints=1 last=2026-01-02T00:00:00Z passed=2026-01-02T00:00:00Z "
         "throughput=4173GB/s,97.8%\n03_softmax  outcome=fail runs=1\n"
     )
-    lines = course.course("status", COLUMNS=columns).lines
+    lines = course.here("status", COLUMNS=columns).lines
     assert "throughput" in lines[0] and "4 173 GB/s 98 %" in lines[1]
     assert "%" not in "".join(lines[2:6])
     assert (
@@ -128,14 +128,14 @@ def test_status_shows_the_best_throughput_where_there_is_one(course, columns):
 
 def test_status_tells_what_it_does_not_understand(course):
     (course.path / "progress.txt").write_text("<<<<<<< HEAD\n77_gone  runs=1\n01_masked_add  runs=1\n")
-    out = course.course("status").out
+    out = course.here("status").out
     assert "progress.txt also knows 77_gone, which this course does not have. They are kept." in out
     assert "progress.txt, line 1: not understood, kept as it is." in out
 
 
 @pytest.mark.parametrize("columns", ["20", "40", "60"])
 def test_narrow_terminals_keep_names_and_states(course, columns):
-    out = course.course("status", COLUMNS=columns).out
+    out = course.here("status", COLUMNS=columns).out
     assert max(map(len, out.splitlines()[:6])) <= int(columns)
     assert "not" in out and "hints" not in out.splitlines()[0]
 
@@ -150,7 +150,7 @@ def test_any_encoding_and_no_colour(course, command):
 def test_progress_that_cannot_be_read_is_one_sentence(course):
     (course.path / "progress.txt").mkdir()
     for command in ("status", "hint"):
-        done = course.course(command)
+        done = course.here(command)
         assert done.status == 1 and "progress.txt cannot be read: Is a directory." in done.err
 
 
@@ -158,7 +158,7 @@ def test_progress_that_cannot_be_read_is_one_sentence(course):
 
 
 def test_open_shows_the_lesson_and_names_the_file(course):
-    out = course.course("open").out
+    out = course.here("open").out
     assert "01 · Masked add" in out and "Picture: Ten elements in blocks of four." in out
     assert out.strip().endswith(
         "Next: edit exercises/01_masked_add/masked_add.py and run pytest exercises/01_masked_add"
@@ -166,40 +166,40 @@ def test_open_shows_the_lesson_and_names_the_file(course):
 
 
 def test_the_solution_opens_after_passing(tried):
-    closed = tried.course("solution", "03")
+    closed = tried.here("solution", "03")
     assert closed.status == 1 and SOLUTION_LINE not in closed.out
     assert "points; its solution opens when it is passed. For a hint: course hint 03." in closed.err
-    opened = tried.course("solution", "01", COLUMNS="120")
+    opened = tried.here("solution", "01", COLUMNS="120")
     assert "grid = (triton.cdiv(N, BLOCK_N),)" in opened.out and "Why cdiv." in opened.out
     assert "BEGIN SOLUTION" not in opened.out and "gave-up" not in tried.progress
     assert opened.lines[-1] == "Next: 02_strided_blocks: course open 02"
 
 
 def test_giving_up_is_noted(tried):
-    given = tried.course("solution", "03", "--give-up", COLUMNS="120")
+    given = tried.here("solution", "03", "--give-up", COLUMNS="120")
     assert SOLUTION_LINE in given.out and " gave-up=20" in tried.progress
-    assert tried.course("solution", "03").status == 0  # it stays open
-    assert "solution seen" in tried.course("status").out
+    assert tried.here("solution", "03").status == 0  # it stays open
+    assert "solution seen" in tried.here("status").out
 
 
 def test_reset_asks_keeps_the_work_and_brings_the_stub_back(course):
     stub, mine = course.file("03_softmax").read_text(), course.write("03_softmax").read_text()
-    refused = course.course("reset", "03", answer="n\n")
+    refused = course.here("reset", "03", answer="n\n")
     assert refused.status == 1 and course.file("03_softmax").read_text() == mine
-    done = course.course("reset", "03", answer="y\n")
+    done = course.here("reset", "03", answer="y\n")
     assert done.status == 0 and course.file("03_softmax").read_text() == stub
     assert "Your file is kept: exercises/03_softmax/softmax.py.kept1" in done.out
     assert course.file("03_softmax").with_name("softmax.py.kept1").read_text() == mine
     course.file("03_softmax").write_text("second try")
-    course.course("reset", "03", "--yes")
+    course.here("reset", "03", "--yes")
     assert course.file("03_softmax").with_name("softmax.py.kept2").read_text() == "second try"
-    assert "is the stub already" in course.course("reset", "03").out
+    assert "is the stub already" in course.here("reset", "03").out
 
 
 def test_reset_of_a_deleted_file(course):
     stub = course.file("03_softmax").read_text()
     course.file("03_softmax").unlink()
-    assert course.course("reset", "03").status == 0 and course.file("03_softmax").read_text() == stub
+    assert course.here("reset", "03").status == 0 and course.file("03_softmax").read_text() == stub
 
 
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)

@@ -47,7 +47,7 @@ def test_a_cause_leads_to_a_hint(id, cause, level):
 
 
 def test_the_last_line_of_a_run_points_to_the_hint_that_fits(tried):
-    tried.course("hint", "03")
+    tried.here("hint", "03")
     done = tried.pytest("exercises/03_softmax")
     assert done.lines[-1].endswith("Stuck? course hint 03: hint 2 speaks of this")
 
@@ -58,48 +58,48 @@ def test_a_mistake_that_no_hint_speaks_of_gets_the_plain_line(course):
 
 
 def test_hints_open_one_by_one_and_know_the_last_failure(tried):
-    first = tried.course("hint", "03")
+    first = tried.here("hint", "03")
     assert first.status == 0 and first.lines[0].startswith("Your last run: The rows of z sum to 0.8")
     assert "Hint 1 of 3 for 03_softmax: Where to look" in first.out
     marked = first.out.partition("> This speaks of your last run:")[2]
     assert marked.strip().startswith("Take a row of 5 values") and "The idea" not in first.out
     assert first.lines[-1].endswith("course hint 03 opens hint 2, and hint 2 speaks of your last run")
-    assert "Hint 2 of 3" in tried.course("hint", "softmax").out
-    third = tried.course("hint", "3")
+    assert "Hint 2 of 3" in tried.here("hint", "softmax").out
+    third = tried.here("hint", "3")
     assert "Hint 3 of 3" in third.out and "course solution 03 --give-up" in third.lines[-1]
     assert " hints=3 " in tried.progress
 
 
 def test_without_a_name_it_is_the_exercise_that_failed_last(tried):
-    assert "Hint 1 of 3 for 05_grouped_matmul" in tried.course("hint").out
+    assert "Hint 1 of 3 for 05_grouped_matmul" in tried.here("hint").out
 
 
 def test_after_the_last_hint_the_open_ones_can_be_read_again(course):
     for _ in range(3):
-        course.course("hint", "04")
-    fourth = course.course("hint", "04")
+        course.here("hint", "04")
+    fourth = course.here("hint", "04")
     assert fourth.status == 0 and "All 3 hints of 04_transpose are open. Here they are again." in fourth.out
-    again = course.course("hint", "04", "--again")
+    again = course.here("hint", "04", "--again")
     assert [f"Hint {n} of 3" in again.out for n in (1, 2, 3)] == [True] * 3
 
 
 def test_again_before_any(course):
-    done = course.course("hint", "04", "--again")
+    done = course.here("hint", "04", "--again")
     assert done.status == 1 and "No hint of 04_transpose is open yet." in done.err
     assert not (course.path / "progress.txt").exists()
 
 
 def test_all_hints_at_once_asks_first(course):
-    refused = course.course("hint", "02", "--all", answer="n\n")
+    refused = course.here("hint", "02", "--all", answer="n\n")
     assert refused.status == 1 and "Hint 1 of 3" not in refused.out
     assert not (course.path / "progress.txt").exists()
-    opened = course.course("hint", "02", "--all", answer="y\n")
+    opened = course.here("hint", "02", "--all", answer="y\n")
     assert "Hint 1 of 3" in opened.out and "Hint 3 of 3" in opened.out
     assert "02_strided_blocks  hints=3" in course.progress
 
 
 def test_an_exercise_without_hints(tried):
     (tried.path / "hints/04_transpose.md").unlink()
-    done = tried.course("hint", "04")
+    done = tried.here("hint", "04")
     assert done.status == 1 and "The hints of 04_transpose cannot be read: No such file" in done.err
     assert "Stuck?" not in tried.pytest("exercises/04_transpose").lines[-1]

@@ -26,7 +26,7 @@ def test_loads_and_stores_stand_beside_their_lines(course, level):
 
 def test_what_a_kernel_uses(course):
     course.write("05_grouped_matmul")
-    out = course.course("inspect", "05").out
+    out = course.here("inspect", "05").out
     assert "05_grouped_matmul, 4096 x 4096, compiled for sm_90 (NVIDIA H200)" in out
     assert "warps          8: 256 threads work on a program" in out and "none spilled" in out
     assert "shared memory  196608 of 232448 bytes per program" in out and "products       wgmma" in out
@@ -35,7 +35,7 @@ def test_what_a_kernel_uses(course):
 
 def test_what_a_call_with_numbers_uses(course):
     course.write("09_layer_norm")
-    out = course.course("inspect", "09").out
+    out = course.here("inspect", "09").out
     assert "09_layer_norm, x 4096 x 8192, weight 8192, bias 8192, eps = 1e-05, compiled for sm_90" in out
 
 
@@ -69,7 +69,7 @@ def test_what_does_not_compile_is_one_sentence(course, name, sentence):
 
 
 def test_an_empty_region_is_one_sentence(course):
-    done = course.course("inspect", "01")
+    done = course.here("inspect", "01")
     assert done.status == 1 and "there is nothing to show. Next: course open 01" in done.err
 
 

@@ -71,7 +71,7 @@ def test_every_exercise_has_a_small_example():
 
 def test_masked_lanes_loads_and_stores_of_a_right_kernel(course):
     course.write("01_masked_add")
-    out = course.course("programs", "01").out
+    out = course.here("programs", "01").out
     assert "01_masked_add on a small example: 10 fp32, BLOCK_N = 4; grid (3,)" in out
     last = out.partition("program (2,)")[2].partition("\n\n")[0]
     assert [line.split(maxsplit=2)[2] for line in last.strip().splitlines()] == [
@@ -110,7 +110,7 @@ def test_the_steps_of_a_loop_stand_in_their_order(course):
 
 def test_the_picture_names_the_programs_of_each_element(course):
     course.write("04_transpose")
-    done = course.course("programs", "04", "--svg", "programs.svg")
+    done = course.here("programs", "04", "--svg", "programs.svg")
     assert "Picture: programs.svg" in done.out
     root = ET.parse(course.path / "programs.svg").getroot()
     svg = "{http://www.w3.org/2000/svg}"

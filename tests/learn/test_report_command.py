@@ -11,19 +11,19 @@ from tests.learn.conftest import ROOT
 
 
 def test_before_any_run(course):
-    done = course.course("report")
+    done = course.here("report")
     shown = (course.path / "report.html").read_text()
     assert done.status == 0 and shown.count("No run of it is known here.") == len(all_folders(ROOT))
 
 
 def test_it_leaves_the_home_alone_and_says_nothing_on_the_side(tried, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
-    done = tried.course("report", HOME=str(home))
+    done = tried.here("report", HOME=str(home))
     assert done.status == 0 and done.err == "" and list(home.iterdir()) == []
 
 
 def test_a_file_that_cannot_be_written(course):
-    done = course.course("report", "--output", "no/such/folder/report.html")
+    done = course.here("report", "--output", "no/such/folder/report.html")
     assert done.status == 1 and "cannot be written: No such file or directory." in done.err
 
 
@@ -32,7 +32,7 @@ def test_a_damaged_result_is_no_obstacle(course, damage):
     (course.path / ".course/results").mkdir(parents=True)
     (course.path / ".course/results/03_softmax.json").write_text(damage)
     assert course.here("report").status == 0
-    assert course.course("hint", "03").status == 0
+    assert course.here("hint", "03").status == 0
 
 
 def test_a_damaged_map_costs_the_section_only(tried):

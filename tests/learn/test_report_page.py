@@ -18,7 +18,7 @@ from tests.learn.conftest import ROOT  # noqa: E402
 @pytest.fixture(scope="module")
 def page(history, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    done = history.course("report", "--output", str(path))
+    done = history.here("report", "--output", str(path))
     assert done.status == 0 and "Next: open it in a browser: file://" in done.lines[-1]
     return path
 

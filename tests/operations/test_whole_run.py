@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from grader.wire.reply import DTYPES
 from tests.conftest import ROOT
 from tests.operations.conftest import FOLDER
 from tests.operations.test_any_operation import SOLUTION, changed
+from tests.run_here import run_pytest
 from tests.waiting import NEVER
 
 X = '{ input = "normal", shape = [2, 3, 7, 5], stored_as = [0, 2, 1, 3] }'
@@ -44,9 +43,8 @@ arguments = [
 
 def judged(tmp_path: Path, submission: Path, *options: str) -> tuple[str, dict]:
     result = tmp_path / "result.json"
-    command = [sys.executable, "-m", "pytest", str(FOLDER.path), "--result", str(result), *options]
-    done = subprocess.run([*command, "--submission", str(submission)], cwd=tmp_path, capture_output=True, text=True)
-    return done.stdout, json.loads(result.read_text())
+    done = run_pytest(FOLDER.path, "--result", result, *options, "--submission", submission, cwd=tmp_path)
+    return done.out, json.loads(result.read_text())
 
 
 @pytest.fixture
@@ -123,9 +121,8 @@ def test_a_mistake_in_a_case_is_told(tmp_path, argument):
 def test_a_case_that_does_not_fit_is_refused(tmp_path, old, new, sentence):
     assert old in CASES
     (tmp_path / "90_pick_peaks.toml").write_text(CASES.replace(old, new, 1))
-    command = [sys.executable, "-m", "pytest", str(FOLDER.path), "--collect-only", "--hidden", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 4 and sentence in done.stdout + done.stderr, done.stdout + done.stderr
+    done = run_pytest(FOLDER.path, "--collect-only", "--hidden", tmp_path, cwd=ROOT)
+    assert done.status == 4 and sentence in done.out + done.err, done.out + done.err
 
 
 def test_what_each_program_touches_is_traced_for_every_tensor(graded):

@@ -156,7 +156,7 @@ def test_runs_are_counted_and_a_pass_stays(tried):
     again = progress.read(tried.path).of("01_masked_add")
     assert (again.outcome, again.runs, again.cause) == ("fail", 2, "wrong-operation")
     assert again.passed == record.passed and again.points != record.points
-    assert "passed, now failing" in tried.course("status").out
+    assert "passed, now failing" in tried.here("status").out
 
 
 def test_what_others_handed_in_stubs_and_partial_runs_are_no_progress(course):
@@ -180,7 +180,7 @@ def test_nothing_is_read_from_the_network_or_written_elsewhere(course, tmp_path_
     home = tmp_path_factory.mktemp("home")
     course.write("01_masked_add")
     course.pytest("exercises/01_masked_add", HOME=str(home))
-    course.course("hint", "03", HOME=str(home))
+    course.here("hint", "03", HOME=str(home))
     assert os.listdir(home) == []
     assert sorted({p.name for p in course.path.iterdir()} - {"exercises", "solutions", "hints", "pyproject.toml"}) == [
         ".course", NAME

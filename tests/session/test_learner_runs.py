@@ -8,33 +8,26 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from grader.course.folder import all_folders
+from tests.run_here import OF_OTHERS, OF_TERMINALS, Finished, run_pytest
 from tests.waiting import NEVER
 
 ROOT = Path(__file__).resolve().parents[2]
 SOFTMAX = "solutions/03_softmax/softmax.py"
-OF_OTHERS = "ignore:It looks like `register_random`"  # what hypothesis says of trio where both are installed
 
 
-@dataclass
-class Finished:
-    status: int
-    out: str
-    err: str
-
-    @property
-    def lines(self) -> list[str]:
-        return self.out.strip().splitlines()
+def run(*arguments: str | Path, cwd: Path = ROOT) -> Finished:
+    return run_pytest(*arguments, cwd=cwd)
 
 
-def run(*arguments: str | Path, cwd: Path = ROOT, **environment: str) -> Finished:
+def started(*arguments: str | Path, cwd: Path = ROOT, **environment: str) -> Finished:
+    """As `run`, in a process of its own."""
     command = [sys.executable, "-m", "pytest", *map(str, arguments)]
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COLUMNS"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(OF_TERMINALS)}
     environment = {**inherited, "PYTHONWARNINGS": OF_OTHERS, **environment}
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=NEVER)
     return Finished(done.returncode, done.stdout, done.stderr)
@@ -55,7 +48,7 @@ def write(course: Path, id: str, text: str) -> Path:
 
 
 def test_threads_without_work_leave_the_cores_to_others(course):
-    said = run("exercises/03_softmax", cwd=course, OMP_DISPLAY_ENV="verbose").err  # by libgomp, as it is loaded
+    said = started("exercises/03_softmax", cwd=course, OMP_DISPLAY_ENV="verbose").err  # by libgomp, as it is loaded
     assert "GOMP_SPINCOUNT = '0'" in said
 
 
@@ -70,7 +63,7 @@ def test_a_stub_is_not_attempted_in_one_line_without_colour(course):
 
 def test_a_right_kernel_passes_from_any_folder(course):
     write(course, "01_masked_add", (ROOT / "solutions/01_masked_add/masked_add.py").read_text())
-    done = run(".", cwd=course / "exercises" / "01_masked_add")
+    done = started(".", cwd=course / "exercises" / "01_masked_add")
     assert done.status == 0 and done.err == ""
     assert len([line for line in done.lines if line.startswith("  pass  ")]) >= 13
     assert "Passed in" in done.out
