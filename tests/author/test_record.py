@@ -100,6 +100,7 @@ def test_what_is_proven_is_recorded(tmp_path, monkeypatch):
     before, speed, _ = test_file.read_text().partition("def test_it_is_as_fast_as_memory_allows")
     assert speed  # its gate is measured on a GPU
     test_file.write_text(before.rstrip() + "\n")
+    write(tmp_path, ".gitignore", "__pycache__/\n.course/\n")
     commit_all(tmp_path, "init")
     done = course.here("check", "--record", "--jobs", "1")
     assert done.lines[-2:] == [
