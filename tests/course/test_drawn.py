@@ -18,7 +18,7 @@ from grader.course.stated_calls import asked
 from grader.numerics.data_sets import Data, generator_for, is_poison, some_minus_infinity, whole
 from grader.numerics.layouts import CONTIGUOUS, OVERLAPPING, Layout, every, padded, repeated, reversed_order, transposed
 from tests.conftest import ROOT
-from tests.run_here import run_pytest
+from tests.typed_commands import run_pytest
 
 SEEDS = range(25)
 FOLDERS = all_folders(ROOT)

@@ -10,7 +10,7 @@ from grader.course.folder import Folder
 from grader.course.hidden_cases import read_cases
 from tests.classroom.instructor import ROOT
 from tests.conftest import mutant
-from tests.run_here import Finished, run_pytest
+from tests.typed_commands import Finished, run_pytest
 
 FOLDER = Folder(ROOT / "exercises/03_softmax")
 CASES = """

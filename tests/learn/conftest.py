@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import mutant
-from tests.run_here import OF_OTHERS, Finished, run_course, run_pytest
-from tests.waiting import NEVER
+from tests.typed_commands import Finished, of_a_terminal, run_course, run_pytest, started
 
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = str(Path(sys.executable).with_name("course"))
@@ -49,12 +46,11 @@ class Course:
         return beside.replace(self.file(id))
 
     def environment(self, **more: str) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "COLUMNS", "NO_COLOR"))}
-        return {**kept, "PYTHONWARNINGS": OF_OTHERS, **more}
+        return of_a_terminal(more)
 
     def course(self, *arguments: str, answer: str = "", cwd: Path | None = None, **environment: str) -> Finished:
         """A process of its own, as a shell starts it."""
-        return self._run([COURSE, *arguments], answer, cwd, environment)
+        return started([COURSE, *arguments], cwd or self.path, environment, answer)
 
     def here(self, *arguments: str, answer: str = "", cwd: Path | None = None, **environment: str) -> Finished:
         """As `course`, but in this process."""
@@ -62,14 +58,6 @@ class Course:
 
     def pytest(self, *arguments: str, **environment: str) -> Finished:
         return run_pytest(*arguments, cwd=self.path, **environment)
-
-    def _run(self, command: list[str], answer: str, cwd: Path | None, environment: dict[str, str]) -> Finished:
-        done = subprocess.run(
-            command, cwd=cwd or self.path, env=self.environment(**environment), input=answer.encode(),
-            capture_output=True, timeout=NEVER,
-        )  # fmt: skip
-        assert b"Traceback" not in done.stderr, done.stderr.decode()
-        return Finished(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
 
     @property
     def progress(self) -> str:

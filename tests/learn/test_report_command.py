@@ -18,7 +18,7 @@ def test_before_any_run(course):
 
 def test_it_leaves_the_home_alone_and_says_nothing_on_the_side(tried, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
-    done = tried.here("report", HOME=str(home))
+    done = tried.course("report", HOME=str(home))
     assert done.status == 0 and done.err == "" and list(home.iterdir()) == []
 
 

@@ -18,7 +18,7 @@ from grader.wire.reply import DTYPES
 from tests.conftest import ROOT
 from tests.operations.conftest import FOLDER
 from tests.operations.test_any_operation import SOLUTION, changed
-from tests.run_here import run_pytest
+from tests.typed_commands import run_pytest
 from tests.waiting import NEVER
 
 X = '{ input = "normal", shape = [2, 3, 7, 5], stored_as = [0, 2, 1, 3] }'

@@ -15,6 +15,7 @@ from grader.course.folder import Folder
 from grader.progress import progress
 from grader.progress.last_result import record_run
 from grader.progress.progress import NAME, Record, Throughput
+from tests.typed_commands import start_pytest
 from tests.waiting import NEVER
 
 EARLY, LATE = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)
@@ -179,8 +180,8 @@ def test_a_course_that_cannot_be_written_is_judged_all_the_same(course):
 def test_nothing_is_read_from_the_network_or_written_elsewhere(course, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     course.write("01_masked_add")
-    course.pytest("exercises/01_masked_add", HOME=str(home))
-    course.here("hint", "03", HOME=str(home))
+    start_pytest("exercises/01_masked_add", cwd=course.path, HOME=str(home))
+    course.course("hint", "03", HOME=str(home))
     assert os.listdir(home) == []
     assert sorted({p.name for p in course.path.iterdir()} - {"exercises", "solutions", "hints", "pyproject.toml"}) == [
         ".course", NAME

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import py_compile
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.waiting import NEVER
+from tests.typed_commands import start_pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXERCISE = "exercises/01_masked_add"
@@ -41,15 +39,12 @@ ONE_TEST = ("-k", "one_full_block or easy")  # enough to tell a wrong kernel
 def grade(course: Path, *arguments: str, cwd: Path | None = None, **environment: str) -> dict:
     """The result as JSON; pytest must fail, since the submission is wrong."""
     result = course / "result.json"
-    command = [sys.executable, "-m", "pytest", *(arguments or [EXERCISE]), *ONE_TEST, "--result", str(result)]
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COLUMNS"))}
-    done = subprocess.run(
-        command, cwd=cwd or course, env={**inherited, **environment}, capture_output=True, text=True, timeout=NEVER
-    )
-    assert not (course / "ran").exists(), (course / "ran").read_text() + done.stdout
-    assert done.returncode != 0, done.stdout
+    asked = (*(arguments or [EXERCISE]), *ONE_TEST, "--result", result)
+    done = start_pytest(*asked, cwd=cwd or course, **environment)
+    assert not (course / "ran").exists(), (course / "ran").read_text() + done.out
+    assert done.status != 0, done.out
     if not result.exists():
-        return {"outcome": "refused", "message": done.stdout + done.stderr}
+        return {"outcome": "refused", "message": done.out + done.err}
     return json.loads(result.read_text())
 
 

@@ -6,15 +6,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from grader.course.folder import all_folders
-from tests.run_here import OF_OTHERS, OF_TERMINALS, Finished, run_pytest
-from tests.waiting import NEVER
+from tests.typed_commands import Finished, run_pytest, start_pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOFTMAX = "solutions/03_softmax/softmax.py"
@@ -22,15 +19,6 @@ SOFTMAX = "solutions/03_softmax/softmax.py"
 
 def run(*arguments: str | Path, cwd: Path = ROOT) -> Finished:
     return run_pytest(*arguments, cwd=cwd)
-
-
-def started(*arguments: str | Path, cwd: Path = ROOT, **environment: str) -> Finished:
-    """As `run`, in a process of its own."""
-    command = [sys.executable, "-m", "pytest", *map(str, arguments)]
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(OF_TERMINALS)}
-    environment = {**inherited, "PYTHONWARNINGS": OF_OTHERS, **environment}
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=NEVER)
-    return Finished(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.fixture
@@ -48,7 +36,9 @@ def write(course: Path, id: str, text: str) -> Path:
 
 
 def test_threads_without_work_leave_the_cores_to_others(course):
-    said = started("exercises/03_softmax", cwd=course, OMP_DISPLAY_ENV="verbose").err  # by libgomp, as it is loaded
+    said = start_pytest(
+        "exercises/03_softmax", cwd=course, OMP_DISPLAY_ENV="verbose"
+    ).err  # by libgomp, as it is loaded
     assert "GOMP_SPINCOUNT = '0'" in said
 
 
@@ -63,7 +53,7 @@ def test_a_stub_is_not_attempted_in_one_line_without_colour(course):
 
 def test_a_right_kernel_passes_from_any_folder(course):
     write(course, "01_masked_add", (ROOT / "solutions/01_masked_add/masked_add.py").read_text())
-    done = started(".", cwd=course / "exercises" / "01_masked_add")
+    done = start_pytest(".", cwd=course / "exercises" / "01_masked_add")
     assert done.status == 0 and done.err == ""
     assert len([line for line in done.lines if line.startswith("  pass  ")]) >= 13
     assert "Passed in" in done.out
