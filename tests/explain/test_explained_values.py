@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from grader import cancelling_rows, indices, leading, normal, output, some_minus_infinity, special, uniform
+from grader import amid, cancelling_rows, indices, leading, normal, output, some_minus_infinity, special, uniform
 from grader.explain.verdict import FAIL, PASS, Verdict
 from grader.numerics.layouts import transposed
 from tests.conftest import ROOT, mutant
+
+NAN = float("nan")
 
 
 def test_a_special_value_in_a_strided_tensor_is_not_blamed_on_the_strides(bench):
@@ -18,6 +20,13 @@ def test_a_special_value_in_a_strided_tensor_is_not_blamed_on_the_strides(bench)
     assert judged.check(normal(64, 64), output(64, 64)).outcome == PASS
     verdict = judged.check(special(normal(37, 153)), output(37, 153).padded())
     assert verdict.outcome == FAIL and "special values are changed on the way" in verdict.lines[0]
+
+
+def test_special_values_alone_do_not_show_that_all_others_are_right(bench):
+    """Only inf and NaN are expected here, as in a product of few columns with inf and NaN strewn in."""
+    x = leading(NAN, normal(64) * float("inf"))
+    verdict = judged(bench, "01_masked_add", ("x + y, mask", "-x - y, mask"), x, normal(64))
+    assert verdict.outcome == FAIL and "special values" not in verdict.lines[0]
 
 
 def test_rows_that_are_all_but_one_value_0_are_not_taken_for_one_another(bench):
@@ -53,6 +62,21 @@ def test_two_elements_may_be_equal_by_chance_where_one_is_right(bench, x, told):
     """As 534.5 and 533.5 are after a rounding: then it does not say that a constant was stored."""
     change = ("x + y, mask", "tl.full((BLOCK_N,), 1.0, tl.float32), mask")
     verdict = judged(bench, "01_masked_add", change, x, normal(*x.shape) * 0)
+    assert verdict.lines[0].startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("x", "told"),
+    [
+        (leading(NAN, amid(NAN, normal(8))), "z is wrong in 2 elements of 8, "),
+        (leading(NAN, normal(8)), "z is NaN everywhere."),
+        (normal(8), "z is NaN everywhere."),
+    ],
+)
+def test_nan_is_no_constant_where_most_elements_should_be_nan(bench, x, told):
+    """As in a product with inf and NaN strewn in: then it does not say what went wrong in the few others."""
+    change = ("x + y, mask", "tl.full((BLOCK_N,), float('nan'), tl.float32), mask")
+    verdict = judged(bench, "01_masked_add", change, x, normal(8) * 0)
     assert verdict.lines[0].startswith(told)
 
 
