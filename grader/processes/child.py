@@ -207,6 +207,7 @@ class ChildProcess:
 
 def abandon_children() -> None:
     """For a process that is about to leave at once, as from a signal handler: nothing of it runs on or is left."""
+    scratch.make_no_more()
     for pid in own_children():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -13,10 +14,19 @@ LOOK = 0.05  # seconds from one look to the next
 _folders: set[Path] = set()
 
 
+_making = threading.RLock()
+
+
 def new_folder(prefix: str = "course-") -> Path:
-    folder = Path(tempfile.mkdtemp(prefix=prefix))
-    _folders.add(folder)
-    return folder
+    with _making:
+        folder = Path(tempfile.mkdtemp(prefix=prefix))
+        _folders.add(folder)
+        return folder
+
+
+def make_no_more() -> None:
+    """For a process that is about to leave at once: a thread that wants a folder from now on waits for that."""
+    _making.acquire()
 
 
 def remove(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,18 @@ def test_a_folder_that_is_gone_already_is_no_error(folder, removals):
     for _ in range(2):
         scratch.remove(folder)
     assert not folder.exists() and removals == [False] * 2
+
+
+def test_no_other_thread_makes_a_folder_in_a_process_that_leaves(monkeypatch, tmp_path):
+    def is_free() -> bool:
+        return scratch._making.acquire(blocking=False)
+
+    seen = []
+    with ThreadPoolExecutor(1) as other:
+        monkeypatch.setattr(scratch.tempfile, "mkdtemp", lambda prefix: seen.append(other.submit(is_free).result()))
+        monkeypatch.setattr(scratch, "Path", lambda made: tmp_path)
+        scratch.remove(scratch.new_folder())
+        scratch.make_no_more()
+        seen.append(other.submit(is_free).result())
+        scratch._making.release()
+    assert seen == [False, False]
