@@ -15,13 +15,18 @@ from grader.wire.frames import is_hung_up
 
 
 def main(control_fd: int) -> None:
-    """Forks a nursery for each {"folder", "environment", "model"} that comes with two descriptors: of the nursery's own
-    control socket, and of what it says on stderr. A nursery is a child of the parent's, and so are the children
-    that it forks. Leaves when the parent does."""
+    """Imports torch, and serves."""
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
     import torch  # noqa: F401
 
+    serve(control)
+
+
+def serve(control: socket.socket) -> None:
+    """Forks a nursery for each {"folder", "environment", "model"} that comes with two descriptors: of the nursery's own
+    control socket, and of what it says on stderr. A nursery is a child of the parent's, and so are the children
+    that it forks. Leaves when the parent does."""
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 2)
         if not message:

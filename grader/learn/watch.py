@@ -3,6 +3,9 @@
 Files are polled: there are few, a look costs microseconds, and it works where file events do not arrive, as on network
 drives. What a run judges was noted before it began, so a file that is saved meanwhile differs from it afterwards and is
 judged next.
+
+One process judges all saves, by pytest.main, so that its verdicts are those of `pytest`. It has imported torch and
+Triton before the first.
 """
 
 from __future__ import annotations
@@ -18,12 +21,14 @@ from grader.course.by_name import EXERCISE, course_root
 from grader.course.folder import Folder, all_folders
 from grader.learn.hint import show_hint
 from grader.learn.keys import single_keys
-from grader.learn.warm_run import WarmRun
 from grader.progress.standing import current_exercise, read_progress
+from grader.session.judging_process import JudgeEnded, JudgingProcess
 
 TICK = 0.05  # seconds between two looks at the files
 LOOKS = 2  # that find a file the same, until it is judged
 LOOKS_AT_A_CUT = 20  # where it is empty or its last line has no end: somebody may be writing it
+MOST_RUNS = 200  # by one process, so that nothing can pile up
+NO_VERDICT = -1  # in place of pytest's exit status
 KEYS = "h hint   n next exercise   r run again   q quit"
 Stamp = tuple[int, int, int]
 
@@ -62,8 +67,9 @@ class Watcher:
         self.folders = all_folders(exercise.root)
         self.seen: dict[Folder, Stamp | None] = {}  # each file as it was when it was judged last
         self.looked: dict[Folder, tuple[Stamp | None, int]] = {}  # each file at the last look; looks that saw it so
-        self.standby: WarmRun | None = WarmRun()
-        self.running: WarmRun | None = None
+        self.judge = _prepared_judge()
+        self.is_judging = False
+        self.judged = 0  # by this process
         self.left_by = 0  # the number of a signal
         self.was_passed = False  # the exercise, before this run: someone who comes back to it wants to stay
 
@@ -75,9 +81,8 @@ class Watcher:
                 key = read_key(TICK)
                 if key == "q":
                     return
-                if self.running is not None:
-                    if self.running.status is not None:
-                        self._ended(self.running.status)
+                if self.is_judging:
+                    self._look_at_the_run()
                 elif key in ("h", "n", "r"):
                     {"h": self._hint, "n": self._next, "r": lambda: self._run(self.exercise)}[key]()
                 elif saved := self._saved():
@@ -89,9 +94,7 @@ class Watcher:
         self.left_by = number
 
     def end(self) -> None:
-        for run in (self.running, self.standby):
-            if run is not None:
-                run.end()
+        self.judge.end()
 
     def _saved(self) -> Folder | None:
         """Returns an exercise whose file differs from what was judged last, once the file has stopped changing."""
@@ -112,11 +115,24 @@ class Watcher:
         if sys.stdout.isatty():
             click.clear()
         _dim(f"{folder.id}: judging ...")
-        self.running, self.standby = self.standby or WarmRun(), None
-        self.running.start([os.path.relpath(folder.path)])
+        self.judge.begin([os.path.relpath(folder.path)])
+        self.is_judging = True
+
+    def _look_at_the_run(self) -> None:
+        try:
+            status = self.judge.poll()
+        except JudgeEnded as error:
+            said = str(error)
+            click.echo(f"\n{said[:1].upper()}{said[1:]}. Next: save the file again, or: course doctor")
+            status = NO_VERDICT
+        if status is not None:
+            self._ended(status)
 
     def _ended(self, status: int) -> None:
-        self.running, self.standby = None, WarmRun()
+        self.is_judging, self.judged = False, self.judged + 1
+        if status == NO_VERDICT or self.judged == MOST_RUNS:
+            self.judge.end()
+            self.judge, self.judged = _prepared_judge(), 0
         following = self.exercise.next()
         if status == 0 and following is not None and not self.was_passed:
             self.exercise = following
@@ -143,6 +159,12 @@ class Watcher:
             self._prompt()
         else:
             self._run(following)
+
+
+def _prepared_judge() -> JudgingProcess:
+    judge = JudgingProcess()
+    judge.prepare()
+    return judge
 
 
 def _dim(text: str) -> None:

@@ -1,4 +1,7 @@
-"""The parent's end of the zygote: one per process, started when the first nursery is wanted, asked to fork each."""
+"""The parent's end of the zygote: one per process, started when the first nursery is wanted, asked to fork each.
+
+A process that imported torch before it knew anything may fork its zygote instead: see session/judging_process.py.
+"""
 
 from __future__ import annotations
 
@@ -27,20 +30,16 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 class Zygote:
-    """Starting it returns at once, and so does asking it to fork: it does that once it has imported torch."""
+    """Asking it to fork returns at once: it does that once it has imported torch.
 
-    def __init__(self) -> None:
+    `process`: a Popen or its like. `control`: the socket through which it is asked. `errors`: where its stderr is read.
+    """
+
+    def __init__(self, process: subprocess.Popen | ForkedProcess, control: socket.socket, errors: int) -> None:
         self.forked: list[int] = []  # the processes that have said that they are there
         adopt_orphans()
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs.fileno())],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                pass_fds=[theirs.fileno()], cwd="/", env=clean_environment(tempfile.gettempdir()),
-                start_new_session=True,
-            )  # fmt: skip
-        os.set_blocking(self._process.stderr.fileno(), False)
+        self._process, self._control, self._errors = process, control, errors
+        os.set_blocking(errors, False)
 
     @property
     def alive(self) -> bool:
@@ -53,19 +52,37 @@ class Zygote:
 
     def said(self) -> list[str]:
         """The lines that it wrote on its way down."""
-        return (self._process.stderr.read() or b"").decode("utf-8", "replace").strip().splitlines()
+        said = b""
+        with contextlib.suppress(BlockingIOError):
+            said = os.read(self._errors, 1 << 16)
+        return said.decode("utf-8", "replace").strip().splitlines()
 
     def end(self) -> None:
         """And whatever it has forked that does not leave by itself, because a submission has stopped it."""
         self._control.close()
         self._process.kill()
         self._process.wait()
-        self._process.stderr.close()
+        os.close(self._errors)
         for pid in self.forked:
             with contextlib.suppress(ChildProcessError):  # it has left, or never became ours
                 if os.waitpid(pid, os.WNOHANG) == (0, 0):
                     os.kill(pid, signal.SIGKILL)
                     os.waitpid(pid, 0)
+
+
+class ForkedProcess:
+    """A fork of this process, to be ended as a Popen is."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
 
 
 _starting = threading.Lock()
@@ -76,9 +93,29 @@ def shared_zygote() -> Zygote:
     """That of this process, started if there is none."""
     with _starting:
         if not _shared or not _shared[-1].alive:
-            _shared.append(Zygote())
-            atexit.register(_shared[-1].end)
+            share_zygote(_started())
         return _shared[-1]
+
+
+def share_zygote(zygote: Zygote) -> None:
+    """Makes it the one of this process, until the end of both."""
+    _shared.append(zygote)
+    atexit.register(zygote.end)
+
+
+def _started() -> Zygote:
+    control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    errors, told = os.pipe()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs.fileno())],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=told, pass_fds=[theirs.fileno()], cwd="/",
+            env=clean_environment(tempfile.gettempdir()), start_new_session=True,
+        )  # fmt: skip
+    finally:
+        theirs.close()
+        os.close(told)
+    return Zygote(process, control, errors)
 
 
 def clean_environment(folder: str) -> dict[str, str]:

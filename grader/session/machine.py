@@ -1,7 +1,7 @@
 """What judges here: the GPU if there is one, what to compile for, how a submission is shut in. Imports no torch.
 
-The processes that a run needs import torch for seconds. They are started before this process does the same, so that
-all of them do it side by side.
+The processes that a run needs import torch or Triton for seconds. They are started before this process imports more, so
+that all of them do it side by side.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ def machine_for(option, folders: list[Folder]) -> Machine:
 
     Raises pytest.UsageError where --device cuda cannot be had.
     """
-    may_run = not option.collectonly and any(_may_run(folder, option.submission) for folder in folders)
-    sandboxed = bubblewrap.wanted(option.isolation)
-    if may_run:
+    sandboxed, runs = bubblewrap.wanted(option.isolation), may_run(option, folders)
+    if runs:
         _start(None)  # needed first, and asking the driver for a GPU takes 0.2 s
     device: Device | str = "--device cpu" if option.device == "cpu" else driver_device()
     if isinstance(device, Device) and option.target and device.model.target != option.target:
@@ -47,12 +46,22 @@ def machine_for(option, folders: list[Folder]) -> Machine:
     if option.device == "cuda" and not isinstance(device, Device):
         raise pytest.UsageError(f"--device cuda: {device}. Next: course doctor")
     model = MODELS[option.target] if option.target else model_here(device)
-    if may_run:
+    if runs:
         for number in (bubblewrap.RECORDER, bubblewrap.ORIGINS) if sandboxed else (None,):
             _start(model, number)
         if isinstance(device, Device):
             shared_replays(device).start(SAMPLES_AT_FIRST, checkers=1)
     return Machine(device, model, sandboxed)
+
+
+def may_run(option, folders: list[Folder]) -> bool:
+    """Returns whether there is a submission that may have to be run."""
+    return not option.collectonly and any(_may_run(folder, option.submission) for folder in folders)
+
+
+def is_usual(option) -> bool:
+    """Returns True where a submission is run in the processes that JudgingProcess.prepare starts."""
+    return option.device == "auto" and not option.target and not bubblewrap.wanted(option.isolation)
 
 
 def _start(model: GpuModel | None, number: int | None = None) -> None:

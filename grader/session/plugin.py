@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,9 +20,12 @@ from grader.gpu.models import DEFAULT_TARGET, MODELS
 from grader.processes import bubblewrap
 from grader.processes.environment import PATIENT
 from grader.session import fixtures
-from grader.session.machine import machine_for
+from grader.session.judging_process import JudgeEnded, JudgingProcess, is_judge
+from grader.session.machine import is_usual, machine_for, may_run
 
 NAME = "course-session"  # of the Session, among pytest's plugins
+JUDGE = pytest.StashKey[JudgingProcess]()
+STAYS_HERE = ("usepdb", "trace", "help", "version")  # options
 DEVICES = ("auto", "cpu", "cuda")
 
 
@@ -49,6 +53,40 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         _refuse_files_that_run(folders, early_config)
         early_config.known_args_namespace.noconftest = True
         sys.path[:] = [entry for entry in sys.path if entry and Folder.containing(Path(entry)) is None]
+        if _wants_judge(early_config):
+            early_config.stash[JUDGE] = judge = JudgingProcess()
+            option = early_config.known_args_namespace
+            if is_usual(option) and may_run(option, folders):
+                judge.prepare()
+
+
+def _wants_judge(config: pytest.Config) -> bool:
+    """Returns True where importing torch still lies ahead, and no reason is known to judge in this process.
+
+    A debugger needs this process, and so does a plugin that is an object of its caller's.
+    """
+    asks_for = any(getattr(config.known_args_namespace, name, False) for name in STAYS_HERE)
+    is_worker = is_judge() or "PYTEST_XDIST_WORKER" in os.environ
+    has_streams = None not in (sys.__stdin__, sys.__stdout__, sys.__stderr__)  # as with `<&-`
+    is_main = threading.current_thread() is threading.main_thread()  # which alone can hear Ctrl-C
+    stays = asks_for or config.invocation_params.plugins or is_worker or "torch" in sys.modules
+    return has_streams and is_main and not stays
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """The whole run takes place in the judge, if there is one."""
+    if (judge := config.stash.get(JUDGE, None)) is None:
+        return None
+    if sys.stdout is not sys.__stdout__ or sys.stderr is not sys.__stderr__:  # who called it reads what is printed
+        judge.end()
+        return None
+    if capture := config.pluginmanager.get_plugin("capturemanager"):
+        capture.suspend_global_capture(in_=True)  # for a debugger there
+    try:
+        return judge.run(list(config.invocation_params.args))
+    except JudgeEnded as error:
+        raise pytest.UsageError(f"{error}. Next: course doctor") from None
 
 
 def _refuse_files_that_run(folders: list[Folder], config: pytest.Config) -> None:
@@ -92,16 +130,29 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.tbstyle = "no"
         config.option.reportchars = "N"
     machine = machine_for(config.option, folders)
-    gc.disable()
     os.environ.update(PATIENT)
     try:
-        from grader.session.session import Session  # imports torch: only when there is something to grade
-    except ImportError as error:
+        session_class = _session_class()
+    except (ImportError, OSError) as error:  # a library of torch's that is not there is an OSError
         raise pytest.UsageError(f"{error}. Next: course doctor") from None
-    gc.freeze()  # torch's million objects will stay: collecting them costs 0.4 s, here and at the end
-    gc.enable()
-    session = Session(config, folders, machine)
-    config.pluginmanager.register(session, NAME)
+    config.pluginmanager.register(session_class(config, folders, machine), NAME)
+
+
+def _session_class() -> type:
+    """Imports torch where it is not there yet: only when there is something to grade. Raises ImportError.
+
+    torch's million objects stay, and looking for garbage among them costs 0.4 s, here and at the end. A run's own
+    objects are no part of that: a process may judge many.
+    """
+    if "grader.session.session" not in sys.modules:
+        gc.disable()
+        try:
+            import grader.session.session  # noqa: F401
+
+            gc.freeze()
+        finally:
+            gc.enable()
+    return sys.modules["grader.session.session"].Session
 
 
 def _folders(args: list[str]) -> list[Folder]:

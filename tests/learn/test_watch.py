@@ -15,7 +15,7 @@ from grader.course.folder import all_folders
 from grader.learn import watch as watch_module
 from grader.learn.watch import LOOKS, LOOKS_AT_A_CUT, Watcher
 from tests.learn.conftest import ROOT
-from tests.waiting import NEVER, until
+from tests.waiting import NEVER, is_in, until
 
 KEYS = "q quit"
 
@@ -129,7 +129,7 @@ def test_a_file_saved_during_a_run_is_judged_after_it(course, watching):
     ids=["whole", "cut in a line", "emptied"],
 )
 def test_a_file_that_may_still_be_written_is_looked_at_longer(course, monkeypatch, text, looks):
-    monkeypatch.setattr(watch_module, "WarmRun", lambda: None)
+    monkeypatch.setattr(watch_module, "_prepared_judge", lambda: None)
     folder = next(one for one in all_folders(course.path) if one.number == "01")
     watcher = Watcher(folder)
     watcher.seen = {one: watch_module._stamp(one.learner_file) for one in watcher.folders}
@@ -161,7 +161,7 @@ def test_leaving_during_a_run_leaves_nothing_behind(course, watching, how):
     begun = "    open('begun', 'w')\n    while True: pass"  # in the folder of its process
     course.write("01_masked_add", "    z = torch.empty_like(x)", begun)
     screen = watching("01")
-    until(lambda: list(screen.temporary.rglob("begun")), lambda: screen.terminal.before)
+    until(lambda: is_in(screen.temporary, "begun"), lambda: screen.terminal.before)
     if how == "hangup":
         os.kill(screen.terminal.pid, signal.SIGHUP)
     else:

@@ -104,3 +104,11 @@ def shared_replays(device: Device) -> Replays:
         _shared[device] = Replays(device, _pool_elsewhere)
         atexit.register(_shared[device].end)
     return _shared[device]
+
+
+def end_shared_replays() -> None:
+    """Gives the GPUs back until they are needed again."""
+    while _shared:
+        _, replays = _shared.popitem()
+        atexit.unregister(replays.end)
+        replays.end()
