@@ -82,6 +82,7 @@ def value_verdict(evidence: Evidence) -> Verdict:
         or _special_values(evidence)
         or _layout(evidence)
         or _low_precision(evidence)
+        or _nothing_ordinary(evidence)
         or failed(Cause.WRONG_VALUES, _where_wrong(evidence))
     )
     if verdict.id != Cause.UNWRITTEN:
@@ -220,11 +221,23 @@ def _constant(evidence: Evidence) -> Verdict | None:
 
 
 def _special_values(evidence: Evidence) -> Verdict | None:
-    expected, wrong = evidence.comparison.expected, evidence.comparison.wrong
-    ordinary = expected.isfinite() & (expected != 0)
+    ordinary, wrong = _is_ordinary(evidence), evidence.comparison.wrong
     if not bool(ordinary.any()) or bool((wrong & ordinary).any()):
-        return None  # where nothing ordinary is expected, nothing ordinary shows that it is right
+        return None
     return failed(Cause.WRONG_VALUES, Values.SPECIAL_VALUES(name=evidence.returns))
+
+
+def _nothing_ordinary(evidence: Evidence) -> Verdict | None:
+    """Only inf, NaN and 0 are expected: a guess, since nothing shows that ordinary numbers would be right."""
+    if bool(_is_ordinary(evidence).any()):
+        return None
+    return failed(Cause.WRONG_VALUES, Values.SPECIAL_VALUES(name=evidence.returns), kind="guess")
+
+
+def _is_ordinary(evidence: Evidence) -> torch.Tensor:
+    """Returns where a number is expected that is neither inf, NaN nor 0; [shape of the result]."""
+    expected = evidence.comparison.expected
+    return expected.isfinite() & (expected != 0)
 
 
 def _where_wrong(evidence: Evidence) -> Said:
