@@ -11,10 +11,10 @@ from grader.author.gates import FIGURES
 from grader.author.git import NoRevision, git
 from grader.course.folder import Folder, all_folders
 
-# Rooms that no proof runs in, see tests/author/test_touched.py; gpu/pool only with a GPU.
+# Where no proof runs, see tests/author/test_touched.py: it runs pytest where it is, and gpu/pool only with a GPU.
 OF_NONE = re.compile(
-    r"grader/(?:(?:classroom|doctor|learn|show|gpu/pool)/|cli\.py$|author/(?:templates/|(?:author_commands|git|"
-    r"kept_findings|record|seed|skeleton|touched)\.py$))"
+    r"grader/(?:(?:classroom|doctor|learn|show|gpu/pool)/|(?:cli|session/judging_process)\.py$|author/(?:templates/|"
+    r"(?:author_commands|git|kept_findings|record|seed|skeleton|touched)\.py$))"
 )
 OF_OPERATION = re.compile(r"grader/operations/(?!__init__|bounds|comparison|hypothesis)(\w+)\.py$")
 OF_ALL = re.compile(r"grader/|(pyproject\.toml|constraints\.txt)$")

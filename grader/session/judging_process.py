@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from queue import SimpleQueue
 
 from grader.processes.environment import PATIENT, trusted_path
@@ -101,7 +102,7 @@ class JudgingProcess:
             interrupts.append(number)
             self._process.send_signal(INTERRUPT)
 
-        before = signal.signal(signal.SIGINT, interrupt)
+        before = _handle(signal.SIGINT, interrupt)
         try:
             self.begin(arguments)
             return self.wait()
@@ -126,6 +127,12 @@ class JudgingProcess:
             self._process.wait()
         self._answers.close()
         self._control.close()
+
+
+def _handle(number: int, handler: Callable) -> Callable | int | None:
+    """Sets a handler, and returns the one before. What is ignored stays so, as SIGHUP below nohup."""
+    before = signal.getsignal(number)
+    return before if before is signal.SIG_IGN else signal.signal(number, handler)
 
 
 def _request(arguments: list[str] | None) -> dict:
@@ -193,10 +200,10 @@ def _answer(request: dict) -> dict:
 
 
 def _mind_signals() -> None:
-    signal.signal(signal.SIGINT, lambda *_: None)  # no SIG_IGN: what is started from here would inherit it
-    signal.signal(INTERRUPT, _interrupt)
+    _handle(signal.SIGINT, lambda *_: None)  # no SIG_IGN: what is started from here would inherit it
+    _handle(INTERRUPT, _interrupt)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)
+        _handle(number, _leave)
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -70,6 +70,8 @@ def ids(root: Path, revision: str = "before") -> list[str]:
         ("grader/operations/rms_norm.py", ["10_rms_norm"]),
         ("grader/show/terminal.py", []),
         ("grader/cli.py", []),
+        ("grader/session/judging_process.py", []),
+        ("grader/session/session.py", None),
         ("grader/author/author_commands.py", []),
         ("pyproject.toml", None),
         ("constraints.txt", None),

@@ -92,29 +92,29 @@ def environments(temporary: Path) -> dict[int, str]:
     return found
 
 
-def start(temporary: Path, *arguments: str | Path, **environment: str) -> subprocess.Popen:
-    """Starts pytest in a process of its own."""
+def start(temporary: Path, *arguments: str | Path, ignores: tuple = (), **environment: str) -> subprocess.Popen:
+    """Starts pytest in a process of its own, which finds all signals but these as a terminal gives them."""
+
+    def set_signals() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, INTERRUPT):
+            signal.signal(number, signal.SIG_IGN if number in ignores else signal.SIG_DFL)
+
     return subprocess.Popen(
         [sys.executable, "-m", "pytest", ADD, *map(str, arguments)], cwd=ROOT, text=True, stdout=subprocess.PIPE,
-        env=of_a_terminal({"TMPDIR": str(temporary), **environment}),
-        stderr=subprocess.STDOUT, preexec_fn=_hears_ctrl_c,
+        env=of_a_terminal({"TMPDIR": str(temporary), **environment}), stderr=subprocess.STDOUT, preexec_fn=set_signals,
     )  # fmt: skip
 
 
 @contextlib.contextmanager
-def running(temporary: Path, submission: Path, **environment: str) -> Iterator[subprocess.Popen]:
+def running(temporary: Path, submission: Path, ignores: tuple = (), **environment: str) -> Iterator[subprocess.Popen]:
     """Starts pytest, and waits until it is in the midst of a run that never ends."""
-    with start(temporary, "--submission", submission, **environment) as run:
+    with start(temporary, "--submission", submission, ignores=ignores, **environment) as run:
         try:
             until(lambda: is_in(temporary, "begun") or is_in(temporary, "found"), run.poll)
             yield run
         finally:
             run.kill()
     until_nothing_is_left(temporary)
-
-
-def _hears_ctrl_c() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def until_nothing_is_left(temporary: Path) -> None:
@@ -162,6 +162,20 @@ def test_a_submission_starts_with_the_usual_signals(tmp_path, temporary):
     looking.write_text(SOLUTION.read_text() + LOOKS_AT_SIGNALS)
     with running(temporary, looking):
         assert not is_in(temporary, "found")
+
+
+def test_what_the_command_ignores_is_ignored(hanging, temporary):
+    """As SIGHUP below nohup, and Ctrl-C in the background of a script."""
+    with running(temporary, hanging, ignores=(signal.SIGHUP, signal.SIGINT)) as run:
+        for pid in (run.pid, judge_of(run)):
+            assert {signal.SIGHUP, signal.SIGINT} <= ignored_by(pid)
+    with running(temporary, hanging) as run:
+        assert not {signal.SIGHUP, signal.SIGINT} & ignored_by(judge_of(run))
+
+
+def ignored_by(pid: int) -> set[int]:
+    mask = int(re.search(r"SigIgn:\s+(\w+)", Path(f"/proc/{pid}/status").read_text())[1], 16)
+    return {number for number in range(1, 65) if mask >> number - 1 & 1}
 
 
 def test_a_submission_would_find_it_where_it_is(temporary):
