@@ -80,8 +80,11 @@ def test_the_fewest_tests_are_tried_first():
 
 
 def test_rooms_that_are_said_to_touch_no_proof_are_not_imported_by_one():
-    """But gpu/pool, which works where there is a GPU, and show, which draws what pytest prints."""
+    """But gpu/pool, which works where there is a GPU, show, which draws what pytest prints, and the judging process,
+    which a proof does not start."""
     from grader.author.touched import OF_NONE
+
+    imported = ("grader/gpu/pool/", "grader/show/", "grader/session/judging_process.py")
 
     code = f"""
 import sys
@@ -95,5 +98,5 @@ print(*(module.__file__ for name, module in sys.modules.items() if name.startswi
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     files = [str(Path(file).relative_to(ROOT)) for file in done.stdout.split()]
-    none = [file for file in files if OF_NONE.match(file) and not file.startswith(("grader/gpu/pool/", "grader/show/"))]
+    none = [file for file in files if OF_NONE.match(file) and not file.startswith(imported)]
     assert "grader/author/direct_run.py" in files and none == [], done.stderr
