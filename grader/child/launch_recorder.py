@@ -1,7 +1,7 @@
 """What a host function would do on a GPU, as a launch plan: buffers, fills, and launches of kernels.
 
     buffers   arguments and what the function allocates: a role, a size in bytes, never an address
-    kernels   the front end's text of each, and the recipe that it was made from
+    kernels   the recipe of each: which function of the file, and what it is compiled for
     steps     fills and launches in their order; an autotuned launch is a choice between lists of steps
 
 A launch binds each of the kernel's parameters to a number, or to a buffer and an offset in bytes. The plan knows no
@@ -16,9 +16,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 import torch
-from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.autotuner import Autotuner
-from triton.runtime.errors import OutOfResources, PTXASError
 
 from grader.child import autotuner_hooks
 from grader.child.pretended_gpu import Launch, StandIn
@@ -47,8 +45,10 @@ class Recorder:
         self._addresses: dict[int, tuple[int, int]] = {}  # storage -> (address, number of its buffer)
         self._alive: list[torch.Tensor] = []  # so that no storage gets another's number
         self._next_address = FIRST_ADDRESS
-        self._numbers: dict[tuple[bytes, str], int] = {}  # a text with its options -> number of its kernel
+        self._numbers: dict[str, int] = {}  # a recipe, as text -> number of its kernel
         self._launches = 0
+        self.certain: list[dict] = []  # kernels of launches before any refusal that are no configuration's
+        self._in_a_choice = False
 
     @contextmanager
     def on(self) -> Iterator[None]:
@@ -185,7 +185,9 @@ class Recorder:
         if self._launches > MOST_LAUNCHES:
             self._refuse(f"more than {MOST_LAUNCHES} launches in one call")
         step = {"op": "launch", "grid": list(launch.grid), "dimensions": launch.dimensions}
-        step |= {"constants": _constants(launch), "line": self.refusals.line()}
+        step |= {"constants": _constants(launch), "line": self.refusals.line(), "no_scratch": launch.no_scratch}
+        if not self._in_a_choice:
+            launch.kernel.check_threads()
         self.steps.append(step | self._bound(launch))
 
     def _bound(self, launch: Launch) -> dict:
@@ -193,7 +195,9 @@ class Recorder:
         kernel, parameters = launch.kernel, []
         if kernel.key not in self._numbers:
             self._numbers[kernel.key] = len(self.kernels)
-            self.kernels.append({"name": kernel.name, "recipe": kernel.recipe, "parts": {"source": kernel.text}})
+            self.kernels.append({"name": kernel.name, "recipe": kernel.recipe})
+        if not self._in_a_choice and not self.refusals.records:
+            self.certain.append(self.kernels[self._numbers[kernel.key]])
         for (name, kind), value in zip(launch.source.signature.items(), launch.arguments):
             self._bind(parameters, name, kind, value)
         return {"kernel": self._numbers[kernel.key], "parameters": parameters}
@@ -269,10 +273,11 @@ class Recorder:
                 config.pre_hook(named)
             autotuner.fn.run(*args, **kwargs, **config.all_kwargs())
 
+        outer, self._in_a_choice = self._in_a_choice, True
         try:
-            return {"config": str(config), "error": "", "steps": self._steps_of(launch)}
-        except (OutOfResources, CompileTimeAssertionFailure, PTXASError) as error:  # Triton skips such a configuration
-            return {"config": str(config), "error": str(error)[:500], "steps": []}
+            return {"config": str(config), "steps": self._steps_of(launch)}
+        finally:
+            self._in_a_choice = outer
 
     def _steps_of(self, work: Callable[[], None]) -> list[dict]:
         outer, self.steps = self.steps, []

@@ -10,7 +10,6 @@ import inspect
 import linecache
 import operator
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,11 +20,10 @@ from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources
 
 from grader.child.torch_refusals import NotRecordable
+from grader.front_end.compile_failure import compile_failure, cut, text_of
 from grader.wire.messages import Failure
 
-MOST_MESSAGE, MOST_NAMES = 500, 64
-DEFINITION = re.compile(r"^def (\w+)", re.MULTILINE)
-UNFINISHED = re.compile(r"^KeyError\('[\w.]+__")  # of a function whose text is being made, when it is called in it
+MOST_NAMES = 64
 NO_VALUES = ("meta", "no data")  # torch.equal, .item(), print(x.cpu()) ... of tensors without memory
 NO_VALUES_TYPES = (RuntimeError, NotImplementedError, TypeError, ValueError)
 LIBRARIES = ("torch", "triton")
@@ -56,7 +54,7 @@ class LearnerFile:
         try:
             self.source.decode("utf-8")
         except UnicodeDecodeError as error:
-            return Failure("encoding", type(error).__name__, _cut(str(error)))
+            return Failure("encoding", type(error).__name__, cut(str(error)))
         with open(self.path, "wb") as file:  # a full disk is the machine's fault: it is not caught here
             file.write(self.source)
         try:
@@ -161,41 +159,13 @@ class LearnerFile:
         if not self._comes_from_here(error) and _is_of_the_machine(error):
             raise error  # a fault of the machine, which is not put into these words
         if isinstance(error, CompilationError):
-            return self._compilation_failure(error)
-        line, message = self._last_line(error), _text_of(error)
+            return compile_failure(error, ast.parse(self.source))  # of a kernel that a host function asked about
+        line, message = self._last_line(error), text_of(error)
         kind = _special_kind(error, message) or stage
         if isinstance(error, SyntaxError) and error.filename == self.path:
             kind, message = ("syntax" if stage == "load" else kind), str(error.msg)
             line = error.lineno or line
-        return Failure(kind, type(error).__name__, _cut(message), line)
-
-    def _compilation_failure(self, error: CompilationError) -> Failure:
-        """What the compiler refuses, at the innermost place that it names in the learner's file."""
-        chain = [error]
-        while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and len(chain) < 16:
-            chain.append(cause)
-        refusals = [link for link in chain if isinstance(link, CompilationError)]
-        last = chain[-1]
-        message = refusals[-1].error_message or (_text_of(last) if last is not refusals[-1] else "")
-        if isinstance(last, KeyError) and UNFINISHED.search(message):
-            message = "a kernel, or a function of one, calls itself: the compiler writes each into its caller"
-        elif isinstance(last, RecursionError):
-            message = "it is nested too deeply for the compiler: write it as several statements"
-        places = [(self._line_of_node(link), self._kernel_of(link)) for link in refusals]
-        line, kernel = next(((line, kernel) for line, kernel in reversed(places) if line), (0, ""))
-        return Failure("compile", type(last).__name__, _cut(message), line, kernel)
-
-    def _kernel_of(self, error: CompilationError) -> str:
-        found = DEFINITION.search(error.src or "")
-        return found[1] if found else ""
-
-    def _line_of_node(self, error: CompilationError) -> int:
-        """The error counts lines from the `def` of a function; 0 if that is not one of this file's."""
-        name, node = self._kernel_of(error), getattr(error, "node", None)
-        for function in ast.walk(ast.parse(self.source)):
-            if isinstance(function, ast.FunctionDef) and function.name == name and hasattr(node, "lineno"):
-                return function.lineno + node.lineno - 1
-        return 0
+        return Failure(kind, type(error).__name__, cut(message), line)
 
     def _comes_from_here(self, error: BaseException) -> bool:
         """Whether the learner's own line raised it, not one of a library that the line called."""
@@ -257,15 +227,3 @@ def _is_of_the_machine(error: BaseException) -> bool:
     if isinstance(error, ImportError):
         return (error.name or "").partition(".")[0] in LIBRARIES
     return isinstance(error, FileNotFoundError) and any(f"/{name}/" in str(error.filename) for name in LIBRARIES)
-
-
-def _text_of(error: BaseException) -> str:
-    try:
-        return _cut(str(error).strip())
-    except BaseException:
-        return ""
-
-
-def _cut(text: str) -> str:
-    """Its beginning and its end, where what differs may stand."""
-    return text if len(text) <= MOST_MESSAGE else f"{text[: MOST_MESSAGE - 105]} ... {text[-100:]}"

@@ -7,7 +7,6 @@ import os
 import sys
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import asdict
 
 from grader.child.learner import LearnerFile
@@ -24,11 +23,10 @@ class Host(ABC):
         self.file: LearnerFile | None = None
         self.threads_before = _threads()
         self.output = sys.stdout
-        self.also: dict[str, Callable[[dict, bytes], tuple[dict, bytes]]] = {}  # further requests, by their kind
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         try:
-            handler = {"load": self.load, self.request: self.call, **self.also}[header["kind"]]
+            handler = {"load": self.load, self.request: self.call}[header["kind"]]
             reply, reply_blob = handler(header, blob)
         except MemoryError:  # what the learner keeps leaves no room for an answer
             return {"kind": self.answer, "error": asdict(Failure("memory", "MemoryError"))}, b""

@@ -1,4 +1,4 @@
-"""A stand-in for the GPU: Triton makes text of each kernel for it, and launches are handed over.
+"""A stand-in for the GPU: Triton is told that it is there, and launches are handed over.
 
 Triton asks its active driver for all that it needs of a GPU: the target, the limits, what a binary takes.
 With another driver a whole host function runs on a machine without a GPU, and each launch ends in `on_launch`. Tensors
@@ -17,7 +17,7 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 from triton.runtime import driver
 
-from grader.child.front_end import Kernel, install
+from grader.child.kernel_recipes import Kernel, install
 from grader.child.pretended_tensors import CUDA, PretendCuda
 from grader.wire.cubin import BadCubin, Cubin, read_cubin
 from grader.wire.messages import GpuModel
@@ -25,13 +25,14 @@ from grader.wire.messages import GpuModel
 
 @dataclass
 class Launch:
-    """One launch, of a kernel's text."""
+    """One launch."""
 
     source: object  # triton.compiler.ASTSource: the kernel, and its signature by argument name
     grid: tuple[int, int, int]
     arguments: tuple  # in the order of the signature, constexpr arguments included
     dimensions: int  # how many numbers of the grid the learner wrote
     kernel: Kernel
+    no_scratch: str  # why there is no memory for descriptors that the kernel may make, "" if there is
 
 
 class Utils:
@@ -93,8 +94,8 @@ class StandIn(DriverBase):
 
     def launched(self, kernel: Kernel, grid: tuple[int, int, int], dimensions: int, arguments: tuple) -> None:
         with self.unrecorded():
-            kernel.check_launch(math.prod(grid))
-        self.on_launch(Launch(kernel.src, grid, arguments, dimensions, kernel))
+            no_scratch = kernel.no_scratch(math.prod(grid))
+        self.on_launch(Launch(kernel.src, grid, arguments, dimensions, kernel, no_scratch))
 
     @classmethod
     def is_active(cls) -> bool:

@@ -1,4 +1,4 @@
-"""A child that records: each launch of a call becomes text and a step of a plan, and nothing runs."""
+"""A child that records: each launch of a call becomes a recipe and a step of a plan, and nothing runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ import triton
 import triton.language as tl
 from triton.runtime import cache
 
-from grader.child.front_end import dots_of_any_size
 from grader.child.launch_recorder import Recorder
 from grader.child.learner import LearnerFile
 from grader.child.learner_host import Host
-from grader.child.own_kernels import OwnKernels
 from grader.child.pretended_gpu import Launch, StandIn, stand_in_for
 from grader.child.returned import Description
 from grader.child.serving import ready
@@ -32,7 +30,6 @@ class CompilingHost(Host):
     def __init__(self, stand_in: StandIn):
         super().__init__()
         self.stand_in = stand_in
-        self.also = {"own": OwnKernels().handle}
         self.files: dict[int, LearnerFile] = {}  # by the number of multiprocessors, 0 for the model's own
         self.earlier: deque[object] = deque(
             maxlen=512
@@ -87,18 +84,15 @@ class CompilingHost(Host):
                 error = self.file.failure(raised, "host")
         answer = {"kind": self.answer, "refusals": refusals.records, **self._result(recorder, returned)}
         self.earlier.append(returned)
-        if error is not None and error.kind == "compile" and refusals.records:
-            refusals.records[-1]["line"] = error.line  # in a kernel: the launch is not what asks torch
         error = recorder.refusal or error
-        kernels, blob = _with_bytes(recorder.kernels)
-        answer |= {"buffers": recorder.buffers, "kernels": kernels, "steps": recorder.steps}
-        return answer | {"error": None if error is None else asdict(error)}, blob
+        is_whole = error is None and not refusals.records
+        answer |= {"buffers": recorder.buffers, "steps": recorder.steps}
+        answer |= {"kernels": recorder.kernels if is_whole else recorder.certain}
+        return answer | {"error": None if error is None else asdict(error)}, b""
 
     def _called(self, request: RecordRequest, recorder: Recorder, given: list) -> object:
         entry = self.file.entry(request.entry, len(given))
         with contextlib.ExitStack() as stack:
-            if request.small_dots:
-                stack.enter_context(dots_of_any_size())
             with self.watched_import():  # part of the file is run again
                 stack.enter_context(self.file.with_constants(request.constants))
             stack.enter_context(recorder.on())
@@ -107,18 +101,6 @@ class CompilingHost(Host):
     def _result(self, recorder: Recorder, returned: object) -> dict:
         with torch._C.DisableTorchFunction():
             return {"returned": Description(recorder.view_of, recorder.arguments, self.earlier).of(returned)}
-
-
-def _with_bytes(kernels: list[dict]) -> tuple[list[dict], bytes]:
-    """The kernels with places in a blob for their parts."""
-    described, blob = [], b""
-    for kernel in kernels:
-        places = {}
-        for name, data in kernel["parts"].items():
-            places[name] = [len(blob), len(data)]
-            blob += data
-        described.append(kernel | {"parts": places})
-    return described, blob
 
 
 @triton.jit
@@ -134,5 +116,5 @@ def prepare(model: GpuModel) -> tuple[dict, StandIn]:
     # empty, so any word does.
     cache.triton_key = lambda: triton.__version__
     kernel = _first_kernel.warmup(triton.MockTensor(tl.float32), grid=(1,))
-    _ = kernel.key, kernel.recipe, kernel.metadata  # the compiler's own start, once for all children
+    _ = kernel.key, kernel.metadata  # the compiler's own start, once for all children
     return said, stand_in

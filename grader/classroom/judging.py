@@ -52,7 +52,7 @@ def prepare(level: str, scratch: str) -> None:
     `scratch`, which is removed however it ends.
     """
     tempfile.tempdir = scratch
-    model, sandboxes = model_here(driver_device()), (bubblewrap.RECORDER, bubblewrap.ORIGINS)
+    model, sandboxes = model_here(driver_device()), (bubblewrap.RECORDER, bubblewrap.FRONT_END)
     with contextlib.suppress(MachineFault):  # the first text tells
         shared_nursery()
         for number in sandboxes if bubblewrap.wanted(level) else (None,):

@@ -30,7 +30,7 @@ from triton.runtime.errors import PTXASError
 
 from grader.child import landlock
 from grader.child.limits import limit_cpu, limit_memory_and_files
-from grader.child.ttir_text import generic_text
+from grader.front_end.ttir_text import generic_text
 from grader.wire import frames
 
 SAID = Path("said")  # what the compiler writes on stderr, in the process's folder

@@ -7,11 +7,17 @@ import platform
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from grader.doctor.gpu_probe import Found, examine_gpu
 from grader.processes import bubblewrap
+
+if TYPE_CHECKING:
+    import torch
+
+    from grader.judge.run import Recorded
 
 SUPPORTED = {"torch": (2, 6), "triton": (3, 6), "numpy": (1, 26), "pytest": (8, 2)}
 NEWEST_TESTED = {"triton": (3, 9)}
@@ -137,25 +143,19 @@ def _self_test(say: Callable[[str], None]) -> bool:
 def _interpreted() -> tuple[bool, str]:
     import torch
 
-    from grader.gpu.models import DEFAULT_MODEL
     from grader.processes.interpreter_process import Interpreter
-    from grader.processes.submission_process import Runner
-    from grader.submission.text import Submission
-    from grader.wire.messages import InterpretRequest, RecordRequest
+    from grader.wire.messages import InterpretRequest
     from grader.wire.reply import spec_and_bytes
 
     x = torch.arange(1, 201, dtype=torch.float32)
-    runner = Runner(Submission(Path("probe.py"), PROBE.encode()), "probe.py", DEFAULT_MODEL)
-    interpreter = Interpreter()
+    recorded, interpreter = _recorded(x), Interpreter()
+    if recorded.call.error is not None:
+        return False, str(recorded.call.error)
+    spec, data = spec_and_bytes("x", x, len(recorded.blob))
     try:
-        request = RecordRequest("probe", [spec_and_bytes("x", x, 0)[0]])
-        recorded, texts = runner.ask(request.to_json(), b"", 60, lambda *answer: answer)
-        if recorded["error"] is not None:
-            return False, str(recorded["error"])
-        spec, data = spec_and_bytes("x", x, len(texts))
-        reply = interpreter.ask(InterpretRequest(recorded, "probe.py", [spec], limit=30.0), texts + data)
+        request = InterpretRequest(recorded.header, recorded.texts, "probe.py", [spec], limit=30.0)
+        reply = interpreter.ask(request, recorded.blob + data)
     finally:
-        runner.end()
         interpreter.end()
     total = float(reply.output) if reply.output is not None else None
     said = f"a kernel ran: the sum of 1 to 200 is {total:g}" if total is not None else str(reply.error)
@@ -167,23 +167,34 @@ def _compiled() -> tuple[bool, str]:
 
     from grader.compiler.machine_code import MachineCode
     from grader.gpu.models import DEFAULT_MODEL
-    from grader.processes.submission_process import Runner
-    from grader.submission.text import Submission
-    from grader.wire.messages import RecordRequest
-    from grader.wire.recorded_call import read_recorded
     from grader.wire.recorded_parts import BadPlan
     from grader.wire.reply import spec_of
 
-    specs, model = [spec_of("x", torch.empty(200, device="meta"))], DEFAULT_MODEL
-    runner = Runner(Submission(Path("probe.py"), PROBE.encode()), "probe.py", model)
-    request = RecordRequest("probe", specs).to_json()
+    x = torch.empty(200, device="meta")
     try:
-        call = runner.ask(request, b"", 60, lambda header, blob: read_recorded(header, blob, specs))
-        plan = MachineCode(model).plan(call, specs, {})
+        plan = MachineCode(DEFAULT_MODEL).plan(_recorded(x).call, [spec_of("x", x)], {})
     except BadPlan as error:
         return False, str(error)
-    finally:
-        runner.end()
     if plan.error is not None or not plan.kernels:
         return False, str(plan.error or "nothing was compiled")
-    return True, f"a kernel was compiled for {model.target}: {plan.kernels[0].cubin.registers} registers"
+    return True, f"a kernel was compiled for {DEFAULT_MODEL.target}: {plan.kernels[0].cubin.registers} registers"
+
+
+def _recorded(x: torch.Tensor) -> Recorded:
+    """Returns what the probe does with this argument."""
+    from grader.gpu.models import DEFAULT_MODEL
+    from grader.judge.kernel_texts import recorded_call
+    from grader.judge.run import Recorded
+    from grader.processes.front_end_process import FrontEnd
+    from grader.processes.submission_process import Runner
+    from grader.submission.text import Submission
+    from grader.wire.messages import RecordRequest
+    from grader.wire.reply import spec_of
+
+    of = Submission(Path("probe.py"), PROBE.encode()), "probe.py", DEFAULT_MODEL
+    recorder, front_end = Runner(*of), FrontEnd(*of)
+    try:
+        return Recorded(recorded_call(RecordRequest("probe", [spec_of("x", x)]), recorder, front_end, 60.0))
+    finally:
+        recorder.end()
+        front_end.end()

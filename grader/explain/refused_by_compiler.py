@@ -6,6 +6,7 @@ import ast
 import re
 
 from grader.course.exercise import Exercise
+from grader.explain import foreign_kernels
 from grader.explain.causes import Cause
 from grader.explain.evidence import source_line
 from grader.explain.failures import kernel_mistake, shortened
@@ -19,7 +20,7 @@ MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 NO_ROOM = re.compile(r"out of resource: ([\w ]+), Required: (\d{1,18}), Hardware limit: (\d{1,18})")
 
 # Of failures: what stopped a call before anything was launched.
-BEFORE_ANY_LAUNCH = ("compile", "resources", "not-recordable")
+BEFORE_ANY_LAUNCH = ("compile", "resources", "not-recordable", *foreign_kernels.KINDS)
 
 
 class Compiler(Sentence):
@@ -128,6 +129,8 @@ def is_known(failure: Failure) -> bool:
 
 def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercise, model: GpuModel) -> Verdict:
     """Nothing runs on a GPU before this is mended, however right it is in the interpreter."""
+    if failure.kind in foreign_kernels.KINDS:
+        return foreign_kernels.foreign_kernel(failure)
     if failure.kind == "resources":
         return _does_not_fit(failure, submission, exercise, model)
     if failure.kind == "compile" and not is_known(failure):

@@ -18,6 +18,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 
 from grader.child.serving import Host, ready, serve
 from grader.forkservers.sibling import fork_sibling
@@ -29,9 +30,10 @@ PR_SET_DUMPABLE = 4
 
 
 def main(control_fd: int, model: dict | None, sandboxed: bool) -> None:
-    """Answers {"folder": PATH} with three descriptors (requests, replies, output) by {"pid": N}, until the end.
+    """Answers {"folder", "task"} with three descriptors (requests, replies, output) by {"pid": N}, until the end.
 
-    With a GPU's `model` children run a submission for it, and record; without one they interpret recorded calls. In a
+    With a GPU's `model` children run a submission for it, and record, or with the task "front end" make texts of its
+    kernels; without a model they interpret recorded calls. In a
     sandbox the nursery also looks after its child, which nobody outside can: {"status": true} and {"end": true} are
     answered by {"status": N}.
     """
@@ -58,8 +60,9 @@ def _fork_on_request(control: socket.socket, model: dict | None, sandboxed: bool
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 3)
         if not message:
             return
-        folders.append(json.loads(message)["folder"])
-        pid = _fork(new_host, control, folders[-1], *descriptors)
+        request = json.loads(message)
+        folders.append(request["folder"])
+        pid = _fork(partial(new_host, request["task"]), control, folders[-1], *descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         control.send(json.dumps({"pid": pid}).encode())
@@ -68,7 +71,7 @@ def _fork_on_request(control: socket.socket, model: dict | None, sandboxed: bool
 class Warden:
     """The only process of a sandbox beside its child, and beyond its reach: it cannot be traced by it."""
 
-    def __init__(self, control: socket.socket, new_host: Callable[[], Host]) -> None:
+    def __init__(self, control: socket.socket, new_host: Callable[[str], Host]) -> None:
         self.control, self.new_host = control, new_host
         self.scratch, self.pid, self.status = os.getcwd(), 0, None
 
@@ -81,7 +84,7 @@ class Warden:
                 os._exit(0)  # the sandbox ends with its first process, and the child with it
             request = json.loads(message)
             if "folder" in request:
-                self._start(request["folder"], *descriptors)
+                self._start(request["folder"], request["task"], *descriptors)
                 self._tell_pid()
             else:
                 answer = {"status": self._ended() if "end" in request else self._waited(0.0)}
@@ -96,7 +99,7 @@ class Warden:
         for descriptor in pidfds:
             os.close(descriptor)
 
-    def _start(self, folder: str, *descriptors: int) -> None:
+    def _start(self, folder: str, task: str, *descriptors: int) -> None:
         self._ended()
         os.mkdir(folder)
         self.status, self.pid = None, os.fork()
@@ -104,7 +107,7 @@ class Warden:
             self.control.close()
             _set_dumpable(True)
             resource.setrlimit(resource.RLIMIT_NPROC, (MOST_PROCESSES, MOST_PROCESSES))
-            _become_child(self.new_host, folder, *descriptors)
+            _become_child(partial(self.new_host, task), folder, *descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
 
@@ -134,16 +137,20 @@ def _set_dumpable(value: bool) -> None:
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, int(value), 0, 0, 0)
 
 
-def _prepared(model: dict | None) -> tuple[dict, Callable[[], Host]]:
-    """What there is to say once everything is imported, and what makes a child's host. Triton is in one mode only."""
+def _prepared(model: dict | None) -> tuple[dict, Callable[[str], Host]]:
+    """What there is to say once everything is imported, and what makes a host for a child's task.
+
+    Triton is in one mode only.
+    """
     if model is None:
         from grader.interpreter.host import InterpreterHost
 
-        return ready({}), InterpreterHost
+        return ready({}), lambda task: InterpreterHost()
     from grader.child.recording_host import CompilingHost, prepare
+    from grader.front_end.host import FrontEndHost
 
     said, stand_in = prepare(GpuModel(**model))
-    return said, lambda: CompilingHost(stand_in)
+    return said, lambda task: FrontEndHost() if task == "front end" else CompilingHost(stand_in)
 
 
 def _fork(

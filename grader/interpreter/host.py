@@ -42,9 +42,10 @@ class InterpreterHost:
         elif request.watch is not None:
             kind = WatchedCall
         inputs = [np.frombuffer(blob, np.uint8, size, start) for start, size in places]
-        recorded = read_recorded(request.recorded, blob, request.arguments)
+        recorded = read_recorded(request.recorded, request.arguments)
         try:
-            kernels = [self._kernel(request.filename, kernel.source) for kernel in recorded.kernels]
+            texts = (blob[start : start + size].decode() for start, size in request.texts)
+            kernels = [self._kernel(request.filename, text) if text else None for text in texts]
         except (Unsupported, BadText) as error:
             failure = Failure("not-known", type(error).__name__, str(error))
             return {"kind": "ran", "error": asdict(failure)}, b""

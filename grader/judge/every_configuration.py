@@ -102,9 +102,6 @@ def choice_verdict(interpreted: Interpreted, trials: list[Trial], count: tuple[i
     for other in others:
         if found := configurations.reused(first, other):
             return configurations.at_its_line(found, run.submission)
-    for trial in trials:  # some of these calls are made here alone
-        if foreign := run.foreign_kernel(exercise, trial, without_values(trial.data, trial.dtype)):
-            return foreign
     return Verdict(PASS, note=f"{count_text(first.configs, 'configuration')}, and a choice for each size")
 
 

@@ -67,8 +67,6 @@ class Interpreted:
             failure = self.run.recorder.load_failure
             return failures.file_failure(failure, self.run.submission, self.exercise), first
         verdict = self._first_call(trial, inputs, first)
-        if verdict.outcome == PASS:
-            self.run.compare_kernels(self.exercise, trial, inputs)
         if verdict.outcome == PASS and twice:
             second = self.run.call(self.exercise, trial, inputs, again=True, order="reverse", fill="zero")
             verdict = self._second_call(trial, inputs, first, second) or verdict

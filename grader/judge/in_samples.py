@@ -58,12 +58,8 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict:
         one = replace(trial, config=configs.pop(0))
         reply = run.sample(exercise, one, inputs, own, PROGRAMS)
         if reply.error is not None and (reply.error.kind in TOO_MUCH or reply.error.type == "MemoryError"):
-            if (foreign := run.foreign_kernel(exercise, one, inputs)) is not None:
-                return foreign
             return Verdict(SKIPPED, NOT_RUN, note=f"{NEEDS_GPU}: no sample of its programs can be interpreted")
         found, results = interpreted.without_values(one, inputs, reply, shapes)
-        if found is None and (foreign := run.foreign_kernel(exercise, one, inputs)) is not None:
-            return foreign
         if found is None and len(reply.launches) == 1:
             of_results = (_of_one_launch(*pair, tables) for pair in zip(results, reply.sampled))
             found = next(filter(None, of_results), None)

@@ -31,7 +31,7 @@ from grader.judge.refused_calls import Unpromised, refused_call
 from grader.judge.run import Run
 from grader.judge.speed_samples import not_timed, speed_verdict
 from grader.judge.suspects import Suspects
-from grader.numerics.arguments import Argument, Recipe, without_values
+from grader.numerics.arguments import Argument, Recipe
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.kernel_names import Refused, all_refused
 from grader.wire.messages import MULTIPROCESSORS, Failure, Launch
@@ -278,8 +278,7 @@ class Judge:
             return None, failures.refusal(plan.refusals, run.submission, exercise)
         if plan.error is not None:
             return None, compiler_refusal(plan.error, run.submission, exercise, run.model)
-        foreign = run.foreign_kernel(exercise, trial, inputs or without_values(trial.data, trial.dtype))
-        return (None, foreign) if foreign else (recording, None)
+        return recording, None
 
     def trial(
         self,
@@ -349,8 +348,6 @@ class Judge:
             return verdict, first
         if verdict.outcome == PASS and self.run.replays is not None and any(all(one.grid) for one in first.launches):
             verdict = self._replayed(trial, inputs, first.launches) or verdict
-        if verdict.outcome == PASS:
-            verdict = self.run.foreign_kernel(self.exercise, trial, inputs) or verdict
         self.interpreted.remember(trial, inputs, verdict.outcome == PASS)
         if verdict.outcome == PASS:
             self.right_trials.append((trial, first.launches))

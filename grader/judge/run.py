@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import torch
@@ -16,22 +18,22 @@ from grader.course.exercise import Exercise
 from grader.course.folder import Folder
 from grader.course.regions import empty_regions
 from grader.course.trial import Trial
-from grader.explain.verdict import Verdict
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.plan import Recording
 from grader.gpu.pool.replays import Replays
 from grader.judge.foreseen import Foreseen, in_drawn_order
-from grader.judge.kernel_origins import Origins
+from grader.judge.kernel_texts import recorded_call
 from grader.numerics.arguments import Argument, numbers_of, tensors_of, without_values
-from grader.processes.bubblewrap import ORIGINS, RECORDER
+from grader.processes.bubblewrap import FRONT_END, RECORDER
 from grader.processes.faults import ChildEnded, MachineFault
+from grader.processes.front_end_process import FrontEnd
 from grader.processes.interpreter_process import Interpreter
 from grader.processes.submission_process import Runner
 from grader.submission.text import Submission, read_submission
 from grader.wire import recorded_parts
-from grader.wire.messages import Failure, GpuModel, InterpretRequest, RecordRequest, Sample, TensorSpec
-from grader.wire.recorded_call import Kernel, RecordedCall, read_recorded
-from grader.wire.recorded_parts import BadPlan, Fill, steps_with
+from grader.wire.messages import GpuModel, InterpretRequest, RecordRequest, Sample, TensorSpec
+from grader.wire.recorded_call import RecordedCall, recorded_to_json
+from grader.wire.recorded_parts import Fill, steps_with
 from grader.wire.recorded_results import results_by_name
 from grader.wire.reply import Reply, spec_and_bytes, spec_of
 
@@ -39,18 +41,15 @@ if TYPE_CHECKING:
     from grader.progress.earlier_samples import EarlierSamples
 
 
-RECORD_LIMIT = 8.0  # seconds of a core for a call of the entry and the front end's text of its kernels
-MOST_AHEAD = 5.0  # seconds of a core for the recording of all calls that are foreseen: they take 0.3 to 1
-RECORDED_FIELDS = ("kind", "error", "refusals", "buffers", "kernels", "steps", "returned")
+RECORD_LIMIT = 8.0  # seconds of a core for a call of the entry
+MOST_AHEAD = 5.0  # seconds of a core for all calls that are foreseen, and for the texts of their kernels: 0.3 to 1
 
 
 @dataclass
 class Recorded:
-    """A recorded call, read, and as the child sent it."""
+    """A recorded call with the texts of its kernels, and as it is sent to be interpreted."""
 
     call: RecordedCall
-    header: dict
-    blob: bytes
 
     def reply(self, writable: list[str], ran: Reply | None = None) -> Reply:
         """What the recording alone tells of the call, and what interpreting it has shown."""
@@ -65,20 +64,31 @@ class Recorded:
         reply.changed = list(dict.fromkeys(names))
         return reply
 
+    @cached_property
+    def header(self) -> dict:
+        return recorded_to_json(self.call)
+
+    @cached_property
+    def blob(self) -> bytes:
+        return b"".join(kernel.source.encode() for kernel in self.call.kernels)
+
+    @cached_property
+    def texts(self) -> list[list[int]]:
+        """Where each kernel's text lies in the blob: its start and its bytes."""
+        sizes = [len(kernel.source.encode()) for kernel in self.call.kernels]
+        return [[start, size] for start, size in zip(itertools.accumulate([0, *sizes]), sizes)]
+
     def with_sources(self, sources: list[str]) -> Recorded:
         """The same call, with other texts of its kernels."""
-        kernels, blob = [], self.blob
-        for kernel, source in zip(self.header["kernels"], sources, strict=True):
-            kernels.append(kernel | {"parts": {"source": [len(blob), len(source.encode())]}})
-            blob += source.encode()
-        return Recorded(self.call, self.header | {"kernels": kernels}, blob)
+        kernels = [replace(kernel, source=source) for kernel, source in zip(self.call.kernels, sources, strict=True)]
+        return Recorded(replace(self.call, kernels=kernels))
 
 
 class Run:
     """Owns the seed, the inputs and the children. Calls raise ChildEnded.
 
     `interpreter`: used, and left running, where it is given. `trusted`: a submission of our own, for which nothing is
-    done that finds out a cheat: nothing is recorded ahead in a drawn order, and no kernel compared with the file's own.
+    recorded ahead in a drawn order, to find out a cheat.
     `share_of_drawn`: how many of the drawn calls are judged.
     """
 
@@ -108,15 +118,14 @@ class Run:
         self._look_for_empty_regions()
         self.filename = f"{folder.name}.py"  # the submission's name in its child
         self.recorder = Runner(self.submission, self.filename, model, RECORDER if sandboxed else None)
+        self.front_end = FrontEnd(self.submission, self.filename, model, FRONT_END if sandboxed else None)
         self.interpreter = interpreter or Interpreter()
         self._ends_interpreter = interpreter is None
-        self.origins = Origins(self.submission, self.filename, model, ORIGINS if sandboxed else None)
         self.machine_code = MachineCode(model)
         self._recorded: dict[tuple[str, bool], Recorded] = {}
         self._ahead: threading.Thread | None = None  # while it works, nobody else asks the recorder
         self._news = threading.Condition()  # of a recording, or of its end
         self._ending = False
-        self._comparing = False  # kernels with the file's own, as soon as they are recorded
         self.values_are_wrong = False  # of a call: what only right ones need is not recorded ahead any more
         self._beside = _files_of(folder)
 
@@ -128,6 +137,15 @@ class Run:
     @property
     def not_attempted(self) -> bool:
         return self.regions > 0 and len(self.empty) == self.regions
+
+    @property
+    def printed(self) -> str:
+        """What the file prints, then what its kernels do where they are compiled."""
+        return self.recorder.printed + self.front_end.printed
+
+    @property
+    def printed_bytes(self) -> int:
+        return self.recorder.printed_bytes + self.front_end.printed_bytes
 
     @property
     def fenced(self) -> bool:
@@ -147,8 +165,6 @@ class Run:
             with self._news:
                 self._recorded[key] = recorded
                 self._news.notify_all()
-                if self._comparing:
-                    self.origins.begin(recorded.call.kernels)
         return self._recorded[key]
 
     def work_ahead(self, work: Callable[[], None]) -> None:
@@ -183,7 +199,7 @@ class Run:
         Those that are asked for only if all values are right are left out from the first wrong one on.
         `between`: what to do after each has been recorded once.
         """
-        most = self.recorder.seconds_of_a_core + MOST_AHEAD
+        most = self._seconds_of_recording + MOST_AHEAD
         rounds = in_drawn_order(foreseen, random.Random(f"{self.seed} order of calls"))
         for number, calls in enumerate(rounds, 1):
             for one in calls:
@@ -195,11 +211,15 @@ class Run:
                     ).call
                 except ChildEnded:  # whoever asks for it is told
                     return
-                is_long = self.recorder.seconds_of_a_core > most
+                is_long = self._seconds_of_recording > most
                 if call.error is not None or call.refusals or is_long or self._ending:
                     return
             if number == len(rounds) - 1:
                 between()
+
+    @property
+    def _seconds_of_recording(self) -> float:
+        return self.recorder.seconds_of_a_core + self.front_end.seconds_of_a_core
 
     def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor]) -> Recorded:
         """What the entry does when it is called on such tensors before anything else."""
@@ -213,36 +233,8 @@ class Run:
         finally:
             another.end()
 
-    def compare_kernels(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> list[Kernel]:
-        """Begins to compare kernels with the file's own: first of this call, and of the same made once more, which are
-        returned; then those of all others, recorded or to come."""
-        if self.trusted:
-            return []
-        self.recorded(exercise, trial, inputs)
-        key = repr(_record_request(exercise, trial, inputs))
-        with self._news:
-            made = [self._recorded[key, again] for again in (False, True) if (key, again) in self._recorded]
-            kernels = [kernel for one in made for kernel in one.call.kernels]
-            self.origins.begin(kernels)
-            if not self._comparing:
-                self._comparing = True
-                for recorded in self._recorded.values():
-                    self.origins.begin(recorded.call.kernels)
-        return kernels
-
-    def foreign_kernel(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> Verdict | None:
-        """What is wrong with a kernel of this call, or of the same made once more, that is not the file's own."""
-        return self.origins.complaint(self.compare_kernels(exercise, trial, inputs))
-
     def _record(self, request: RecordRequest, recorder: Runner) -> Recorded:
-        def read(header: dict, blob: bytes) -> Recorded:
-            return Recorded(read_recorded(header, blob, request.arguments), header, blob)
-
-        try:
-            return recorder.ask(request.to_json(), b"", RECORD_LIMIT, read)
-        except BadPlan as refused:
-            failure = Failure("not-recordable", message=str(refused))
-            return Recorded(RecordedCall(error=failure), {}, b"")
+        return Recorded(recorded_call(request, recorder, self.front_end, RECORD_LIMIT))
 
     def call(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False, **options) -> Reply:
         """One call of the entry, recorded and then interpreted. `options` are those of InterpretRequest.
@@ -298,10 +290,10 @@ class Run:
     def _interpreted(
         self, exercise: Exercise, trial: Trial, recorded: Recorded, specs: list[TensorSpec], blob: bytes, **options
     ) -> Reply:
-        header = {key: recorded.header.get(key) for key in RECORDED_FIELDS}
         writable = exercise.written
         request = InterpretRequest(
-            header, self.filename, specs, writable, [one.name for one in exercise.returned], list(exercise.updates),
+            recorded.header, recorded.texts, self.filename, specs, writable,
+            [one.name for one in exercise.returned], list(exercise.updates),
             config=trial.config, limit=exercise.time_limit, **options,
         )  # fmt: skip
         ran = self.interpreter.ask(request, blob)
@@ -352,11 +344,12 @@ class Run:
     def end(self) -> None:
         self._ending = True
         self.recorder.kill()
+        self.front_end.kill()
         self._wait_for(None)
         self.recorder.end()
+        self.front_end.end()
         if self._ends_interpreter:
             self.interpreter.end()
-        self.origins.end()
         self.machine_code.end()
 
 

@@ -18,7 +18,7 @@ from grader.places import COURSE, PACKAGE
 
 LIMITS, AUTO, STRICT = "limits", "auto", "strict"
 LEVELS = (LIMITS, AUTO, STRICT)
-RECORDER, ORIGINS = 0, 1  # the sandboxes of a process: each has room for one child
+RECORDER, FRONT_END = 0, 1  # the sandboxes of a process: each has room for one child
 SCRATCH_BYTES = 256 << 20
 SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cache")
 

@@ -22,6 +22,7 @@ from grader.wire.frames import ProtocolError
 from grader.wire.messages import GpuModel
 from grader.wire.timed_frames import Deadline, received, send
 
+FRONT_END = "front end"  # the task of a child
 MOST_TEXT = 4000  # characters kept of what the learner's file prints
 TIME_TO_TELL = 0.5  # seconds to tell where it is, once its time is used up
 TIME_TO_LEAVE = 2.0  # seconds for a process that has closed its end of a pipe to be gone
@@ -37,10 +38,11 @@ OUT_OF_TIME = ChildEnded("signal", str(int(signal.SIGXCPU)))
 class ChildProcess:
     """One child: load a file, record calls of its entry for `model`; or, without a model, interpret recorded calls.
 
-    `sandbox`: which of this process's sandboxes it is shut in, for each has room for one; None for none.
+    `sandbox`: which of this process's sandboxes it is shut in, for each has room for one; None for none. `task`:
+    FRONT_END for a child that makes texts of a file's kernels for `model`.
     """
 
-    def __init__(self, model: GpuModel | None = None, sandbox: int | None = None) -> None:
+    def __init__(self, model: GpuModel | None = None, sandbox: int | None = None, task: str = "") -> None:
         self.printed = ""
         self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
@@ -54,7 +56,7 @@ class ChildProcess:
         self._output, output = os.pipe()
         self._output_seen = os.dup(self._output)  # the thread that reads the other closes it
         try:
-            self._pid, pid_here = self._nursery.child(self.folder, requests, replies, output)
+            self._pid, pid_here = self._nursery.child(self.folder, requests, replies, output, task)
         except MachineFault:
             shutil.rmtree(self.folder, ignore_errors=True)
             for descriptor in (self._request, self._reply, self._output, self._output_seen):

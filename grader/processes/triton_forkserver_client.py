@@ -66,8 +66,10 @@ class Nursery:
         there = self._process.poll() is None if self.sandboxed else True  # its walls fall before it does
         return there and not is_hung_up(self._control.fileno())
 
-    def child(self, folder: Path, requests: int, replies: int, output: int) -> tuple[int, int | None]:
+    def child(self, folder: Path, requests: int, replies: int, output: int, task: str = "") -> tuple[int, int | None]:
         """The process number of a new child, a child of this process; the descriptors stay ours to close.
+
+        `task`: as in ChildProcess.
 
         In a sandbox the number is the sandbox's own: child_status and end_child are there for it. The second number is
         the child's in this process's /proc; None where Linux does not tell it.
@@ -76,7 +78,7 @@ class Nursery:
             self._wait_until_ready()
             folder = Path(self.folder, folder.name) if self.sandboxed else folder
             try:
-                request = json.dumps({"folder": str(folder)}).encode()
+                request = json.dumps({"folder": str(folder), "task": task}).encode()
                 socket.send_fds(self._control, [request], [requests, replies, output])
                 answer, pidfds, _, _ = socket.recv_fds(self._control, 4096, 1)
                 pid = int(json.loads(answer)["pid"])

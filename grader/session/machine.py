@@ -47,7 +47,7 @@ def machine_for(option, folders: list[Folder]) -> Machine:
         raise pytest.UsageError(f"--device cuda: {device}. Next: course doctor")
     model = MODELS[option.target] if option.target else model_here(device)
     if runs:
-        for number in (bubblewrap.RECORDER, bubblewrap.ORIGINS) if sandboxed else (None,):
+        for number in (bubblewrap.RECORDER, bubblewrap.FRONT_END) if sandboxed else (None,):
             _start(model, number)
         if isinstance(device, Device):
             shared_replays(device).start(SAMPLES_AT_FIRST, checkers=1)

@@ -126,17 +126,15 @@ def _what_is_right(grading: Grading) -> str:
 
 def _printed(writer, grading: Grading) -> None:
     run = grading.run
-    if not run.recorder.printed.strip():
+    if not run.printed.strip():
         return
-    lines = [
-        "".join(c if c.isprintable() else " " for c in line)[: WIDEST - 4] for line in run.recorder.printed.splitlines()
-    ]
+    lines = ["".join(c if c.isprintable() else " " for c in line)[: WIDEST - 4] for line in run.printed.splitlines()]
     writer.write_line("")
     _paragraph(writer, "Your file printed:")
     for line in lines[:MOST_PRINTED_LINES]:
         writer.write_line(f"    {line}")
-    if len(lines) > MOST_PRINTED_LINES or run.recorder.printed_bytes > len(run.recorder.printed):
-        _paragraph(writer, f"... {run.recorder.printed_bytes:,} bytes in all; the rest is not shown.".replace(",", " "))
+    if len(lines) > MOST_PRINTED_LINES or run.printed_bytes > len(run.printed):
+        _paragraph(writer, f"... {run.printed_bytes:,} bytes in all; the rest is not shown.".replace(",", " "))
 
 
 def _next(grading: Grading) -> str:

@@ -7,12 +7,15 @@ pickled, so reading a frame runs no code. What a child sends is untrusted: the p
                            record     {arguments, numbers, entry, ...}     one call without values
     child -> parent        ready      {versions}                           imports are done, nothing else ran
                            loaded     {error, constants}
-                           recorded   {error, refusals, buffers, kernels, steps, result, returned}
+                           recorded   {error, refusals, buffers, kernels, steps, returned}
+    parent -> front end    text       {filename, recipe, small_dots}       a kernel of the learner's file
+    front end -> parent    text       {failure, fits}
     parent -> interpreter  interpret  {recorded, arguments, ...}           a recorded call, on inputs
     interpreter -> parent  ran        {error, outputs, findings, launches, traffic, ...}
 
-Each request also says how many `seconds` of a core it may take. A child records and computes nothing; the interpreter
-computes and reads nothing of the learner's but the compiler's text of the kernels.
+Each request also says how many `seconds` of a core it may take. A child records and computes nothing; the front end
+reads the learner's file and runs none of it; the interpreter computes and reads nothing of the learner's but the texts
+that the front end has made of the kernels.
 
 Both sides import this module and nothing else of each other's.
 """
@@ -152,7 +155,8 @@ class Sample:
 class InterpretRequest:
     """A recorded call, to be carried out on these inputs; the frame's blob holds its kernels' texts and their bytes."""
 
-    recorded: dict  # buffers, kernels, steps and result, as the recording child sent them and the parent checked them
+    recorded: dict  # a whole call, as recorded_to_json writes it
+    texts: list[list[int]]  # of its kernels: [start, bytes] in the blob
     filename: str  # of the submission in its child: texts name it where they tell lines
     arguments: list[TensorSpec]
     writable: list[str] = field(default_factory=list)  # names of the arguments that the entry may write
@@ -184,11 +188,15 @@ class InterpretRequest:
         return InterpretRequest(**fields)
 
 
+FOREIGN_KERNEL, NOT_PLAIN = "foreign-kernel", "not-plain"  # kinds of failures: no kernel of the file, no plain constant
+
+
 @dataclass
 class Failure:
     """An exception in the learner's code, or a result of the wrong kind.
 
-    kind: syntax, encoding, import, load, no-entry, arity, exit, memory, host, kernel, result.
+    kind: syntax, encoding, import, load, no-entry, arity, exit, memory, host, compile, kernel, result, FOREIGN_KERNEL,
+    NOT_PLAIN.
     """
 
     kind: str

@@ -1,11 +1,12 @@
-"""A recorded call: the compiler's text of each kernel, and what a host function does with memory and launches.
+"""A recorded call: the recipe of each kernel, and what a host function does with memory and launches.
 
 child -> RecordRequest answered by "recorded" -> read_recorded -> RecordedCall
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from grader.wire.fields import build, checked, items
@@ -29,8 +30,8 @@ from grader.wire.recorded_parts import (
     accept_steps,
     accept_view,
     read_number,
-    read_part,
     read_view,
+    steps_to_json,
 )
 from grader.wire.reply import Refusal, failure_of
 
@@ -39,7 +40,8 @@ OPTIONS = {
     "debug": "bool", "sanitize_overflow": "bool", "launch_cooperative_grid": "bool", "launch_pdl": "bool",
     "default_dot_input_precision": "str", "max_num_imprecise_acc_default": "int | None",
 }  # fmt: skip
-MOST_TEXT_BYTES = 8 << 20  # of one kernel
+TYPE = re.compile(r"(?:\*k?){0,2}\w{1,20}|tensordesc<\w{1,20}\[\d{1,9}(?:, ?\d{1,9}){0,7}\]>", re.ASCII)
+ATTRIBUTES = ("tt.divisibility",)  # what a launch tells the front end of an argument
 MOST_DIMENSIONS, MOST_DEPTH, MOST_RESULTS = 5, 4, 64
 
 
@@ -80,37 +82,42 @@ class Parameter:
 
 @dataclass
 class Recipe:
-    """What the front end made a text of. Whoever gives it the file's own kernel gets the same text.
+    """What the front end makes a text of: a function of the file, at the line where Python says that it begins.
 
-    constants: by path of the argument, a number in a list and further numbers in tuples; a value is
-        {"value": repr}, {"dtype": name}, {"function": name}, {"items": [values]} or {"other": text}.
-    attrs: by path, what the front end was told of the argument: [["tt.divisibility", 16]].
+    constants: by path of the argument, a number in a list and further numbers in tuples; a value is {"value": repr},
+        {"dtype": name}, {"function": [name, line]}, {"public": "triton.language.exp"}, {"items": [values]} or
+        {"other": text}.
+    attrs: by path, what the front end is told of the argument: [["tt.divisibility", 16]].
     fields: by path, the names of a tuple that has names for its parts.
     symbol: what the text calls the function, where `repr` was given to triton.jit.
     """
 
     function: str
+    line: int
     signature: dict[str, Any]  # by argument: "*fp32", "i32", "constexpr", or a list of these
     constants: list[tuple[list[int], dict]]
     attrs: list[tuple[list[int], Any]]
     options: dict[str, Any]  # of OPTIONS, all that this Triton has: num_warps, num_stages, num_ctas ...
-    globals: list[list] = field(default_factory=list)  # [name, 1 for a constexpr, constant] of the module
+    globals: list[list] = field(default_factory=list)  # [name, 1 for a constexpr, value] of those that it may see
     fields: list[tuple[list[int], list[str]]] = field(default_factory=list)
     symbol: str = ""
 
 
 @dataclass
 class Kernel:
-    """`source`: MLIR's generic form of the module after the inliner. One kernel for each text and its options."""
+    """`source`: MLIR's generic form of the module after the inliner, as our front end makes it of the recipe."""
 
     name: str
-    source: str
     recipe: Recipe
+    source: str = ""
 
 
 @dataclass
 class RecordedCall(Sequence):
-    """`error` and `refusals` say what kept the child from a whole call; then the other fields are empty."""
+    """`error` and `refusals` say what kept the child from a whole call; then all other fields but `kernels` are empty.
+
+    Its kernels are those of launches that came before.
+    """
 
     buffers: list[Buffer] = field(default_factory=list)  # the arguments first, in the order of the request
     kernels: list[Kernel] = field(default_factory=list)
@@ -122,12 +129,11 @@ class RecordedCall(Sequence):
     processes: int = 0
 
 
-def read_recorded(header: dict, blob: bytes, arguments: list[TensorSpec]) -> RecordedCall:
-    """What a child answered to a RecordRequest, checked field by field.
+def read_recorded(header: dict, arguments: list[TensorSpec]) -> RecordedCall:
+    """What a child answered to a RecordRequest, checked field by field; its kernels have no text yet.
 
     Every buffer, view, pointer and fill lies inside; a launch's kernel exists and its grid is one that a GPU takes;
-    numbers fit their types. Whether the parameters are those of the text is for whoever parses the text to check, and
-    whether the text is that of the file's kernel for whoever compiles the recipe.
+    numbers fit their types. Whether the parameters are those of the text is for whoever parses the text to check.
 
     `steps_with(call.steps, config)` gives the fills, data and launches of a configuration.
     Raises ProtocolError for what a sound child would not have sent, BadPlan for what a submission must not do.
@@ -137,14 +143,27 @@ def read_recorded(header: dict, blob: bytes, arguments: list[TensorSpec]) -> Rec
     call = RecordedCall(error=failure_of(header.get("error")))
     call.refusals = items(header, "refusals", lambda data: build(Refusal, data))
     call.threads, call.processes = (checked(header.get(key, 0), "int", key) for key in ("threads", "processes"))
+    call.kernels = items(header, "kernels", _kernel)
     if call.error is not None or call.refusals:
         return call
     call.buffers = items(header, "buffers", lambda data: build(Buffer, data))
-    call.kernels = items(header, "kernels", lambda data: _kernel(data, blob))
     call.steps = StepReader(_parameter).steps(header)
+    for alternative in (one for choice in call.choices for one in choice.alternatives):
+        alternative.error = ""  # the child's word is not taken for it: whoever compiles the configuration tells
     call.returned = _returned(header.get("returned"))
     _accept(call, arguments)
     return call
+
+
+def recorded_to_json(call: RecordedCall) -> dict:
+    """Returns what read_recorded reads as this call, which is whole."""
+    return {
+        "kind": "recorded",
+        "buffers": [asdict(buffer) for buffer in call.buffers],
+        "kernels": [{"name": kernel.name, "recipe": asdict(kernel.recipe)} for kernel in call.kernels],
+        "steps": steps_to_json(call.steps),
+        "returned": asdict(call.returned),
+    }
 
 
 # ---- reading ------------------------------------------------------------------------------------------------------
@@ -156,13 +175,9 @@ def _object(data: object, what: str) -> dict:
     return data
 
 
-def _kernel(data: object, blob: bytes) -> Kernel:
+def _kernel(data: object) -> Kernel:
     data = _object(data, "Kernel")
-    name, parts = checked(data.get("name"), "str", "name"), _object(data.get("parts"), "the parts of a kernel")
-    text = read_part(parts.get("source"), blob)
-    if len(text) > MOST_TEXT_BYTES:
-        raise BadPlan(f"the compiler's text of {name} has more than {MOST_TEXT_BYTES >> 20} MiB")
-    return Kernel(name, text.decode("utf-8", "replace"), _recipe(data.get("recipe")))
+    return Kernel(checked(data.get("name"), "str", "name"), _recipe(data.get("recipe")))
 
 
 def _recipe(data: object) -> Recipe:
@@ -172,9 +187,10 @@ def _recipe(data: object) -> Recipe:
         raise ProtocolError("signature is not short")
     return Recipe(
         checked(data.get("function"), "str", "function"),
-        {checked(name, "str", "name"): _plain(kind) for name, kind in signature.items()},
+        checked(data.get("line"), "int", "line"),
+        {checked(name, "str", "name"): _type(kind) for name, kind in signature.items()},
         items(data, "constants", lambda item: _at_path(item, _constant)),
-        items(data, "attrs", lambda item: _at_path(item, _plain)),
+        items(data, "attrs", lambda item: _at_path(item, _attributes)),
         _options(data.get("options")),
         items({"globals": [], **data}, "globals", _global),
         items({"fields": [], **data}, "fields", lambda item: _at_path(item, _field_names)),
@@ -198,18 +214,33 @@ def _global(data: object) -> list:
     return [checked(data[0], "str", "name"), checked(data[1], "int", "constexpr"), _constant(data[2])]
 
 
-def _plain(data: object, depth: int = 0) -> Any:
-    """A text, a whole number, or a list of such."""
+def _type(data: object, depth: int = 0) -> Any:
+    """A type as Triton writes it, or a list of types; Triton evaluates what else stands in one."""
     if isinstance(data, list) and depth < MOST_DEPTH and len(data) <= 256:
-        return [_plain(item, depth + 1) for item in data]
-    return checked(data, "int" if type(data) is int else "str", "a part of a recipe")
+        return [_type(item, depth + 1) for item in data]
+    text = checked(data, "str", "a type")
+    if not TYPE.fullmatch(text):
+        raise ProtocolError("a type that no argument has")
+    return text
+
+
+def _attributes(data: object) -> list[list]:
+    if not isinstance(data, list) or len(data) > len(ATTRIBUTES):
+        raise ProtocolError("the attributes of an argument are no short list")
+    for one in data:
+        if not isinstance(one, list) or len(one) != 2 or one[0] not in ATTRIBUTES or type(one[1]) is not int:
+            raise ProtocolError("an attribute that no argument has")
+    return data
 
 
 def _constant(data: object, depth: int = 0) -> dict:
     data = _object(data, "a constant")
     if set(data) == {"items"} and depth < MOST_DEPTH:
         return {"items": items(data, "items", lambda item: _constant(item, depth + 1))}
-    for name in ("value", "dtype", "function", "other"):
+    if set(data) == {"function"} and isinstance(data["function"], list) and len(data["function"]) == 2:
+        name, line = data["function"]
+        return {"function": [checked(name, "str", "function"), checked(line, "int", "line")]}
+    for name in ("value", "dtype", "public", "other"):
         if set(data) == {name}:
             return {name: checked(data[name], "str", name)}
     raise ProtocolError("a constant of an unknown kind")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from grader.wire.fields import build, checked, items
@@ -91,6 +91,7 @@ class PlannedLaunch:
     line: int = 0
     constants: dict[str, str] = field(default_factory=dict)  # compiled into the kernel, as Python writes them
     dimensions: int = 3  # how many numbers of the grid are written in the file
+    no_scratch: str = ""  # why there is no memory for descriptors that a kernel makes; "" if there is
 
 
 @dataclass
@@ -216,13 +217,14 @@ class StepReader:
     def _launch(self, data: dict, line: int) -> PlannedLaunch:
         kernel, grid = checked(data.get("kernel"), "int", "kernel"), checked(data.get("grid"), "list[int]", "grid")
         dimensions = checked(data.get("dimensions", 3), "int", "dimensions")
-        constants = dict(items(data, "constants", _constant))
-        return PlannedLaunch(kernel, grid, items(data, "parameters", self.parameter), line, constants, dimensions)
+        constants, parameters = dict(items(data, "constants", _constant)), items(data, "parameters", self.parameter)
+        no_scratch = checked(data.get("no_scratch", ""), "str", "no_scratch")
+        return PlannedLaunch(kernel, grid, parameters, line, constants, dimensions, no_scratch)
 
     def _alternative(self, data: object, depth: int) -> Alternative:
         if not isinstance(data, dict):
             raise ProtocolError("an alternative is not an object")
-        config, error = (checked(data.get(key), "str", key) for key in ("config", "error"))
+        config, error = (checked(data.get(key, ""), "str", key) for key in ("config", "error"))
         left_over = checked(data.get("left_over", False), "bool", "left_over")
         return Alternative(config, error, self.steps(data, depth=depth + 1), left_over)
 
@@ -279,6 +281,33 @@ def _bytes(text: object) -> bytes:
         return bytes.fromhex(text)
     except ValueError:
         raise ProtocolError("a few bytes were expected") from None
+
+
+# ---- writing ------------------------------------------------------------------------------------------------------
+
+
+def steps_to_json(steps: list[Step]) -> list[dict]:
+    """Returns what a StepReader reads as these steps."""
+    return [_step_to_json(step) for step in steps]
+
+
+def _step_to_json(step: Step) -> dict:
+    if isinstance(step, PlannedLaunch):
+        return {**asdict(step), "op": "launch", "constants": [list(pair) for pair in step.constants.items()]}
+    if isinstance(step, Fill):
+        return {**asdict(step), "op": "fill", "value": repr(step.value)}
+    if isinstance(step, Data):
+        return {**asdict(step), "op": "data", "bytes": step.bytes.hex()}
+    alternatives = [{**vars(one), "steps": steps_to_json(one.steps)} for one in step.alternatives]
+    return {"op": "choose", "alternatives": alternatives, "line": step.line, "tuning": _tuning_to_json(step.tuning)}
+
+
+def _tuning_to_json(tuning: Tuning | None) -> dict | None:
+    if tuning is None:
+        return None
+    key = [asdict(part) for part in tuning.key]
+    around = {"before": steps_to_json(tuning.before), "after": steps_to_json(tuning.after)}
+    return {**vars(tuning), "key": key, **around}
 
 
 # ---- accepting ----------------------------------------------------------------------------------------------------

@@ -1,66 +1,43 @@
-"""The compiler's front end alone: a launch needs a kernel's text, and the rest is compiled when someone asks for it.
+"""Kernels of a recording child: a launch needs a kernel's recipe, and nothing is compiled until someone asks for it.
 
-Triton compiles a kernel to machine code before its first launch, for a tenth to a third of a second. What is judged is
-the text that the front end makes, in ten milliseconds. So a kernel here is its text; registers, shared memory, machine
-code and whatever else a compiled kernel has are there when a host function asks.
+A recipe names a function of the file, with the types, constants and options that Triton compiles it for. Registers,
+shared memory, machine code and whatever else a compiled kernel has are made when a host function asks for them.
 """
 
 from __future__ import annotations
 
-import ast
-import contextlib
 import json
+import linecache
+import sys
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
-from types import SimpleNamespace
+from functools import cached_property
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import triton
 from triton import compiler
-from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
-from triton.backends.nvidia.compiler import CUDABackend
-from triton.compiler.compiler import ASTSource, CompiledKernel, filter_traceback, make_backend
+from triton.compiler.compiler import ASTSource, CompiledKernel, make_backend
 from triton.language import constexpr, dtype
 from triton.runtime import JITFunction, _allocation
 from triton.runtime.errors import OutOfResources
 from triton.runtime.jit import JITCallable
 
-from grader.child.ttir_text import source_of
+from grader.submission.kernel_names import MODULES
 
-WARP_SIZE, MOST_THREADS = 32, 1024  # threads of a warp, of a block
-SCRATCH_BYTES, FIRST_WITH_TENSOR_MAPS = 128, 90  # of a descriptor that a kernel makes; the arch that needs it
+WARP_SIZE, SCRATCH_BYTES = 32, 128  # threads of a warp; bytes of a descriptor that a kernel makes
+MOST_THREADS = 1024  # of a block
+FIRST_WITH_TENSOR_MAPS = 90  # the arch that needs scratch memory for a descriptor
+MAKES_A_DESCRIPTOR = "make_tensor_descriptor"
 # What changes the machine code made of a text; any other option that a launch changes is told as well.
 OPTIONS = (
     "num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "debug", "sanitize_overflow",
     "launch_cooperative_grid", "launch_pdl", "default_dot_input_precision", "max_num_imprecise_acc_default",
 )  # fmt: skip
 MOST_TEXT = 200  # characters of a constant
-MOST_GLOBALS = 256
+MOST_GLOBALS = 200
 
 _compile_in_full = compiler.compile
-_trees: dict[str, ast.Module] = {}  # by the text of a function
-
-
-@contextlib.contextmanager
-def dots_of_any_size() -> Iterator[None]:
-    """Within, the front end takes tiles in tl.dot that are too small for the units of a GPU."""
-    before = CUDABackend.get_codegen_implementation
-    loose = {"min_dot_size": lambda left, right: (1, 1, 1)}
-    CUDABackend.get_codegen_implementation = lambda backend, options: before(backend, options) | loose
-    try:
-        yield
-    finally:
-        CUDABackend.get_codegen_implementation = before
-
-
-@cache
-def _context(target: GPUTarget) -> Any:
-    """One for all texts: loading the dialects takes as long as a quarter of a text."""
-    context = ir.context()
-    ir.load_dialects(context)
-    make_backend(target).load_dialects(context)
-    return context
 
 
 class Kernel:
@@ -74,21 +51,6 @@ class Kernel:
 
     def __init__(self, source: ASTSource, target: GPUTarget, options: dict, on_launch: Callable[..., None]):
         self.src, self._target, self._given, self._on_launch = source, target, options, on_launch
-
-    @cached_property
-    def text(self) -> bytes:
-        """The module in MLIR's generic form, as the front end makes it; without what only assertions would look at."""
-        backend, context = make_backend(self._target), _context(self._target)
-        options = backend.parse_options(dict(self._given))
-        if not options.debug:  # sums that only its assertions look at: an eighth of the front end's time
-            options = backend.parse_options({**self._given, "sanitize_overflow": False})
-        codegen, modules = backend.get_codegen_implementation(options), backend.get_module_map()
-        try:
-            module = self.src.make_ir(self._target, options, codegen, modules, context)
-        except Exception as error:
-            filter_traceback(error)
-            raise
-        return source_of(module).encode()
 
     @cached_property
     def compiled(self) -> CompiledKernel:
@@ -113,19 +75,29 @@ class Kernel:
         padded = (*written, 1, 1)[:3]
         return lambda *arguments, stream=None: self._on_launch(self, padded, len(written), arguments)
 
-    def check_launch(self, programs: int) -> None:
-        """Raises what a launch raises where threads or memory for descriptors are wanting, as far as the text tells."""
+    def check_threads(self) -> None:
+        """Raises what a launch raises where a block has no room for its threads."""
         threads = self.options["num_warps"] * WARP_SIZE
         if threads > MOST_THREADS:
             raise OutOfResources(threads, MOST_THREADS, "threads")
-        allocator = _allocation._allocator.get()
-        needs_scratch = self._target.arch >= FIRST_WITH_TENSOR_MAPS and b'"tt.make_tensor_descriptor"' in self.text
-        if programs and needs_scratch:
-            size = SCRATCH_BYTES * programs * self.text.count(b'"tt.make_tensor_descriptor"')
-            memory = allocator(size, SCRATCH_BYTES, 0)  # Triton's own says that none was set
-            if not getattr(memory, "is_cuda", False) or memory.nbytes < size:
-                found = f"{memory.nbytes} on {memory.device}" if hasattr(memory, "nbytes") else type(memory).__name__
-                raise TypeError(f"the allocator is asked for {size} bytes on the GPU, and returns {found}")
+
+    def no_scratch(self, programs: int) -> str:
+        """Returns why there is no memory for descriptors that the kernel may make; "" if there is, or none is needed.
+
+        Whether it makes one is seen in its text, and not here.
+        """
+        may_make_one = MAKES_A_DESCRIPTOR in "".join(linecache.getlines(self.src.fn.fn.__code__.co_filename))
+        if not programs or self._target.arch < FIRST_WITH_TENSOR_MAPS or not may_make_one:
+            return ""
+        size = SCRATCH_BYTES * programs
+        try:
+            memory = _allocation._allocator.get()(size, SCRATCH_BYTES, 0)  # Triton's own says that none was set
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"[:MOST_TEXT]
+        if getattr(memory, "is_cuda", False) and memory.nbytes >= size:
+            return ""
+        found = f"{memory.nbytes} on {memory.device}" if hasattr(memory, "nbytes") else type(memory).__name__
+        return f"TypeError: the allocator is asked for {size} bytes on the GPU, and returns {found}"
 
     # ---- what it was made of ----------------------------------------------------------------------------
 
@@ -144,16 +116,17 @@ class Kernel:
 
     @cached_property
     def recipe(self) -> dict:
-        """What the front end was given: with the file's own kernel it makes the same text again."""
+        """What the front end is to be given: see wire.recorded_call.Recipe."""
         attributes = (self.src.attrs or {}).items()
         typed = [(self.src.fn.arg_names.index(name), kind) for name, kind in self.src.signature.items()]
         return {
             "function": self.name,
+            "line": _line(self.src.fn),
             "signature": {name: _as_json(kind) for name, kind in self.src.signature.items()},
-            "constants": [[list(path), _constant(value)] for path, value in self.src.constants.items()],
+            "constants": [[list(path), _told(value)] for path, value in self.src.constants.items()],
             "attrs": [[list(path), _as_json(value)] for path, value in attributes],
             "options": self.options,
-            "globals": _globals(self.src.fn),
+            "globals": _globals(self.src),
             "fields": [
                 *(found for number, kind in typed for found in _fields(kind, [number])),
                 *(found for path, value in self.src.constants.items() for found in _fields(value, list(path))),
@@ -162,9 +135,9 @@ class Kernel:
         }
 
     @cached_property
-    def key(self) -> tuple[bytes, str]:
-        """Launches of the same text with the same options are launches of one kernel."""
-        return self.text, json.dumps(self.options, sort_keys=True)
+    def key(self) -> str:
+        """Launches with the same recipe are launches of one kernel."""
+        return json.dumps(self.recipe, sort_keys=True)
 
 
 def _as_json(value: Any) -> Any:
@@ -191,29 +164,59 @@ def _symbol(source: ASTSource) -> str:
     return str(source.fn.repr(SimpleNamespace(constants=constants, signature=source.signature)))[:MOST_TEXT]
 
 
-def _constant(value: Any) -> dict:
-    """An argument that is compiled into the kernel."""
+def _told(value: Any) -> dict:
+    """A value that is compiled into the kernel, or that it sees beside its arguments."""
     value = value.value if isinstance(value, constexpr) else value
-    if isinstance(value, tuple):
-        return {"items": [_constant(item) for item in value]}
-    if isinstance(value, JITFunction):
-        return {"function": value.fn.__name__}
+    if type(value) is tuple or isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {"items": [_told(item) for item in value]}
+    if isinstance(value, JITCallable):
+        return {"function": [value.fn.__name__, _line(value)]}
     if isinstance(value, dtype):
         return {"dtype": value.name}
     if value is None or isinstance(value, (bool, int, float, str)) and len(repr(value)) <= MOST_TEXT:
         return {"value": repr(value)}
-    return {"other": repr(value)[:MOST_TEXT]}
+    path = _public_path(value)
+    return {"public": path} if path else {"other": f"class {type(value).__name__}"[:MOST_TEXT]}
 
 
-def _globals(function: JITFunction) -> list[list]:
-    """The plain values that the function sees beside its arguments: [name, whether it is a constexpr, constant]."""
-    scope, found = function.get_capture_scope(), []
-    for name, value in list(scope.items()):
-        said = _constant(value)
-        is_alias = "function" in said and said["function"] != name
-        if not name.startswith("__") and (is_alias or "value" in said or "dtype" in said):
-            found.append([name, int(isinstance(value, constexpr)), said])
-    return found[:MOST_GLOBALS]
+def _line(function: JITCallable) -> int:
+    return getattr(getattr(function.fn, "__code__", None), "co_firstlineno", 0)
+
+
+def _public_path(value: Any) -> str:
+    """Returns the module of Triton that a value is, or "module.name" of one; "" for anything else."""
+    if isinstance(value, ModuleType):
+        return value.__name__
+    for path in MODULES:
+        for name, other in list(vars(sys.modules[path]).items()) if path in sys.modules else ():
+            if other is value and not name.startswith("_"):
+                return f"{path}.{name}"
+    return ""
+
+
+def _globals(source: ASTSource) -> list[list]:
+    """What the function, and those of the file that it calls, see beside arguments: [name, is a constexpr, value]."""
+    functions = [source.fn, *(one for one in map(_unwrapped, source.constants.values()) if _is_function(one))]
+    found: dict[str, Any] = {}
+    for function in functions:  # which grows
+        scope, code = function.get_capture_scope(), function.fn.__code__
+        for name in (*code.co_names, *code.co_freevars):
+            if name in scope and name not in found:
+                found[name] = scope[name]
+                called = _unwrapped(scope[name])
+                if _is_function(called) and called not in functions:
+                    functions.append(called)
+    said = [[name, int(isinstance(value, constexpr)), _told(value)] for name, value in found.items()]
+    return said[:MOST_GLOBALS]
+
+
+def _unwrapped(value: Any) -> Any:
+    return value.value if isinstance(value, constexpr) else value
+
+
+def _is_function(value: Any) -> bool:
+    """Whether it is a kernel or a constexpr function, and none of Triton's own."""
+    return isinstance(value, JITCallable) and not value.fn.__module__.startswith("triton.")
 
 
 def whole(grid: Any) -> tuple[int, ...]:
@@ -233,17 +236,7 @@ def install(on_launch: Callable[..., None]) -> None:
         if not isinstance(src, ASTSource):  # a text in a file
             return _compile_in_full(src, target=target, options=options, **rest)
         target = target or triton.runtime.driver.active.get_current_target()
-        kernel = Kernel(src, target, options or {}, on_launch)
-        _ = kernel.text  # so that it fails here, where Triton's would
-        return kernel
-
-    parse = JITCallable.parse
-
-    def parse_once(function: JITCallable) -> ast.Module:
-        """A text's tree is read by the front end and by Triton's hash of the function, and left as it is."""
-        if function.src not in _trees:
-            _trees[function.src] = parse(function)
-        return _trees[function.src]
+        return Kernel(src, target, options or {}, on_launch)
 
     run = JITFunction.run
 
@@ -254,4 +247,4 @@ def install(on_launch: Callable[..., None]) -> None:
         return run(function, *args, grid=checked, warmup=warmup, **kwargs)
 
     compiler.compile = triton.compile = compile_lazily
-    JITCallable.parse, JITFunction.run = parse_once, run_on_a_whole_grid
+    JITFunction.run = run_on_a_whole_grid

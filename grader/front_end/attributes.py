@@ -1,0 +1,88 @@
+"""Which attributes of which values a kernel or a constexpr function may read: a list for each kind of value.
+
+Triton's front end evaluates `a.b` by getattr, on modules and on Python's own objects too, and from most of these an
+attribute or two lead to every module of the process. So each attribute is looked up here, on the very value.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import triton.language as tl
+from triton.compiler.code_generator import CodeGenerator
+
+from grader.submission.kernel_names import MODULES, OF_TILES, OF_VALUES, members
+
+PLAIN = (bool, int, float, str, tuple, list, dict, slice, range)
+OF_CLASSES = frozenset({"ALL", "NONE"})  # tl.PropagateNan's two
+OF_TRITON = "triton.language."
+
+
+def attribute(value: Any, name: str) -> Any:
+    """Returns `value.name`. Raises AttributeError where a kernel may not read it, and where there is none."""
+    check(value, name)
+    return getattr(value, name)
+
+
+def check(value: Any, name: str) -> None:
+    """Raises AttributeError where a kernel may not read this attribute of this value."""
+    if not _is_allowed(value, name):
+        of = value.__name__ if isinstance(value, ModuleType) else type(value).__name__
+        raise AttributeError(f"a kernel reads no attribute {name} of {of}")
+
+
+def _is_allowed(value: Any, name: str) -> bool:
+    if isinstance(value, ModuleType):
+        return is_public(value.__name__, name)
+    if isinstance(value, tl.constexpr):
+        return name in ("value", "type") or _is_allowed(value.value, name)
+    if name.startswith("_"):
+        return False
+    if isinstance(value, type):
+        return value.__module__.startswith(OF_TRITON) and name in OF_CLASSES
+    of_values = name in OF_TILES or name in OF_VALUES
+    if isinstance(value, tl.tuple):
+        return of_values or name in (getattr(value.type, "fields", None) or ())
+    if isinstance(value, tuple) and hasattr(type(value), "_fields"):
+        return of_values or name in type(value)._fields
+    return of_values and (type(value) in PLAIN or type(value).__module__.startswith(OF_TRITON))
+
+
+def is_public(module: str, name: str) -> bool:
+    """Returns True for a name that a kernel may use of this module."""
+    if module == "math":
+        return not name.startswith("_")
+    return module in MODULES and name in members(module)
+
+
+def by_name(value: Any, name: Any, *default: Any) -> Any:
+    """Stands for Python's getattr in a kernel."""
+    value, name = (one.value if isinstance(one, tl.constexpr) else one for one in (value, name))
+    try:
+        return attribute(value, str(name))
+    except AttributeError:
+        if not default:
+            raise
+        return default[0]
+
+
+def has_by_name(value: Any, name: Any) -> bool:
+    """Stands for Python's hasattr in a kernel."""
+    absent = object()
+    return by_name(value, name, absent) is not absent
+
+
+def guard_functions_of(path: str) -> None:
+    """From now on Triton's front end reads attributes in functions of this file as `check` allows. Once for a process.
+
+    Triton's own functions, which a kernel calls, are left alone.
+    """
+    unguarded = CodeGenerator.get_Attribute
+
+    def get_attribute(generator: CodeGenerator, value: Any, name: str) -> Any:
+        if generator.file_name == path:
+            check(value, name)
+        return unguarded(generator, value, name)
+
+    CodeGenerator.get_Attribute = get_attribute

@@ -1,0 +1,61 @@
+"""A CompilationError of Triton's in words: what the compiler refuses, and at which line of the learner's file."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from triton.compiler.errors import CompilationError
+
+from grader.wire.messages import Failure
+
+MOST_MESSAGE = 500
+DEFINITION = re.compile(r"^def (\w+)", re.MULTILINE)
+UNFINISHED = re.compile(r"^KeyError\('[\w.]+__")  # of a function whose text is being made, when it is called in it
+
+
+def compile_failure(error: CompilationError, tree: ast.Module) -> Failure:
+    """Returns what the compiler refuses, at the innermost place that it names in the file with this tree."""
+    chain: list[BaseException] = [error]
+    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and len(chain) < 16:
+        chain.append(cause)
+    refusals = [link for link in chain if isinstance(link, CompilationError)]
+    last = chain[-1]
+    message = refusals[-1].error_message or (text_of(last) if last is not refusals[-1] else "")
+    if isinstance(last, KeyError) and UNFINISHED.search(message):
+        message = "a kernel, or a function of one, calls itself: the compiler writes each into its caller"
+    elif isinstance(last, RecursionError):
+        message = "it is nested too deeply for the compiler: write it as several statements"
+    places = [(_line_of_node(link, tree), _kernel_of(link)) for link in refusals]
+    line, kernel = next(((line, kernel) for line, kernel in reversed(places) if line), (0, ""))
+    return Failure("compile", type(last).__name__, cut(message), line, kernel)
+
+
+def _kernel_of(error: CompilationError) -> str:
+    found = DEFINITION.search(error.src or "")
+    return found[1] if found else ""
+
+
+def _line_of_node(error: CompilationError, tree: ast.Module) -> int:
+    """Returns the line of what is refused; 0 if it stands in no function of the file.
+
+    The error counts lines from the `def` of a function.
+    """
+    name, node = _kernel_of(error), getattr(error, "node", None)
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef) and function.name == name and hasattr(node, "lineno"):
+            return function.lineno + node.lineno - 1
+    return 0
+
+
+def text_of(error: BaseException) -> str:
+    """Returns an exception's text, cut; "" where it has none that can be had."""
+    try:
+        return cut(str(error).strip())
+    except BaseException:
+        return ""
+
+
+def cut(text: str) -> str:
+    """Returns its beginning and its end, where what differs may stand."""
+    return text if len(text) <= MOST_MESSAGE else f"{text[: MOST_MESSAGE - 105]} ... {text[-100:]}"

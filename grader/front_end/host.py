@@ -1,0 +1,71 @@
+"""Answers requests for the text of a kernel: one file for each process.
+
+parent -> process   text  {filename, recipe, small_dots}   the blob is the learner's file
+process -> parent   text  {failure, fits}                  the blob is the kernel's text
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import traceback
+from dataclasses import asdict
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
+
+from grader.front_end.compile_failure import compile_failure, text_of
+from grader.front_end.file_kernels import FileKernels, NotInFile
+from grader.front_end.file_scope import NotPlain
+from grader.front_end.kernel_text import dots_of_any_size, parse_each_function_once
+from grader.wire.messages import FOREIGN_KERNEL, NOT_PLAIN, Failure
+
+
+class FrontEndHost:
+    """Makes texts for one GPU's target. The first exception that is none of the compiler's makes it unfit for more."""
+
+    def __init__(self) -> None:
+        self._target: GPUTarget = triton.runtime.driver.active.get_current_target()
+        self._read: tuple[str, bytes] | None = None
+        self._kernels: FileKernels | None = None
+        self._unfit = False
+        parse_each_function_once()
+
+    def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+        try:
+            if self._unfit or self._read not in (None, (header["filename"], blob)):
+                raise RuntimeError("a process makes the texts of one file, up to an error that is no compiler's")
+            answer, text = self._text(header, blob)
+        except MemoryError:
+            self._unfit = True
+            return self._failed(Failure("memory", "MemoryError")), b""
+        except BaseException:  # a mistake of ours, or of the parent's
+            return {"kind": "fault", "message": traceback.format_exc()[-4000:]}, b""
+        with contextlib.suppress(Exception):  # what tl.static_print wrote
+            sys.stdout.flush()
+        return answer, text
+
+    def _text(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+        if self._kernels is None:
+            self._kernels, self._read = FileKernels(header["filename"], blob), (header["filename"], blob)
+        recipe = header["recipe"]
+        try:
+            with dots_of_any_size() if header["small_dots"] else contextlib.nullcontext():
+                return {"kind": "text", "failure": None, "fits": True}, self._kernels.text(recipe, self._target)
+        except NotInFile:
+            return self._failed(Failure(FOREIGN_KERNEL, kernel=recipe["function"])), b""
+        except NotPlain as told:
+            return self._failed(Failure(NOT_PLAIN, message=str(told), kernel=recipe["function"])), b""
+        except CompilationError as error:
+            failure = compile_failure(error, self._kernels.tree)
+            return self._failed(failure, fits=not isinstance(error, CompileTimeAssertionFailure)), b""
+        except MemoryError:
+            raise
+        except Exception as error:
+            self._unfit = True
+            return self._failed(Failure("compile", type(error).__name__, text_of(error), 0, recipe["function"])), b""
+
+    def _failed(self, failure: Failure, fits: bool = True) -> dict:
+        """`fits`: False where Triton leaves out a configuration with which it does not compile."""
+        return {"kind": "text", "failure": asdict(failure), "fits": fits, "unfit": self._unfit}

@@ -1,0 +1,72 @@
+"""A kernel's text: what Triton's front end makes of a function and its recipe, in ten milliseconds.
+
+Triton compiles a kernel to machine code before its first launch, for a tenth to a third of a second. What is judged is
+this text, and the rest is made of it by other processes.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.compiler import CUDABackend
+from triton.compiler.compiler import ASTSource, filter_traceback, make_backend
+from triton.runtime.jit import JITCallable
+
+from grader.front_end.ttir_text import source_of
+
+
+@cache
+def _context(target: GPUTarget) -> Any:
+    """One for all texts: loading the dialects takes as long as a quarter of a text."""
+    context = ir.context()
+    ir.load_dialects(context)
+    make_backend(target).load_dialects(context)
+    return context
+
+
+def text_of(source: ASTSource, target: GPUTarget, options: dict) -> bytes:
+    """Returns the module in MLIR's generic form, without what only assertions would look at. Raises what Triton does.
+
+    The verifier of MLIR has accepted it.
+    """
+    backend, context = make_backend(target), _context(target)
+    parsed = backend.parse_options(dict(options))
+    if not parsed.debug:  # sums that only its assertions look at: an eighth of the front end's time
+        parsed = backend.parse_options({**options, "sanitize_overflow": False})
+    codegen, modules = backend.get_codegen_implementation(parsed), backend.get_module_map()
+    try:
+        module = source.make_ir(target, parsed, codegen, modules, context)
+    except Exception as error:
+        filter_traceback(error)
+        raise
+    return source_of(module).encode()
+
+
+@contextlib.contextmanager
+def dots_of_any_size() -> Iterator[None]:
+    """Within, the front end takes tiles in tl.dot that are too small for the units of a GPU."""
+    before = CUDABackend.get_codegen_implementation
+    loose = {"min_dot_size": lambda left, right: (1, 1, 1)}
+    CUDABackend.get_codegen_implementation = lambda backend, options: before(backend, options) | loose
+    try:
+        yield
+    finally:
+        CUDABackend.get_codegen_implementation = before
+
+
+def parse_each_function_once() -> None:
+    """From now on Triton reads the tree of a function that several kernels call once, and leaves it as it is."""
+    parse, trees = JITCallable.parse, {}
+
+    def parse_once(function: JITCallable) -> ast.Module:
+        if function.src not in trees:
+            trees[function.src] = parse(function)
+        return trees[function.src]
+
+    JITCallable.parse = parse_once

@@ -1,0 +1,109 @@
+"""The parent's end of the process that makes texts of a learner's kernels, replaced when it has ended."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import asdict, dataclass
+
+from grader.processes.child import FRONT_END, ChildProcess
+from grader.processes.faults import ChildEnded, MachineFault
+from grader.submission.text import Submission
+from grader.wire.fields import checked
+from grader.wire.frames import ProtocolError
+from grader.wire.messages import Failure, GpuModel
+from grader.wire.recorded_call import Recipe
+from grader.wire.reply import failure_of
+
+LIMIT = 8.0  # seconds of a core for the text of one kernel
+LIMIT_AFTER_AN_END = 2.0  # once a text ended its process, so that a run ends
+MOST_TEXT_BYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """What became of a recipe: `source`, or a failure. `fits`: False where Triton passes over such a configuration."""
+
+    source: str = ""
+    failure: Failure | None = None
+    fits: bool = True
+
+
+class FrontEnd:
+    """Makes the texts of one submission's kernels for `model`, each once. `sandbox`: as in ChildProcess."""
+
+    def __init__(self, submission: Submission, filename: str, model: GpuModel, sandbox: int | None = None) -> None:
+        self.submission, self.filename, self.model, self.sandbox = submission, filename, model, sandbox
+        self.printed = ""  # by tl.static_print
+        self.printed_bytes = 0
+        self._child: ChildProcess | None = None
+        self._made: dict[str, KernelText | ChildEnded] = {}  # by recipe
+        self._one_at_a_time = threading.Lock()  # the judge, and the thread that records ahead
+        self._has_ended = False
+        self._computed = 0.0  # seconds of a core that the processes before this one took
+
+    def text(self, recipe: Recipe, small_dots: bool) -> KernelText:
+        """Raises ChildEnded, each time that it is asked for a text which has ended its process."""
+        key = repr((recipe, small_dots))
+        with self._one_at_a_time:
+            if key not in self._made:
+                try:
+                    self._made[key] = self._text(recipe, small_dots)
+                except ChildEnded as ended:
+                    self._made[key] = ended
+            made = self._made[key]
+        if isinstance(made, ChildEnded):
+            raise made
+        return made
+
+    def _text(self, recipe: Recipe, small_dots: bool) -> KernelText:
+        self._child = self._child or ChildProcess(self.model, self.sandbox, FRONT_END)
+        request = {"kind": "text", "filename": self.filename, "recipe": asdict(recipe), "small_dots": small_dots}
+        try:
+            limit = LIMIT_AFTER_AN_END if self._has_ended else LIMIT
+            answer, blob = self._child.ask(request, self.submission.source, limit)
+            if answer["kind"] == "fault":
+                last = str(answer.get("message", "")).strip().splitlines()[-1:]
+                raise MachineFault(f"the front end failed in our own code: {''.join(last)[:200]}")
+            made = _read(answer, blob)
+        except (ChildEnded, MachineFault):
+            self._has_ended = True
+            self._end_child()
+            raise
+        except ProtocolError as error:
+            self._end_child()
+            raise MachineFault(f"the front end gave an answer that cannot be read: {error}") from None
+        if answer.get("unfit"):
+            self._end_child()
+        return made
+
+    @property
+    def seconds_of_a_core(self) -> float:
+        """Returns how long its processes have had a core so far."""
+        child = self._child
+        return self._computed + (child.seconds_of_a_core if child else 0.0)
+
+    def kill(self) -> None:
+        """Ends a text that another thread waits for; that thread clears up."""
+        if (child := self._child) is not None:
+            child.kill()
+
+    def end(self) -> None:
+        with self._one_at_a_time:
+            self._end_child()
+
+    def _end_child(self) -> None:
+        if self._child is not None:
+            self._computed += self._child.seconds_of_a_core
+            self._child.end()
+            self.printed = self.printed or self._child.printed
+            self.printed_bytes += self._child.printed_bytes
+            self._child = None
+
+
+def _read(answer: dict, blob: bytes) -> KernelText:
+    failure = failure_of(answer.get("failure"))
+    if len(blob) > MOST_TEXT_BYTES:
+        failure = Failure("not-recordable", message=f"the compiler's text has more than {MOST_TEXT_BYTES >> 20} MiB")
+    if failure is not None:
+        return KernelText(failure=failure, fits=checked(answer.get("fits"), "bool", "fits"))
+    return KernelText(blob.decode("utf-8", "replace"))
