@@ -23,12 +23,14 @@ from grader.gpu.device import device_here
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.plan import Recording
 from grader.gpu.pool.replays import Replays
+from grader.judge.kernel_texts import recorded_call
+from grader.judge.run import Recorded
 from grader.processes.faults import ChildEnded
+from grader.processes.front_end_process import FrontEnd
 from grader.processes.interpreter_process import Interpreter
 from grader.processes.submission_process import Runner
 from grader.submission.text import Submission
 from grader.wire.messages import InterpretRequest, RecordRequest, TensorSpec
-from grader.wire.recorded_call import read_recorded
 from grader.wire.reply import spec_and_bytes, spec_of, tensor_of
 
 N, SIDE = 1024, 32  # lanes of a kernel, as a vector and as a matrix
@@ -331,7 +333,8 @@ def main() -> int:
         raise SystemExit(device)
     model = device.model if device else DEFAULT_MODEL
     text = HEAD + "".join(cell.text(number) for number, cell in enumerate(chosen))
-    runner = Runner(Submission(Path("operations.py"), text.encode()), "operations.py", model)
+    of = Submission(Path("operations.py"), text.encode()), "operations.py", model
+    runner, front_end = Runner(*of), FrontEnd(*of)
     interpreter, code, replays = Interpreter(), MachineCode(model), Replays(device) if device else None
     counts = {"equal": 0, "allowed": 0, "wrong": 0, "none": 0, "refused": 0}
 
@@ -344,24 +347,23 @@ def main() -> int:
     for number, cell in enumerate(chosen):
         tensors = inputs(cell)
         specs = [spec_of(name, tensor) for name, tensor in zip("xyw", tensors)]
-        request = RecordRequest(f"entry_{number}", specs).to_json()
-        header, blob = runner.ask(request, b"", 120, lambda *answer: answer)
-        call = read_recorded(header, blob, specs)
+        call = recorded_call(RecordRequest(f"entry_{number}", specs), runner, front_end, 120)
         if call.error is not None or call.refusals:
             say(cell, "none", " ".join((call.error.message if call.error else str(call.refusals)).split())[:120])
             continue
         if replays:
             code.begin(call)
-        calls.append((cell, tensors, specs, header, blob, call))
-    for cell, tensors, specs, header, blob, call in calls:
+        calls.append((cell, tensors, specs, Recorded(call)))
+    for cell, tensors, specs, recorded in calls:
         placed, storages = [], b""
         for name, tensor in zip("xyw", tensors):
             spec, data = spec_and_bytes(name, tensor, len(storages))
             placed.append(spec)
             storages += data
-        shifted = [TensorSpec(**{**vars(spec), "start": spec.start + len(blob)}) for spec in placed]
+        shifted = [TensorSpec(**{**vars(spec), "start": spec.start + len(recorded.blob)}) for spec in placed]
         try:
-            reply = interpreter.ask(InterpretRequest(header, "operations.py", shifted, limit=60.0), blob + storages)
+            request = InterpretRequest(recorded.header, recorded.texts, "operations.py", shifted, limit=60.0)
+            reply = interpreter.ask(request, recorded.blob + storages)
         except ChildEnded as ended:
             say(cell, "refused", ended)
             continue
@@ -371,7 +373,7 @@ def main() -> int:
         if replays is None:
             say(cell, "equal", "")
             continue
-        plan = code.plan(call, specs, {"z": call.returned.view})
+        plan = code.plan(recorded.call, specs, {"z": recorded.call.returned.view})
         if plan.error is not None:
             say(cell, "none", " ".join(plan.error.message.split())[:120])
             continue

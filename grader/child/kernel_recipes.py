@@ -6,11 +6,12 @@ shared memory, machine code and whatever else a compiled kernel has are made whe
 
 from __future__ import annotations
 
+import ast
 import json
 import linecache
 import sys
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -199,8 +200,8 @@ def _globals(source: ASTSource) -> list[list]:
     functions = [source.fn, *(one for one in map(_unwrapped, source.constants.values()) if _is_function(one))]
     found: dict[str, Any] = {}
     for function in functions:  # which grows
-        scope, code = function.get_capture_scope(), function.fn.__code__
-        for name in (*code.co_names, *code.co_freevars):
+        scope = function.get_capture_scope()
+        for name in _names_in(function.src):
             if name in scope and name not in found:
                 found[name] = scope[name]
                 called = _unwrapped(scope[name])
@@ -208,6 +209,13 @@ def _globals(source: ASTSource) -> list[list]:
                     functions.append(called)
     said = [[name, int(isinstance(value, constexpr)), _told(value)] for name, value in found.items()]
     return said[:MOST_GLOBALS]
+
+
+@cache
+def _names_in(source: str) -> list[str]:
+    """Returns the names in a function's text, those of its defaults included."""
+    names = (node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name))
+    return list(dict.fromkeys(names))
 
 
 def _unwrapped(value: Any) -> Any:

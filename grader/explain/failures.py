@@ -13,7 +13,7 @@ from grader.explain.verdict import Verdict, failed
 from grader.processes.faults import ChildEnded
 from grader.sentences import Said, Sentence
 from grader.submission.kernel_names import Refused
-from grader.submission.text import Submission, builtin_at, calls_of, is_in_kernel
+from grader.submission.text import Submission, builtin_at, calls_of
 from grader.wire.messages import Failure
 from grader.wire.reply import Refusal, Reply
 
@@ -153,8 +153,6 @@ class Failures(Sentence):
     MAY_ASK_FOR_SHAPES = (
         "The host function may ask for shapes, strides and dtypes, allocate, fill, take views and launch."
     )
-    TORCH_IN_KERNEL = "torch is called in the kernel{in_line} ({operation})."
-    ONLY_TL = "In a kernel only tl works, as in tl.arange or tl.exp: a GPU knows no torch."
 
 
 OF_FILES = {
@@ -318,9 +316,7 @@ def refusal(refusals: list[Refusal], submission: Submission, exercise: Exercise)
     """A torch operation did work that belongs in the kernel."""
     first = refusals[0]
     operation, where = first.operation, in_line(first.line)
-    if is_in_kernel(submission.tree, first.line):
-        said, allowed = Failures.TORCH_IN_KERNEL(operation=operation, in_line=where), Failures.ONLY_TL()
-    elif operation in ASKS_FOR_VALUES:
+    if operation in ASKS_FOR_VALUES:
         written = ASKS_FOR_VALUES[operation] or operation
         said = Failures.ASKS_FOR_VALUES(operation=written, in_line=where)
         allowed = Failures.MAY_ASK_FOR_SHAPES()

@@ -79,7 +79,7 @@ class _Texts:
                 if not why.is_passed_over:
                     raise
                 refused.append(why)
-                alternative.error, alternative.steps = why.failure.message, []
+                alternative.error, alternative.steps = why.failure.message or why.failure.type, []
         if len(refused) == len(choice.alternatives):
             raise refused[0]
         if choice.tuning is not None:

@@ -10,13 +10,10 @@ from grader.explain.verdict import PASS, Verdict
 from grader.judge.run import Run
 from grader.numerics.arguments import without_values
 
-WORK = ("launch", "choose")  # steps of a recorded call; a call with an error is not read beyond that
-
 
 def refused_call(run: Run, exercise: Exercise, trial: Trial, asked: Unpromised) -> Verdict:
     inputs = without_values(trial.data, trial.dtype)
-    recorded = run.recorded(exercise, trial, inputs)
-    call = recorded.call
+    call = run.recorded(exercise, trial, inputs).call
     if run.recorder.load_failure is not None:
         return failures.file_failure(run.recorder.load_failure, run.submission, exercise)
     if call.refusals:
@@ -25,6 +22,6 @@ def refused_call(run: Run, exercise: Exercise, trial: Trial, asked: Unpromised) 
         return accepted(exercise.entry, asked)
     if call.error.type != asked.error or call.error.kind != "host":
         return another_error(exercise.entry, asked, failures.call_failure(call.error, run.submission, exercise))
-    if any(isinstance(step, dict) and step.get("op") in WORK for step in recorded.header.get("steps") or ()):
+    if call.begun:
         return too_late(exercise.entry, asked)
     return Verdict(PASS, note=f"{asked.error}: {failures.shortened(' '.join(call.error.message.split()))}")

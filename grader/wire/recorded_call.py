@@ -42,6 +42,7 @@ OPTIONS = {
 }  # fmt: skip
 TYPE = re.compile(r"(?:\*k?){0,2}\w{1,20}|tensordesc<\w{1,20}\[\d{1,9}(?:, ?\d{1,9}){0,7}\]>", re.ASCII)
 ATTRIBUTES = ("tt.divisibility",)  # what a launch tells the front end of an argument
+WORK = ("launch", "choose")  # steps
 MOST_DIMENSIONS, MOST_DEPTH, MOST_RESULTS = 5, 4, 64
 
 
@@ -114,9 +115,9 @@ class Kernel:
 
 @dataclass
 class RecordedCall(Sequence):
-    """`error` and `refusals` say what kept the child from a whole call; then all other fields but `kernels` are empty.
+    """`error` and `refusals` say what kept the child from a whole call; then the other fields are empty, but for two.
 
-    Its kernels are those of launches that came before.
+    `kernels` are those of launches that came before, and `begun` tells whether anything was launched.
     """
 
     buffers: list[Buffer] = field(default_factory=list)  # the arguments first, in the order of the request
@@ -127,6 +128,7 @@ class RecordedCall(Sequence):
     refusals: list[Refusal] = field(default_factory=list)
     threads: int = 0  # that the submission started and left running
     processes: int = 0
+    begun: bool = False
 
 
 def read_recorded(header: dict, arguments: list[TensorSpec]) -> RecordedCall:
@@ -145,6 +147,7 @@ def read_recorded(header: dict, arguments: list[TensorSpec]) -> RecordedCall:
     call.threads, call.processes = (checked(header.get(key, 0), "int", key) for key in ("threads", "processes"))
     call.kernels = items(header, "kernels", _kernel)
     if call.error is not None or call.refusals:
+        call.begun = any(items(header, "steps", lambda step: isinstance(step, dict) and step.get("op") in WORK))
         return call
     call.buffers = items(header, "buffers", lambda data: build(Buffer, data))
     call.steps = StepReader(_parameter).steps(header)

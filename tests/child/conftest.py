@@ -12,9 +12,12 @@ import pytest
 import torch
 
 from grader.gpu.models import DEFAULT_MODEL
+from grader.judge.kernel_texts import add_texts
 from grader.judge.run import Recorded
 from grader.processes.child import ChildProcess
+from grader.processes.front_end_process import FrontEnd
 from grader.processes.triton_forkserver_client import shared_nursery
+from grader.submission.text import Submission
 from grader.wire.messages import InterpretRequest, RecordRequest, TensorSpec
 from grader.wire.recorded_call import read_recorded
 from grader.wire.recorded_parts import BadPlan
@@ -43,6 +46,7 @@ class Child:
 
     def __init__(self):
         self.process, self.interpreter = ChildProcess(DEFAULT_MODEL), ChildProcess()
+        self.front_end: FrontEnd | None = None  # of the file that is loaded
         self.nursery = shared_nursery(DEFAULT_MODEL)
 
     def load(self, source: str | bytes | Path, filename: str = "submission.py") -> Reply:
@@ -51,6 +55,8 @@ class Child:
         elif isinstance(source, str):
             source = (PREAMBLE + textwrap.dedent(source)).encode()
         self.filename, self.lines = filename, source.decode(errors="replace").splitlines()
+        self._end_front_end()
+        self.front_end = FrontEnd(Submission(Path(filename), source), filename, DEFAULT_MODEL)
         return Reply(**self.process.ask({"kind": "load", "filename": filename}, source, LIMIT)[0])
 
     def line(self, text: str) -> int:
@@ -62,23 +68,26 @@ class Child:
         options = dict(_options or {})
         specs = [spec_of(name, tensor) for name, tensor in arguments.items()]
         request = RecordRequest(entry, specs, options.pop("constants", {}))
-        header, blob = self.process.ask(request.to_json(), b"", LIMIT)
+        header, _ = self.process.ask(request.to_json(), b"", LIMIT)
         try:
-            call = read_recorded(header, blob, specs)
+            call = read_recorded(header, specs)
         except BadPlan as refused:
             return Reply(error={"kind": "not-recordable", "type": "", "message": str(refused), "line": 0})
-        told = Recorded(call, header, blob).reply(options.get("writable", []))
+        refusals = header["refusals"]
+        add_texts(call, lambda recipe: self.front_end.text(recipe, False))
+        recorded_call = Recorded(call)
+        told = recorded_call.reply(options.get("writable", []))
         result = {name: value for name, value in asdict(told.result).items() if name not in ("view", "items")}
-        recorded = {"result": result, "refusals": header["refusals"], "launches": [], "findings": []}
+        recorded = {"result": result, "refusals": refusals, "launches": [], "findings": []}
         recorded |= {"threads": told.threads, "processes": told.processes, "changed": told.changed}
         if call.error is not None or call.refusals:
-            return Reply(**recorded, error=header["error"])
-        specs = []
+            return Reply(**recorded, error=call.error and asdict(call.error))
+        specs, blob = [], recorded_call.blob
         for name, tensor in arguments.items():
             spec, data = spec_and_bytes(name, tensor, len(blob))
             specs.append(spec)
             blob += data
-        request = InterpretRequest(header, self.filename, specs, **options)
+        request = InterpretRequest(recorded_call.header, recorded_call.texts, self.filename, specs, **options)
         header, blob = self.interpreter.ask(request.to_json(), blob, LIMIT)
         reply = Reply(**(recorded | header))
         assert reply.kind == "ran", reply
@@ -92,6 +101,11 @@ class Child:
     def close(self) -> None:
         self.process.end()
         self.interpreter.end()
+        self._end_front_end()
+
+    def _end_front_end(self) -> None:
+        if self.front_end is not None:
+            self.front_end.end()
 
 
 @pytest.fixture(scope="module")

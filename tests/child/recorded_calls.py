@@ -1,4 +1,4 @@
-"""Recorded calls from a real child that stops at the compiler's text."""
+"""Recorded calls from a real child, with the texts that a real front end makes of their kernels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from grader.gpu.models import MODELS
+from grader.judge.kernel_texts import add_texts
+from grader.processes.front_end_process import FrontEnd
 from grader.processes.submission_process import Runner
 from grader.submission.text import Submission
 from grader.wire.messages import RecordRequest, TensorSpec
@@ -43,20 +45,26 @@ class Recording:
         self.text = source.read_text() if isinstance(source, Path) else PREAMBLE + textwrap.dedent(source)
         self.filename = source.name if isinstance(source, Path) else "submission.py"
         model = MODELS[target]
-        self.runner = Runner(Submission(Path(self.filename), self.text.encode()), self.filename, model)
+        of = Submission(Path(self.filename), self.text.encode()), self.filename, model
+        self.runner, self.front_end = Runner(*of), FrontEnd(*of)
         self.header: dict = {}
-        self.blob = b""
         self.specs: list[TensorSpec] = []
 
     def __call__(self, entry: str, constants: dict | None = None, **arguments: torch.Tensor) -> RecordedCall:
         specs = [spec_of(name, tensor) for name, tensor in arguments.items()]
 
-        def read(header: dict, blob: bytes) -> RecordedCall:
-            self.header, self.blob, self.specs = json.loads(json.dumps(header)), blob, specs
-            return read_recorded(header, blob, specs)
+        def read(header: dict, _: bytes) -> RecordedCall:
+            self.header, self.specs = json.loads(json.dumps(header)), specs
+            return read_recorded(header, specs)
 
         request = RecordRequest(entry, specs, constants or {})
-        return self.runner.ask(request.to_json(), b"", LIMIT, read)
+        call = self.runner.ask(request.to_json(), b"", LIMIT, read)
+        add_texts(call, lambda recipe: self.front_end.text(recipe, False))
+        return call
+
+    def end(self) -> None:
+        self.runner.end()
+        self.front_end.end()
 
     def line(self, text: str) -> int:
         (number,) = [i for i, line in enumerate(self.text.splitlines(), 1) if text in line]
@@ -65,7 +73,7 @@ class Recording:
 
 @pytest.fixture
 def recording():
-    """recording(source, target="sm_90"): a Recording; its child is ended after the test."""
+    """recording(source, target="sm_90"): a Recording; its processes are ended after the test."""
     made: list[Recording] = []
 
     def recording(source: str | Path, target: str = "sm_90") -> Recording:
@@ -74,7 +82,7 @@ def recording():
 
     yield recording
     for one in made:
-        one.runner.end()
+        one.end()
 
 
 def entry(body: str) -> str:

@@ -88,23 +88,6 @@ def test_except_does_not_hide_a_refusal(child, catch):
     assert reply.error is None and reply.refusals == [{"operation": "torch.exp", "line": child.line("torch.exp")}]
 
 
-def test_torch_inside_a_kernel_is_refused(child):
-    child.load("""
-        KEPT = {}
-
-        @triton.jit
-        def kernel(z_ptr):
-            KEPT["z"] = torch.exp(KEPT["x"])
-
-        def entry(x):
-            KEPT["x"] = x
-            kernel[(1,)](x)
-            return x
-    """)
-    error = child.run("entry", x=X).error
-    assert (error["kind"], error["line"]) == ("compile", child.line("torch.exp"))
-
-
 def test_printing_shows_a_shape_and_the_program_cannot_read_values(fresh_child):
     fresh_child.load("""
         def entry(x):

@@ -11,10 +11,11 @@ import torch
 from grader.compiler.machine_code import MachineCode
 from grader.gpu.models import MODELS
 from grader.gpu.plan import Plan, sent
+from grader.judge.kernel_texts import recorded_call
+from grader.processes.front_end_process import FrontEnd
 from grader.processes.submission_process import Runner
 from grader.submission.text import Submission
 from grader.wire.messages import RecordRequest
-from grader.wire.recorded_call import read_recorded
 from grader.wire.recorded_results import results_by_name
 from grader.wire.reply import spec_of
 from tests.waiting import NEVER
@@ -34,15 +35,15 @@ class Recording:
         self.text = source.read_text() if isinstance(source, Path) else PREAMBLE + textwrap.dedent(source)
         self.filename = source.name if isinstance(source, Path) else "submission.py"
         self.model = MODELS[target]
-        self.runner = Runner(Submission(Path(self.filename), self.text.encode()), self.filename, self.model)
+        of = Submission(Path(self.filename), self.text.encode()), self.filename, self.model
+        self.runner, self.front_end = Runner(*of), FrontEnd(*of)
         self.code = MachineCode(self.model)
         self.header: dict = {}  # as the last plan is sent to a replay process
         self.blob = b""
 
     def plan(self, entry: str, *texts: str, constants: dict | None = None, **arguments: torch.Tensor) -> Plan:
         self.specs = specs = [spec_of(name, tensor) for name, tensor in arguments.items()]
-        request = RecordRequest(entry, specs, constants or {}).to_json()
-        call = self.runner.ask(request, b"", LIMIT, lambda header, blob: read_recorded(header, blob, specs))
+        call = recorded_call(RecordRequest(entry, specs, constants or {}), self.runner, self.front_end, LIMIT)
         plan = self.code.plan(call, specs, results_by_name(call.returned, specs, ["z"], []), texts)
         self.header, self.blob = sent(plan)
         return plan
@@ -64,3 +65,4 @@ def recording():
     yield recording
     for one in made:
         one.runner.end()
+        one.front_end.end()

@@ -10,8 +10,8 @@ import pytest
 import torch
 from triton.compiler.compiler import ASTSource
 
-from grader.child.own_kernels import File
 from grader.compiler.result import Compiled
+from grader.front_end.file_kernels import FileKernels
 from grader.gpu.models import MODELS
 from grader.gpu.plan import TEXTS
 from grader.wire.recorded_call import Kernel
@@ -69,12 +69,10 @@ TARGETS = [("sm_90", name) for name in CALLS] + [("sm_80", "host descriptors"), 
 
 
 def own_source(recording: Recording, kernel: Kernel) -> ASTSource:
-    """The kernel as Triton compiles it by itself; its file lies where the child wrote it, so that the texts agree."""
-    with contextlib.chdir(recording.runner._child.folder):
-        file = File(recording.filename, recording.text.encode())
-    recipe = json.loads(json.dumps(dataclasses.asdict(kernel.recipe)))
-    (function,) = file.functions(kernel.recipe.function)
-    return file.source(function, recipe)
+    """The kernel as Triton compiles it by itself; its file lies where the front end wrote it, so that the texts agree."""
+    with contextlib.chdir(recording.front_end._child.folder):
+        file = FileKernels(recording.filename, recording.text.encode())
+    return file.source(json.loads(json.dumps(dataclasses.asdict(kernel.recipe))))
 
 
 @pytest.mark.parametrize("target, name", TARGETS)
@@ -94,7 +92,7 @@ def test_text_becomes_the_same_code(compiler, target, name):
             assert [name for name in TEXTS if made.kernel.texts[name] != expected[name]] == []
             assert made.kernel.code == expected["cubin"]
     finally:
-        recording.runner.end()
+        recording.end()
 
 
 def test_each_option_counts(compiler, softmax, text):

@@ -1,4 +1,4 @@
-"""A child's texts: to the byte what the compiler makes in a context of its own, whatever texts were made before."""
+"""The front end's texts: to the byte what the compiler makes in a context of its own, whatever texts were made before."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import make_backend
 
-from grader.child.own_kernels import File
-from grader.child.ttir_text import source_of
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.stated_calls import asked
+from grader.front_end.file_kernels import FileKernels
+from grader.front_end.ttir_text import source_of
 from grader.gpu.models import DEFAULT_MODEL
 from grader.judge.judge import Judge
 from grader.judge.run import Run
@@ -31,17 +31,15 @@ SUBMISSIONS = [
 EVERY = 6  # of the calls that the tests draw
 
 
-def texts_in_a_context_each(file: File, kernel: Kernel) -> list[str]:
+def text_in_a_context_of_its_own(file: FileKernels, kernel: Kernel) -> str:
     recipe = json.loads(json.dumps(dataclasses.asdict(kernel.recipe)))
-    target, texts = GPUTarget("cuda", DEFAULT_MODEL.arch, 32), []
-    for function in file.functions(kernel.recipe.function):
-        backend, context = make_backend(target), ir.context()
-        ir.load_dialects(context)
-        backend.load_dialects(context)
-        options = backend.parse_options({name: value for name, value in recipe["options"].items() if value is not None})
-        made = (backend.get_codegen_implementation(options), backend.get_module_map(), context)
-        texts.append(source_of(file.source(function, recipe).make_ir(target, options, *made)))
-    return texts
+    target, context = GPUTarget("cuda", DEFAULT_MODEL.arch, 32), ir.context()
+    backend = make_backend(target)
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    options = backend.parse_options({name: value for name, value in recipe["options"].items() if value is not None})
+    made = (backend.get_codegen_implementation(options), backend.get_module_map(), context)
+    return source_of(file.source(recipe).make_ir(target, options, *made))
 
 
 def kernels_of(folder: Folder, run: Run) -> list[Kernel]:
@@ -61,10 +59,10 @@ def test_a_text_does_not_depend_on_those_before_it(id, path):
     run = Run(FOLDERS[id], str(path), seed=1)
     try:
         kernels = kernels_of(FOLDERS[id], run)
-        with contextlib.chdir(run.recorder._child.folder):
-            file = File(run.filename, run.submission.source)
+        with contextlib.chdir(run.front_end._child.folder):
+            file = FileKernels(run.filename, run.submission.source)
         assert kernels
         for kernel in kernels:
-            assert kernel.source in texts_in_a_context_each(file, kernel)
+            assert kernel.source == text_in_a_context_of_its_own(file, kernel)
     finally:
         run.end()

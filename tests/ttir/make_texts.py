@@ -18,7 +18,7 @@ from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
 
-from grader.child.ttir_text import generic_text, source_of
+from grader.front_end.ttir_text import generic_text, source_of
 
 
 def texts_of(case: Case, arch: int) -> tuple[str, str, str]:

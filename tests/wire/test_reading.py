@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from grader.wire.frames import ProtocolError
-from grader.wire.recorded_call import RecordedCall, read_recorded
+from grader.wire.recorded_call import RecordedCall, read_recorded, recorded_to_json
 from grader.wire.recorded_parts import BadPlan
 from tests.child.recorded_calls import Recording, meta
 
@@ -41,10 +42,10 @@ class Recorded:
     """What a child answered."""
 
     def __init__(self, recording: Recording) -> None:
-        self.header, self.blob, self.specs = recording.header, recording.blob, recording.specs
+        self.header, self.specs = recording.header, recording.specs
 
     def read(self, header: dict | None = None) -> RecordedCall:
-        return read_recorded(self.header if header is None else header, self.blob, self.specs)
+        return read_recorded(self.header if header is None else header, self.specs)
 
     def refuses(self, header: dict) -> str:
         """Why the call is refused; "" if it is not. No other exception may come."""
@@ -59,7 +60,7 @@ class Recorded:
 def recorded() -> Recorded:
     recording = Recording(SOURCE)
     recording("entry", x=meta(128, 64))
-    recording.runner.end()
+    recording.end()
     return Recorded(recording)
 
 
@@ -121,14 +122,21 @@ REFUSED = {
     "an argument of another name": ("buffers.0.name", "y", "the plan's arguments are not those of the request"),
     "a buffer of less than nothing": ("buffers.1.bytes", -1, "tensors are allocated in one call"),
     "a buffer of a terabyte": ("buffers.1.bytes", 1 << 40, "more than 256 GiB are allocated in one call"),
-    "a text outside of the frame": ("kernels.0.parts.source", [0, 1 << 40], "lies outside of the frame"),
-    "no text": ("kernels.0.parts", {}, "lies outside of the frame"),
     "no recipe": ("kernels.0.recipe", None, "a recipe is not an object"),
     "an unknown option": ("kernels.0.recipe.options.ir_override", "/tmp/k.ptx", "the option ir_override, which is not"),
     "warps in words": ("kernels.0.recipe.options.num_warps", "four", "num_warps is not int"),
     "a constant of an unknown kind": ("kernels.0.recipe.constants.0.1", {"eval": "1"}, "a constant of an unknown kind"),
     "a constant of two kinds": ("kernels.0.recipe.constants.0.1", {"value": "1", "dtype": "i1"}, "of an unknown kind"),
-    "a signature of numbers": ("kernels.0.recipe.signature.N", 1.5, "a part of a recipe is not str"),
+    "a signature of numbers": ("kernels.0.recipe.signature.N", 1.5, "a type is not str"),
+    "a type that is evaluated": (
+        "kernels.0.recipe.signature.N", "*tensordesc<fp32[16],print(1) #*fp32", "a type that no argument has"
+    ),
+    "a layout behind a type": ("kernels.0.recipe.signature.x", "tensordesc<fp32[64, 64],x>", "a type that no argument"),
+    "an attribute that Triton does not give": (
+        "kernels.0.recipe.attrs.0.1", [["tt.contiguity", 16]], "an attribute that no argument has"
+    ),
+    "an attribute in words": ("kernels.0.recipe.attrs.0.1", [["tt.divisibility", "16"]], "an attribute that no argument"),
+    "a line in words": ("kernels.0.recipe.line", "one", "line is not int"),
     "a result past its buffer": ("returned.items.0.view.offset", 4, "a view reaches past its buffer"),
     "a result that is a text": ("returned", "x", "the result is not an object"),
     "results without end": ("returned.items", [{}] * 65, "the result is not a short list"),
@@ -155,16 +163,22 @@ def test_constants_inside_of_constants_have_an_end(recorded):
     assert recorded.refuses(changed(recorded, "kernels.0.recipe.constants.0.1", inner))
 
 
-def test_a_text_without_end_is_refused(recorded, monkeypatch):
-    monkeypatch.setattr("grader.wire.recorded_call.MOST_TEXT_BYTES", 1 << 10)
-    assert "the compiler's text of copy_kernel has more than" in recorded.refuses(recorded.header)
+def test_what_is_sent_on_is_what_was_read(recorded):
+    call = recorded.read()
+    assert recorded.read(json.loads(json.dumps(recorded_to_json(call)))) == call
+
+
+def test_the_word_that_a_configuration_cannot_run_is_not_taken(recorded):
+    call = recorded.read(changed(recorded, "steps.2.alternatives.1.error", "it cannot"))
+    assert call.usable_configs == [0, 1]
 
 
 def test_what_went_wrong_is_told_without_the_rest(recorded):
     failure = {"kind": "host", "type": "ValueError", "message": "m", "line": 3, "kernel": ""}
-    header = {"kind": "recorded", "error": failure, "steps": "launch", "threads": 2, "processes": 1}
+    header = {"kind": "recorded", "error": failure, "steps": [{"op": "launch"}], "threads": 2, "processes": 1}
     call = recorded.read(header)
-    assert (call.error.type, call.steps, call.threads, call.processes) == ("ValueError", [], 2, 1)
+    assert (call.error.type, call.steps, call.begun) == ("ValueError", [], True)
+    assert (call.threads, call.processes) == (2, 1)
 
 
 ODD: list[Any] = [None, True, -1, 0, 1 << 70, 1.5, "", "x" * 5000, [], [[]], {}, {"value": "1"}, [None] * 300]

@@ -1,12 +1,11 @@
-"""Whose kernels: a recorded text is the file's own where its kernels alone, in another process, give the same."""
+"""The text of a kernel is that of the function that stands in the file, whatever the file does when it runs."""
 
 from __future__ import annotations
 
 import pytest
 
-from grader.gpu.models import MODELS
-from grader.judge.kernel_origins import Origins
-from tests.child.recorded_calls import SCALE, meta
+from grader.wire.messages import FOREIGN_KERNEL, NOT_PLAIN, Failure
+from tests.child.recorded_calls import SCALE, meta, recording  # noqa: F401
 
 ENTRY = """
 def entry(x):
@@ -21,21 +20,28 @@ def entry(x):
 
 
 @pytest.fixture
-def complaint(recording):
-    """complaint(source, constants): what the file's kernels are accused of; "" for nothing."""
-    made: list[Origins] = []
+def text(recording):
+    """text(source, constants): the front end's text of the one kernel that `entry` launches."""
 
-    def complaint(source: str, constants: dict | None = None) -> str:
-        recorded = recording(source)
-        call = recorded("entry", constants, x=meta(16))
-        assert call.error is None and call.kernels
-        made.append(Origins(recorded.runner.submission, recorded.filename, MODELS["sm_90"]))
-        verdict = made[-1].complaint(call.kernels)
-        return " ".join(verdict.lines) if verdict else ""
+    def text(source: str, constants: dict | None = None) -> str:
+        call = recording(source)("entry", constants, x=meta(16))
+        assert call.error is None, call.error
+        (kernel,) = call.kernels
+        return kernel.source
 
-    yield complaint
-    for one in made:
-        one.end()
+    return text
+
+
+@pytest.fixture
+def refused(recording):
+    """refused(source): why there is no text."""
+
+    def refused(source: str) -> Failure:
+        failure = recording(source)("entry", x=meta(16)).error
+        assert failure is not None
+        return failure
+
+    return refused
 
 
 def file(kernel: str, arguments: str = "x, z, ", before: str = "") -> str:
@@ -145,34 +151,95 @@ else:
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_the_files_own_kernels_are_its_own(complaint, name):
-    assert complaint(OWN[name]) == ""
+def test_there_is_a_text_of(text, name):
+    assert '"tt.store"' in text(OWN[name])
 
 
-def test_constants_that_a_test_sets_are_those_of_the_recipe(complaint):
+def test_constants_that_a_test_sets_are_those_of_the_text(text):
     source = "WIDTH = 8\nHALF = tl.constexpr(WIDTH // 2)\n" + file(PLAIN.replace("VALUE", "HALF"))
-    assert complaint(source, {"WIDTH": 32}) == ""
+    assert "dense<1.600000e+01>" in text(source, {"WIDTH": 32})
+    assert "dense<4.000000e+00>" in text(source)
 
 
+ONE, TWO = "dense<1.000000e+00>", "dense<2.000000e+00>"
 FORGED = {
-    "its source": ("kernel._unsafe_update_src(kernel.src.replace('1.0', '2.0'))", "is not the one in your file"),
-    "a function of tl": ("tl.store = lambda *a, s=tl.store, **k: None", "is not the one in your file"),
-    "a constant of its own": (
-        "class A:\n    rows: float = 2.0\nHELD = tl.constexpr(A())\n"
-        "kernel._unsafe_update_src(kernel.src.replace('1.0', 'HELD.rows'))",
-        "is not the one in your file",
-    ),
-    "its name": ("kernel.fn.__name__ = 'other'", "does not stand in your file"),
+    "its source": "kernel._unsafe_update_src(kernel.src.replace('1.0', '2.0'))",
+    "a function of tl": "tl.store = lambda *a, **k: None",
+    "the compiler": "import triton.compiler.code_generator as g\ng.CodeGenerator.visit_Constant = lambda s, n: 2.0",
+    "its text": "import grader.front_end.kernel_text as t\nt.source_of = lambda module: '2.0'",
 }
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_a_forged_kernel_is_not(complaint, name):
-    forging, expected = FORGED[name]
-    said = complaint(file(PLAIN.replace("VALUE", "1.0") + forging + "\n"))
-    assert expected in said
+def test_what_a_file_does_to_its_kernels_when_it_runs_changes_no_text(text, name):
+    made = text(file(PLAIN.replace("VALUE", "1.0") + FORGED[name] + "\n"))
+    assert ONE in made and TWO not in made
 
 
-def test_a_constant_that_is_no_plain_value_cannot_be_checked_and_is_refused(complaint):
+TWO_OF_A_NAME = """
+@triton.jit
+def kernel(z_ptr, BLOCK: tl.constexpr):
+    tl.store(z_ptr + tl.arange(0, BLOCK), 1.0)
+
+first = kernel
+
+@triton.jit
+def kernel(z_ptr, BLOCK: tl.constexpr):
+    tl.store(z_ptr + tl.arange(0, BLOCK), 2.0)
+
+def entry(x):
+    z = torch.empty_like(x)
+    WHICH[(1,)](z, BLOCK=16)
+    return z
+"""
+
+
+def test_of_two_kernels_of_a_name_the_one_that_is_launched_counts(text):
+    assert ONE in text(TWO_OF_A_NAME.replace("WHICH", "first"))
+    assert TWO in text(TWO_OF_A_NAME.replace("WHICH", "kernel"))
+
+
+BY_BRANCH = """
+if BRANCH:
+    @triton.jit
+    def value(i): return i + 1.0
+    from triton.language import exp as f
+else:
+    @triton.jit
+    def value(i): return i + 2.0
+    f = tl.exp2
+"""
+
+
+@pytest.mark.parametrize(("branch", "number", "operation"), [("True", ONE, "math.exp"), ("False", TWO, "math.exp2")])
+def test_a_name_that_is_bound_twice_means_what_the_branch_gave_it(text, branch, number, operation):
+    kernel = PLAIN.replace("VALUE", "f(value(tl.load(x_ptr + i)))")
+    made = text(file(kernel, before=BY_BRANCH.replace("BRANCH", branch)))
+    assert number.replace("dense<", "").rstrip(">") in made and f'"{operation}"' in made
+
+
+def test_a_function_that_a_helper_finds_is_found(text):
+    before = "def find(name):\n    return getattr(tl, name)\n\nf = find('exp')\n"
+    assert '"math.exp"' in text(file(PLAIN.replace("VALUE", "f(tl.load(x_ptr + i))"), before=before))
+
+
+def test_a_default_is_that_of_the_file(text):
+    helper = "SIZE = tl.constexpr(3)\n\n@triton.jit\ndef times(x, by: tl.constexpr = SIZE, to=tl.float32):\n"
+    made = text(file(PLAIN.replace("VALUE", "times(i)"), before=helper + "    return (by * x).to(to)\n"))
+    assert "dense<3>" in made
+
+
+def test_a_kernel_that_is_none_of_the_file_has_no_text(refused):
+    failure = refused(file(PLAIN.replace("VALUE", "1.0") + "kernel.fn.__name__ = 'other'\n"))
+    assert (failure.kind, failure.kernel) == (FOREIGN_KERNEL, "other")
+
+
+def test_a_constant_that_is_no_plain_value_is_refused_by_its_name(refused):
     source = "class A:\n    rows: float = 1.0\nHELD = tl.constexpr(A())\n" + file(PLAIN.replace("VALUE", "HELD.rows"))
-    assert "does not compile from your file's kernels and constants alone" in complaint(source)
+    failure = refused(source)
+    assert (failure.kind, failure.message) == (NOT_PLAIN, "HELD is a constexpr of class A")
+
+
+def test_a_global_that_is_none_of_these_is_refused_in_the_words_of_triton(refused):
+    failure = refused("SIZES = [1.0]\n" + file(PLAIN.replace("VALUE", "SIZES[0]")))
+    assert failure.kind == "compile" and "Cannot access global variable SIZES" in failure.message
