@@ -85,10 +85,6 @@ def kernel_text(tree: ast.Module) -> KernelText:
     return text
 
 
-def is_in_kernel(tree: ast.Module, line: int) -> bool:
-    return any(node.lineno <= line <= node.end_lineno for node in ast.walk(tree) if _is_kernel(node))
-
-
 def _is_kernel(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef) and any("jit" in ast.dump(d) for d in node.decorator_list)
 

@@ -204,7 +204,8 @@ def test_constants_of_each_kind_are_in_the_recipe(recording):
     recorded = recording(source)
     (kernel,) = recorded("entry", x=meta(64)).kernels
     constants = {tuple(path): value for path, value in kernel.recipe.constants}
-    assert constants[(1,)] == {"function": ["double", recorded.line("def double") - 1]} and constants[(2,)] == {"dtype": "fp16"}
+    assert constants[(1,)] == {"function": ["double", recorded.line("def double") - 1]}
+    assert constants[(2,)] == {"dtype": "fp16"}
     assert constants[(3,)] == {"value": "'a'"} and constants[(5,)] == {"value": "None"}
     assert constants[(4,)] == {"items": [{"value": "64"}, {"value": "64"}]}
 

@@ -9,8 +9,8 @@ from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
 
-from grader.front_end.ttir_text import source_of
 from grader.compiler.compiler_client import Compiler
+from grader.front_end.ttir_text import source_of
 from tests.compiler.by_hand import kernels_of
 from tests.compiler.launch_plans import recording  # noqa: F401
 

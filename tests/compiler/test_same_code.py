@@ -69,7 +69,7 @@ TARGETS = [("sm_90", name) for name in CALLS] + [("sm_80", "host descriptors"), 
 
 
 def own_source(recording: Recording, kernel: Kernel) -> ASTSource:
-    """The kernel as Triton compiles it by itself; its file lies where the front end wrote it, so that the texts agree."""
+    """The kernel as Triton compiles it by itself, its file where the front end wrote it: so the texts agree."""
     with contextlib.chdir(recording.front_end._child.folder):
         file = FileKernels(recording.filename, recording.text.encode())
     return file.source(json.loads(json.dumps(dataclasses.asdict(kernel.recipe))))

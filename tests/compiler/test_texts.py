@@ -1,4 +1,4 @@
-"""The front end's texts: to the byte what the compiler makes in a context of its own, whatever texts were made before."""
+"""The front end's texts: to the byte those of a context of their own, whatever texts were made before."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.wire.messages import FOREIGN_KERNEL, NOT_PLAIN, Failure
-from tests.child.recorded_calls import SCALE, meta, recording  # noqa: F401
+from tests.child.recorded_calls import SCALE, meta
 
 ENTRY = """
 def entry(x):
@@ -20,16 +20,16 @@ def entry(x):
 
 
 @pytest.fixture
-def text(recording):
-    """text(source, constants): the front end's text of the one kernel that `entry` launches."""
+def text_of(recording):
+    """text_of(source, constants): the front end's text of the one kernel that `entry` launches."""
 
-    def text(source: str, constants: dict | None = None) -> str:
+    def text_of(source: str, constants: dict | None = None) -> str:
         call = recording(source)("entry", constants, x=meta(16))
         assert call.error is None, call.error
         (kernel,) = call.kernels
         return kernel.source
 
-    return text
+    return text_of
 
 
 @pytest.fixture
@@ -151,14 +151,14 @@ else:
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_there_is_a_text_of(text, name):
-    assert '"tt.store"' in text(OWN[name])
+def test_there_is_a_text_of(text_of, name):
+    assert '"tt.store"' in text_of(OWN[name])
 
 
-def test_constants_that_a_test_sets_are_those_of_the_text(text):
+def test_constants_that_a_test_sets_are_those_of_the_text(text_of):
     source = "WIDTH = 8\nHALF = tl.constexpr(WIDTH // 2)\n" + file(PLAIN.replace("VALUE", "HALF"))
-    assert "dense<1.600000e+01>" in text(source, {"WIDTH": 32})
-    assert "dense<4.000000e+00>" in text(source)
+    assert "dense<1.600000e+01>" in text_of(source, {"WIDTH": 32})
+    assert "dense<4.000000e+00>" in text_of(source)
 
 
 ONE, TWO = "dense<1.000000e+00>", "dense<2.000000e+00>"
@@ -171,8 +171,8 @@ FORGED = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_what_a_file_does_to_its_kernels_when_it_runs_changes_no_text(text, name):
-    made = text(file(PLAIN.replace("VALUE", "1.0") + FORGED[name] + "\n"))
+def test_what_a_file_does_to_its_kernels_when_it_runs_changes_no_text(text_of, name):
+    made = text_of(file(PLAIN.replace("VALUE", "1.0") + FORGED[name] + "\n"))
     assert ONE in made and TWO not in made
 
 
@@ -194,9 +194,9 @@ def entry(x):
 """
 
 
-def test_of_two_kernels_of_a_name_the_one_that_is_launched_counts(text):
-    assert ONE in text(TWO_OF_A_NAME.replace("WHICH", "first"))
-    assert TWO in text(TWO_OF_A_NAME.replace("WHICH", "kernel"))
+def test_of_two_kernels_of_a_name_the_one_that_is_launched_counts(text_of):
+    assert ONE in text_of(TWO_OF_A_NAME.replace("WHICH", "first"))
+    assert TWO in text_of(TWO_OF_A_NAME.replace("WHICH", "kernel"))
 
 
 BY_BRANCH = """
@@ -212,20 +212,20 @@ else:
 
 
 @pytest.mark.parametrize(("branch", "number", "operation"), [("True", ONE, "math.exp"), ("False", TWO, "math.exp2")])
-def test_a_name_that_is_bound_twice_means_what_the_branch_gave_it(text, branch, number, operation):
+def test_a_name_that_is_bound_twice_means_what_the_branch_gave_it(text_of, branch, number, operation):
     kernel = PLAIN.replace("VALUE", "f(value(tl.load(x_ptr + i)))")
-    made = text(file(kernel, before=BY_BRANCH.replace("BRANCH", branch)))
+    made = text_of(file(kernel, before=BY_BRANCH.replace("BRANCH", branch)))
     assert number.replace("dense<", "").rstrip(">") in made and f'"{operation}"' in made
 
 
-def test_a_function_that_a_helper_finds_is_found(text):
+def test_a_function_that_a_helper_finds_is_found(text_of):
     before = "def find(name):\n    return getattr(tl, name)\n\nf = find('exp')\n"
-    assert '"math.exp"' in text(file(PLAIN.replace("VALUE", "f(tl.load(x_ptr + i))"), before=before))
+    assert '"math.exp"' in text_of(file(PLAIN.replace("VALUE", "f(tl.load(x_ptr + i))"), before=before))
 
 
-def test_a_default_is_that_of_the_file(text):
+def test_a_default_is_that_of_the_file(text_of):
     helper = "SIZE = tl.constexpr(3)\n\n@triton.jit\ndef times(x, by: tl.constexpr = SIZE, to=tl.float32):\n"
-    made = text(file(PLAIN.replace("VALUE", "times(i)"), before=helper + "    return (by * x).to(to)\n"))
+    made = text_of(file(PLAIN.replace("VALUE", "times(i)"), before=helper + "    return (by * x).to(to)\n"))
     assert "dense<3>" in made
 
 

@@ -135,7 +135,9 @@ REFUSED = {
     "an attribute that Triton does not give": (
         "kernels.0.recipe.attrs.0.1", [["tt.contiguity", 16]], "an attribute that no argument has"
     ),
-    "an attribute in words": ("kernels.0.recipe.attrs.0.1", [["tt.divisibility", "16"]], "an attribute that no argument"),
+    "an attribute in words": (
+        "kernels.0.recipe.attrs.0.1", [["tt.divisibility", "16"]], "an attribute that no argument has"
+    ),
     "a line in words": ("kernels.0.recipe.line", "one", "line is not int"),
     "a result past its buffer": ("returned.items.0.view.offset", 4, "a view reaches past its buffer"),
     "a result that is a text": ("returned", "x", "the result is not an object"),

@@ -1,0 +1,53 @@
+"""The front end in this process: texts of a file that is written here, from recipes that are written here."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from triton.backends.compiler import GPUTarget
+
+from grader.front_end import file_kernels
+from grader.front_end.file_kernels import FileKernels
+
+TARGET = GPUTarget("cuda", 90, 32)
+PREAMBLE = "import triton\nimport triton.language as tl\n"
+KERNEL = """
+@triton.jit
+def kernel(x_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, {value})
+"""
+
+
+def recipe(line: int, **changed: object) -> dict:
+    """Returns a recipe of KERNEL, whose decorator stands in this line."""
+    plain = {
+        "function": "kernel", "line": line, "signature": {"x_ptr": "*fp32", "BLOCK": "constexpr"},
+        "constants": [[[1], {"value": "16"}]], "attrs": [], "options": {"num_warps": 4}, "globals": [], "fields": [],
+        "symbol": "",
+    }  # fmt: skip
+    return plain | changed
+
+
+@contextlib.contextmanager
+def kernels_of(source: str, folder: Path) -> Iterator[FileKernels]:
+    with contextlib.chdir(folder):
+        yield FileKernels("submission.py", source.encode())
+
+
+@pytest.fixture
+def text(tmp_path, monkeypatch):
+    """text(value, before="", **recipe): KERNEL's text. What looks at names in the syntax tree is left out: the front
+    end itself is to hold."""
+    monkeypatch.setattr(file_kernels, "all_refused", lambda tree: [])
+
+    def text(value: str, before: str = "", **changed: object) -> str:
+        source = PREAMBLE + before + KERNEL.format(value=value)
+        line = source[: source.index("@triton.jit\ndef kernel(")].count("\n") + 1
+        with kernels_of(source, tmp_path) as kernels:
+            return kernels.text(recipe(**({"line": line} | changed)), TARGET).decode()
+
+    return text

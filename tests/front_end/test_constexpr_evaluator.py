@@ -1,0 +1,84 @@
+"""A constexpr function gives what Python would, and what is not evaluated is refused by its line."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from grader.front_end.constexpr_evaluator import NotEvaluated, evaluator
+
+FUNCTIONS = {
+    "a sum": ("def f(a, b=2): return a + b", [(3,), (3, 4)]),
+    "a loop": ("def f(n):\n    k = 0\n    for i in range(n):\n        k += i * i\n    return k", [(0,), (7,)]),
+    "a loop with ends": (
+        "def f(n):\n    k = 0\n    while True:\n        k += 1\n        if k % 2: continue\n        if k > n: break\n"
+        "    else:\n        return -1\n    return k",
+        [(0,), (5,)],
+    ),
+    "a loop to its end": ("def f(n):\n    for i in range(n):\n        pass\n    else:\n        return i\n", [(4,)]),
+    "a list": ("def f(n):\n    a = [1, 2]\n    a.append(n)\n    a[0] = 5\n    return tuple(a[::2]), a[-1]", [(3,)]),
+    "a dictionary": ("def f(n):\n    d = {'a': n}\n    d['b'] = 2\n    return d['a'] + d.get('c', 4)", [(3,)]),
+    "names in parts": ("def f(n):\n    (a, b), c = (n, 2), 3\n    return a * 100 + b * 10 + c", [(1,)]),
+    "words": ("def f(n): return f'{n:04d}' + 'ab'.upper()", [(7,)]),
+    "comparisons": ("def f(n): return 1 < n <= 4 and n in (2, 3) or not n", [(0,), (2,), (4,), (9,)]),
+    "one of two": ("def f(n): return n if n > 3 else -n", [(2,), (5,)]),
+    "operators": ("def f(n): return (n << 2 | 1) ^ 3, n // 2, n % 3, n ** 2, ~n, n / 4, n >> 1, n & 6, -n", [(11,)]),
+    "builtins": ("def f(n): return max(n, 3), min([n, 4]), sum((1, n)), abs(-n), len('abc'), int(2.7)", [(5,)]),
+    "named arguments": ("def f(a, *, b=1): return a - b", [(5,)]),
+    "itself": ("def f(n): return 1 if n < 2 else n * f(n - 1)", [(5,)]),
+    "nothing": ("def f(n):\n    'words'\n    n += 1", [(5,)]),
+    "an annotation": ("def f(n: int) -> int:\n    k: int = n\n    return k", [(5,)]),
+    "an assertion": ("def f(n):\n    assert n > 2, 'few'\n    return n", [(5,)]),
+}
+
+
+def both(text: str):
+    scope: dict = {}
+    exec(text, scope)
+    ours: dict = {}
+    (node,) = ast.parse(text).body
+    ours["f"] = evaluator(node, ours)
+    return scope["f"], ours["f"]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_it_gives_what_python_gives(name):
+    text, calls = FUNCTIONS[name]
+    python, ours = both(text)
+    for arguments in calls:
+        assert ours(*arguments) == python(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("def f(n): return n // 0", ZeroDivisionError),
+        ("def f(n): return (1, 2)[n]", IndexError),
+        ("def f(n):\n    assert n > 100", AssertionError),
+        ("def f(n): return m", NameError),
+        ("def f(a, b): return a", TypeError),
+        ("def f(): return 1", TypeError),
+        ("def f(n):\n    a, b = 1, 2, 3", ValueError),
+        ("def f(n): return f(n)", RecursionError),
+    ],
+)
+def test_it_raises_what_python_raises(text, error):
+    for function in both(text):
+        with pytest.raises(error):
+            function(7)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import os", "return [i for i in range(n)]", "return (lambda: n)()", "def g(): pass", "global n",
+        "with n: pass", "try:\n        pass\n    finally:\n        pass", "return (m := n)", "del n", "a, *b = 1, 2",
+        "n.x = 1", "raise ValueError", "return max(*[1, 2])", "return max(1, **{})", "print(n, file=n)",
+        "yield n", "return {**{}}", "class A: pass",
+    ],
+)  # fmt: skip
+def test_what_is_not_evaluated_is_refused_by_its_line(body):
+    (node,) = ast.parse(f"def f(n):\n    {body}").body
+    with pytest.raises(NotEvaluated, match="line 2: a constexpr function cannot hold `"):
+        evaluator(node, {})(7)
