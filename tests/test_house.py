@@ -19,7 +19,7 @@ from tests.conftest import ROOT
 PACKAGE = ROOT / "grader"
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 FLOORS = CONTRACTS[0]["layers"]
-MOST_LINES, MOST_MODULES_AT_THE_ROOT, MOST_ROOMS, MOST_FLOORS = 400, 6, 21, 11
+MOST_LINES, MOST_MODULES_AT_THE_ROOT, MOST_ROOMS, MOST_FLOORS = 400, 6, 22, 12
 
 
 def rooms() -> list[Path]:

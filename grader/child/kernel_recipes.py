@@ -12,7 +12,7 @@ import linecache
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
-from types import ModuleType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import triton
@@ -177,7 +177,10 @@ def _told(value: Any) -> dict:
     if value is None or isinstance(value, (bool, int, float, str)) and len(repr(value)) <= MOST_TEXT:
         return {"value": repr(value)}
     path = _public_path(value)
-    return {"public": path} if path else {"other": f"class {type(value).__name__}"[:MOST_TEXT]}
+    if path:
+        return {"public": path}
+    kind = "a Python function without @triton.jit" if isinstance(value, FunctionType) else ""
+    return {"other": kind or f"an object of the class {type(value).__name__}"[:MOST_TEXT]}
 
 
 def _line(function: JITCallable) -> int:

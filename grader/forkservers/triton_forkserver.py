@@ -147,7 +147,7 @@ def _prepared(model: dict | None) -> tuple[dict, Callable[[str], Host]]:
 
         return ready({}), lambda task: InterpreterHost()
     from grader.child.recording_host import CompilingHost, prepare
-    from grader.front_end.host import FrontEndHost
+    from grader.front_end.front_end_host import FrontEndHost
 
     said, stand_in = prepare(GpuModel(**model))
     return said, lambda task: FrontEndHost() if task == "front end" else CompilingHost(stand_in)

@@ -1,7 +1,7 @@
 """A constexpr function of a learner's file, evaluated: plain Python on plain values, and no Python of the file runs.
 
 Names are the function's own, those of its file's scope, and some of Python's builtins. Attributes are those of
-grader.front_end.attributes. A construct that is not here is refused by its name.
+grader.front_end.allowed_attributes. A construct that is not here is refused by its name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import triton.language as tl
 
-from grader.front_end.attributes import attribute, by_name, has_by_name
+from grader.front_end.allowed_attributes import attribute, by_name, has_by_name
 
 BUILTINS = {
     one.__name__: one

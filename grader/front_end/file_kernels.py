@@ -24,7 +24,7 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource
 
-from grader.front_end.attributes import by_name, guard_functions_of, has_by_name
+from grader.front_end.allowed_attributes import by_name, guard_functions_of, has_by_name
 from grader.front_end.constexpr_evaluator import Evaluation, NotEvaluated, evaluator
 from grader.front_end.file_scope import ModuleNames, NotPlain, public_object, value_of, with_names
 from grader.front_end.kernel_text import text_of
@@ -74,7 +74,7 @@ class FileKernels:
             raise NotInFile(recipe["function"])
         fields = {tuple(path): names for path, names in recipe["fields"]}
         constants = {
-            tuple(path): with_names(value_of(said, functions), tuple(path), fields)
+            tuple(path): with_names(_constant(kernel.arg_names[path[0]], said, functions), tuple(path), fields)
             for path, said in recipe["constants"]
         }
         attributes = {tuple(path): value for path, value in recipe["attrs"]}
@@ -123,7 +123,7 @@ class FileKernels:
                 value = value_of(said, functions)
             except NO_VALUE as error:
                 if is_constexpr:
-                    raise NotPlain(f"{name} is a constexpr of {error}") from None
+                    raise NotPlain(f"{name} is {error}") from None
                 value = Global()
             scope[name] = tl.constexpr(value) if is_constexpr else value
 
@@ -199,6 +199,14 @@ def _plain(default: ast.expr, scope: dict[str, Any]) -> Any:
         return Evaluation(scope, {}).value(default)
     except NO_VALUE:
         return None
+
+
+def _constant(argument: str, said: dict, functions: dict[tuple[str, int], Any]) -> Any:
+    """Raises NotPlain with the argument's name."""
+    try:
+        return value_of(said, functions)
+    except NO_VALUE as error:
+        raise NotPlain(f"{argument} is {error}") from None
 
 
 def _as_tuples(kind: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 import triton.language as tl
 
-from grader.front_end.attributes import is_public
+from grader.front_end.allowed_attributes import is_public
 from grader.submission.kernel_names import MODULES, FileNames
 
 MATH = "math"

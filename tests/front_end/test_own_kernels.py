@@ -237,7 +237,7 @@ def test_a_kernel_that_is_none_of_the_file_has_no_text(refused):
 def test_a_constant_that_is_no_plain_value_is_refused_by_its_name(refused):
     source = "class A:\n    rows: float = 1.0\nHELD = tl.constexpr(A())\n" + file(PLAIN.replace("VALUE", "HELD.rows"))
     failure = refused(source)
-    assert (failure.kind, failure.message) == (NOT_PLAIN, "HELD is a constexpr of class A")
+    assert (failure.kind, failure.message) == (NOT_PLAIN, "HELD is an object of the class A")
 
 
 def test_a_global_that_is_none_of_these_is_refused_in_the_words_of_triton(refused):

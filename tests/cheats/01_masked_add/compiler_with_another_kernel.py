@@ -1,6 +1,6 @@
 """Cheat: the compiler gets another function under the name of the one that is launched.
 
-Passes: the other function stands in the file as well, and does the work; it is what is judged and compiled.
+Rejected with: z holds x - y: the operation is another.
 """
 
 import torch

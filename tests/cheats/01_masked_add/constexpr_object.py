@@ -1,4 +1,4 @@
-"""Cheat: an argument of the kernel is an object of Python's, which a second compilation lacks.
+"""Cheat: an argument of the kernel is an object of Python's, which no process has but the file's own.
 
 Rejected with: The kernel masked_add_kernel does not compile from your file's kernels and constants alone
 """

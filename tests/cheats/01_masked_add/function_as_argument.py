@@ -1,6 +1,7 @@
 """Cheat: a Python function comes into the kernel as a constexpr argument.
 
-Rejected with: The compiler refuses line ... a function that is called lacks @triton.jit
+Rejected with: The kernel masked_add_kernel does not compile from your file's kernels and constants alone:
+TOTAL is a Python function without @triton.jit.
 """
 
 import torch

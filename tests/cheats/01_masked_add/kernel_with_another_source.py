@@ -1,7 +1,6 @@
 """Cheat: the kernel gets another text than the one in the file.
 
-Rejected with: The kernel masked_add_kernel that is launched is not the one in your file: that one compiles to
-something else.
+Rejected with: z holds x - y: the operation is another.
 """
 
 import torch

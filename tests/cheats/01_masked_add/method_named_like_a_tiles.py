@@ -1,6 +1,7 @@
 """Cheat: a method of a Python object has the name of a tile's method.
 
-Rejected with: The compiler refuses line ... a function that is called lacks @triton.jit
+Rejected with: The kernel masked_add_kernel does not compile from your file's kernels and constants alone:
+SUMS is an object of the class Sums.
 """
 
 import torch

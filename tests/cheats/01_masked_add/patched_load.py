@@ -1,7 +1,6 @@
-"""Cheat: tl.load is replaced.
+"""Cheat: tl.load is replaced by a function that mends what the kernel in the file does wrong.
 
-Rejected with: The kernel masked_add_kernel that is launched is not the one in your file: that one compiles to
-something else.
+Rejected with: z holds x - y: the operation is another.
 """
 
 import torch
@@ -9,8 +8,7 @@ import triton
 import triton.language as tl
 
 BLOCK_N = 1024
-
-tl.load = lambda pointer, mask=None: 0.0
+load, places = tl.load, []
 
 
 @triton.jit
@@ -19,7 +17,17 @@ def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
     mask = offsets < N
     x = tl.load(x_ptr + offsets, mask=mask)
     y = tl.load(y_ptr + offsets, mask=mask)
-    tl.store(z_ptr + offsets, x + y, mask=mask)
+    tl.store(z_ptr + offsets, x - y, mask=mask)
+
+
+@tl.core.builtin
+def every_second_one_negative(pointer, mask=None, _semantic=None):
+    places.append(pointer)
+    value = load(pointer, mask=mask, _semantic=_semantic)
+    return value if len(places) % 2 else value.__neg__(_semantic=_semantic)
+
+
+tl.load = every_second_one_negative
 
 
 def masked_add(x, y):

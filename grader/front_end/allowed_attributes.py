@@ -15,7 +15,7 @@ from triton.compiler.code_generator import CodeGenerator
 from grader.submission.kernel_names import MODULES, OF_TILES, OF_VALUES, members
 
 PLAIN = (bool, int, float, str, tuple, list, dict, slice, range)
-OF_CLASSES = frozenset({"ALL", "NONE"})  # tl.PropagateNan's two
+OF_PROPAGATE_NAN = frozenset({"ALL", "NONE"})
 OF_TRITON = "triton.language."
 
 
@@ -40,7 +40,7 @@ def _is_allowed(value: Any, name: str) -> bool:
     if name.startswith("_"):
         return False
     if isinstance(value, type):
-        return value.__module__.startswith(OF_TRITON) and name in OF_CLASSES
+        return value is tl.PropagateNan and name in OF_PROPAGATE_NAN
     of_values = name in OF_TILES or name in OF_VALUES
     if isinstance(value, tl.tuple):
         return of_values or name in (getattr(value.type, "fields", None) or ())
