@@ -22,7 +22,7 @@ from functools import partial
 
 from grader.child.serving import Host, ready, serve
 from grader.forkservers.sibling import fork_sibling
-from grader.wire.messages import GpuModel
+from grader.wire.messages import FRONT_END, GpuModel
 
 MOST_PROCESSES = 64  # in a sandbox, of an ordinary user; Linux does not count those of root
 START_OVER = 60.0  # seconds for a killed child to be gone
@@ -150,7 +150,7 @@ def _prepared(model: dict | None) -> tuple[dict, Callable[[str], Host]]:
     from grader.front_end.front_end_host import FrontEndHost
 
     said, stand_in = prepare(GpuModel(**model))
-    return said, lambda task: FrontEndHost() if task == "front end" else CompilingHost(stand_in)
+    return said, lambda task: FrontEndHost() if task == FRONT_END else CompilingHost(stand_in)
 
 
 def _fork(

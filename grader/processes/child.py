@@ -22,7 +22,6 @@ from grader.wire.frames import ProtocolError
 from grader.wire.messages import GpuModel
 from grader.wire.timed_frames import Deadline, received, send
 
-FRONT_END = "front end"  # the task of a child
 MOST_TEXT = 4000  # characters kept of what the learner's file prints
 TIME_TO_TELL = 0.5  # seconds to tell where it is, once its time is used up
 TIME_TO_LEAVE = 2.0  # seconds for a process that has closed its end of a pipe to be gone

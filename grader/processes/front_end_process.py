@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from dataclasses import asdict, dataclass
 
-from grader.processes.child import FRONT_END, ChildProcess
+from grader.processes.child import ChildProcess
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.text import Submission
 from grader.wire.fields import checked
 from grader.wire.frames import ProtocolError
-from grader.wire.messages import Failure, GpuModel
+from grader.wire.messages import FRONT_END, Failure, GpuModel
 from grader.wire.recorded_call import Recipe
 from grader.wire.reply import failure_of
 

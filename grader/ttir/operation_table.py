@@ -1,7 +1,8 @@
-"""The operations that are known: their attributes, how many values they take and give, and of which types.
+"""The operations that are known: their attributes, and how many values they take and give.
 
 Collected from the texts of Triton 3.6.0, 3.7.1 and 3.9.0, before and after make_ttir. Whatever is in no table here is
 refused, so a newer release's operation, attribute or value of an attribute is a sentence and never a wrong result.
+That types and regions fit each operation is the compiler's own verifier's to see, before there is a text.
 """
 
 from __future__ import annotations
@@ -11,136 +12,134 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.ttir.module import BadText, Block, Dense, Type
-from grader.ttir.region_rules import REGION_RULES
-from grader.ttir.rules import RULES
 
-# name, how many operands, how many results, rule of the types, attributes (? where it may be missing)
+# name, how many operands, how many results, attributes (? where it may be missing)
 _TABLE = """
-arith.addf            2    1  float     fastmath
-arith.addi            2    1  integer   overflowFlags
-arith.andi            2    1  integer
-arith.bitcast         1    1  cast
-arith.cmpf            2    1  comparef  fastmath predicate
-arith.cmpi            2    1  comparei  predicate
-arith.constant        0    1  constant  value
-arith.divf            2    1  float     fastmath
-arith.divsi           2    1  integer   isExact?
-arith.divui           2    1  integer   isExact?
-arith.extf            1    1  fcast     fastmath?
-arith.extsi           1    1  icast
-arith.extui           1    1  icast     nonNeg?
-arith.fptosi          1    1  cast
-arith.fptoui          1    1  cast
-arith.maximumf        2    1  float     fastmath
-arith.maxnumf         2    1  float     fastmath
-arith.maxsi           2    1  integer
-arith.maxui           2    1  integer
-arith.minimumf        2    1  float     fastmath
-arith.minnumf         2    1  float     fastmath
-arith.minsi           2    1  integer
-arith.minui           2    1  integer
-arith.mulf            2    1  float     fastmath
-arith.muli            2    1  integer   overflowFlags
-arith.negf            1    1  float     fastmath
-arith.ori             2    1  integer   isDisjoint?
-arith.remf            2    1  float     fastmath
-arith.remsi           2    1  integer
-arith.remui           2    1  integer
-arith.select          3    1  select    fastmath?
-arith.shli            2    1  integer   overflowFlags
-arith.shrsi           2    1  integer   isExact?
-arith.shrui           2    1  integer   isExact?
-arith.sitofp          1    1  cast
-arith.subf            2    1  float     fastmath
-arith.subi            2    1  integer   overflowFlags
-arith.truncf          1    1  fcast     fastmath?
-arith.trunci          1    1  icast     overflowFlags?
-arith.uitofp          1    1  cast      nonNeg?
-arith.xori            2    1  integer
-builtin.module        0    0  any
-cf.br                 *    0  any
-cf.cond_br            1+   0  branch    operandSegmentSizes branch_weights?
-gpu.barrier           0    0  any
-llvm.intr.assume      1    0  flag      op_bundle_sizes?
-math.absf             1    1  float     fastmath
-math.absi             1    1  integer
-math.ceil             1    1  float     fastmath
-math.cos              1    1  float     fastmath
-math.erf              1    1  float     fastmath
-math.exp              1    1  float     fastmath
-math.exp2             1    1  float     fastmath
-math.floor            1    1  float     fastmath
-math.fma              3    1  float     fastmath
-math.log              1    1  float     fastmath
-math.log2             1    1  float     fastmath
-math.rsqrt            1    1  float     fastmath
-math.sin              1    1  float     fastmath
-math.sqrt             1    1  float     fastmath
-scf.condition         1+   0  flag
-scf.for               3+   *  for       tt.num_stages? tt.flatten? tt.warp_specialize? tt.loop_unroll_factor? \
+arith.addf            2    1    fastmath
+arith.addi            2    1    overflowFlags
+arith.andi            2    1
+arith.bitcast         1    1
+arith.cmpf            2    1    fastmath predicate
+arith.cmpi            2    1    predicate
+arith.constant        0    1    value
+arith.divf            2    1    fastmath
+arith.divsi           2    1    isExact?
+arith.divui           2    1    isExact?
+arith.extf            1    1    fastmath?
+arith.extsi           1    1
+arith.extui           1    1    nonNeg?
+arith.fptosi          1    1
+arith.fptoui          1    1
+arith.maximumf        2    1    fastmath
+arith.maxnumf         2    1    fastmath
+arith.maxsi           2    1
+arith.maxui           2    1
+arith.minimumf        2    1    fastmath
+arith.minnumf         2    1    fastmath
+arith.minsi           2    1
+arith.minui           2    1
+arith.mulf            2    1    fastmath
+arith.muli            2    1    overflowFlags
+arith.negf            1    1    fastmath
+arith.ori             2    1    isDisjoint?
+arith.remf            2    1    fastmath
+arith.remsi           2    1
+arith.remui           2    1
+arith.select          3    1    fastmath?
+arith.shli            2    1    overflowFlags
+arith.shrsi           2    1    isExact?
+arith.shrui           2    1    isExact?
+arith.sitofp          1    1
+arith.subf            2    1    fastmath
+arith.subi            2    1    overflowFlags
+arith.truncf          1    1    fastmath?
+arith.trunci          1    1    overflowFlags?
+arith.uitofp          1    1    nonNeg?
+arith.xori            2    1
+builtin.module        0    0
+cf.br                 *    0
+cf.cond_br            1+   0    operandSegmentSizes branch_weights?
+gpu.barrier           0    0
+llvm.intr.assume      1    0    op_bundle_sizes?
+math.absf             1    1    fastmath
+math.absi             1    1
+math.ceil             1    1    fastmath
+math.cos              1    1    fastmath
+math.erf              1    1    fastmath
+math.exp              1    1    fastmath
+math.exp2             1    1    fastmath
+math.floor            1    1    fastmath
+math.fma              3    1    fastmath
+math.log              1    1    fastmath
+math.log2             1    1    fastmath
+math.rsqrt            1    1    fastmath
+math.sin              1    1    fastmath
+math.sqrt             1    1    fastmath
+scf.condition         1+   0
+scf.for               3+   *    tt.num_stages? tt.flatten? tt.warp_specialize? tt.loop_unroll_factor? \
     tt.disallow_acc_multi_buffer? llvm.loop_annotation?
-scf.if                1    *  flag
-scf.while             *    *  any
-scf.yield             *    0  any
-tt.addptr             2    1  addptr
-tt.advance            2+   1  advance
-tt.approx_divf        2    1  float
-tt.assert             1    0  flags     message
-tt.atomic_cas         3    1  cas       scope sem
-tt.atomic_load        1-2  1  load      scope sem
-tt.atomic_poll        2-3  1  poll       scope sem
-tt.atomic_rmw         2-3  1  rmw       atomic_rmw_op scope sem
-tt.atomic_store       2-3  0  store     scope sem
-tt.bitcast            1    1  cast
-tt.broadcast          1    1  broadcast
-tt.call               *    *  any       callee
-tt.cat                2    1  cat
-tt.clampf             3    1  float     propagateNan
-tt.descriptor_gather  3    1  descgather
-tt.descriptor_load    2+   1  descload       cache? evict? cachePolicy?
-tt.descriptor_reduce  3+   0  descstore       kind
-tt.descriptor_scatter 4    0  descscatter
-tt.descriptor_store   3+   0  descstore
-tt.dot                3    1  dot       inputPrecision maxNumImpreciseAcc
-tt.dot_scaled         3+   1  dotscaled       a_elem_type b_elem_type fastMath lhs_k_pack operandSegmentSizes rhs_k_pack
-tt.elementwise_inline_asm * 1+ any      asm_string constraints packed_element pure
-tt.expand_dims        1    1  expand    axis
-tt.extern_elementwise *    1  extern       libname libpath pure symbol
-tt.fp_to_fp           1    1  cast      rounding?
-tt.func               0    0  any       sym_name function_type sym_visibility? arg_attrs? noinline?
-tt.gather             2    1  gather    axis efficient_layout?
-tt.get_num_programs   0    1  any       axis
-tt.get_program_id     0    1  any       axis
-tt.grid_dependency_launch_dependents 0 0 any
-tt.grid_dependency_wait 0  0  any
-tt.histogram          1-2  1  histogram
-tt.int_to_ptr         1    1  cast
-tt.join               2    1  join
-tt.load               1-3  1  load      isVolatile operandSegmentSizes boundaryCheck? cache? evict? padding? \
+scf.if                1    *
+scf.while             *    *
+scf.yield             *    0
+tt.addptr             2    1
+tt.advance            2+   1
+tt.approx_divf        2    1
+tt.assert             1    0    message
+tt.atomic_cas         3    1    scope sem
+tt.atomic_load        1-2  1    scope sem
+tt.atomic_poll        2-3  1    scope sem
+tt.atomic_rmw         2-3  1    atomic_rmw_op scope sem
+tt.atomic_store       2-3  0    scope sem
+tt.bitcast            1    1
+tt.broadcast          1    1
+tt.call               *    *    callee
+tt.cat                2    1
+tt.clampf             3    1    propagateNan
+tt.descriptor_gather  3    1
+tt.descriptor_load    2+   1    cache? evict? cachePolicy?
+tt.descriptor_reduce  3+   0    kind
+tt.descriptor_scatter 4    0
+tt.descriptor_store   3+   0
+tt.dot                3    1    inputPrecision maxNumImpreciseAcc
+tt.dot_scaled         3+   1    a_elem_type b_elem_type fastMath lhs_k_pack operandSegmentSizes rhs_k_pack
+tt.elementwise_inline_asm *    1+   asm_string constraints packed_element pure
+tt.expand_dims        1    1    axis
+tt.extern_elementwise *    1    libname libpath pure symbol
+tt.fp_to_fp           1    1    rounding?
+tt.func               0    0    sym_name function_type sym_visibility? arg_attrs? noinline?
+tt.gather             2    1    axis efficient_layout?
+tt.get_num_programs   0    1    axis
+tt.get_program_id     0    1    axis
+tt.grid_dependency_launch_dependents 0    0
+tt.grid_dependency_wait 0    0
+tt.histogram          1-2  1
+tt.int_to_ptr         1    1
+tt.join               2    1
+tt.load               1-3  1    isVolatile operandSegmentSizes boundaryCheck? cache? evict? padding? \
     cachePolicy?
-tt.make_range         0    1  range     start end
-tt.make_tensor_descriptor 3+ 1 makedesc      padding
-tt.make_tensor_ptr    4+   1  makeblock       order
-tt.map_elementwise    1+   1+ any       pack
-tt.map_elementwise.return * 0 any
-tt.mulhiui            2    1  integer
-tt.precise_divf       2    1  float
-tt.precise_sqrt       1    1  float
-tt.print              *    0  any       prefix hex isSigned
-tt.ptr_to_int         1    1  cast
-tt.reduce             1+   1+ reduce    axis
-tt.reduce.return      1+   0  any
-tt.reshape            1    1  reshape   allow_reorder? efficient_layout?
-tt.return             *    0  any
-tt.scan               1+   1+ scan      axis reverse
-tt.scan.return        1+   0  any
-tt.splat              1    1  splat
-tt.split              1    2  split
-tt.store              2-3  0  store     boundaryCheck? cache? evict? cachePolicy?
-tt.trans              1    1  trans     order
-tt.unsplat            1    1  unsplat
-ttg.barrier           0    0  any       addrSpace
-ub.poison             0    1  any       value?
+tt.make_range         0    1    start end
+tt.make_tensor_descriptor 3+   1    padding
+tt.make_tensor_ptr    4+   1    order
+tt.map_elementwise    1+   1+   pack
+tt.map_elementwise.return *    0
+tt.mulhiui            2    1
+tt.precise_divf       2    1
+tt.precise_sqrt       1    1
+tt.print              *    0    prefix hex isSigned
+tt.ptr_to_int         1    1
+tt.reduce             1+   1+   axis
+tt.reduce.return      1+   0
+tt.reshape            1    1    allow_reorder? efficient_layout?
+tt.return             *    0
+tt.scan               1+   1+   axis reverse
+tt.scan.return        1+   0
+tt.splat              1    1
+tt.split              1    2
+tt.store              2-3  0    boundaryCheck? cache? evict? cachePolicy?
+tt.trans              1    1    order
+tt.unsplat            1    1
+ttg.barrier           0    0    addrSpace
+ub.poison             0    1    value?
 """
 
 
@@ -181,7 +180,6 @@ _LISTS = _words("operandSegmentSizes boundaryCheck order isSigned op_bundle_size
 class Known:
     operands: tuple[int, int]  # the fewest and the most
     results: tuple[int, int]
-    rule: str
     needed: frozenset[str]  # attributes that stand there always
     allowed: frozenset[str]
 
@@ -198,10 +196,10 @@ def _range(text: str) -> tuple[int, int]:
 def _known() -> dict[str, Known]:
     found = {}
     for line in _TABLE.replace("\\\n", "").strip().splitlines():
-        name, operands, results, rule, *attributes = line.split()
+        name, operands, results, *attributes = line.split()
         needed = frozenset(attribute for attribute in attributes if not attribute.endswith("?"))
         allowed = frozenset(attribute.rstrip("?") for attribute in attributes) | HINTS
-        found[name] = Known(_range(operands), _range(results), rule, needed, allowed)
+        found[name] = Known(_range(operands), _range(results), needed, allowed)
     return found
 
 
@@ -231,7 +229,6 @@ def check_form(
     sizes = attributes.get("operandSegmentSizes")
     if sizes is not None and (len(sizes) != _SEGMENTS[name] or min(sizes) < 0 or sum(sizes) != len(operand_types)):
         raise BadText(f"{name} with {len(operand_types)} operands and parts of {sizes}")
-    RULES[known.rule](name, attributes, operand_types, result_types)
 
 
 _SEGMENTS = {"tt.load": 3, "cf.cond_br": 3, "tt.dot_scaled": 5}
@@ -253,7 +250,7 @@ def _check_value(name: str, attribute: str, value: Any) -> None:
     elif attribute == "arg_attrs":
         right = isinstance(value, list) and all(_is_promise(item) for item in value)
     else:
-        return  # the value of a constant, at which its rule looks
+        return  # the value of a constant
     if not right:
         raise BadText(f"{name} with {attribute} = {str(value)[:60]!r} is not known here yet")
 
@@ -262,13 +259,8 @@ def _is_promise(value: Any) -> bool:
     return isinstance(value, dict) and all(name in HINTS and type(item) is int for name, item in value.items())
 
 
-def check_regions(
-    name: str,
-    regions: Sequence[tuple[Block, ...]],
-    operand_types: tuple[Type, ...],
-    result_types: tuple[Type, ...],
-) -> None:
-    """Raises BadText unless the regions fit the operation that holds them."""
+def check_regions(name: str, regions: Sequence[tuple[Block, ...]]) -> None:
+    """Raises BadText unless the operation can hold regions whose blocks end so."""
     ends = _ENDS.get(name)
     if ends is None:
         raise BadText(f"{name[:60]} with a region")
@@ -276,5 +268,3 @@ def check_regions(
         for block in region:
             if block.operations[-1].name not in ends:
                 raise BadText(f"a block of {name} ends with {block.operations[-1].name}")
-    if name in REGION_RULES:
-        REGION_RULES[name](regions, operand_types, result_types)

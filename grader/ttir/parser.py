@@ -14,7 +14,6 @@ from typing import Any
 
 from grader.ttir.attributes import attributes_of
 from grader.ttir.calls import check_calls
-from grader.ttir.dominance import check_dominance
 from grader.ttir.lines import ALIAS, CLOSE, LABEL, OPERATION, arguments_of, labels_of, result_names, types_of
 from grader.ttir.locations import Locations
 from grader.ttir.module import BadText, Block, Function, Module, Operation, Place, Successor, Type
@@ -47,7 +46,6 @@ class _Region:
     labels: dict[str, int] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)  # of the values that are known inside only
     branches: list[tuple[Operation, list[str]]] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)  # of each block: number of its first value
     arguments: tuple[int, ...] = ()  # of the block that is being read
     places: tuple[Place, ...] = ()  # of these
     types: tuple[Type, ...] = ()
@@ -140,7 +138,7 @@ class _Reader:
         if len(self.regions) == 1:
             self._new_function()
         if len(self.regions) >= 2:
-            _begin(self.regions[-1], len(self.types))
+            self.regions[-1].open = True
         self.count += 1
         self.opened.append(_Open(match))
         self.regions.append(_Region())
@@ -166,7 +164,7 @@ class _Reader:
         if region.open:
             self._end_block(region)
         region.labels[match[1]] = len(region.blocks)
-        _begin(region, len(self.types))
+        region.open = True
         names, types, places = arguments_of(match[2] or "")
         region.arguments = self._define(region, names, types)
         region.types = types
@@ -210,7 +208,7 @@ class _Reader:
         self.count += 1
         if self.count > MOST_OPERATIONS:
             raise BadText(f"more than {MOST_OPERATIONS} operations")
-        _begin(region, len(self.types))
+        region.open = True
         if results is None:
             if result_types:
                 raise BadText(f"the results of {name} have no names")
@@ -272,8 +270,6 @@ class _Reader:
             self._end_block(region)
         for operation, labels in region.branches:
             operation.successors = _successors(operation, labels, region)
-        if len(region.blocks) > 1:
-            check_dominance(region.blocks, region.starts)
         for name in region.names:
             del self.names[name]
         self.opened[-1].regions.append(tuple(region.blocks))
@@ -291,7 +287,7 @@ class _Reader:
         else:
             regions = tuple(opened.regions)
             operand_types, result_types = types_of(end["types"])
-            check_regions(name, regions, operand_types, result_types)
+            check_regions(name, regions)
             self._add(self.regions[-1], name, results, operands, successors, form, regions, end["location"])
 
     def _function(self, regions: list[tuple[Block, ...]], attributes: dict[str, Any]) -> None:
@@ -301,7 +297,7 @@ class _Reader:
         if name in self.functions:
             raise BadText(f"the function {name} is defined twice")
         blocks = regions[0]
-        check_regions("tt.func", regions, (), ())
+        check_regions("tt.func", regions)
         parameter_types, result_types = types_of(said)
         if blocks[0].types != parameter_types:
             raise BadText(f"{name} has other parameters than its type says")
@@ -315,13 +311,6 @@ class _Reader:
         public = attributes.get("sym_visibility") == "public"
         names = self.parameters or ("",) * len(parameter_types)
         self.functions[name] = Function(name, public, names, blocks, result_types, len(self.types), tuple(promises))
-
-
-def _begin(region: _Region, values: int) -> None:
-    """A block begins with its label or, without one, with its first operation."""
-    if not region.open:
-        region.open = True
-        region.starts.append(values)
 
 
 def _form(name: str, attributes: str, more: str, types: str, aliases: dict[str, str]) -> _Form:

@@ -29,6 +29,7 @@ from grader.wire.frames import ProtocolError
 
 MOST_ELEMENTS = 1 << 27  # of one tensor; with strides of 0 they need no bytes
 ANY_SIZE = 1 << 62  # of a tensor without bytes in the frame
+FRONT_END = "front end"  # the task of a child that makes texts
 MULTIPROCESSORS = "MULTIPROCESSORS"  # beside module constants: how many the GPU has that a host function believes in
 
 DTYPE_BYTES = {
