@@ -1,0 +1,19 @@
+"""Texts from a file, a path or a folder's name, made fit to be shown: they steer no terminal and forge no line."""
+
+from __future__ import annotations
+
+
+def one_line(text: str) -> str:
+    """Returns the text on one line: a blank for each line end and tab, and "?" for what else cannot be printed."""
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def several_lines(text: str) -> str:
+    """Returns the text as `one_line` would, with its line ends kept."""
+    return text if text.isprintable() else "\n".join(map(one_line, text.split("\n")))
+
+
+def _shown(character: str) -> str:
+    if character.isprintable():
+        return character
+    return " " if character.isspace() else "?"
