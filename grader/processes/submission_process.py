@@ -50,7 +50,7 @@ class Runner:
         self.versions: dict[str, str] = {}
         self._child: ChildProcess | None = None
         self._has_ended = False
-        self._first_limit = ""  # of the first call that took longer
+        self._first: ChildEnded | None = None  # the first call that took longer
         self._computed = 0.0  # seconds of a core that the children before this one took
         self._seen = 0.0, 0.0  # seconds of a core and of waiting of this child, as far as they stand in `spent`
         self._has_imported = False
@@ -101,11 +101,11 @@ class Runner:
         """A later call has little time: that the first one had more is part of what is told."""
         if ended.how != "time" or ended is self.load_ended or ended is self.spent.used_up:
             return ended
-        if self._first_limit:
-            limits = f"{self._first_limit}, nor another call within {ended.detail}"
-            return ChildEnded("time", limits, ended.where)
-        self._first_limit = ended.detail
-        return ended
+        if self._first is None:
+            self._first = ended
+            return ended
+        limits = f"{self._first.detail}, nor another call within {ended.detail}"
+        return ChildEnded("time", limits, ended.where if ended.where.line else self._first.where)
 
     def _load(self) -> None:
         if self.load_ended is not None:

@@ -6,6 +6,8 @@ import pytest
 
 from grader.processes import spent, submission_process
 from grader.processes.faults import ChildEnded
+from grader.wire.messages import RecordRequest
+from grader.wire.reply import spec_of
 from tests.child.recorded_calls import entry, meta, recording  # noqa: F401
 
 RIGHT = entry("return launch(x, torch.empty_like(x))")
@@ -112,6 +114,17 @@ def test_the_call_that_uses_up_what_all_may_take_is_told_by_its_line(recording, 
     ended = end_of(call, x=meta(3))
     assert ended.detail == "the 1 s of a core that all its calls together may take"
     assert ended.where.line in (call.line("while x.numel"), call.line("while x.numel") + 1)
+
+
+def test_where_a_first_call_hung_is_told_where_nothing_is_left_for_another(recording, monkeypatch):  # noqa: F811
+    call = recording(entry("while x.numel() == 3:\n    pass\nreturn launch(x, torch.empty_like(x))"))
+    request = RecordRequest("entry", [spec_of("x", meta(3))]).to_json()
+    with pytest.raises(ChildEnded) as first:
+        call.runner.ask(request, b"", 1.0, lambda *answer: answer)
+    monkeypatch.setattr(submission_process, "MOST_COMPUTING", call.runner.spent.computing / 2)
+    ended = end_of(call)
+    assert ended.detail.startswith("1 s, nor another call within the ") and ended.where == first.value.where
+    assert ended.where.line
 
 
 def test_another_runner_of_the_same_run_has_what_is_left(recording, monkeypatch):  # noqa: F811
