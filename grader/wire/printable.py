@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 
 def one_line(text: str) -> str:
     """Returns the text on one line: a blank for each line end and tab, and "?" for what else cannot be printed."""
@@ -9,8 +11,13 @@ def one_line(text: str) -> str:
 
 
 def several_lines(text: str) -> str:
-    """Returns the text as `one_line` would, with its line ends kept."""
-    return text if text.isprintable() else "\n".join(map(one_line, text.split("\n")))
+    """Returns the text as `one_line` would, with its line ends and tabs kept."""
+    return text if text.isprintable() else "".join(c if c in "\n\t" else _shown(c) for c in text)
+
+
+def is_steering(name: str) -> bool:
+    """Returns whether control characters or line ends stand in a name: it may be shown as another one's."""
+    return any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in name)
 
 
 def _shown(character: str) -> str:
