@@ -37,7 +37,8 @@ class Answers(Limits):
 class Spent:
     """`used_up`: how the call ended that found nothing left, and how each further one ends."""
 
-    computing: float = 0.0  # seconds of a core; the first import of the file is no part of it
+    importing: float = 0.0  # seconds of a core, by each process anew
+    computing: float = 0.0  # seconds of a core, in calls
     waiting: float = 0.0  # seconds for something else than a core
     answers: Answers = field(default_factory=Answers)
     used_up: ChildEnded | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from typing import NoReturn, TypeVar
 
@@ -16,7 +17,7 @@ from grader.wire.messages import Failure, GpuModel
 from grader.wire.printable import one_line
 from grader.wire.reply import failure_of
 
-LOAD_LIMIT = 10.0  # seconds for the submission's own import
+LOAD_LIMIT = 10.0  # seconds of a core for the submission's own import, in all its processes together
 MOST_COMPUTING = 10.0  # seconds of a core for all calls together; those of a run take 0.3 to 2
 MOST_WAITING = 6.0  # seconds for something else than a core, of all calls together
 LIMIT_AFTER_AN_END = 2.0  # once a call ended its process, the next ones get less, so that a run ends
@@ -53,7 +54,6 @@ class Runner:
         self._first: ChildEnded | None = None  # the first call that took longer
         self._computed = 0.0  # seconds of a core that the children before this one took
         self._seen = 0.0, 0.0  # seconds of a core and of waiting of this child, as far as they stand in `spent`
-        self._has_imported = False
 
     def ask(self, request: dict, blob: bytes, limit: float, read: Callable[[dict, bytes], T]) -> T:
         """The answer to a request, as `read` understands it. Raises ChildEnded."""
@@ -73,7 +73,7 @@ class Runner:
 
     def _within_what_is_left(self, request: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
         """The answer to a call that may take `limit` seconds of a core, and no more than all calls together."""
-        self._count_what_was_spent()
+        self.spent.computing += self._seconds_since_counted()
         left = MOST_COMPUTING - self.spent.computing
         if self.spent.waiting > MOST_WAITING:
             self._use_up(f"the {MOST_WAITING:g} s that all its calls together may wait")
@@ -91,11 +91,12 @@ class Runner:
         self.spent.used_up = self._with_first_limit(ChildEnded("time", limit, where or Where()))
         raise self.spent.used_up
 
-    def _count_what_was_spent(self) -> None:
-        seen = self._child.seconds_of_a_core, self._child.seconds_waiting
-        self.spent.computing += max(0.0, seen[0] - self._seen[0])
-        self.spent.waiting += max(0.0, seen[1] - self._seen[1])
+    def _seconds_since_counted(self) -> float:
+        """Returns how long the child has had a core since this was last asked; how long it waited is noted."""
+        seen, before = (self._child.seconds_of_a_core, self._child.seconds_waiting), self._seen
         self._seen = seen
+        self.spent.waiting += max(0.0, seen[1] - before[1])
+        return max(0.0, seen[0] - before[0])
 
     def _with_first_limit(self, ended: ChildEnded) -> ChildEnded:
         """A later call has little time: that the first one had more is part of what is told."""
@@ -114,8 +115,7 @@ class Runner:
             return
         self._child = self._child or ChildProcess(self.model, self.sandbox, self.spent.answers)
         try:
-            request = {"kind": "load", "filename": self.filename}
-            answer, _ = self._answer(request, self.submission.source, LOAD_LIMIT)
+            answer = self._imported()
             self.load_failure = failure_of(answer.get("error"))
         except ChildEnded as ended:
             self.load_ended = ended
@@ -124,10 +124,22 @@ class Runner:
             self.load_ended = ChildEnded("garbled", str(error))
             raise self.load_ended from None
         self._child.loaded = True
-        if not self._has_imported:
-            self._has_imported, self._seen = True, (self._child.seconds_of_a_core, self._seen[1])
         self.versions = self._child.versions
         self.constants = _block_sizes(answer.get("constants"))
+
+    def _imported(self) -> dict:
+        """The answer to a request to import the file, which takes no more than all imports together may."""
+        left = LOAD_LIMIT - self.spent.importing
+        of_all = ChildEnded("time", f"the {LOAD_LIMIT:g} s of a core that all its processes together may take for it")
+        if left <= 0:
+            raise of_all
+        try:
+            request = {"kind": "load", "filename": self.filename}
+            return self._answer(request, self.submission.source, left)[0]
+        except ChildEnded as ended:
+            raise replace(of_all, where=ended.where) if ended.how == "time" and left < LOAD_LIMIT else ended from None
+        finally:
+            self.spent.importing += self._seconds_since_counted()
 
     def _answer(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
         answer, answer_blob = self._child.ask(header, blob, limit)
@@ -149,7 +161,7 @@ class Runner:
 
     def end(self) -> None:
         if self._child is not None:
-            self._count_what_was_spent()
+            self.spent.computing += self._seconds_since_counted()
             self._computed, self._seen = self._computed + self._child.seconds_of_a_core, (0.0, 0.0)
             self._child.end()
             self.printed = self.printed or self._child.printed

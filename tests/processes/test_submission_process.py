@@ -137,8 +137,18 @@ def test_another_runner_of_the_same_run_has_what_is_left(recording, monkeypatch)
     assert "all its calls together" in end_of(another).detail
 
 
-def test_the_import_is_no_call(recording, monkeypatch):  # noqa: F811
+def test_the_import_is_no_call(recording):  # noqa: F811
     call = recording(f"{BURNS}{RIGHT}")
     call("entry", x=meta(512))
     call.runner.end()
-    assert call.runner.spent.computing < call.runner.seconds_of_a_core - 0.3
+    spent = call.runner.spent
+    assert spent.importing > 0.3
+    assert spent.importing + spent.computing == pytest.approx(call.runner.seconds_of_a_core)
+
+
+def test_imports_of_processes_that_end_in_each_call_are_ended_together(recording, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(submission_process, "LOAD_LIMIT", 1.0)
+    call = recording(f"{BURNS}{entry('import os; os._exit(3)')}")
+    ends = [end_of(call) for _ in range(5)]
+    assert ends[0].how == "exit" and ends[-1] is call.runner.load_ended
+    assert ends[-1].how == "time" and ends[-1].detail.startswith("the 1 s of a core that all its processes together")
