@@ -23,5 +23,5 @@ def _line(value: object) -> str:
 
 
 def _escaped(character: str) -> str:
-    """A person may read the file on a terminal, and JSON leaves more than it obeys as it is."""
+    """Returns JSON's escape of a character that a terminal would obey, where JSON itself would leave it as it is."""
     return character if character.isprintable() else json.dumps(character)[1:-1]

@@ -29,7 +29,7 @@ def canvas_rows(possible: dict[str, float | None], scores: Iterable[tuple[list, 
 
 
 def _cell(value: object) -> object:
-    """A text stays on its line, and is no formula, for which a spreadsheet takes it by its first character."""
+    """Returns what stands in a cell: a text on one line, marked where a spreadsheet would take it for a formula."""
     if not isinstance(value, str):
         return "" if value is None else value
     text = one_line(value)

@@ -1,4 +1,4 @@
-"""What the calls of one submission use up in a run, all together.
+"""The account of a run: seconds and bytes that all calls of one submission have used up together.
 
 Each call has its limits. A hundred calls that keep to them would still make a run take minutes, and gigabytes.
 """
@@ -35,7 +35,7 @@ class Answers(Limits):
 
 @dataclass
 class Spent:
-    """`used_up`: how the call ended that found nothing left, and how each further one ends."""
+    """Holds what is used up so far. `used_up`: how the call ended that found nothing left, as each further one does."""
 
     importing: float = 0.0  # seconds of a core, by each process anew
     computing: float = 0.0  # seconds of a core, in calls

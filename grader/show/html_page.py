@@ -11,7 +11,7 @@ STYLE = Path(__file__).with_suffix(".css")
 
 
 def _fit(value: object) -> object:
-    """Markup is ours; other texts may be a learner's."""
+    """Returns a value as a page shows it. Markup is ours; other texts may be a learner's."""
     return several_lines(value) if type(value) is str else value
 
 

@@ -20,7 +20,7 @@ NARROW = 72  # below it, tables leave out what can be missed
 
 
 class _Console(Console):
-    """Shows texts, whoever wrote them: they give the terminal no orders."""
+    """A console that shows texts whoever wrote them: they give the terminal no orders."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         for segment in super().render(renderable, options):
@@ -41,7 +41,7 @@ def busy(what: str) -> contextlib.AbstractContextManager:
 
 
 def say(text: str) -> None:
-    """One line on the output, whatever names stand in it."""
+    """Prints one line, whatever names stand in it."""
     click.echo(one_line(text))
 
 

@@ -29,15 +29,15 @@ class Submission:
 
     @property
     def lines(self) -> list[str]:
-        """As Python counts them: str.splitlines would take a form feed, too, for the end of one."""
+        """Returns the lines as Python counts them: str.splitlines would take a form feed, too, for the end of one."""
         return LINE_END.split(self.source.decode("utf-8", "replace"))
 
     def line(self, number: int) -> str:
-        """The text of a line, without indentation and fit to be shown; "" if there is no such line."""
+        """Returns the text of a line, without indentation and fit to be shown; "" if there is no such line."""
         return self.indented(number).strip()
 
     def indented(self, number: int) -> str:
-        """The same with its indentation."""
+        """Returns the text of a line with its indentation, fit to be shown; "" if there is no such line."""
         lines = self.lines
         text = lines[number - 1].rstrip().expandtabs(4) if 0 < number <= len(lines) else ""
         return one_line(text)

@@ -1,4 +1,4 @@
-"""What a learner's file, or a path, holds in front of a person: nothing of it steers a terminal or forges a line."""
+"""A report of a hostile file, at a hostile path, in front of a person: nothing steers a terminal or forges a line."""
 
 from __future__ import annotations
 
