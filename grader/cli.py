@@ -15,6 +15,7 @@ import click
 
 from grader.processes.faults import MachineFault
 from grader.show import plain_characters
+from grader.wire.printable import several_lines
 
 COMMANDS = {
     "status": "grader.learn.status:status",
@@ -64,7 +65,10 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except MachineFault as fault:
-            raise click.ClickException(f"{fault}. Next: course doctor") from None
+            raise click.ClickException(several_lines(f"{fault}. Next: course doctor")) from None
+        except click.ClickException as error:
+            error.message = several_lines(error.message)
+            raise
 
 
 @click.group(

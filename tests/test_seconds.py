@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 
 LEAST = 300  # seconds: a limit below it may end what only runs slowly
 WAITS = {"join", "wait", "communicate", "result", "sleep", "Timer"}  # calls whose first argument is seconds
-NAMES = ("LIMIT", "SECONDS", "WAITING")  # in names that hold seconds
+NAMES = ("LIMIT", "SECONDS", "WAITING", "COMPUTING")  # in names that hold seconds
 SUBMISSIONS = {"accepted", "cheats", "mutants"}  # folders of files that are judged, and test nothing
 
 # These limits are short on purpose. A call with a limit of 0 asks once.
@@ -32,6 +32,10 @@ SHORT = {
         "a start takes longer on any machine",
     "tests/processes/test_call_clock.py: monkeypatch.setattr(call_clock, 'WAITING', 0.2)":
         "seconds asleep, for a file that sleeps for ever",
+    "tests/processes/test_submission_process.py: monkeypatch.setattr(submission_process, 'LOAD_LIMIT', 1.0)":
+        "seconds of a core, for imports that take them all, however many it takes",
+    "tests/processes/test_submission_process.py: monkeypatch.setattr(submission_process, 'MOST_COMPUTING', 1.0)":
+        "seconds of a core, for calls that take them all, however many it takes",
     "tests/test_robustness.py: monkeypatch.setattr('grader.judge.run.RECORD_LIMIT', 2.0)":
         "seconds of a core, for calls that never end",
     "tests/test_robustness.py: monkeypatch.setattr('grader.processes.call_clock.WAITING', 1.0)":

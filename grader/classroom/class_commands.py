@@ -31,6 +31,7 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
     _needs("distributed", "nbgrader")
     from grader.classroom.course_folder import Class, counts_speed, write
     from grader.classroom.gradebook import check_url
+    from grader.show.terminal import say
 
     if assignment is not None and (not assignment.strip() or set(assignment) & set("/\\+ ")):
         raise click.ClickException("--assignment: a name without blanks, slashes and plus signs was expected.")
@@ -38,8 +39,8 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
         check_url(db)
         speed = counts_speed(out) if speed is None else speed
         if speed is None and not (speed := bool(gpu_here())):
-            click.echo("No GPU here: what only a GPU can show is left out of the points. --speed keeps it in.")
-        write(out.resolve(), chosen(exercises), Class(assignment, speed, db), click.echo)
+            say("No GPU here: what only a GPU can show is left out of the points. --speed keeps it in.")
+        write(out.resolve(), chosen(exercises), Class(assignment, speed, db), say)
     except OSError as error:
         raise click.ClickException(f"{error.filename or out}: {error.strerror}") from None
 
@@ -101,6 +102,7 @@ def grade(what, out, only, sources, students, regrade, isolation, jobs, schedule
 
 def _grade_class(assignments, sources, students, again, how, db) -> int:
     from grader.classroom.grading import Choice, grade_class
+    from grader.show.terminal import say
 
     if not Path("nbgrader_config.py").exists():
         folder = next((name for name in assignments if Path(name).is_dir()), "")
@@ -109,11 +111,12 @@ def _grade_class(assignments, sources, students, again, how, db) -> int:
             f"{Path.cwd()} has no nbgrader_config.py. Next: cd into the class's folder, the one that course notebooks "
             f"made with --out.{form}"
         )
-    return grade_class(Choice(assignments, students, sources, again, how, db), click.echo)
+    return grade_class(Choice(assignments, students, sources, again, how, db), say)
 
 
 def _grade_folder(what, out, only, again, how, no_speed) -> int:
     from grader.classroom.folder_grading import FolderChoice, grade_folder
+    from grader.show.terminal import say
 
     if len(what) != 1:
         taken = next((name for name in again.names if Path(name).is_dir()), "")
@@ -125,7 +128,7 @@ def _grade_folder(what, out, only, again, how, no_speed) -> int:
     if out.resolve() == source.resolve():
         raise click.ClickException(f"--out {out}: results would lie among the hand-ins. Name another folder.")
     chosen_ones = tuple(chosen(only)) if only else ()
-    return grade_folder(FolderChoice(source, out, tuple(chosen(())), chosen_ones, again, how, not no_speed), click.echo)
+    return grade_folder(FolderChoice(source, out, tuple(chosen(())), chosen_ones, again, how, not no_speed), say)
 
 
 def _refuse_with_out(given: dict[str, object]) -> None:

@@ -17,6 +17,7 @@ import click
 
 from grader.classroom.handin import MOST_NOTEBOOK_BYTES
 from grader.files import keep_aside
+from grader.wire.printable import is_steering
 
 KINDS = (".py", ".ipynb")
 MOODLE = re.compile(r"(?P<who>.+?)_(?P<number>\d+)_assignsubmission_\w*?_?", re.IGNORECASE)
@@ -141,7 +142,7 @@ def _letters(name: str) -> str:
 
 def _as_folder(name: str) -> str:
     """A student's name as a folder's: nbgrader reads a plus sign and a slash as its own."""
-    return re.sub(r"[/\\+\x00-\x1f]", "_", name).lstrip(".") or "_"
+    return re.sub(r"[/\\+]", "_", "".join("_" if is_steering(c) else c for c in name)).lstrip(".") or "_"
 
 
 def _keep(path: Path, data: bytes, intake: Intake) -> None:

@@ -18,4 +18,10 @@ def _value(value: object) -> str:
 
 
 def _line(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def _escaped(character: str) -> str:
+    """Returns JSON's escape of a character that a terminal would obey, where JSON itself would leave it as it is."""
+    return character if character.isprintable() else json.dumps(character)[1:-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from grader.classroom.rubric import Item
+from grader.wire.printable import several_lines
 
 MOST_TILES = 256  # of a picture: a thousand are 200 kB and tell no more
 MOST_REPORT = 20_000  # characters
@@ -42,4 +43,4 @@ def item_outputs(item: Item | None, why_open: str) -> list[dict]:
 
 
 def _text(text: str) -> dict:
-    return {"output_type": "stream", "name": "stdout", "text": text + "\n"}
+    return {"output_type": "stream", "name": "stdout", "text": several_lines(text) + "\n"}

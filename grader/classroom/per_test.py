@@ -1,4 +1,7 @@
-"""A result for programs that show a line per test: Gradescope's results.json, JUnit's XML."""
+"""A result for programs that show a line per test: Gradescope's results.json, JUnit's XML.
+
+Texts are fit to be shown, and XML has no way to write control characters.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from collections.abc import Iterator
 from grader.classroom.json_text import json_text
 from grader.classroom.rubric import is_decided
 from grader.explain.verdict import FAIL, PASS
+from grader.wire.printable import one_line, several_lines
 
 
 def gradescope_text(results: list[dict], output: str, score: float | None) -> str:
     """One entry per test. What is not decided has no score there; nor has the whole, where `score` is None."""
-    content: dict = {"output": output, "tests": [entry for result in results for entry in _entries(result)]}
+    tests = [entry for result in results for entry in _entries(result)]
+    content: dict = {"output": several_lines(output), "tests": tests}
     if score is not None:
         content["score"] = score
     return json_text(content)
@@ -23,7 +28,7 @@ def _entries(result: dict) -> Iterator[dict]:
         entry = {
             "name": _title(test),
             "max_score": test["points"],
-            "output": "" if test["hidden"] else test["message"],
+            "output": "" if test["hidden"] else several_lines(test["message"]),
             "visibility": "after_published" if test["hidden"] else "visible",
             "tags": [result["exercise"], test["item"]],
         }
@@ -48,7 +53,7 @@ def _suite(result: dict) -> xml.Element:
     suite = xml.Element("testsuite", {"name": result["exercise"], **{k: str(v) for k, v in counts.items()}})
     for test in tests:
         case = xml.SubElement(suite, "testcase", {"name": _title(test), "classname": result["exercise"]})
-        message = "" if test["hidden"] else _printable(test["message"])
+        message = "" if test["hidden"] else several_lines(test["message"])
         if test["outcome"] == FAIL:
             xml.SubElement(case, "failure", {"message": message.partition("\n")[0]}).text = message
         elif test["outcome"] != PASS:
@@ -57,11 +62,4 @@ def _suite(result: dict) -> xml.Element:
 
 
 def _title(test: dict) -> str:
-    return _printable(test["name"] if test["hidden"] else test["name"].removeprefix("test_").replace("_", " "))
-
-
-def _printable(text: str) -> str:
-    """XML has no way to write control characters."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
+    return one_line(test["name"] if test["hidden"] else test["name"].removeprefix("test_").replace("_", " "))

@@ -17,6 +17,7 @@ from grader.classroom.intake import KINDS
 from grader.classroom.results import Text
 from grader.course.folder import Folder
 from grader.course.regions import stub_text
+from grader.wire.printable import is_steering
 
 
 @dataclass
@@ -48,6 +49,9 @@ def read_submissions(source: Path, exercises: list[Folder], only: Folder | None,
     for path in paths:
         if path.is_dir() and path.is_symlink():
             ignored.append(f"{path.name}/: a link")
+            continue
+        if is_steering(path.name):  # it would be shown as another student's
+            ignored.append(f"{path.name}: its name has control characters or line ends; name it anew")
             continue
         made, unknown = read.folder(path) if path.is_dir() else read.file(path)
         ignored += unknown

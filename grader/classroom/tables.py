@@ -6,6 +6,10 @@ import csv
 import io
 from collections.abc import Iterable, Iterator
 
+from grader.wire.printable import one_line
+
+FORMULA = ("=", "+", "-", "@")  # what one begins with; names come from students
+
 
 def csv_of(rows: Iterable[list]) -> str:
     text = io.StringIO()
@@ -25,7 +29,8 @@ def canvas_rows(possible: dict[str, float | None], scores: Iterable[tuple[list, 
 
 
 def _cell(value: object) -> object:
-    """A spreadsheet takes a text for a formula by its first character; names come from students."""
-    if value is None:
-        return ""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    """Returns what stands in a cell: a text on one line, marked where a spreadsheet would take it for a formula."""
+    if not isinstance(value, str):
+        return "" if value is None else value
+    text = one_line(value)
+    return f"'{text}" if text.lstrip()[:1] in FORMULA else text

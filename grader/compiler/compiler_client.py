@@ -22,6 +22,7 @@ from grader.processes.torch_forkserver_client import clean_environment
 from grader.processes.triton_forkserver_client import START_LIMIT
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import GpuModel
+from grader.wire.printable import one_line
 from grader.wire.timed_frames import Deadline, received, send
 
 COMPILE_LIMIT = 60.0  # seconds of a core for one kernel
@@ -217,4 +218,4 @@ class _Process:
             return ""
         lines = [line for line in said.splitlines() if line.strip()]
         found = next((line for line in lines if "Assertion" in line or "LLVM ERROR" in line), (lines or [""])[-1])
-        return "".join(c if c.isprintable() else "?" for c in found[:MOST_SAID])
+        return one_line(found[:MOST_SAID])

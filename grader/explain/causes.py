@@ -18,6 +18,7 @@ class Cause(StrEnum):
     TOO_LONG = "too-long"
     ENCODING = "encoding"
     SYNTAX = "syntax"
+    NESTED = "nested"
     IMPORT = "import"
     EXIT = "exit"
     MEMORY = "memory"

@@ -53,6 +53,14 @@ class Failures(Sentence):
     NOT_UTF_8 = "{name} is not UTF-8 text from line {line} on ({message}): save it as UTF-8."
     SYNTAX = "Line {line} of {name} is not valid Python: {message}."
     SYNTAX_SOMEWHERE = "{name} is not valid Python: {message}."
+    NESTED = (
+        "Line {line} of {name} nests more than {message} levels deep, one part in another: the grader reads no deeper. "
+        "Give the inner parts names of their own."
+    )
+    NESTED_SOMEWHERE = (
+        "{name} nests more than {message} levels deep, one part in another: the grader reads no deeper. Give the inner "
+        "parts names of their own."
+    )
     FILE_IMPORT = "{name} cannot be imported: {message}{at_line}."
     FILE_EXIT = "{name} ends the program{in_line} ({type}) instead of defining {entry}."
     FILE_MEMORY = "Importing {name} asks for more memory than the 2 GiB it may use{at_line}."
@@ -162,10 +170,12 @@ OF_FILES = {
     "too-long": Failures.TOO_LONG,
     "encoding": Failures.NOT_UTF_8,
     "syntax": Failures.SYNTAX,
+    "nested": Failures.NESTED,
     "import": Failures.FILE_IMPORT,
     "exit": Failures.FILE_EXIT,
     "memory": Failures.FILE_MEMORY,
 }
+WITHOUT_A_LINE = {Failures.SYNTAX: Failures.SYNTAX_SOMEWHERE, Failures.NESTED: Failures.NESTED_SOMEWHERE}
 OF_CALLS = {
     "no-entry": Failures.NO_ENTRY,
     "arity": Failures.ARITY,
@@ -197,8 +207,8 @@ PLAIN_WORDS = {
 def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The file as a whole: nothing of it could be called."""
     sentence = OF_FILES.get(failure.kind, Failures.FILE_RAISES)
-    if sentence is Failures.SYNTAX and not failure.line:
-        sentence = Failures.SYNTAX_SOMEWHERE
+    if not failure.line:
+        sentence = WITHOUT_A_LINE.get(sentence, sentence)
     return _failure(failure, _filled(sentence, failure, submission, exercise), submission, "file")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from grader.explain.causes import is_cause
 from grader.explain.tile_map import TileMap
 from grader.sentences import Said
+from grader.wire.printable import one_line
 
 PASS, FAIL, NOT_ATTEMPTED, SKIPPED = "pass", "fail", "not attempted", "skipped"
 # Ids of a skip: values are wrong; the machine cannot judge this; it is too noisy to judge a speed now.
@@ -38,8 +39,8 @@ class Verdict:
 
     @property
     def lines(self) -> list[str]:
-        """What is said, in words: the one place where evidence becomes text."""
-        return [one.text for one in self.said]
+        """What is said, in words: the one place where evidence becomes text, which may be a learner's."""
+        return [one_line(one.text) for one in self.said]
 
     @property
     def rank(self) -> int:

@@ -227,7 +227,7 @@ class Run:
             self._wait_for(None)
             self.recorder.end()
             return self._record(_record_request(exercise, trial, inputs), self.recorder)
-        another = Runner(self.submission, self.filename, self.model)
+        another = Runner(self.submission, self.filename, self.model, spent=self.recorder.spent)
         try:
             return self._record(_record_request(exercise, trial, inputs), another)
         finally:

@@ -11,6 +11,7 @@ from grader.course.folder import Folder
 from grader.course.stated_calls import COMPILED, asked
 from grader.learn.code_levels import LEVELS, READING, instructions
 from grader.learn.runnable import judge_it, recorded, refuse_what_cannot_run
+from grader.wire.printable import one_line
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -132,7 +133,7 @@ def _show_level(out, run: Run, kernel: Kernel, level: str) -> None:
                       soft_wrap=True)  # fmt: skip
             before = instruction.line
         number = f"{instruction.line}" if instruction.line else ""
-        out.print(f"{number:>4} | {_printable(instruction.text)}", markup=False, soft_wrap=True)
+        out.print(f"{number:>4} | {one_line(instruction.text.expandtabs(8))}", markup=False, soft_wrap=True)
 
 
 def _machine_code(run: Run, kernel: Kernel) -> str:
@@ -142,11 +143,6 @@ def _machine_code(run: Run, kernel: Kernel) -> str:
         return disassembled(kernel.code, kernel.texts["ptx"])
     except NotDisassembled as error:
         raise click.ClickException(f"{error} Next: course inspect {run.folder.number} --ir ptx") from None
-
-
-def _printable(text: str) -> str:
-    """What a child sent may hold control characters."""
-    return "".join(c if c.isprintable() else "?" for c in text.expandtabs(8))
 
 
 def _show_launch(out, plan: Plan, launch: PlannedLaunch) -> None:

@@ -67,6 +67,7 @@ class CallClock:
 
     def __init__(self, pid: int | None, is_held_up: Callable[[], bool]) -> None:
         self.waited = 0.0  # seconds, in all calls so far
+        self._computed = 0.0  # seconds of a core since it began, when it was last seen
         self._pid, self._is_held_up = pid, is_held_up
         self._looked = 0.0  # when, as time.monotonic tells it
         self._seen: ProcessTimes | None = None  # at the look before
@@ -88,9 +89,9 @@ class CallClock:
         return Deadline(began + TICK, later)
 
     def seconds_of_a_core(self) -> float:
-        """Returns how long the process has had a core since it began; 0 where that is not known."""
-        times = self._times()
-        return times.running if times else 0.0
+        """Returns how long the process has had a core since it began, as far as it was seen; 0 where it never was."""
+        self._times()
+        return self._computed
 
     def seconds_in_queue(self) -> float:
         """Returns how long the process has waited for a core since it began; 0 where that is not known."""
@@ -98,7 +99,10 @@ class CallClock:
         return times.queued if times else 0.0
 
     def _times(self) -> ProcessTimes | None:
-        return None if self._pid is None else process_times(self._pid)
+        times = None if self._pid is None else process_times(self._pid)
+        if times:
+            self._computed = times.running
+        return times
 
     def _look(self) -> None:
         is_held_up = self._is_held_up()  # before its state is read: whoever waited for us then may be awake by now

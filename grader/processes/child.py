@@ -18,7 +18,7 @@ from grader.processes.call_clock import CallClock
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.processes.triton_forkserver_client import START_LIMIT, shared_nursery
 from grader.processes.where import HEAD, Where, stack_in, where_in
-from grader.wire.frames import ProtocolError
+from grader.wire.frames import OURS, SUBMISSIONS, Limits, ProtocolError
 from grader.wire.messages import GpuModel
 from grader.wire.timed_frames import Deadline, received, send
 
@@ -38,10 +38,18 @@ class ChildProcess:
     """One child: load a file, record calls of its entry for `model`; or, without a model, interpret recorded calls.
 
     `sandbox`: which of this process's sandboxes it is shut in, for each has room for one; None for none. `task`:
-    FRONT_END for a child that makes texts of a file's kernels for `model`.
+    FRONT_END for a child that makes texts of a file's kernels for `model`. `limits`: how large its answers may be,
+    where they have others than all processes that read a submission.
     """
 
-    def __init__(self, model: GpuModel | None = None, sandbox: int | None = None, task: str = "") -> None:
+    def __init__(
+        self,
+        model: GpuModel | None = None,
+        sandbox: int | None = None,
+        task: str = "",
+        limits: Limits | None = None,
+    ) -> None:
+        self._limits = limits or (SUBMISSIONS if model else OURS)
         self.printed = ""
         self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
@@ -89,7 +97,7 @@ class ChildProcess:
         try:
             with self._said_how_it_ended():
                 send(self._request, {**header, "seconds": limit}, blob, deadline)
-                return received(self._reply, deadline)
+                return received(self._reply, deadline, self._limits)
         except ChildEnded as ended:
             out_of_time = ended == OUT_OF_TIME or ended.how == "time"
             if ended.how == "time":

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import replace
+from itertools import islice
+from typing import NoReturn, TypeVar
 
 from grader.processes.child import ChildProcess
-from grader.processes.faults import ChildEnded, MachineFault
+from grader.processes.faults import ChildEnded
+from grader.processes.spent import Spent
+from grader.processes.where import Where
 from grader.submission.text import Submission
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import Failure, GpuModel
+from grader.wire.printable import one_line
 from grader.wire.reply import failure_of
 
-LOAD_LIMIT = 10.0  # seconds for the submission's own import
+LOAD_LIMIT = 10.0  # seconds of a core for the submission's own import, in all its processes together
+MOST_COMPUTING = 10.0  # seconds of a core for all calls together; those of a run take 0.3 to 2
 MOST_WAITING = 6.0  # seconds for something else than a core, of all calls together
 LIMIT_AFTER_AN_END = 2.0  # once a call ended its process, the next ones get less, so that a run ends
+MOST_SAID = 200  # characters of what a child says of itself
+MOST_CONSTANTS = 256
 
 T = TypeVar("T")
 
@@ -22,11 +30,19 @@ T = TypeVar("T")
 class Runner:
     """The children of one submission, one at a time, that record its calls for `model`.
 
-    `sandbox`: as in ChildProcess.
+    `sandbox`: as in ChildProcess. `spent`: by other runners of the same submission in this run.
     """
 
-    def __init__(self, submission: Submission, filename: str, model: GpuModel, sandbox: int | None = None) -> None:
+    def __init__(
+        self,
+        submission: Submission,
+        filename: str,
+        model: GpuModel,
+        sandbox: int | None = None,
+        spent: Spent | None = None,
+    ) -> None:
         self.submission, self.filename, self.model, self.sandbox = submission, filename, model, sandbox
+        self.spent = spent or Spent()
         self.load_failure: Failure | None = None
         self.load_ended: ChildEnded | None = None  # the child died or hung while it imported the submission
         self.constants: dict[str, int] = {}  # the module's own block sizes
@@ -35,17 +51,18 @@ class Runner:
         self.versions: dict[str, str] = {}
         self._child: ChildProcess | None = None
         self._has_ended = False
-        self._first_limit = ""  # of the first call that took longer
-        self._waiting = 0.0  # seconds that the children before this one have waited
-        self._computed = 0.0  # seconds of a core that they took
+        self._first: ChildEnded | None = None  # the first call that took longer
+        self._computed = 0.0  # seconds of a core that the children before this one took
+        self._seen = 0.0, 0.0  # seconds of a core and of waiting of this child, as far as they stand in `spent`
 
     def ask(self, request: dict, blob: bytes, limit: float, read: Callable[[dict, bytes], T]) -> T:
         """The answer to a request, as `read` understands it. Raises ChildEnded."""
         limit = min(limit, LIMIT_AFTER_AN_END) if self._has_ended else limit
         try:
+            if self.spent.used_up is not None:
+                raise self.spent.used_up
             self._load()
-            self._refuse_to_wait_longer()
-            return read(*self._answer(request, blob, limit))
+            return read(*self._within_what_is_left(request, blob, limit))
         except ChildEnded as ended:
             self._has_ended = True
             self.end()
@@ -54,46 +71,82 @@ class Runner:
             self.end()
             raise ChildEnded("garbled", str(error)) from None
 
-    def _refuse_to_wait_longer(self) -> None:
-        """Calls that sleep a little, each within its limit, would make a run of a hundred calls take minutes."""
-        if self._waiting + self._child.seconds_waiting > MOST_WAITING:
-            raise ChildEnded("time", f"the {MOST_WAITING:g} s that all its calls together may wait")
+    def _within_what_is_left(self, request: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
+        """The answer to a call that may take `limit` seconds of a core, and no more than all calls together."""
+        self.spent.computing += self._seconds_since_counted()
+        left = MOST_COMPUTING - self.spent.computing
+        if self.spent.waiting > MOST_WAITING:
+            self._use_up(f"the {MOST_WAITING:g} s that all its calls together may wait")
+        of_all_calls = f"the {MOST_COMPUTING:g} s of a core that all its calls together may take"
+        if left <= 0:
+            self._use_up(of_all_calls)
+        try:
+            return self._answer(request, blob, min(limit, left))
+        except ChildEnded as ended:
+            if ended.how == "time" and left < limit:
+                self._use_up(of_all_calls, ended.where)
+            raise
+
+    def _use_up(self, limit: str, where: Where | None = None) -> NoReturn:
+        self.spent.used_up = self._with_first_limit(ChildEnded("time", limit, where or Where()))
+        raise self.spent.used_up
+
+    def _seconds_since_counted(self) -> float:
+        """Returns how long the child has had a core since this was last asked; how long it waited is noted."""
+        seen, before = (self._child.seconds_of_a_core, self._child.seconds_waiting), self._seen
+        self._seen = seen
+        self.spent.waiting += max(0.0, seen[1] - before[1])
+        return max(0.0, seen[0] - before[0])
 
     def _with_first_limit(self, ended: ChildEnded) -> ChildEnded:
         """A later call has little time: that the first one had more is part of what is told."""
-        if ended.how != "time" or ended is self.load_ended:
+        if ended.how != "time" or ended is self.load_ended or ended is self.spent.used_up:
             return ended
-        if self._first_limit:
-            limits = f"{self._first_limit}, nor another call within {ended.detail}"
-            return ChildEnded("time", limits, ended.where)
-        self._first_limit = ended.detail
-        return ended
+        if self._first is None:
+            self._first = ended
+            return ended
+        limits = f"{self._first.detail}, nor another call within {ended.detail}"
+        return ChildEnded("time", limits, ended.where if ended.where.line else self._first.where)
 
     def _load(self) -> None:
         if self.load_ended is not None:
             raise self.load_ended
         if self._child is not None and self._child.loaded:
             return
-        self._child = self._child or ChildProcess(self.model, self.sandbox)
+        self._child = self._child or ChildProcess(self.model, self.sandbox, limits=self.spent.answers)
         try:
-            request = {"kind": "load", "filename": self.filename}
-            answer, _ = self._answer(request, self.submission.source, LOAD_LIMIT)
+            answer = self._imported()
+            self.load_failure = failure_of(answer.get("error"))
         except ChildEnded as ended:
             self.load_ended = ended
             raise
+        except ProtocolError as error:
+            self.load_ended = ChildEnded("garbled", str(error))
+            raise self.load_ended from None
         self._child.loaded = True
         self.versions = self._child.versions
-        self.load_failure = failure_of(answer.get("error"))
-        constants = answer.get("constants")
-        if isinstance(constants, dict):
-            self.constants = {str(k): v for k, v in constants.items() if type(v) is int}
+        self.constants = _block_sizes(answer.get("constants"))
+
+    def _imported(self) -> dict:
+        """The answer to a request to import the file, which takes no more than all imports together may."""
+        left = LOAD_LIMIT - self.spent.importing
+        of_all = ChildEnded("time", f"the {LOAD_LIMIT:g} s of a core that all its processes together may take for it")
+        if left <= 0:
+            raise of_all
+        try:
+            request = {"kind": "load", "filename": self.filename}
+            return self._answer(request, self.submission.source, left)[0]
+        except ChildEnded as ended:
+            raise replace(of_all, where=ended.where) if ended.how == "time" and left < LOAD_LIMIT else ended from None
+        finally:
+            self.spent.importing += self._seconds_since_counted()
 
     def _answer(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
         answer, answer_blob = self._child.ask(header, blob, limit)
         if answer["kind"] == "fault":
-            self.end()
+            # Code of the file has run in there, so that this is its word: nothing it says makes a fault of ours.
             last = str(answer.get("message", "")).strip().splitlines()[-1:]
-            raise MachineFault(f"the process that runs a submission failed in our own code: {''.join(last)[:200]}")
+            raise ProtocolError(f"the grader's part of it failed: {one_line(''.join(last)[:MOST_SAID])}")
         return answer, answer_blob
 
     @property
@@ -108,11 +161,11 @@ class Runner:
 
     def end(self) -> None:
         if self._child is not None:
-            self._computed += self._child.seconds_of_a_core
+            self.spent.computing += self._seconds_since_counted()
+            self._computed, self._seen = self._computed + self._child.seconds_of_a_core, (0.0, 0.0)
             self._child.end()
             self.printed = self.printed or self._child.printed
             self.printed_bytes += self._child.printed_bytes
-            self._waiting += self._child.seconds_waiting
             self._child = None
 
     @property
@@ -120,3 +173,11 @@ class Runner:
         """Returns how long its children have had a core so far."""
         child = self._child
         return self._computed + (child.seconds_of_a_core if child else 0.0)
+
+
+def _block_sizes(said: object) -> dict[str, int]:
+    """The constants that a child says its file has, as far as they are names with a number that fits a kernel."""
+    if not isinstance(said, dict):
+        return {}
+    fits = ((name, value) for name, value in said.items() if type(value) is int and abs(value) < 1 << 62)
+    return dict(islice(((name, value) for name, value in fits if name.isidentifier()), MOST_CONSTANTS))

@@ -22,6 +22,7 @@ from grader.processes.environment import PATIENT
 from grader.session import fixtures
 from grader.session.judging_process import JudgeEnded, JudgingProcess, is_judge
 from grader.session.machine import is_usual, machine_for, may_run
+from grader.wire.printable import one_line
 
 NAME = "course-session"  # of the Session, among pytest's plugins
 JUDGE = pytest.StashKey[JudgingProcess]()
@@ -86,7 +87,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     try:
         return judge.run(list(config.invocation_params.args))
     except JudgeEnded as error:
-        raise pytest.UsageError(f"{error}. Next: course doctor") from None
+        raise _refused(f"{error}. Next: course doctor") from None
 
 
 def _refuse_files_that_run(folders: list[Folder], config: pytest.Config) -> None:
@@ -99,10 +100,10 @@ def _refuse_files_that_run(folders: list[Folder], config: pytest.Config) -> None
     if settings in {folder.root / "pyproject.toml" for folder in folders}:
         return  # the course's own
     if settings and (settings.parent in exercises or any(settings.is_relative_to(path) for path in beside)):
-        raise pytest.UsageError(f"{settings}: settings beside an exercise change how it is graded. Remove the file.")
+        raise _refused(f"{settings}: settings beside an exercise change how it is graded. Remove the file.")
     for package in (path / "__init__.py" for path in (*exercises, *(folder.path for folder in folders))):
         if package.exists():
-            raise pytest.UsageError(f"{package}: an exercise is no package. Remove the file.")
+            raise _refused(f"{package}: an exercise is no package. Remove the file.")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -134,7 +135,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         session_class = _session_class()
     except (ImportError, OSError) as error:  # a library of torch's that is not there is an OSError
-        raise pytest.UsageError(f"{error}. Next: course doctor") from None
+        raise _refused(f"{error}. Next: course doctor") from None
     config.pluginmanager.register(session_class(config, folders, machine), NAME)
 
 
@@ -179,18 +180,23 @@ def _test_file(arg: str) -> str:
 def _check_options(config: pytest.Config) -> None:
     submission = config.option.submission
     if submission and submission != "solutions" and not Path(submission).exists():
-        raise pytest.UsageError(f"--submission {submission}: there is no such file or folder.")
+        raise _refused(f"--submission {submission}: there is no such file or folder.")
     folder = Path(config.option.result).resolve().parent if config.option.result else Path.cwd()
     if not folder.is_dir():
-        raise pytest.UsageError(f"--result {config.option.result}: there is no folder {folder}.")
+        raise _refused(f"--result {config.option.result}: there is no folder {folder}.")
     if config.option.hidden and not Path(config.option.hidden).is_dir():
-        raise pytest.UsageError(f"--hidden {config.option.hidden}: there is no such folder.")
+        raise _refused(f"--hidden {config.option.hidden}: there is no such folder.")
     if config.option.hidden and not any(Path(config.option.hidden).glob("*.toml")):
-        raise pytest.UsageError(f"--hidden {config.option.hidden}: no hidden cases are there, NN_name.toml each.")
+        raise _refused(f"--hidden {config.option.hidden}: no hidden cases are there, NN_name.toml each.")
     if config.option.isolation == bubblewrap.STRICT and bubblewrap.missing():
-        raise pytest.UsageError(f"--isolation strict: {bubblewrap.missing()}. Nothing was graded.")
+        raise _refused(f"--isolation strict: {bubblewrap.missing()}. Nothing was graded.")
     if config.option.seed is not None and not 0 <= config.option.seed < 1 << 63:
-        raise pytest.UsageError("--seed: a whole number from 0 to 2**63 - 1 was expected.")
+        raise _refused("--seed: a whole number from 0 to 2**63 - 1 was expected.")
+
+
+def _refused(text: str) -> pytest.UsageError:
+    """Returns what ends pytest with this sentence, in which names of folders and files stand."""
+    return pytest.UsageError(one_line(text))
 
 
 def _fixture(made_by: Callable) -> Callable:

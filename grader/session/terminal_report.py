@@ -15,6 +15,7 @@ from grader.explain.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED
 from grader.progress import progress
 from grader.progress.hints import level_for
 from grader.progress.standing import next_exercise
+from grader.wire.printable import one_line
 
 if TYPE_CHECKING:
     from grader.session.session import Grading, TestResult
@@ -36,7 +37,7 @@ def begin(writer, grading: Grading) -> None:
     if run.replays:
         how = f"interpreted, compiled for {run.model.target}, and run on an {run.replays.device.name}"
     writer.write_line("")
-    writer.write_line(f"{_title(grading)}   {_shown(run.submission.path)}   ({how})", bold=True)
+    _line(writer, f"{_title(grading)}   {_shown(run.submission.path)}   ({how})", bold=True)
 
 
 def test_line(writer, test: TestResult) -> None:
@@ -45,7 +46,7 @@ def test_line(writer, test: TestResult) -> None:
         return
     mark, markup = MARKS[verdict.outcome]
     writer.write(f"  {mark:<6}", **markup)
-    writer.write_line(f"{test.title:<{NAME_WIDTH - 2}}  {verdict.note}".rstrip())
+    _line(writer, f"{test.title:<{NAME_WIDTH - 2}}  {verdict.note}".rstrip())
 
 
 def end(writer, grading: Grading, alone: bool) -> None:
@@ -55,7 +56,7 @@ def end(writer, grading: Grading, alone: bool) -> None:
         verb = "is" if grading.run.regions == 1 else "are"
         name = grading.run.submission.path.name
         text = f"{_title(grading)}   not attempted: the marked {region} of {name} {verb} empty."
-        writer.write_line(f"{text}  {_next(grading)}" if alone else text)
+        _line(writer, f"{text}  {_next(grading)}" if alone else text)
         return
     writer.write_line("")
     if grading.fault:
@@ -80,9 +81,9 @@ def summary(writer, gradings: list[Grading]) -> None:
     words = {PASS: "passed", FAIL: "failed", NOT_ATTEMPTED: "not attempted", INCOMPLETE: "not run completely"}
     counts = {outcome: sum(g.outcome == outcome for g in gradings) for outcome in words}
     shown = ", ".join(f"{count} {words[outcome]}" for outcome, count in counts.items() if count)
-    writer.write_line(f"{len(gradings)} exercises: {shown}.")
+    _line(writer, f"{len(gradings)} exercises: {shown}.")
     open_ones = [grading for grading in gradings if grading.outcome != PASS]
-    writer.write_line(_next(open_ones[0] if open_ones else gradings[-1]))
+    _line(writer, _next(open_ones[0] if open_ones else gradings[-1]))
 
 
 def _diagnosis(writer, grading: Grading) -> None:
@@ -107,7 +108,7 @@ def _tiles(writer, verdict: Verdict) -> None:
     if rows:
         _paragraph(writer, "Tiles of the result, one mark each: . right, X wrong, ? not written")
         for row in rows:
-            writer.write_line(f"    {row}")
+            _line(writer, f"    {row}")
 
 
 def _passed(writer, grading: Grading) -> None:
@@ -128,11 +129,11 @@ def _printed(writer, grading: Grading) -> None:
     run = grading.run
     if not run.printed.strip():
         return
-    lines = ["".join(c if c.isprintable() else " " for c in line)[: WIDEST - 4] for line in run.printed.splitlines()]
+    lines = [line.expandtabs(4)[: WIDEST - 4] for line in run.printed.splitlines()]
     writer.write_line("")
     _paragraph(writer, "Your file printed:")
     for line in lines[:MOST_PRINTED_LINES]:
-        writer.write_line(f"    {line}")
+        _line(writer, f"    {line}")
     if len(lines) > MOST_PRINTED_LINES or run.printed_bytes > len(run.printed):
         _paragraph(writer, f"... {run.printed_bytes:,} bytes in all; the rest is not shown.".replace(",", " "))
 
@@ -197,6 +198,11 @@ def _shown(path: Path) -> str:
     return relative if len(relative) < len(str(path)) else str(path)
 
 
+def _line(writer, text: str, **markup: bool) -> None:
+    """Writes one line, the one place where any is written: paths, names and printed texts may hold anything."""
+    writer.write_line(one_line(text), **markup)
+
+
 def _paragraph(writer, text: str) -> None:
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - 2
     lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
@@ -205,4 +211,4 @@ def _paragraph(writer, text: str) -> None:
     elif text.startswith(("Again with", "Next:")):
         lines = [text]  # commands and paths stay in one piece
     for line in lines:
-        writer.write_line(f"  {line}")
+        _line(writer, f"  {line}")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 import stat
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.submission.nesting import MOST_LEVELS, line_nested_too_deep
 from grader.wire.messages import Failure
+from grader.wire.printable import one_line
 
 MOST_BYTES = 1 << 20
+LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass
@@ -24,18 +29,18 @@ class Submission:
 
     @property
     def lines(self) -> list[str]:
-        return self.source.decode("utf-8", "replace").splitlines()
+        """Returns the lines as Python counts them: str.splitlines would take a form feed, too, for the end of one."""
+        return LINE_END.split(self.source.decode("utf-8", "replace"))
 
     def line(self, number: int) -> str:
-        """The text of a line, without indentation; "" if there is no such line."""
-        lines = self.lines
-        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+        """Returns the text of a line, without indentation and fit to be shown; "" if there is no such line."""
+        return self.indented(number).strip()
 
     def indented(self, number: int) -> str:
-        """The same with its indentation, and with nothing that a terminal would obey."""
+        """Returns the text of a line with its indentation, fit to be shown; "" if there is no such line."""
         lines = self.lines
         text = lines[number - 1].rstrip().expandtabs(4) if 0 < number <= len(lines) else ""
-        return "".join(c if c.isprintable() else "?" for c in text)
+        return one_line(text)
 
 
 def read_submission(path: Path) -> Submission:
@@ -56,14 +61,24 @@ def read_submission(path: Path) -> Submission:
     except UnicodeDecodeError as error:
         line = source[: error.start].count(b"\n") + 1
         return Submission(path, source, failure=Failure("encoding", message=f"byte {error.start}", line=line))
+    tree, failure = _parsed(text)
+    return Submission(path, source, tree, failure)
+
+
+def _parsed(text: str) -> tuple[ast.Module | None, Failure | None]:
+    """The syntax tree of a text, or why there is none."""
     try:
-        tree = ast.parse(text)
-        ast.dump(tree)  # fails on nesting that would fail later, inside an explanation
-        return Submission(path, source, tree)
+        with warnings.catch_warnings(action="ignore"):  # Python's of its style, as of "\d", are no part of a verdict
+            tree = ast.parse(text)
     except SyntaxError as error:
-        return Submission(path, source, failure=Failure("syntax", "SyntaxError", error.msg, error.lineno or 0))
-    except (ValueError, RecursionError, MemoryError) as error:  # a null byte, or nesting without end
-        return Submission(path, source, failure=Failure("syntax", type(error).__name__, str(error)[:200]))
+        return None, Failure("syntax", "SyntaxError", error.msg, error.lineno or 0)
+    except ValueError as error:  # a null byte
+        return None, Failure("syntax", type(error).__name__, str(error)[:200])
+    except (RecursionError, MemoryError):  # which the parser raises for what it cannot follow
+        return None, Failure("nested", message=str(MOST_LEVELS))
+    if line := line_nested_too_deep(tree):
+        return None, Failure("nested", message=str(MOST_LEVELS), line=line)
+    return tree, None
 
 
 @dataclass

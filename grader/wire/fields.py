@@ -11,6 +11,7 @@ from dataclasses import fields
 from functools import cache
 
 from grader.wire.frames import ProtocolError
+from grader.wire.printable import several_lines
 
 MOST_ITEMS = 256
 MOST_TEXT = 2000
@@ -54,6 +55,5 @@ def checked(value: object, kind: str, name: str):
     if kind == "bool" and type(value) is bool:
         return value
     if kind == "str" and type(value) is str:
-        text = value[:MOST_TEXT]
-        return text if text.isprintable() else "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+        return several_lines(value[:MOST_TEXT])
     raise ProtocolError(f"{name} is not {kind}")

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import json
+import math
 import select
 import struct
+from dataclasses import dataclass
 from typing import BinaryIO
 
 LENGTHS = struct.Struct("<II")  # header bytes, blob bytes
 
-MOST_HEADER_BYTES = 8 << 20
 
-MOST_BLOB_BYTES = 1 << 30
+@dataclass
+class Limits:
+    """How many bytes a frame may have, and its header of them: that depends on who sends it."""
+
+    header: int
+    frame: int
+
+    def accept(self, header_bytes: int, frame_bytes: int) -> None:
+        """Raises ProtocolError for a frame that is too large, of which nothing but its lengths is read."""
+        if header_bytes > self.header:
+            raise ProtocolError(f"a message's header has {header_bytes} bytes, and the most is {self.header >> 20} MiB")
+        if frame_bytes > self.frame:
+            raise ProtocolError(f"a message has {frame_bytes} bytes, and the most is {self.frame >> 20} MiB")
+
+
+OURS = Limits(8 << 20, 1032 << 20)  # of a process that runs our code alone; 1 GiB of data behind the header
+SUBMISSIONS = Limits(1 << 20, 32 << 20)  # of one that runs a learner's file, and may send anything
 
 
 class ProtocolError(Exception):
@@ -30,22 +47,29 @@ def pack(header: dict, blob: bytes = b"") -> bytes:
     return LENGTHS.pack(len(text), len(blob)) + text + blob
 
 
-def unpack_lengths(start: bytes) -> tuple[int, int]:
-    """(header bytes, blob bytes) of a frame from its first 8 bytes."""
+def unpack_lengths(start: bytes, limits: Limits = OURS) -> tuple[int, int]:
+    """(header bytes, blob bytes) of a frame from its first 8 bytes. Raises ProtocolError for one over the limits."""
     header_bytes, blob_bytes = LENGTHS.unpack(start)
-    if header_bytes > MOST_HEADER_BYTES or blob_bytes > MOST_BLOB_BYTES:
-        raise ProtocolError(f"a frame of {header_bytes} + {blob_bytes} bytes is over the limit")
+    limits.accept(header_bytes, header_bytes + blob_bytes)
     return header_bytes, blob_bytes
 
 
 def unpack_header(text: bytes) -> dict:
+    """Only numbers that JSON has are taken: what is read here may be sent on, and NaN could not be."""
     try:
-        header = json.loads(text)
+        header = json.loads(text, parse_constant=_number, parse_float=_number)
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"a frame's header is not JSON: {type(error).__name__}") from None
     if not isinstance(header, dict) or not isinstance(header.get("kind"), str):
         raise ProtocolError("a frame's header is not an object with a kind")
     return header
+
+
+def _number(text: str) -> float:
+    """Raises ProtocolError for NaN and for what is too large for a float."""
+    if not math.isfinite(number := float(text)):
+        raise ProtocolError("a frame's header holds NaN, or a number without end")
+    return number
 
 
 # ---- over files, between processes of our own  -----------------------------------------------------------------------

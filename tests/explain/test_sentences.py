@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from grader import operations
+from grader.explain.causes import Cause
+from grader.explain.verdict import failed
 from grader.sentences import Said, Sentence, count_text
 from tests.conftest import ROOT
 
@@ -49,6 +51,11 @@ def test_evidence_is_formatted_by_the_template():
 )
 def test_what_is_counted_is_one_or_several(count, noun, text):
     assert count_text(count, noun) == text
+
+
+def test_what_a_verdict_says_is_one_line_that_steers_no_terminal():
+    verdict = failed(Cause.GARBLED, Example.TWICE(name="x\x1b[31m\n  pass  all\u202e"))
+    assert verdict.lines == ["x?[31m   pass  all? and x?[31m   pass  all?"]
 
 
 def test_evidence_in_words_that_look_like_fields_stays():

@@ -81,7 +81,7 @@ def test_which_regions_are_still_empty(name):
         (b"\xff\xfe", "encoding"),
         (b"x" * (2 << 20), "too-long"),
         (b"a\0b", "syntax"),
-        (b"x = " + b"-" * 100_000 + b"1", "syntax"),
+        (b"x = " + b"-" * 100_000 + b"1", "nested"),
         (b"x = " + b"(" * 5000 + b")" * 5000, "syntax"),
     ],
 )
@@ -93,6 +93,15 @@ def test_a_file_that_is_no_python_text(tmp_path, content, kind):
 
 def test_a_folder_in_place_of_the_file(tmp_path):
     assert read_submission(tmp_path).failure.kind == "no-file"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_line_is_the_one_that_python_counts_and_steers_no_terminal(tmp_path, end):
+    path = tmp_path / "softmax.py"
+    path.write_bytes(f"x = 1  # \f \x85 \u2028{end}    y = '\x1b[31m\a'  # \u202e{end}".encode())
+    submission = read_submission(path)
+    assert submission.line(2) == "y = '?[31m?'  # ?" and submission.indented(2) == "    y = '?[31m?'  # ?"
+    assert submission.line(1).startswith("x = 1  #") and submission.line(0) == submission.line(3) == ""
 
 
 def test_a_byte_order_mark_does_no_harm(tmp_path):

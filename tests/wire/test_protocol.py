@@ -7,7 +7,7 @@ import json
 import pytest
 import torch
 
-from grader.wire.frames import ProtocolError, pack, unpack_header, unpack_lengths
+from grader.wire.frames import LENGTHS, OURS, SUBMISSIONS, ProtocolError, pack, unpack_header, unpack_lengths
 from grader.wire.messages import Finding, TensorSpec
 from grader.wire.reply import read_reply, spec_and_bytes, tensor_of
 
@@ -21,15 +21,31 @@ def test_a_frame_comes_back():
     assert frame[8 + header_bytes :] == b"abc" and blob_bytes == 3
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"3", b'{"kind": 3}', b"\xff", b"[" * 100_000])
+NO_MESSAGES = [b"", b"{", b"[]", b"3", b'{"kind": 3}', b"\xff", b"[" * 100_000]
+NO_NUMBERS = [b"NaN", b"Infinity", b"-Infinity", b"1e999", b"9" * 5000]  # we could not write them ourselves
+
+
+@pytest.mark.parametrize("text", [*NO_MESSAGES, *(b'{"kind": "ran", "x": [%s]}' % number for number in NO_NUMBERS)])
 def test_a_header_that_is_no_message_is_refused(text):
     with pytest.raises(ProtocolError):
         unpack_header(text)
 
 
-def test_a_frame_over_the_limit_is_refused():
-    with pytest.raises(ProtocolError):
-        unpack_lengths(b"\xff" * 8)
+@pytest.mark.parametrize(
+    ("header", "blob", "who"),
+    [(9 << 20, 0, OURS), (1, 2 << 30, OURS), (2 << 20, 0, SUBMISSIONS), (1, 32 << 20, SUBMISSIONS)],
+)
+def test_a_frame_over_the_limit_is_refused(header, blob, who):
+    with pytest.raises(ProtocolError, match="and the most is"):
+        unpack_lengths(LENGTHS.pack(header, blob), who)
+
+
+@pytest.mark.parametrize(
+    ("header", "blob", "who"),
+    [(8 << 20, 1 << 30, OURS), (1 << 20, 31 << 20, SUBMISSIONS), (1, (32 << 20) - 1, SUBMISSIONS)],
+)
+def test_a_frame_within_the_limit_of_whoever_answers_is_taken(header, blob, who):
+    assert unpack_lengths(LENGTHS.pack(header, blob), who) == (header, blob)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from grader.wire.frames import ProtocolError, pack
+from grader.wire.frames import LENGTHS, SUBMISSIONS, ProtocolError, pack
 from grader.wire.timed_frames import Deadline, received, send
 from tests.waiting import NEVER
 
@@ -68,10 +68,11 @@ def test_whoever_reads_no_more_is_noticed_at_once(pipe):
         send(pipe[1], HEADER, BLOB, soon(NEVER))
 
 
-def test_a_frame_over_the_limit_is_refused_before_it_is_read(pipe):
-    os.write(pipe[1], b"\xff" * 8)
+@pytest.mark.parametrize("start", [b"\xff" * 8, LENGTHS.pack(10, 33 << 20)])
+def test_a_frame_over_the_limit_is_refused_before_it_is_read(pipe, start):
+    os.write(pipe[1], start)
     with pytest.raises(ProtocolError):
-        received(pipe[0], soon(NEVER))
+        received(pipe[0], soon(NEVER), SUBMISSIONS)
 
 
 def test_a_deadline_that_moves_is_waited_for(pipe):
