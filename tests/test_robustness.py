@@ -129,7 +129,10 @@ SENTENCES = {
         RIGHT.replace("triton.cdiv(x.numel(), 1024)", "x.numel() / 1024"),
         "the grid must hold whole numbers: triton.cdiv rounds up",
     ),
-    "torch in the kernel": (kernel("torch.arange(4)"), "torch is called in the kernel in line 12 (torch.arange)."),
+    "torch in the kernel": (
+        kernel("torch.arange(4)"),
+        "The compiler refuses line 12: a kernel sees no globals, and torch is one",
+    ),
     "exception in the kernel": (
         kernel("tl.arange(0, 7)"),
         "The compiler refuses line 12: arange's range must be a power of 2.",
@@ -213,6 +216,7 @@ HANGS = {
 def test_what_has_no_end_is_ended_at_its_limit_and_told_by_its_line(bench, monkeypatch, name):
     source, sentence = HANGS[name]
     monkeypatch.setattr("grader.judge.run.RECORD_LIMIT", 2.0)
+    monkeypatch.setattr("grader.processes.front_end_process.LIMIT", 2.0)
     monkeypatch.setattr("grader.processes.call_clock.WAITING", 1.0)
     judged = bench(source)
     verdict = judged.check(normal(5), normal(5))

@@ -89,7 +89,7 @@ class _Texts:
         kernel = self.call.kernels[launch.kernel]
         threads = kernel.recipe.options.get("num_warps", 1) * WARP_SIZE
         if threads > MOST_THREADS:
-            message = f"out of resource: threads, Required: {threads}, Hardware limit: {MOST_THREADS}."
+            message = f"out of resource: threads, Required: {threads}, Hardware limit: {MOST_THREADS}"
             raise _Refused(Failure("resources", "OutOfResources", message, launch.line), is_passed_over=True)
         source = self._text(kernel.recipe, launch.line)
         if launch.no_scratch and MAKES_A_DESCRIPTOR in source:

@@ -132,10 +132,10 @@ def test_a_hint_that_does_not_hold_is_named_where_it_stands(bench, hint):
     assert verdict.lines[-1] == f"Line 18:  {hint}"
 
 
-def test_what_is_nested_too_deeply_is_told_without_the_compilers_own_words(bench):
+def test_what_is_nested_too_deeply_is_told_by_its_line(bench):
     line = f"if {'+'.join(['N'] * 330)} > 0:\n        x = x + 0\n    tl.store("
     verdict = judged(bench, "01_masked_add", ("tl.store(", line), normal(100), normal(100))
-    assert verdict.lines[0].startswith("The compiler refuses line 18: it is nested too deeply")
+    assert verdict.lines[0].startswith("Line 18 of masked_add.py nests more than 100 levels deep")
 
 
 def test_a_long_message_is_told_by_its_beginning_and_its_end(bench):

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from triton.backends.compiler import GPUTarget
 
-from grader.front_end import file_kernels
 from grader.front_end.file_kernels import FileKernels
 
 TARGET = GPUTarget("cuda", 90, 32)
@@ -39,10 +38,8 @@ def kernels_of(source: str, folder: Path) -> Iterator[FileKernels]:
 
 
 @pytest.fixture
-def text(tmp_path, monkeypatch):
-    """text(value, before="", **recipe): KERNEL's text. What looks at names in the syntax tree is left out: the front
-    end itself is to hold."""
-    monkeypatch.setattr(file_kernels, "all_refused", lambda tree: [])
+def text(tmp_path):
+    """text(value, before="", **recipe): KERNEL's text; nobody looks at its names before the front end does."""
 
     def text(value: str, before: str = "", **changed: object) -> str:
         source = PREAMBLE + before + KERNEL.format(value=value)

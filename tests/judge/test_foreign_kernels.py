@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from grader import normal
 from grader.explain.verdict import PASS
 from tests.conftest import ROOT
@@ -25,7 +23,7 @@ def with_swap(visible: str, swapped: str) -> str:
 
 def test_a_wrong_kernel_is_rejected_though_a_right_one_takes_its_place(bench):
     verdict = bench(with_swap("x - y", "x + y")).check(normal(100), normal(100))
-    assert verdict.id == "values", verdict.lines
+    assert verdict.id == "wrong-operation", verdict.lines
 
 
 def test_a_right_kernel_passes_though_a_wrong_one_takes_its_place(bench):
@@ -35,13 +33,8 @@ def test_a_right_kernel_passes_though_a_wrong_one_takes_its_place(bench):
 ANOTHER = "    masked_add_kernel.fn.__name__ = 'other_kernel'\n"
 
 
-@pytest.mark.parametrize("when", ["True", "N == 3000"])
-def test_a_kernel_that_does_not_stand_in_the_file_is_refused_in_whatever_call(bench, when):
+def test_a_kernel_that_does_not_stand_in_the_file_is_refused(bench):
     text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
-    text = text.replace(PLACE, f"    if {when}:\n    {ANOTHER}{PLACE}")
-    judged = bench(text)
-    if when != "True":
-        assert judged.check(normal(100), normal(100)).outcome == PASS
-    verdict = judged.check(normal(3000), normal(3000))
+    verdict = bench(text.replace(PLACE, f"{ANOTHER}{PLACE}")).check(normal(3000), normal(3000))
     assert verdict.id == "foreign-kernel", verdict.lines
     assert verdict.lines[0] == "The kernel other_kernel that is launched does not stand in your file."
