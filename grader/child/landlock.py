@@ -3,23 +3,29 @@
 Inside it a submission, and whatever it starts, can write only below its own temporary folder, opens no TCP
 connection, and sends no signal to a process outside. It can still read files and use CPU time: this keeps accidents
 and simple mischief in, it is no sandbox for hostile code.
+
+Each version of Landlock, its ABI, knows more rights than the one before, and refuses a fence that names one that it
+does not know. So a fence is asked for what the kernel at hand knows, and for nothing else.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # system call numbers, the same on all architectures
 VERSION_FLAG, PATH_BENEATH = 1, 1
 PR_SET_NO_NEW_PRIVS = 38
 
+# Rights, as linux/landlock.h numbers them.
 WRITE_FILE = 1 << 1
-REMOVE_AND_MAKE = 0b111_1111_1111 << 4  # remove a folder or file, make any kind of file, refer (ABI 2)
-REFER, TRUNCATE = 1 << 13, 1 << 14  # from ABI 2 and 3
+REMOVE_AND_MAKE = 0b1_1111_1111 << 4  # remove a folder or a file, make any kind of file
+REFER, TRUNCATE = 1 << 13, 1 << 14  # from ABI 2: move between folders; from ABI 3
 TCP_BIND_AND_CONNECT = 0b11  # from ABI 4
-SCOPE_SIGNALS = 0b10  # from ABI 6
+SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 0b01, 0b10  # from ABI 6
+OF_A_FILE = WRITE_FILE | TRUNCATE  # the others are rights of folders: a rule for a file must not name them
 
 
 class _Ruleset(ctypes.Structure):
@@ -31,33 +37,52 @@ class _PathRule(ctypes.Structure):
     _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]
 
 
-def close(*writable: Path) -> bool:
-    """Closes the fence for this process and its children; False where the kernel has no Landlock."""
+@dataclass(frozen=True)
+class Rights:
+    """What a fence takes away at one ABI, and how many bytes of the ruleset's structure that ABI has."""
+
+    files: int
+    network: int
+    scoped: int
+    size: int
+
+
+def rights_at(abi: int) -> Rights:
+    """Returns all that this ABI can take away, of what a submission has no use for."""
+    files = WRITE_FILE | REMOVE_AND_MAKE
+    files |= REFER if abi >= 2 else 0
+    files |= TRUNCATE if abi >= 3 else 0
+    network = TCP_BIND_AND_CONNECT if abi >= 4 else 0
+    scoped = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if abi >= 6 else 0
+    return Rights(files, network, scoped, 24 if abi >= 6 else 16 if abi >= 4 else 8)
+
+
+def close(*writable: Path) -> int:
+    """Closes the fence for this process and its children. Returns the ABI that holds it; 0 where nothing does."""
     libc = ctypes.CDLL(None, use_errno=True)
-    abi = libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION_FLAG)
-    if abi < 1:
-        return False
-    writing = WRITE_FILE | REMOVE_AND_MAKE
-    writing = (writing | TRUNCATE) if abi >= 3 else writing if abi >= 2 else writing & ~REFER
-    rules = _Ruleset(writing, TCP_BIND_AND_CONNECT if abi >= 4 else 0, SCOPE_SIGNALS if abi >= 6 else 0)
-    size = 24 if abi >= 6 else 16 if abi >= 4 else 8
-    ruleset = libc.syscall(CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), 0)
+    abi = max(0, libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION_FLAG))
+    return abi if abi and _close_at(libc, abi, writable) else 0
+
+
+def _close_at(libc: ctypes.CDLL, abi: int, writable: tuple[Path, ...]) -> bool:
+    rights = rights_at(abi)
+    asked = _Ruleset(rights.files, rights.network, rights.scoped)
+    ruleset = libc.syscall(CREATE_RULESET, ctypes.byref(asked), ctypes.c_size_t(rights.size), 0)
     if ruleset < 0:
         return False
     try:
         for path in writable:
-            _allow(libc, ruleset, path, writing)
+            _allow(libc, ruleset, path, rights.files)
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         return libc.syscall(RESTRICT_SELF, ruleset, 0) == 0
     finally:
         os.close(ruleset)
 
 
-def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, writing: int) -> None:
+def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, rights: int) -> None:
     parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        allowed = writing if path.is_dir() else writing & (WRITE_FILE | TRUNCATE)
-        rule = _PathRule(allowed, parent)
+        rule = _PathRule(rights if path.is_dir() else rights & OF_A_FILE, parent)
         libc.syscall(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(rule), 0)
     finally:
         os.close(parent)

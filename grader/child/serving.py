@@ -79,7 +79,7 @@ def serve(host: Host, request_fd: int, reply_fd: int) -> None:
     leave = os._exit  # without the learner's atexit functions and destructors
     _limit_resources()
     faulthandler.register(signal.SIGXCPU, file=2, all_threads=False, chain=True)  # the line it was in, then its end
-    pipe.send({"kind": "ready", "fenced": landlock.close(Path.cwd(), Path(os.devnull))})
+    pipe.send({"kind": "ready", "fenced": landlock.close(Path.cwd(), Path(os.devnull)) > 0})
     try:
         while (request := pipe.receive()) is not None:
             limit_cpu(request[0]["seconds"])

@@ -54,7 +54,7 @@ def main(request_fd: int, reply_fd: int) -> None:
     os.dup2(said, 2)
     os.close(said)
     with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
-        fenced = landlock.close(Path.cwd(), Path(os.devnull))
+        fenced = landlock.close(Path.cwd(), Path(os.devnull)) > 0
         frames.send(replies, {"kind": "ready", "versions": {"triton": triton.__version__}, "fenced": fenced})
         while True:
             try:
