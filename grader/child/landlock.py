@@ -18,6 +18,7 @@ from pathlib import Path
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # system call numbers, the same on all architectures
 VERSION_FLAG, PATH_BENEATH = 1, 1
 PR_SET_NO_NEW_PRIVS = 38
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 # Rights, as linux/landlock.h numbers them.
 WRITE_FILE = 1 << 1
@@ -59,30 +60,34 @@ def rights_at(abi: int) -> Rights:
 
 def close(*writable: Path) -> int:
     """Closes the fence for this process and its children. Returns the ABI that holds it; 0 where nothing does."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    abi = max(0, libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION_FLAG))
-    return abi if abi and _close_at(libc, abi, writable) else 0
+    abi = abi_here()
+    return abi if abi and _close_at(abi, writable) else 0
 
 
-def _close_at(libc: ctypes.CDLL, abi: int, writable: tuple[Path, ...]) -> bool:
+def abi_here() -> int:
+    """Returns the version that this kernel has; 0 where it has none, or where that is switched off."""
+    return max(0, LIBC.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION_FLAG))
+
+
+def _close_at(abi: int, writable: tuple[Path, ...]) -> bool:
     rights = rights_at(abi)
     asked = _Ruleset(rights.files, rights.network, rights.scoped)
-    ruleset = libc.syscall(CREATE_RULESET, ctypes.byref(asked), ctypes.c_size_t(rights.size), 0)
+    ruleset = LIBC.syscall(CREATE_RULESET, ctypes.byref(asked), ctypes.c_size_t(rights.size), 0)
     if ruleset < 0:
         return False
     try:
         for path in writable:
-            _allow(libc, ruleset, path, rights.files)
-        libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        return libc.syscall(RESTRICT_SELF, ruleset, 0) == 0
+            _allow(ruleset, path, rights.files)
+        LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        return LIBC.syscall(RESTRICT_SELF, ruleset, 0) == 0
     finally:
         os.close(ruleset)
 
 
-def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, rights: int) -> None:
+def _allow(ruleset: int, path: Path, rights: int) -> None:
     parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         rule = _PathRule(rights if path.is_dir() else rights & OF_A_FILE, parent)
-        libc.syscall(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(rule), 0)
+        LIBC.syscall(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(rule), 0)
     finally:
         os.close(parent)

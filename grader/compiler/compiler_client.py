@@ -20,6 +20,8 @@ from grader.processes.environment import trusted_path
 from grader.processes.faults import MachineFault
 from grader.processes.torch_forkserver_client import clean_environment
 from grader.processes.triton_forkserver_client import START_LIMIT
+from grader.wire.fence import Fence
+from grader.wire.fields import build
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import GpuModel
 from grader.wire.timed_frames import Deadline, received, send
@@ -71,10 +73,10 @@ class Compiler:
             return self._there().versions
 
     @property
-    def fenced(self) -> bool:
-        """Whether the operating system keeps it from writing outside of its folder."""
+    def fence(self) -> Fence:
+        """Returns what the operating system keeps it from."""
         with self._one_at_a_time:
-            return self._there().fenced
+            return self._there().fence
 
     @property
     def pid(self) -> int:
@@ -131,7 +133,7 @@ class Compiler:
 class _Process:
     def __init__(self) -> None:
         self.versions: dict[str, str] = {}
-        self.fenced = False
+        self.fence: Fence | None = None  # until it is ready
         self.is_sound = True  # whether it waits for a question
         self._folder = scratch.new_folder()
         theirs_in, self._request = os.pipe()
@@ -156,7 +158,7 @@ class _Process:
         if not self.versions:
             try:
                 header, _ = self._receive(time.monotonic() + START_LIMIT)
-                self.fenced = header["fenced"] is True
+                self.fence = build(Fence, header.get("fence"))
                 self.versions = {str(name): str(value) for name, value in header["versions"].items()}
             except ProtocolError as error:
                 raise Ended("died", str(error)) from None

@@ -18,6 +18,8 @@ from grader.processes.call_clock import CallClock
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.processes.triton_forkserver_client import START_LIMIT, shared_nursery
 from grader.processes.where import HEAD, Where, stack_in, where_in
+from grader.wire.fence import Fence
+from grader.wire.fields import build
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import GpuModel
 from grader.wire.timed_frames import Deadline, received, send
@@ -72,10 +74,10 @@ class ChildProcess:
         try:
             with self._said_how_it_ended():
                 ready, _ = received(self._reply, Deadline(time.monotonic() + START_LIMIT))
+                self.fence = build(Fence, ready.get("fence"))
         except ChildEnded as ended:
             self.end()
             raise MachineFault(f"the process that runs a submission did not come up ({ended.detail})") from None
-        self.fenced = ready.get("fenced") is True
 
     def ask(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
         """Sends a frame and gives the answer. Raises ChildEnded when that takes more than `limit` seconds of a core.

@@ -8,6 +8,7 @@ from typing import TypeVar
 from grader.processes.child import ChildProcess
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.text import Submission
+from grader.wire.fence import Fence
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import Failure, GpuModel
 from grader.wire.reply import failure_of
@@ -33,6 +34,7 @@ class Runner:
         self.printed = ""
         self.printed_bytes = 0
         self.versions: dict[str, str] = {}
+        self.fence: Fence | None = None  # around its children; None before there was one
         self._child: ChildProcess | None = None
         self._has_ended = False
         self._first_limit = ""  # of the first call that took longer
@@ -75,6 +77,7 @@ class Runner:
         if self._child is not None and self._child.loaded:
             return
         self._child = self._child or ChildProcess(self.model, self.sandbox)
+        self.fence = self._child.fence
         try:
             request = {"kind": "load", "filename": self.filename}
             answer, _ = self._answer(request, self.submission.source, LOAD_LIMIT)
@@ -99,7 +102,7 @@ class Runner:
     @property
     def fenced(self) -> bool:
         """Whether the kernel keeps the child from writing outside of its folder."""
-        return self._child is None or self._child.fenced
+        return self.fence is None or self.fence.keeps_files
 
     def kill(self) -> None:
         """Ends a call that another thread waits for; that thread clears up."""
