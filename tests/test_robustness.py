@@ -162,7 +162,7 @@ SENTENCES = {
         "masked_add left its process unable to answer",
     ),
     "deletes files beside it": (
-        host("import pathlib\n[p.unlink() for p in pathlib.Path(FOLDER).glob('*')]"),
+        host("os.unlink(os.path.join(FOLDER, 'test_masked_add.py'))"),
         "raises PermissionError",
     ),
     "rewrites files beside it": (

@@ -9,7 +9,6 @@ import resource
 import signal
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -73,14 +72,14 @@ def ready(versions: dict[str, str]) -> dict:
     return {"kind": "ready", "versions": {**versions, "numpy": np.__version__}}
 
 
-def serve(host: Host, request_fd: int, reply_fd: int) -> None:
-    """Answers the requests of one run, fenced in; never returns."""
+def serve(host: Host, request_fd: int, reply_fd: int, readable: list[str]) -> None:
+    """Answers the requests of one run, fenced in, with these places to read; never returns."""
     pipe = Pipe(request_fd, reply_fd)
     reveal()
     leave = os._exit  # without the learner's atexit functions and destructors
     _limit_resources()
     faulthandler.register(signal.SIGXCPU, file=2, all_threads=False, chain=True)  # the line it was in, then its end
-    pipe.send({"kind": "ready", "fence": asdict(close_fence(Path.cwd()))})
+    pipe.send({"kind": "ready", "fence": asdict(close_fence(readable))})
     try:
         while (request := pipe.receive()) is not None:
             limit_cpu(request[0]["seconds"])

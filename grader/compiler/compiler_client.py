@@ -18,6 +18,7 @@ from grader.processes import scratch
 from grader.processes.call_clock import LAST_RESORT
 from grader.processes.environment import trusted_path
 from grader.processes.faults import MachineFault
+from grader.processes.readable import readable
 from grader.processes.torch_forkserver_client import clean_environment
 from grader.processes.triton_forkserver_client import START_LIMIT
 from grader.wire.fence import Fence
@@ -30,7 +31,8 @@ COMPILE_LIMIT = 60.0  # seconds of a core for one kernel
 MOST_SAID = 2000  # characters of what a compiler wrote on its way down
 BOOT = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from grader.compiler.compiler_process import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+    "from grader.compiler.compiler_process import main; "
+    "main(int(sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4]))"
 )
 
 
@@ -139,7 +141,8 @@ class _Process:
         theirs_in, self._request = os.pipe()
         self._reply, theirs_out = os.pipe()
         os.set_blocking(self._request, False)
-        arguments = [json.dumps(trusted_path()), str(theirs_in), str(theirs_out)]
+        path = trusted_path()
+        arguments = [json.dumps(path), str(theirs_in), str(theirs_out), json.dumps(readable(path))]
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-c", BOOT, *arguments],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(self._folder / "said").open("wb"),

@@ -48,14 +48,14 @@ SAYS_NOTHING = "Failures have been detected"
 OUT_OF_TIME = f"error code {-signal.SIGXCPU}"  # in what is said of an assembler that was ended
 
 
-def main(request_fd: int, reply_fd: int) -> None:
-    """Answers requests until the pipe ends. The current folder is the process's own."""
+def main(request_fd: int, reply_fd: int, readable: list[str]) -> None:
+    """Answers requests until the pipe ends. The current folder is the process's own; it can read these places too."""
     limit_memory_and_files(MOST_MEMORY, MOST_FILE_BYTES)
     said = os.open(SAID, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(said, 2)
     os.close(said)
     with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
-        fence = asdict(close_fence(Path.cwd()))
+        fence = asdict(close_fence(readable))
         frames.send(replies, {"kind": "ready", "versions": {"triton": triton.__version__}, "fence": fence})
         while True:
             try:

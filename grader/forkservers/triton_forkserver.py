@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import gc
 import json
 import os
@@ -28,38 +29,41 @@ START_OVER = 60.0  # seconds for a killed child to be gone
 PR_SET_DUMPABLE = 4
 
 
-def main(control_fd: int, model: dict | None, sandboxed: bool) -> None:
+def main(control_fd: int, model: dict | None, readable: list[str], sandboxed: bool) -> None:
     """Answers {"folder": PATH} with three descriptors (requests, replies, output) by {"pid": N}, until the end.
 
-    With a GPU's `model` children run a submission for it, and record; without one they interpret recorded calls. In a
-    sandbox the nursery also looks after its child, which nobody outside can: {"status": true} and {"end": true} are
-    answered by {"status": N}.
+    With a GPU's `model` children run a submission for it, and record; without one they interpret recorded calls. They
+    can read `readable` and their own folder. In a sandbox the nursery also looks after its child, which nobody outside
+    can: {"status": true} and {"end": true} are answered by {"status": N}.
     """
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
     folders = [os.getcwd()]
     try:
-        _fork_on_request(control, model, sandboxed, folders)
+        _fork_on_request(control, model, readable, sandboxed, folders)
     finally:  # the parent is done, or was killed before it could clear up, which it may be before we are ready
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 
-def _fork_on_request(control: socket.socket, model: dict | None, sandboxed: bool, folders: list[str]) -> None:
+def _fork_on_request(
+    control: socket.socket, model: dict | None, readable: list[str], sandboxed: bool, folders: list[str]
+) -> None:
     """Until the parent is gone; what it named as its children's folders is added to `folders`."""
     ready, new_host = _prepared(model)
     gc.freeze()  # what is imported stays, and stays shared between the children
     gc.enable()
     control.send(json.dumps({**ready, "pid": os.getpid()}).encode())
+    become_child = functools.partial(_become_child, new_host, readable)
     if sandboxed:
-        Warden(control, new_host).serve()
+        Warden(control, become_child).serve()
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 3)
         if not message:
             return
         folders.append(json.loads(message)["folder"])
-        pid = _fork(new_host, control, folders[-1], *descriptors)
+        pid = _fork(control, become_child, folders[-1], *descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         control.send(json.dumps({"pid": pid}).encode())
@@ -68,8 +72,8 @@ def _fork_on_request(control: socket.socket, model: dict | None, sandboxed: bool
 class Warden:
     """The only process of a sandbox beside its child, and beyond its reach: it cannot be traced by it."""
 
-    def __init__(self, control: socket.socket, new_host: Callable[[], Host]) -> None:
-        self.control, self.new_host = control, new_host
+    def __init__(self, control: socket.socket, become_child: Callable) -> None:
+        self.control, self.become_child = control, become_child
         self.scratch, self.pid, self.status = os.getcwd(), 0, None
 
     def serve(self) -> None:
@@ -104,7 +108,7 @@ class Warden:
             self.control.close()
             _set_dumpable(True)
             resource.setrlimit(resource.RLIMIT_NPROC, (MOST_PROCESSES, MOST_PROCESSES))
-            _become_child(self.new_host, folder, *descriptors)
+            self.become_child(folder, *descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
 
@@ -146,18 +150,18 @@ def _prepared(model: dict | None) -> tuple[dict, Callable[[], Host]]:
     return said, lambda: CompilingHost(stand_in)
 
 
-def _fork(
-    new_host: Callable[[], Host], control: socket.socket, folder: str, requests: int, replies: int, output: int
-) -> int:
+def _fork(control: socket.socket, become_child: Callable, folder: str, *descriptors: int) -> int:
     """Forks a child of the parent's, which can then wait for it and learn how it ended. Returns its number."""
     pid = fork_sibling()
     if pid == 0:
         control.close()
-        _become_child(new_host, folder, requests, replies, output)
+        become_child(folder, *descriptors)
     return pid
 
 
-def _become_child(new_host: Callable[[], Host], folder: str, requests: int, replies: int, output: int) -> None:
+def _become_child(
+    new_host: Callable[[], Host], readable: list[str], folder: str, requests: int, replies: int, output: int
+) -> None:
     os.setsid()
     os.chdir(folder)
     for name in ("HOME", "TMPDIR", "TRITON_HOME"):
@@ -169,6 +173,6 @@ def _become_child(new_host: Callable[[], Host], folder: str, requests: int, repl
     os.close(nothing)
     os.close(output)
     try:
-        serve(new_host(), requests, replies)
+        serve(new_host(), requests, replies, readable)
     finally:
         os._exit(1)

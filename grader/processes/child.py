@@ -15,6 +15,7 @@ from pathlib import Path
 
 from grader.processes import scratch
 from grader.processes.call_clock import CallClock
+from grader.processes.descendants import Started, own_children, started_by
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.processes.triton_forkserver_client import START_LIMIT, shared_nursery
 from grader.processes.where import HEAD, Where, stack_in, where_in
@@ -68,6 +69,7 @@ class ChildProcess:
         self.versions = self._nursery.versions
         os.set_blocking(self._request, False)
         os.set_blocking(self._reply, False)
+        self._pid_here = pid_here
         self._clock = CallClock(pid_here, self._waits_for_us)
         self._drain = threading.Thread(target=self._keep_printed, daemon=True)
         self._drain.start()
@@ -99,6 +101,11 @@ class ChildProcess:
             if out_of_time:
                 raise ChildEnded("time", f"{limit:g} s", self._where_it_was()) from None
             raise
+
+    @property
+    def started(self) -> Started:
+        """Returns which processes the child has started that are still there."""
+        return started_by(self._pid_here)
 
     @property
     def seconds_waiting(self) -> float:
@@ -229,15 +236,6 @@ def _kill_orphans_of(folder: Path) -> None:
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
-
-
-def own_children() -> list[int]:
-    """The numbers of this process's children, also of those it did not start."""
-    found = []
-    for path in Path("/proc/self/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += [int(pid) for pid in path.read_text().split()]
-    return found
 
 
 def _belongs_to(pid: int, folder: Path) -> bool:

@@ -97,7 +97,7 @@ class Runner:
             self.end()
             last = str(answer.get("message", "")).strip().splitlines()[-1:]
             raise MachineFault(f"the process that runs a submission failed in our own code: {''.join(last)[:200]}")
-        return answer, answer_blob
+        return {**answer, "processes": self._child.started.processes}, answer_blob
 
     @property
     def fenced(self) -> bool:

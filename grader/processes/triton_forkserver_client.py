@@ -17,6 +17,7 @@ from pathlib import Path
 from grader.processes import bubblewrap, scratch
 from grader.processes.environment import trusted_path
 from grader.processes.faults import MachineFault
+from grader.processes.readable import readable
 from grader.processes.torch_forkserver_client import adopt_orphans, clean_environment, shared_zygote
 from grader.wire.frames import is_hung_up
 from grader.wire.messages import GpuModel
@@ -26,7 +27,7 @@ START_LIMIT = 600.0  # seconds to import torch and triton; past it the machine i
 BOOT = (
     "import gc, sys, json; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "
     "from grader.forkservers.triton_forkserver import main; "
-    "main(int(sys.argv[2]), json.loads(sys.argv[3]), sandboxed=True)"
+    "main(int(sys.argv[2]), json.loads(sys.argv[3]), json.loads(sys.argv[4]), sandboxed=True)"
 )
 
 
@@ -54,7 +55,8 @@ class Nursery:
                 self._process = _in_sandbox(self.folder, environment, model, theirs.fileno(), errors)
             else:
                 self._zygote = shared_zygote()
-                self._zygote.fork(self.folder, environment, model, theirs.fileno(), errors)
+                can_read = readable(trusted_path())
+                self._zygote.fork(self.folder, environment, model, can_read, theirs.fileno(), errors)
         except OSError as error:
             raise MachineFault(f"the process that runs submissions did not start: {error}") from error
         finally:
@@ -165,7 +167,8 @@ def _in_sandbox(
     folder: str, environment: dict[str, str], model: GpuModel | None, control: int, errors: int
 ) -> subprocess.Popen:
     walls, path = bubblewrap.command(folder, trusted_path(), environment)
-    given = [json.dumps(path), str(control), json.dumps(model and asdict(model))]
+    can_read = [*readable(path), "/proc", folder]  # the sandbox's own processes, and its own memory
+    given = [json.dumps(path), str(control), json.dumps(model and asdict(model)), json.dumps(can_read)]
     return subprocess.Popen(
         [*walls, sys.executable, "-I", "-c", BOOT, *given],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=[control], cwd=folder,

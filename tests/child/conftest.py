@@ -63,6 +63,7 @@ class Child:
         specs = [spec_of(name, tensor) for name, tensor in arguments.items()]
         request = RecordRequest(entry, specs, options.pop("constants", {}))
         header, blob = self.process.ask(request.to_json(), b"", LIMIT)
+        header["processes"] = self.process.started.processes
         try:
             call = read_recorded(header, blob, specs)
         except BadPlan as refused:

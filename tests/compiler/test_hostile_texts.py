@@ -18,7 +18,7 @@ from grader.compiler.compiler_client import Compiler
 from grader.compiler.result import Compiled, Failed, read_answer
 from grader.gpu.models import MODELS
 from grader.gpu.plan import BadPlan, Plan, accept
-from grader.processes.child import own_children
+from grader.processes.descendants import own_children
 from grader.wire.fence import Fence
 from grader.wire.frames import ProtocolError
 from tests.compiler.conftest import OPTIONS
