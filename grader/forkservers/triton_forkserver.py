@@ -18,7 +18,7 @@ import signal
 import socket
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from grader.child.serving import Host, ready, serve
 from grader.forkservers.sibling import fork_sibling
@@ -58,15 +58,42 @@ def _fork_on_request(
     become_child = functools.partial(_become_child, new_host, readable)
     if sandboxed:
         Warden(control, become_child).serve()
+    forked: dict[int, int] = {}  # a descriptor of each child that the parent has not taken leave of, by its number
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 3)
+        forked = {pid: pidfd for pid, pidfd in forked.items() if _is_there(pidfd)}
         if not message:
+            _kill_with_all_that_they_started(forked)
             return
         folders.append(json.loads(message)["folder"])
-        pid = _fork(control, become_child, folders[-1], *descriptors)
+        pid = fork_sibling()
+        if pid == 0:
+            for pidfd in forked.values():
+                os.close(pidfd)
+            control.close()
+            become_child(folders[-1], *descriptors)
+        with contextlib.suppress(OSError):  # before Linux 5.3
+            forked[pid] = os.pidfd_open(pid)
         for descriptor in descriptors:
             os.close(descriptor)
         control.send(json.dumps({"pid": pid}).encode())
+
+
+def _is_there(pidfd: int) -> bool:
+    """Returns whether a child's number is still its own, and closes the descriptor where it is not."""
+    try:
+        signal.pidfd_send_signal(pidfd, 0)
+    except OSError:
+        os.close(pidfd)
+        return False
+    return True
+
+
+def _kill_with_all_that_they_started(children: Iterable[int]) -> None:
+    """For a parent that was killed while it had children: each of them leads a process group."""
+    for pid in children:
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
 
 
 class Warden:
@@ -148,15 +175,6 @@ def _prepared(model: dict | None) -> tuple[dict, Callable[[], Host]]:
 
     said, stand_in = prepare(GpuModel(**model))
     return said, lambda: CompilingHost(stand_in)
-
-
-def _fork(control: socket.socket, become_child: Callable, folder: str, *descriptors: int) -> int:
-    """Forks a child of the parent's, which can then wait for it and learn how it ended. Returns its number."""
-    pid = fork_sibling()
-    if pid == 0:
-        control.close()
-        become_child(folder, *descriptors)
-    return pid
 
 
 def _become_child(

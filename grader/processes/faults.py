@@ -9,7 +9,11 @@ from grader.processes.where import Where
 
 @dataclass
 class ChildEnded(Exception):
-    """The child is gone. how: "exit" (status), "signal" (number), "time" (how much), "garbled" (what was wrong)."""
+    """The child is gone.
+
+    how: "exit" (status), "signal" (number), "time" (how much), "processes" (how many it may have), "garbled" (what was
+    wrong).
+    """
 
     how: str
     detail: str
