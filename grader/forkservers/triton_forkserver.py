@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from grader.child.serving import Host, ready, serve
+from grader.forkservers.own_state import CHANGED, own_state
 from grader.forkservers.sibling import fork_sibling
 from grader.wire.messages import GpuModel
 
@@ -58,6 +59,7 @@ def _fork_on_request(
     become_child = functools.partial(_become_child, new_host, readable)
     if sandboxed:
         Warden(control, become_child).serve()
+    began = own_state()
     forked: dict[int, int] = {}  # a descriptor of each child that the parent has not taken leave of, by its number
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 3)
@@ -65,6 +67,8 @@ def _fork_on_request(
         if not message:
             _kill_with_all_that_they_started(forked)
             return
+        if own_state() != began:
+            os._exit(CHANGED)
         folders.append(json.loads(message)["folder"])
         pid = fork_sibling()
         if pid == 0:
@@ -102,6 +106,7 @@ class Warden:
     def __init__(self, control: socket.socket, become_child: Callable) -> None:
         self.control, self.become_child = control, become_child
         self.scratch, self.pid, self.status = os.getcwd(), 0, None
+        self.began = own_state()
 
     def serve(self) -> None:
         """Answers until the end; one child at a time."""
@@ -129,6 +134,8 @@ class Warden:
 
     def _start(self, folder: str, *descriptors: int) -> None:
         self._ended()
+        if own_state() != self.began:
+            os._exit(CHANGED)
         os.mkdir(folder)
         self.status, self.pid = None, os.fork()
         if self.pid == 0:

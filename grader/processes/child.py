@@ -16,8 +16,8 @@ from pathlib import Path
 from grader.processes import scratch
 from grader.processes.call_clock import TICK, CallClock
 from grader.processes.descendants import MOST_TASKS, Started, own_children, started_by
-from grader.processes.faults import ChildEnded, MachineFault
-from grader.processes.triton_forkserver_client import START_LIMIT, shared_nursery
+from grader.processes.faults import ChildEnded, MachineFault, ServerLeft
+from grader.processes.triton_forkserver_client import START_LIMIT, Nursery, shared_nursery
 from grader.processes.where import HEAD, Where, stack_in, where_in
 from grader.wire.fence import Fence
 from grader.wire.fields import build
@@ -48,18 +48,17 @@ class ChildProcess:
         self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
         self._printed_last, self._filename = b"", ""
-        self._nursery = shared_nursery(model, sandbox)
-        # What clears up after the nursery takes the child's folder along.
-        self.folder = Path(tempfile.mkdtemp(dir=self._nursery.folder))
         self._status: int | None = None
         requests, self._request = os.pipe()
         self._reply, replies = os.pipe()
         self._output, output = os.pipe()
         self._output_seen = os.dup(self._output)  # the thread that reads the other closes it
         try:
-            self._pid, pid_here = self._nursery.child(self.folder, requests, replies, output)
+            try:
+                self._begin(shared_nursery(model, sandbox), requests, replies, output)
+            except ServerLeft:
+                self._begin(shared_nursery(model, sandbox), requests, replies, output)  # another one
         except MachineFault:
-            shutil.rmtree(self.folder, ignore_errors=True)
             for descriptor in (self._request, self._reply, self._output, self._output_seen):
                 os.close(descriptor)
             raise
@@ -69,8 +68,7 @@ class ChildProcess:
         self.versions = self._nursery.versions
         os.set_blocking(self._request, False)
         os.set_blocking(self._reply, False)
-        self._pid_here = pid_here
-        self._clock = CallClock(pid_here, self._waits_for_us)
+        self._clock = CallClock(self._pid_here, self._waits_for_us)
         self._drain = threading.Thread(target=self._keep_printed, daemon=True)
         self._drain.start()
         self._too_many, self._ended = False, threading.Event()
@@ -83,6 +81,17 @@ class ChildProcess:
         except ChildEnded as ended:
             self.end()
             raise MachineFault(f"the process that runs a submission did not come up ({ended.detail})") from None
+
+    def _begin(self, nursery: Nursery, requests: int, replies: int, output: int) -> None:
+        """Has the child forked. Raises MachineFault."""
+        self._nursery = nursery
+        # What clears up after the nursery takes the child's folder along.
+        self.folder = Path(tempfile.mkdtemp(dir=nursery.folder))
+        try:
+            self._pid, self._pid_here = nursery.child(self.folder, requests, replies, output)
+        except MachineFault:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
 
     def ask(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
         """Sends a frame and gives the answer. Raises ChildEnded when that takes more than `limit` seconds of a core.

@@ -22,3 +22,7 @@ class ChildEnded(Exception):
 
 class MachineFault(Exception):
     """Something that is never the learner's fault: no child could be started."""
+
+
+class ServerLeft(MachineFault):
+    """A fork server is gone, and has said no reason: it was killed, or has left because it was tampered with."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from grader.processes import bubblewrap, scratch
 from grader.processes.environment import trusted_path
-from grader.processes.faults import MachineFault
+from grader.processes.faults import MachineFault, ServerLeft
 from grader.processes.readable import readable
 from grader.processes.torch_forkserver_client import adopt_orphans, clean_environment, shared_zygote
 from grader.wire.frames import is_hung_up
@@ -84,7 +84,7 @@ class Nursery:
                 pid = int(json.loads(answer)["pid"])
                 return pid, _number_here(pidfds) if self.sandboxed else pid
             except (OSError, ValueError, KeyError) as error:
-                raise MachineFault(f"the process that runs submissions is gone: {type(error).__name__}") from None
+                raise ServerLeft(f"the process that runs submissions is gone: {type(error).__name__}") from None
 
     def child_status(self) -> int | None:
         """Returns how a sandboxed child ended, as os.waitstatus_to_exitcode tells it; None if it is still there."""
@@ -113,7 +113,9 @@ class Nursery:
             ready = json.loads(self._control.recv(1 << 16))
         except (OSError, ValueError):
             self._control.shutdown(socket.SHUT_RDWR)  # it is not alive, even if it only hangs
-            raise MachineFault(f"torch and triton could not be imported: {self._said() or 'no answer'}") from None
+            if said := self._said():
+                raise MachineFault(f"torch and triton could not be imported: {said}") from None
+            raise ServerLeft("the process that imports torch and triton gives no answer") from None
         self.versions = ready["versions"]
         if not self.sandboxed:
             self._zygote.forked.append(ready["pid"])
