@@ -158,6 +158,10 @@ SENTENCES = {
         host("import subprocess\nself_ = subprocess.Popen(['sleep', '60'], start_new_session=True)"),
         "left 1 process running",
     ),
+    "starts many processes": (
+        host("import signal\nfor _ in range(100):\n    if os.fork() == 0: signal.pause()\nwhile True: signal.pause()"),
+        "masked_add started more than 64 processes and threads.",
+    ),
     "changes an input": (host("x.zero_()"), "masked_add changes x"),
     "closes its descriptors": (host("os.closerange(3, 100)"), "masked_add ended its process"),
     "writes to every descriptor": (
@@ -165,7 +169,7 @@ SENTENCES = {
         "masked_add left its process unable to answer",
     ),
     "deletes files beside it": (
-        host("import pathlib\n[p.unlink() for p in pathlib.Path(FOLDER).glob('*')]"),
+        host("os.unlink(os.path.join(FOLDER, 'test_masked_add.py'))"),
         "raises PermissionError",
     ),
     "rewrites files beside it": (

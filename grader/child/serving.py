@@ -8,13 +8,13 @@ import platform
 import resource
 import signal
 import sys
-from pathlib import Path
+from dataclasses import asdict
 from typing import Protocol
 
 import numpy as np
 import torch
 
-from grader.child import landlock
+from grader.child.enclosing import close_fence
 from grader.child.limits import limit_cpu, limit_memory_and_files, lower
 from grader.child.printed import reveal
 from grader.wire.frames import LENGTHS, pack, unpack_header, unpack_lengths
@@ -72,14 +72,14 @@ def ready(versions: dict[str, str]) -> dict:
     return {"kind": "ready", "versions": {**versions, "numpy": np.__version__}}
 
 
-def serve(host: Host, request_fd: int, reply_fd: int) -> None:
-    """Answers the requests of one run, fenced in; never returns."""
+def serve(host: Host, request_fd: int, reply_fd: int, readable: list[str]) -> None:
+    """Answers the requests of one run, fenced in, with these places to read; never returns."""
     pipe = Pipe(request_fd, reply_fd)
     reveal()
     leave = os._exit  # without the learner's atexit functions and destructors
     _limit_resources()
     faulthandler.register(signal.SIGXCPU, file=2, all_threads=False, chain=True)  # the line it was in, then its end
-    pipe.send({"kind": "ready", "fenced": landlock.close(Path.cwd(), Path(os.devnull))})
+    pipe.send({"kind": "ready", "fence": asdict(close_fence(readable))})
     try:
         while (request := pipe.receive()) is not None:
             limit_cpu(request[0]["seconds"])

@@ -18,8 +18,11 @@ from grader.processes import scratch
 from grader.processes.call_clock import LAST_RESORT
 from grader.processes.environment import trusted_path
 from grader.processes.faults import MachineFault
+from grader.processes.readable import readable
 from grader.processes.torch_forkserver_client import clean_environment
 from grader.processes.triton_forkserver_client import START_LIMIT
+from grader.wire.fence import Fence
+from grader.wire.fields import build
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import GpuModel
 from grader.wire.printable import one_line
@@ -29,7 +32,8 @@ COMPILE_LIMIT = 60.0  # seconds of a core for one kernel
 MOST_SAID = 2000  # characters of what a compiler wrote on its way down
 BOOT = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from grader.compiler.compiler_process import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+    "from grader.compiler.compiler_process import main; "
+    "main(int(sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4]))"
 )
 
 
@@ -72,10 +76,10 @@ class Compiler:
             return self._there().versions
 
     @property
-    def fenced(self) -> bool:
-        """Whether the operating system keeps it from writing outside of its folder."""
+    def fence(self) -> Fence:
+        """Returns what the operating system keeps it from."""
         with self._one_at_a_time:
-            return self._there().fenced
+            return self._there().fence
 
     @property
     def pid(self) -> int:
@@ -132,13 +136,14 @@ class Compiler:
 class _Process:
     def __init__(self) -> None:
         self.versions: dict[str, str] = {}
-        self.fenced = False
+        self.fence: Fence | None = None  # until it is ready
         self.is_sound = True  # whether it waits for a question
         self._folder = scratch.new_folder()
         theirs_in, self._request = os.pipe()
         self._reply, theirs_out = os.pipe()
         os.set_blocking(self._request, False)
-        arguments = [json.dumps(trusted_path()), str(theirs_in), str(theirs_out)]
+        path = trusted_path()
+        arguments = [json.dumps(path), str(theirs_in), str(theirs_out), json.dumps(readable(path))]
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-c", BOOT, *arguments],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(self._folder / "said").open("wb"),
@@ -157,7 +162,7 @@ class _Process:
         if not self.versions:
             try:
                 header, _ = self._receive(time.monotonic() + START_LIMIT)
-                self.fenced = header["fenced"] is True
+                self.fence = build(Fence, header.get("fence"))
                 self.versions = {str(name): str(value) for name, value in header["versions"].items()}
             except ProtocolError as error:
                 raise Ended("died", str(error)) from None

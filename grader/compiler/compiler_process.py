@@ -4,7 +4,7 @@ The text is MLIR's generic form of what the front end made, after the inliner. I
 may be anything: what Triton's compiler does with it, an endless pass or an assertion that ends the process, is this
 process's affair alone. The parent gives it a time limit and starts another one.
 
-    process -> parent    ready    {versions, fenced}                       triton is imported
+    process -> parent    ready    {versions, fence}                        triton is imported
     parent -> process    compile  {arch, options, until, parts, seconds}   the blob is the text
     process -> parent    compiled {metadata, parts}                        places of texts and machine code in the blob
                          failed   {what, stage, message}
@@ -19,6 +19,7 @@ import os
 import re
 import shutil
 import signal
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from triton.backends.compiler import GPUTarget, Language
 from triton.compiler.compiler import make_backend
 from triton.runtime.errors import PTXASError
 
-from grader.child import landlock
+from grader.child.enclosing import close_fence
 from grader.child.limits import limit_cpu, limit_memory_and_files
 from grader.front_end.ttir_text import generic_text
 from grader.wire import frames
@@ -47,15 +48,15 @@ SAYS_NOTHING = "Failures have been detected"
 OUT_OF_TIME = f"error code {-signal.SIGXCPU}"  # in what is said of an assembler that was ended
 
 
-def main(request_fd: int, reply_fd: int) -> None:
-    """Answers requests until the pipe ends. The current folder is the process's own."""
+def main(request_fd: int, reply_fd: int, readable: list[str]) -> None:
+    """Answers requests until the pipe ends. The current folder is the process's own; it can read these places too."""
     limit_memory_and_files(MOST_MEMORY, MOST_FILE_BYTES)
     said = os.open(SAID, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(said, 2)
     os.close(said)
     with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
-        fenced = landlock.close(Path.cwd(), Path(os.devnull))
-        frames.send(replies, {"kind": "ready", "versions": {"triton": triton.__version__}, "fenced": fenced})
+        fence = asdict(close_fence(readable))
+        frames.send(replies, {"kind": "ready", "versions": {"triton": triton.__version__}, "fence": fence})
         while True:
             try:
                 header, blob = frames.received(requests)

@@ -148,6 +148,7 @@ class Failures(Sentence):
     SEGMENTATION_FAULT = "{what} crashed its process (segmentation fault): memory outside of any tensor was touched."
     KILLED = "{what} was killed (signal 9): by a call in your file, or by the system because memory ran out."
     CRASHED = "{what} crashed its process ({signal})."
+    TOO_MANY_PROCESSES = "{what} started more than {most} processes and threads."
     ENDED = "{what} ended its process (exit status {status}) instead of coming to its end."
     ADVICE_NO_EXIT = "Remove the call that ends it, such as os._exit."
     GARBLED = "{what} left its process unable to answer ({message})."
@@ -292,6 +293,8 @@ def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Ex
         return _out_of_time(what, kind, how, at_import, submission)
     if how.how == "signal":
         return failed(Cause.CRASH, _crash(what, int(how.detail)), kind=kind)
+    if how.how == "processes":
+        return failed(Cause.LEFT_BEHIND, Failures.TOO_MANY_PROCESSES(what=what, most=how.detail), kind=kind)
     if how.how == "exit":
         said = Failures.ENDED(what=what, status=how.detail)
         return failed(Cause.PROCESS_EXIT, said, Failures.ADVICE_NO_EXIT(), kind=kind)

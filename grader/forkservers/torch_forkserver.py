@@ -10,6 +10,7 @@ import os
 import socket
 import tempfile
 
+from grader.forkservers.own_state import CHANGED, own_state
 from grader.forkservers.sibling import fork_sibling
 from grader.wire.frames import is_hung_up
 
@@ -24,13 +25,16 @@ def main(control_fd: int) -> None:
 
 
 def serve(control: socket.socket) -> None:
-    """Forks a nursery for each {"folder", "environment", "model"} that comes with two descriptors: of the nursery's own
-    control socket, and of what it says on stderr. A nursery is a child of the parent's, and so are the children
-    that it forks. Leaves when the parent does."""
+    """Forks a nursery for each {"folder", "environment", "model", "readable"} that comes with two descriptors: of the
+    nursery's own control socket, and of what it says on stderr. A nursery is a child of the parent's, and so are the
+    children that it forks. Leaves when the parent does."""
+    began = own_state()
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 2)
         if not message:
             os._exit(0)
+        if own_state() != began:
+            os._exit(CHANGED)
         if not is_hung_up(descriptors[0]) and fork_sibling() == 0:
             control.close()
             _become_nursery(**json.loads(message), control_fd=descriptors[0], stderr_fd=descriptors[1])
@@ -38,7 +42,9 @@ def serve(control: socket.socket) -> None:
             os.close(descriptor)
 
 
-def _become_nursery(folder: str, environment: dict, model: dict | None, control_fd: int, stderr_fd: int) -> None:
+def _become_nursery(
+    folder: str, environment: dict, model: dict | None, readable: list[str], control_fd: int, stderr_fd: int
+) -> None:
     try:
         os.setsid()
         os.dup2(stderr_fd, 2)
@@ -49,7 +55,7 @@ def _become_nursery(folder: str, environment: dict, model: dict | None, control_
         tempfile.tempdir = None  # torch's import found the zygote's
         from grader.forkservers.triton_forkserver import main
 
-        main(control_fd, model, sandboxed=False)
+        main(control_fd, model, readable, sandboxed=False)
     except BaseException:
         import traceback
 

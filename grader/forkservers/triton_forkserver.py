@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import gc
 import json
 import os
@@ -17,10 +18,10 @@ import signal
 import socket
 import tempfile
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
 
 from grader.child.serving import Host, ready, serve
+from grader.forkservers.own_state import CHANGED, own_state
 from grader.forkservers.sibling import fork_sibling
 from grader.wire.messages import FRONT_END, GpuModel
 
@@ -29,51 +30,85 @@ START_OVER = 60.0  # seconds for a killed child to be gone
 PR_SET_DUMPABLE = 4
 
 
-def main(control_fd: int, model: dict | None, sandboxed: bool) -> None:
+def main(control_fd: int, model: dict | None, readable: list[str], sandboxed: bool) -> None:
     """Answers {"folder", "task"} with three descriptors (requests, replies, output) by {"pid": N}, until the end.
 
-    With a GPU's `model` children run a submission for it, and record, or with the task "front end" make texts of its
-    kernels; without a model they interpret recorded calls. In a
-    sandbox the nursery also looks after its child, which nobody outside can: {"status": true} and {"end": true} are
-    answered by {"status": N}.
+    With a GPU's `model` children run a submission for it, and record, or with the task FRONT_END make texts of its
+    kernels; without a model they interpret recorded calls. They can read `readable` and their own folder. In a sandbox
+    the nursery also looks after its child, which nobody outside can: {"status": true} and {"end": true} are answered
+    by {"status": N}.
     """
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
     folders = [os.getcwd()]
     try:
-        _fork_on_request(control, model, sandboxed, folders)
+        _fork_on_request(control, model, readable, sandboxed, folders)
     finally:  # the parent is done, or was killed before it could clear up, which it may be before we are ready
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 
-def _fork_on_request(control: socket.socket, model: dict | None, sandboxed: bool, folders: list[str]) -> None:
+def _fork_on_request(
+    control: socket.socket, model: dict | None, readable: list[str], sandboxed: bool, folders: list[str]
+) -> None:
     """Until the parent is gone; what it named as its children's folders is added to `folders`."""
     ready, new_host = _prepared(model)
     gc.freeze()  # what is imported stays, and stays shared between the children
     gc.enable()
     control.send(json.dumps({**ready, "pid": os.getpid()}).encode())
+    become_child = functools.partial(_become_child, new_host, readable)
     if sandboxed:
-        Warden(control, new_host).serve()
+        Warden(control, become_child).serve()
+    began = own_state()
+    forked: dict[int, int] = {}  # a descriptor of each child that the parent has not taken leave of, by its number
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 3)
+        forked = {pid: pidfd for pid, pidfd in forked.items() if _is_there(pidfd)}
         if not message:
+            _kill_with_all_that_they_started(forked)
             return
+        if own_state() != began:
+            os._exit(CHANGED)
         request = json.loads(message)
         folders.append(request["folder"])
-        pid = _fork(partial(new_host, request["task"]), control, folders[-1], *descriptors)
+        pid = fork_sibling()
+        if pid == 0:
+            for pidfd in forked.values():
+                os.close(pidfd)
+            control.close()
+            become_child(request["task"], folders[-1], *descriptors)
+        with contextlib.suppress(OSError):  # before Linux 5.3
+            forked[pid] = os.pidfd_open(pid)
         for descriptor in descriptors:
             os.close(descriptor)
         control.send(json.dumps({"pid": pid}).encode())
 
 
+def _is_there(pidfd: int) -> bool:
+    """Returns whether a child's number is still its own, and closes the descriptor where it is not."""
+    try:
+        signal.pidfd_send_signal(pidfd, 0)
+    except OSError:
+        os.close(pidfd)
+        return False
+    return True
+
+
+def _kill_with_all_that_they_started(children: Iterable[int]) -> None:
+    """For a parent that was killed while it had children: each of them leads a process group."""
+    for pid in children:
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+
+
 class Warden:
     """The only process of a sandbox beside its child, and beyond its reach: it cannot be traced by it."""
 
-    def __init__(self, control: socket.socket, new_host: Callable[[str], Host]) -> None:
-        self.control, self.new_host = control, new_host
+    def __init__(self, control: socket.socket, become_child: Callable) -> None:
+        self.control, self.become_child = control, become_child
         self.scratch, self.pid, self.status = os.getcwd(), 0, None
+        self.began = own_state()
 
     def serve(self) -> None:
         """Answers until the end; one child at a time."""
@@ -101,13 +136,15 @@ class Warden:
 
     def _start(self, folder: str, task: str, *descriptors: int) -> None:
         self._ended()
+        if own_state() != self.began:
+            os._exit(CHANGED)
         os.mkdir(folder)
         self.status, self.pid = None, os.fork()
         if self.pid == 0:
             self.control.close()
             _set_dumpable(True)
             resource.setrlimit(resource.RLIMIT_NPROC, (MOST_PROCESSES, MOST_PROCESSES))
-            _become_child(partial(self.new_host, task), folder, *descriptors)
+            self.become_child(task, folder, *descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
 
@@ -153,18 +190,15 @@ def _prepared(model: dict | None) -> tuple[dict, Callable[[str], Host]]:
     return said, lambda task: FrontEndHost() if task == FRONT_END else CompilingHost(stand_in)
 
 
-def _fork(
-    new_host: Callable[[], Host], control: socket.socket, folder: str, requests: int, replies: int, output: int
-) -> int:
-    """Forks a child of the parent's, which can then wait for it and learn how it ended. Returns its number."""
-    pid = fork_sibling()
-    if pid == 0:
-        control.close()
-        _become_child(new_host, folder, requests, replies, output)
-    return pid
-
-
-def _become_child(new_host: Callable[[], Host], folder: str, requests: int, replies: int, output: int) -> None:
+def _become_child(
+    new_host: Callable[[str], Host],
+    readable: list[str],
+    task: str,
+    folder: str,
+    requests: int,
+    replies: int,
+    output: int,
+) -> None:
     os.setsid()
     os.chdir(folder)
     for name in ("HOME", "TMPDIR", "TRITON_HOME"):
@@ -176,6 +210,6 @@ def _become_child(new_host: Callable[[], Host], folder: str, requests: int, repl
     os.close(nothing)
     os.close(output)
     try:
-        serve(new_host(), requests, replies)
+        serve(new_host(task), requests, replies, readable)
     finally:
         os._exit(1)

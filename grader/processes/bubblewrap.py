@@ -10,17 +10,15 @@ from __future__ import annotations
 import functools
 import shutil
 import subprocess
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
-from grader.places import COURSE, PACKAGE
+from grader.places import COURSE
+from grader.processes.readable import SYSTEM, installations, places_of_python
 
 LIMITS, AUTO, STRICT = "limits", "auto", "strict"
 LEVELS = (LIMITS, AUTO, STRICT)
 RECORDER, FRONT_END = 0, 1  # the sandboxes of a process: each has room for one child
 SCRATCH_BYTES = 256 << 20
-SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cache")
 
 
 @functools.cache
@@ -46,14 +44,12 @@ def command(folder: str, python_path: list[str], environment: dict[str, str]) ->
 
     `folder` is its only writable one, in memory. Of the import path only installations of Python are shown.
     """
-    homes = _homes()
-    imported = [path for path in map(Path, python_path) if path in homes or (path != COURSE and _is_python(path))]
-    walls = [*_walls(), *_read_only([PACKAGE, Path(sys.prefix), Path(sys.base_prefix), *imported, *homes])]
+    walls = [*_walls(), *_read_only(places_of_python(python_path))]
     walls += ["--size", str(SCRATCH_BYTES), "--tmpfs", folder, "--chdir", folder]
     walls += ["--remount-ro", "/dev", "--remount-ro", "/"]  # neither keeps anything from one submission to the next
     for name, value in environment.items():
         walls += ["--setenv", name, value]
-    return walls, [str(COURSE), *map(str, imported)]
+    return walls, [str(COURSE), *map(str, installations(python_path))]
 
 
 def _walls() -> list[str]:
@@ -70,15 +66,3 @@ def _walls() -> list[str]:
 def _read_only(paths: list[Path]) -> list[str]:
     bound = [path for path in dict.fromkeys(paths) if path.exists() and not path.is_relative_to("/usr")]
     return [word for path in bound for word in ("--ro-bind", str(path), str(path))]
-
-
-def _homes() -> list[Path]:
-    """Where torch and triton lie, and where a link to them leads: not every machine has them with its Python."""
-    found = [Path(spec.origin) for name in ("torch", "triton") if (spec := find_spec(name)) and spec.origin]
-    return [home for origin in found for home in (origin.parent.parent, origin.resolve().parent.parent)]
-
-
-def _is_python(path: Path) -> bool:
-    """Part of an installation of Python, not a folder that someone put on the import path."""
-    installed = path.name in ("site-packages", "dist-packages")
-    return installed or path.is_relative_to(sys.prefix) or path.is_relative_to(sys.base_prefix)

@@ -10,14 +10,17 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from grader.processes import scratch
-from grader.processes.call_clock import CallClock
-from grader.processes.faults import ChildEnded, MachineFault
-from grader.processes.triton_forkserver_client import START_LIMIT, shared_nursery
+from grader.processes.call_clock import TICK, CallClock
+from grader.processes.descendants import MOST_TASKS, Started, own_children, started_by
+from grader.processes.faults import ChildEnded, MachineFault, ServerLeft
+from grader.processes.triton_forkserver_client import START_LIMIT, Nursery, shared_nursery
 from grader.processes.where import HEAD, Where, stack_in, where_in
+from grader.wire.fence import Fence
+from grader.wire.fields import build
 from grader.wire.frames import OURS, SUBMISSIONS, Limits, ProtocolError
 from grader.wire.messages import GpuModel
 from grader.wire.timed_frames import Deadline, received, send
@@ -54,18 +57,17 @@ class ChildProcess:
         self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
         self._printed_last, self._filename = b"", ""
-        self._nursery = shared_nursery(model, sandbox)
-        # What clears up after the nursery takes the child's folder along.
-        self.folder = Path(tempfile.mkdtemp(dir=self._nursery.folder))
         self._status: int | None = None
         requests, self._request = os.pipe()
         self._reply, replies = os.pipe()
         self._output, output = os.pipe()
         self._output_seen = os.dup(self._output)  # the thread that reads the other closes it
         try:
-            self._pid, pid_here = self._nursery.child(self.folder, requests, replies, output, task)
+            try:
+                self._begin(shared_nursery(model, sandbox), task, requests, replies, output)
+            except ServerLeft:
+                self._begin(shared_nursery(model, sandbox), task, requests, replies, output)  # another one
         except MachineFault:
-            shutil.rmtree(self.folder, ignore_errors=True)
             for descriptor in (self._request, self._reply, self._output, self._output_seen):
                 os.close(descriptor)
             raise
@@ -75,16 +77,30 @@ class ChildProcess:
         self.versions = self._nursery.versions
         os.set_blocking(self._request, False)
         os.set_blocking(self._reply, False)
-        self._clock = CallClock(pid_here, self._waits_for_us)
+        self._clock = CallClock(self._pid_here, self._waits_for_us)
         self._drain = threading.Thread(target=self._keep_printed, daemon=True)
         self._drain.start()
+        self._too_many, self._ended = False, threading.Event()
+        self._watch = threading.Thread(target=self._keep_few, daemon=True)
+        self._watch.start()
         try:
             with self._said_how_it_ended():
-                ready, _ = received(self._reply, Deadline(time.monotonic() + START_LIMIT))
+                ready, _ = received(self._reply, Deadline(time.monotonic() + START_LIMIT), self._limits)
+                self.fence = build(Fence, ready.get("fence"))
         except ChildEnded as ended:
             self.end()
             raise MachineFault(f"the process that runs a submission did not come up ({ended.detail})") from None
-        self.fenced = ready.get("fenced") is True
+
+    def _begin(self, nursery: Nursery, task: str, requests: int, replies: int, output: int) -> None:
+        """Has the child forked. Raises MachineFault."""
+        self._nursery = nursery
+        # What clears up after the nursery takes the child's folder along.
+        self.folder = Path(tempfile.mkdtemp(dir=nursery.folder))
+        try:
+            self._pid, self._pid_here = nursery.child(self.folder, requests, replies, output, task)
+        except MachineFault:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
 
     def ask(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
         """Sends a frame and gives the answer. Raises ChildEnded when that takes more than `limit` seconds of a core.
@@ -106,6 +122,11 @@ class ChildProcess:
             if out_of_time:
                 raise ChildEnded("time", f"{limit:g} s", self._where_it_was()) from None
             raise
+
+    @property
+    def started(self) -> Started:
+        """Returns which processes the child has started that are still there."""
+        return started_by(self._pid_here)
 
     @property
     def seconds_waiting(self) -> float:
@@ -139,10 +160,9 @@ class ChildProcess:
         return where_in(stack, self._filename)
 
     def kill(self) -> None:
-        """Kills the child alone, one without a sandbox: whoever waits for its answer learns that it is gone."""
-        if self._request >= 0 and self._status is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._pid, signal.SIGKILL)
+        """Kills the child and what it started, without a sandbox: who waits for its answer learns that it is gone."""
+        if self._request >= 0 and not self._nursery.sandboxed:
+            _kill_group(self._pid)
 
     def end(self) -> None:
         """Kills the child, everything it started, and its folder. May be called again."""
@@ -151,10 +171,10 @@ class ChildProcess:
         if self._nursery.sandboxed:
             self._nursery.end_child()
         else:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._pid, signal.SIGKILL)
-            self._wait_status(TIME_TO_DIE)
-            _kill_orphans_of(self.folder)
+            _kill_group(self._pid)
+            self._wait_until(self._group_is_gone, TIME_TO_DIE)
+        self._ended.set()
+        self._watch.join()
         self._drain.join(TIME_TO_DIE)
         for descriptor in (self._request, self._reply, self._output_seen):
             os.close(descriptor)
@@ -162,27 +182,53 @@ class ChildProcess:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait_status(self, limit: float) -> int | None:
-        """Returns how the child ended, as os.waitstatus_to_exitcode tells it; None if it is there after `limit` s.
+        """Returns how the child ended, as os.waitstatus_to_exitcode tells it; None if it is there after `limit` s."""
 
-        The seconds that the child or this thread waits for a core do not count.
-        """
-        began, spent = time.monotonic(), 0.0
-        while self._status is None and spent < limit and time.monotonic() - began < LONGEST_WAIT:
-            self._status = self._status_now()
-            if self._status is None:
-                queued = self._clock.seconds_in_queue()
-                time.sleep(LOOK)
-                spent += min(LOOK, max(0.0, LOOK - (self._clock.seconds_in_queue() - queued)))
+        def has_ended() -> bool:
+            self._status = self._status_now() if self._status is None else self._status
+            return self._status is not None
+
+        self._wait_until(has_ended, limit)
         return self._status
 
+    def _wait_until(self, happened: Callable[[], bool], limit: float) -> None:
+        """Waits for `limit` seconds at most; those that the child or this thread waits for a core do not count."""
+        began, spent = time.monotonic(), 0.0
+        while not happened() and spent < limit and time.monotonic() - began < LONGEST_WAIT:
+            queued = self._clock.seconds_in_queue()
+            time.sleep(LOOK)
+            spent += min(LOOK, max(0.0, LOOK - (self._clock.seconds_in_queue() - queued)))
+
     def _status_now(self) -> int | None:
-        """Returns how the child ended; None if it is still there, or if nobody can tell any more."""
+        """Returns how the child ended; None if it is still there, or if nobody can tell any more.
+
+        One that has ended keeps its number until `end`: it is that of its group too, and must not become another's.
+        """
         if self._nursery.sandboxed:
             return self._nursery.child_status()
         with contextlib.suppress(ChildProcessError):
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
-            return os.waitstatus_to_exitcode(status) if pid else None
+            if ended := os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
         return None
+
+    def _group_is_gone(self) -> bool:
+        """Takes leave of the child and of all its orphans that have ended; returns True where none is left."""
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-self._pid, os.WNOHANG)[0]:
+                pass
+        try:
+            os.killpg(self._pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    def _keep_few(self) -> None:
+        """Kills the child and all that it started as soon as these are too many, in a call or between two."""
+        while not self._ended.wait(TICK):
+            if self.started.tasks > MOST_TASKS:
+                self._too_many = True
+                _kill_group(self._pid_here)
+                return
 
     @contextlib.contextmanager
     def _said_how_it_ended(self) -> Iterator[None]:
@@ -197,6 +243,8 @@ class ChildProcess:
 
     def _how_it_ended(self) -> ChildEnded:
         status = self._wait_status(TIME_TO_LEAVE)
+        if self._too_many:
+            return ChildEnded("processes", str(MOST_TASKS))
         if status is None:
             return ChildEnded("garbled", "it closed its descriptors")
         if status < 0:
@@ -218,40 +266,14 @@ def abandon_children() -> None:
     """For a process that is about to leave at once, as from a signal handler: nothing of it runs on or is left."""
     scratch.make_no_more()
     for pid in own_children():
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
+        _kill_group(pid)
     scratch.remove_all()
 
 
-def _kill_orphans_of(folder: Path) -> None:
-    """Ends processes that a submission left behind in a session of their own: orphans handed to this process.
+def _kill_group(leader: int) -> None:
+    """Kills a child and all that it has started, at the same moment: a fork that is under way comes to nothing.
 
-    One that changed its folder and its environment too is not found here; that takes a sandbox around the child.
+    What a submission starts cannot leave the child's process group: see grader/child/seccomp.py.
     """
-    for _ in range(20):
-        orphans = [pid for pid in own_children() if _belongs_to(pid, folder)]
-        if not orphans:
-            return
-        for pid in orphans:
-            with contextlib.suppress(ProcessLookupError, ChildProcessError):
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-
-
-def own_children() -> list[int]:
-    """The numbers of this process's children, also of those it did not start."""
-    found = []
-    for path in Path("/proc/self/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += [int(pid) for pid in path.read_text().split()]
-    return found
-
-
-def _belongs_to(pid: int, folder: Path) -> bool:
-    """By the working folder, which a fork inherits, or the HOME, which a program started anew inherits."""
-    try:
-        if Path(os.readlink(f"/proc/{pid}/cwd")) == folder:
-            return True
-        return f"HOME={folder}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)

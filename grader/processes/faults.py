@@ -9,7 +9,11 @@ from grader.processes.where import Where
 
 @dataclass
 class ChildEnded(Exception):
-    """The child is gone. how: "exit" (status), "signal" (number), "time" (how much), "garbled" (what was wrong)."""
+    """The child is gone.
+
+    how: "exit" (status), "signal" (number), "time" (how much), "processes" (how many it may have), "garbled" (what was
+    wrong).
+    """
 
     how: str
     detail: str
@@ -18,3 +22,7 @@ class ChildEnded(Exception):
 
 class MachineFault(Exception):
     """Something that is never the learner's fault: no child could be started."""
+
+
+class ServerLeft(MachineFault):
+    """A fork server is gone, and has said no reason: it was killed, or has left because it was tampered with."""

@@ -12,6 +12,7 @@ from grader.processes.faults import ChildEnded
 from grader.processes.spent import Spent
 from grader.processes.where import Where
 from grader.submission.text import Submission
+from grader.wire.fence import Fence
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import Failure, GpuModel
 from grader.wire.printable import one_line
@@ -49,6 +50,7 @@ class Runner:
         self.printed = ""
         self.printed_bytes = 0
         self.versions: dict[str, str] = {}
+        self.fence: Fence | None = None  # around its children; None before there was one
         self._child: ChildProcess | None = None
         self._has_ended = False
         self._first: ChildEnded | None = None  # the first call that took longer
@@ -114,6 +116,7 @@ class Runner:
         if self._child is not None and self._child.loaded:
             return
         self._child = self._child or ChildProcess(self.model, self.sandbox, limits=self.spent.answers)
+        self.fence = self._child.fence
         try:
             answer = self._imported()
             self.load_failure = failure_of(answer.get("error"))
@@ -147,12 +150,12 @@ class Runner:
             # Code of the file has run in there, so that this is its word: nothing it says makes a fault of ours.
             last = str(answer.get("message", "")).strip().splitlines()[-1:]
             raise ProtocolError(f"the grader's part of it failed: {one_line(''.join(last)[:MOST_SAID])}")
-        return answer, answer_blob
+        return {**answer, "processes": self._child.started.processes}, answer_blob
 
     @property
     def fenced(self) -> bool:
         """Whether the kernel keeps the child from writing outside of its folder."""
-        return self._child is None or self._child.fenced
+        return self.fence is None or self.fence.keeps_files
 
     def kill(self) -> None:
         """Ends a call that another thread waits for; that thread clears up."""

@@ -45,9 +45,12 @@ class Zygote:
     def alive(self) -> bool:
         return not is_hung_up(self._control.fileno())
 
-    def fork(self, folder: str, environment: dict[str, str], model: GpuModel | None, control: int, errors: int) -> None:
+    def fork(
+        self, folder: str, environment: dict[str, str], model: GpuModel | None, readable: list[str],
+        control: int, errors: int,
+    ) -> None:  # fmt: skip
         """A nursery that works in this folder, is spoken to through `control`, and has `errors` for its stderr."""
-        request = {"folder": folder, "environment": environment, "model": model and asdict(model)}
+        request = {"folder": folder, "environment": environment, "model": model and asdict(model), "readable": readable}
         socket.send_fds(self._control, [json.dumps(request).encode()], [control, errors])
 
     def said(self) -> list[str]:

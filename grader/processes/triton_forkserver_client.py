@@ -16,7 +16,8 @@ from pathlib import Path
 
 from grader.processes import bubblewrap, scratch
 from grader.processes.environment import trusted_path
-from grader.processes.faults import MachineFault
+from grader.processes.faults import MachineFault, ServerLeft
+from grader.processes.readable import readable
 from grader.processes.torch_forkserver_client import adopt_orphans, clean_environment, shared_zygote
 from grader.wire.frames import is_hung_up
 from grader.wire.messages import GpuModel
@@ -26,7 +27,7 @@ START_LIMIT = 600.0  # seconds to import torch and triton; past it the machine i
 BOOT = (
     "import gc, sys, json; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "
     "from grader.forkservers.triton_forkserver import main; "
-    "main(int(sys.argv[2]), json.loads(sys.argv[3]), sandboxed=True)"
+    "main(int(sys.argv[2]), json.loads(sys.argv[3]), json.loads(sys.argv[4]), sandboxed=True)"
 )
 
 
@@ -54,7 +55,8 @@ class Nursery:
                 self._process = _in_sandbox(self.folder, environment, model, theirs.fileno(), errors)
             else:
                 self._zygote = shared_zygote()
-                self._zygote.fork(self.folder, environment, model, theirs.fileno(), errors)
+                can_read = readable(trusted_path())
+                self._zygote.fork(self.folder, environment, model, can_read, theirs.fileno(), errors)
         except OSError as error:
             raise MachineFault(f"the process that runs submissions did not start: {error}") from error
         finally:
@@ -84,7 +86,7 @@ class Nursery:
                 pid = int(json.loads(answer)["pid"])
                 return pid, _number_here(pidfds) if self.sandboxed else pid
             except (OSError, ValueError, KeyError) as error:
-                raise MachineFault(f"the process that runs submissions is gone: {type(error).__name__}") from None
+                raise ServerLeft(f"the process that runs submissions is gone: {type(error).__name__}") from None
 
     def child_status(self) -> int | None:
         """Returns how a sandboxed child ended, as os.waitstatus_to_exitcode tells it; None if it is still there."""
@@ -113,7 +115,9 @@ class Nursery:
             ready = json.loads(self._control.recv(1 << 16))
         except (OSError, ValueError):
             self._control.shutdown(socket.SHUT_RDWR)  # it is not alive, even if it only hangs
-            raise MachineFault(f"torch and triton could not be imported: {self._said() or 'no answer'}") from None
+            if said := self._said():
+                raise MachineFault(f"torch and triton could not be imported: {said}") from None
+            raise ServerLeft("the process that imports torch and triton gives no answer") from None
         self.versions = ready["versions"]
         if not self.sandboxed:
             self._zygote.forked.append(ready["pid"])
@@ -167,7 +171,8 @@ def _in_sandbox(
     folder: str, environment: dict[str, str], model: GpuModel | None, control: int, errors: int
 ) -> subprocess.Popen:
     walls, path = bubblewrap.command(folder, trusted_path(), environment)
-    given = [json.dumps(path), str(control), json.dumps(model and asdict(model))]
+    can_read = [*readable(path), "/proc", folder]  # the sandbox's own processes, and its own memory
+    given = [json.dumps(path), str(control), json.dumps(model and asdict(model)), json.dumps(can_read)]
     return subprocess.Popen(
         [*walls, sys.executable, "-I", "-c", BOOT, *given],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=[control], cwd=folder,

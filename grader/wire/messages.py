@@ -5,7 +5,7 @@ pickled, so reading a frame runs no code. What a child sends is untrusted: the p
 
     parent -> child        load       {source, filename}                   the learner's file
                            record     {arguments, numbers, entry, ...}     one call without values
-    child -> parent        ready      {versions}                           imports are done, nothing else ran
+    child -> parent        ready      {fence}                              imports are done, nothing else ran
                            loaded     {error, constants}
                            recorded   {error, refusals, buffers, kernels, steps, returned}
     parent -> front end    text       {filename, recipe, small_dots}       a kernel of the learner's file

@@ -69,6 +69,7 @@ class Child:
         specs = [spec_of(name, tensor) for name, tensor in arguments.items()]
         request = RecordRequest(entry, specs, options.pop("constants", {}))
         header, _ = self.process.ask(request.to_json(), b"", LIMIT)
+        header["processes"] = self.process.started.processes
         try:
             call = read_recorded(header, specs)
         except BadPlan as refused:

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from grader.child.landlock import abi_here
 from grader.compiler.compiler_client import Compiler
 from grader.compiler.result import Compiled, Failed, read_answer
 from grader.gpu.models import MODELS
 from grader.gpu.plan import BadPlan, Plan, accept
-from grader.processes.child import own_children
+from grader.processes.descendants import own_children
+from grader.wire.fence import Fence
 from grader.wire.frames import ProtocolError
 from tests.compiler.conftest import OPTIONS
 from tests.conftest import ROOT
@@ -187,7 +189,7 @@ def test_it_is_limited_and_fenced(compiler):
     assert re.search(r"Max core file size +0 ", limits) and re.search(r"Max address space +4294967296 ", limits)
     descriptors = {number: os.readlink(f"/proc/{compiler.pid}/fd/{number}") for number in (0, 1)}
     assert descriptors == dict.fromkeys((0, 1), os.devnull)
-    assert compiler.fenced == Path("/sys/kernel/security/landlock").exists() or compiler.fenced
+    assert compiler.fence == Fence(abi_here(), seccomp=True, capabilities=True)
 
 
 def test_nothing_is_left_of_it(text):

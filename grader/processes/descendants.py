@@ -1,0 +1,55 @@
+"""What a child has started, as /proc tells it.
+
+None of it can get out of sight: a child adopts its orphans (grader/child/enclosing.py), so that all it has started is
+below it in the tree of processes for as long as it lives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_TASKS = 64  # threads of a child and of all that it has started; a right submission has one or two
+
+
+@dataclass(frozen=True)
+class Started:
+    """processes: below the child, ended ones that nobody has asked about included. tasks: threads of all of them."""
+
+    processes: int
+    tasks: int
+
+
+def started_by(pid: int | None, most_tasks: int = MOST_TASKS) -> Started:
+    """Returns what a process and its descendants have started so far; looks no further than one past `most_tasks`.
+
+    A process that is gone, or that /proc does not show, has started nothing.
+    """
+    found, tasks = [] if pid is None else [pid], 0
+    for one in found:
+        threads = _threads(one)
+        tasks += len(threads)
+        for thread in threads:
+            found += _children(thread)
+        if tasks > most_tasks:
+            break
+    return Started(max(0, len(found) - 1), tasks)
+
+
+def own_children() -> list[int]:
+    """Returns the numbers of this process's children, also of those it did not start."""
+    return [child for thread in _threads("self") for child in _children(thread)]
+
+
+def _threads(pid: int | str) -> list[Path]:
+    with contextlib.suppress(OSError):
+        return [Path(f"/proc/{pid}/task", name) for name in os.listdir(f"/proc/{pid}/task")]
+    return []
+
+
+def _children(thread: Path) -> list[int]:
+    with contextlib.suppress(OSError):  # it has ended, or the kernel does not tell
+        return [int(pid) for pid in (thread / "children").read_text().split()]
+    return []

@@ -1,0 +1,62 @@
+"""What a process that works on what others wrote may read: the system, Python, torch, Triton and this package.
+
+A sandbox shows these places alone, and without one Landlock opens no others: no solutions, no hand-ins, no hidden
+cases, nothing of other processes.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from grader.places import COURSE, PACKAGE
+
+SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cache")
+# What libraries ask about memory, cores and random numbers when they first compute.
+OF_THE_MACHINE = (
+    "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/proc/cpuinfo", "/proc/meminfo",
+    "/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu",
+)  # fmt: skip
+
+
+def installations(python_path: list[str]) -> list[Path]:
+    """Returns those folders of an import path that are installations of Python, not what someone put on the path."""
+    homes = _homes()
+    return [path for path in map(Path, python_path) if path in homes or (path != COURSE and _is_python(path))]
+
+
+def places_of_python(python_path: list[str]) -> list[Path]:
+    """Returns the folders that hold this package, Python, and what is imported from the path."""
+    return [PACKAGE, Path(sys.prefix), Path(sys.base_prefix), *installations(python_path), *_homes()]
+
+
+def readable(python_path: list[str]) -> list[str]:
+    """Returns the places that a process with this import path may read, with all that is below them.
+
+    Where the course lies below one of them, as in /usr/src, only what is beside it can be read.
+    """
+    kept_out = COURSE if (COURSE / "exercises").exists() else None
+    places = [*map(Path, SYSTEM), *places_of_python(python_path), *map(Path, OF_THE_MACHINE)]
+    there = dict.fromkeys(path for path in places if path.exists())
+    return [str(found) for path in there for found in _beside(path, kept_out)]
+
+
+def _beside(path: Path, kept_out: Path | None) -> list[Path]:
+    """Returns the place itself; in its stead what it holds where `kept_out` lies below it, links left out."""
+    if kept_out is None or not kept_out.is_relative_to(path.resolve()):
+        return [path]
+    entries = [] if path == kept_out else [entry for entry in path.resolve().iterdir() if not entry.is_symlink()]
+    return [found for entry in entries for found in _beside(entry, kept_out)]
+
+
+def _homes() -> list[Path]:
+    """Where numpy, torch and Triton lie, and where a link to them leads: some machines have them elsewhere."""
+    specs = [find_spec(name) for name in ("numpy", "torch", "triton")]
+    found = [Path(spec.origin) for spec in specs if spec and spec.origin]
+    return [home for origin in found for home in (origin.parent.parent, origin.resolve().parent.parent)]
+
+
+def _is_python(path: Path) -> bool:
+    installed = path.name in ("site-packages", "dist-packages")
+    return installed or path.is_relative_to(sys.prefix) or path.is_relative_to(sys.base_prefix)
