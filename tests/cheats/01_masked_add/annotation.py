@@ -16,7 +16,7 @@ def copy_kernel(x_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
     tl.store(z_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < N), mask=offsets < N)
 
 
-def total(x: open("/etc/hostname").read(), y):
+def total(x: open(__file__).read(), y):
     return x
 
 
