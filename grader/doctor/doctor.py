@@ -6,6 +6,7 @@ import importlib.metadata
 import platform
 import sys
 from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,8 @@ def examine(say: Callable[[str], None]) -> bool:
     fine = _versions(say)
     fine &= _platform(say)
     fine = fine and _self_test(say)
+    if fine:
+        _fence(say)
     gpu = _gpu(say) if fine else Found()
     say(f"sandbox        {bubblewrap.missing() or 'bubblewrap works'}; only needed to grade other people's files")
     say("")
@@ -138,6 +141,18 @@ def _self_test(say: Callable[[str], None]) -> bool:
         say(_line(name, said, passed, ""))
         fine &= passed
     return fine
+
+
+def _fence(say: Callable[[str], None]) -> None:
+    """Says what keeps a submission in on this machine; exercises can be judged with less, too."""
+    from grader.explain.fence_words import told
+    from grader.gpu.models import DEFAULT_MODEL
+    from grader.processes.child import ChildProcess
+
+    child = ChildProcess(DEFAULT_MODEL)
+    child.end()
+    for name, said in zip_longest(["fence"], told(child.fence), fillvalue=""):
+        say(_line(name, said.text, True, ""))
 
 
 def _interpreted() -> tuple[bool, str]:

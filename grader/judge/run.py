@@ -31,6 +31,7 @@ from grader.processes.interpreter_process import Interpreter
 from grader.processes.submission_process import Runner
 from grader.submission.text import Submission, read_submission
 from grader.wire import recorded_parts
+from grader.wire.fence import Fence
 from grader.wire.messages import GpuModel, InterpretRequest, RecordRequest, Sample, TensorSpec
 from grader.wire.recorded_call import RecordedCall, recorded_to_json
 from grader.wire.recorded_parts import Fill, steps_with
@@ -150,6 +151,11 @@ class Run:
     @property
     def fenced(self) -> bool:
         return self.recorder.fenced
+
+    @property
+    def fence(self) -> Fence | None:
+        """Returns what the operating system holds around the submission; None before it was run."""
+        return self.recorder.fence
 
     def inputs(self, trial: Trial) -> list[Argument]:
         """The arguments of a trial: the same for the same seed, whatever ran before."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import platform
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
+from grader.explain.fence_words import told
 from grader.files import write_whole
+from grader.wire.fence import Fence
 
 if TYPE_CHECKING:
     from grader.session.session import Grading
@@ -53,6 +56,7 @@ def as_json(grading: Grading) -> dict:
         "device": "cuda" if replays else "cpu",
         "gpu": replays.device.name if replays else "",
         "isolation": "sandbox" if grading.run.sandboxed else "fence" if grading.run.fenced else "limits",
+        "fence": _fence(grading.run.fence),
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,
@@ -61,6 +65,11 @@ def as_json(grading: Grading) -> dict:
         "seed": grading.run.seed,
         "fault": grading.fault,
     }
+
+
+def _fence(fence: Fence | None) -> dict | None:
+    """What the operating system held around the submission, as fields and in words; None if it was not run."""
+    return fence and {**asdict(fence), "says": " ".join(said.text for said in told(fence))}
 
 
 def _tiles(grading: Grading) -> dict | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from grader.course.folder import Folder
 from grader.explain.causes import Cause
+from grader.explain.fence_words import is_whole, told
 from grader.explain.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
 from grader.progress import progress
 from grader.progress.hints import level_for
@@ -69,6 +70,9 @@ def end(writer, grading: Grading, alone: bool) -> None:
     else:
         _passed(writer, grading)
     _printed(writer, grading)
+    if grading.run.fence and not is_whole(grading.run.fence):
+        for said in told(grading.run.fence):
+            _paragraph(writer, said.text)
     if grading.unkept:
         _paragraph(writer, f"Progress was not kept ({grading.unkept}). The verdict stands.")
     if alone:
