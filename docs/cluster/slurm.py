@@ -1,6 +1,6 @@
 """A Dask cluster from Slurm's queue: one job per GPU. Run it on the login node and leave it running, as in tmux.
 
-It prints the address for `course grade --scheduler ADDRESS`. Change what is between the lines.
+It prints the address for `course grade --isolation strict --scheduler ADDRESS`. Change what is between the lines.
 """
 
 import signal

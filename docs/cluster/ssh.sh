@@ -15,5 +15,5 @@ for place in "$@"; do
     [ -z "$gpu" ] || worker="CUDA_VISIBLE_DEVICES=$gpu $worker --resources GPU=$threads"
     ${SSH:-ssh -tt} "$host" "$activate && $worker" </dev/null &
 done
-echo "course grade --scheduler tcp://$here:$port"
+echo "course grade --isolation strict --scheduler tcp://$here:$port"
 wait

@@ -27,6 +27,9 @@ class How:
     scheduler: str = ""
 
 
+ENCRYPTED = "tls://"  # how the address of a scheduler begins to which only certificates lead
+
+
 @dataclass(frozen=True)
 class Students:
     """Those that an option names; `everyone` where it names none."""
@@ -39,6 +42,13 @@ class Students:
 
 
 def check_isolation(how: How) -> None:
+    """Raises ClickException where hand-ins cannot be shut in as is asked, or not as a cluster needs it."""
+    if how.scheduler and how.isolation != bubblewrap.STRICT and not how.scheduler.startswith(ENCRYPTED):
+        raise click.ClickException(
+            "--scheduler: a Dask scheduler and its workers run what anyone sends who reaches their ports, so a hand-in "
+            "that gets out of its process could have all of them. Nothing was graded. Next: add --isolation strict, or "
+            f"give Dask certificates, and the address as {ENCRYPTED}HOST:8786."
+        )
     if how.isolation == bubblewrap.STRICT and not how.scheduler and bubblewrap.missing():
         raise click.ClickException(f"--isolation strict: {bubblewrap.missing()}. Nothing was graded.")
 

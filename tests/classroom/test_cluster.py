@@ -12,6 +12,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+import click
 import pytest
 from distributed import LocalCluster, get_worker
 
@@ -20,12 +21,12 @@ from grader.classroom import engine, judges, patience, warm_judge
 from grader.classroom.engine import EngineError
 from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
-from grader.classroom.judge_missing import How, Students, judge_missing
+from grader.classroom.judge_missing import How, Students, check_isolation, judge_missing
 from grader.classroom.judges import Judges
 from grader.classroom.results import Results, Text
 from grader.classroom.warm_judge import WarmJudge, request_of
 from grader.course.folder import Folder
-from grader.processes.bubblewrap import AUTO, LIMITS
+from grader.processes.bubblewrap import AUTO, LIMITS, STRICT
 from grader.wire.frames import received, send
 from tests.classroom.instructor import ROOT, solution
 from tests.waiting import NEVER, until
@@ -58,6 +59,16 @@ def works(*texts: Text) -> list[Graded]:
 @pytest.fixture
 def results(tmp_path) -> Results:
     return Results(tmp_path / "results")
+
+
+def test_hand_ins_are_kept_from_a_cluster():
+    for isolation in (LIMITS, AUTO):
+        with pytest.raises(
+            click.ClickException, match="Nothing was graded. Next: add --isolation strict, or give Dask"
+        ):
+            check_isolation(How(isolation, scheduler="tcp://127.0.0.1:1"))
+    check_isolation(How(STRICT, scheduler="tcp://127.0.0.1:1"))  # each worker sees whether it has a sandbox
+    check_isolation(How(AUTO, scheduler="tls://127.0.0.1:1"))
 
 
 def test_a_scheduler_that_is_not_there_is_told_at_once(results, monkeypatch):

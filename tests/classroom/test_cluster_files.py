@@ -98,7 +98,10 @@ def test_ssh_starts_a_worker_per_gpu_and_ends_all_of_it(tmp_path):
                 (2, 0),
                 (2, 2),
             ]
-        until(lambda: f"course grade --scheduler tcp://127.0.0.1:{port}" in said.read_text(), said.read_text)
+        until(
+            lambda: f"course grade --isolation strict --scheduler tcp://127.0.0.1:{port}" in said.read_text(),
+            said.read_text,
+        )
     finally:
         os.kill(running.pid, signal.SIGTERM)
         running.wait(NEVER)
