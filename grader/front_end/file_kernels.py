@@ -10,6 +10,7 @@ import __future__
 
 import ast
 import contextlib
+import inspect
 import linecache
 import os
 import re
@@ -163,11 +164,10 @@ class FileKernels:
     def _add_defaults(self, functions: dict[tuple[str, int], Any], scope: dict[str, Any]) -> None:
         """Gives each kernel the defaults that stand in the file, where they are plain; None takes another's place."""
         for node in self.names.kernels:
-            signature = functions[node.name, line_of(node)].signature
-            parameters = dict(signature.parameters)
-            for name, default in _defaults(node.args):
-                parameters[name] = parameters[name].replace(default=_plain(default, scope))
-            functions[node.name, line_of(node)].signature = signature.replace(parameters=list(parameters.values()))
+            kernel, named = functions[node.name, line_of(node)], zip(node.args.kwonlyargs, node.args.kw_defaults)
+            kernel.fn.__defaults__ = tuple(_plain(default, scope) for default in node.args.defaults)
+            kernel.fn.__kwdefaults__ = {one.arg: _plain(default, scope) for one, default in named if default}
+            kernel.signature = inspect.signature(kernel.fn)  # Triton 3.6 asks the function, 3.9 this
 
 
 def line_of(node: ast.FunctionDef) -> int:
@@ -184,12 +184,6 @@ def _qualified(node: ast.AST, before: str) -> Iterator[tuple[ast.AST, str]]:
             yield from _qualified(inner, f"{before}{inner.name}." + ("" if is_class else "<locals>."))
         else:
             yield from _qualified(inner, before)
-
-
-def _defaults(given: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
-    places = [*given.posonlyargs, *given.args]
-    yield from ((one.arg, default) for one, default in zip(reversed(places), reversed(given.defaults)))
-    yield from ((one.arg, default) for one, default in zip(given.kwonlyargs, given.kw_defaults) if default is not None)
 
 
 def _plain(default: ast.expr, scope: dict[str, Any]) -> Any:
