@@ -27,7 +27,7 @@ from triton.compiler.compiler import ASTSource
 
 from grader.front_end.allowed_attributes import by_name, guard_functions_of, has_by_name
 from grader.front_end.constexpr_evaluator import Evaluation, NotEvaluated, evaluator
-from grader.front_end.file_scope import ModuleNames, NotPlain, public_object, value_of, with_names
+from grader.front_end.file_scope import ModuleNames, NotPlain, is_plain, public_object, value_of, with_names
 from grader.front_end.kernel_text import text_of
 from grader.submission.kernel_names import FileNames
 
@@ -85,7 +85,7 @@ class FileKernels:
 
     def _scope(self, recipe: dict) -> tuple[dict[str, Any], dict[tuple[str, int], Any]]:
         """Returns a module's names with their values, and the file's functions by name and line."""
-        key = repr((recipe["function"], recipe["line"], recipe["globals"], recipe["symbol"]))
+        key = repr([recipe[name] for name in ("function", "line", "globals", "symbol", "set")])
         if self._scope_of[0] != key:
             self._scope_of = key, *self._new_scope(recipe)
         return self._scope_of[1:]
@@ -106,6 +106,13 @@ class FileKernels:
         for name, line in functions:
             if name not in told or self.module_names.bindings[name] == 1:
                 scope[name] = functions[name, line]
+        for name, expression in self.module_names.assignments_of(told):
+            with contextlib.suppress(Exception):  # what is evaluated here alone is the recipe's to tell
+                value = Evaluation(scope, {}).value(expression)
+                if name in recipe["set"]:
+                    value = recipe["set"][name]
+                if is_plain(value):
+                    scope[name] = value
         self._add_defaults(functions, scope)
         return scope, functions
 

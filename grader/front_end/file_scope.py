@@ -1,8 +1,8 @@
 """The names that a kernel of a learner's file sees, each with its value: found in the syntax tree, or told in a recipe.
 
 A recipe comes from the file's own process, where any Python ran. So the file decides where it can: a name that it binds
-once, by an import, a definition or as another name of a public function, means that. The recipe's word counts for the
-other names, and it can only name a public object of Triton, a function of the file, or a plain value.
+once, by an import, a definition, a plain value or as another name of a public function, means that. The recipe's word
+counts for the other names, and it can only name a public object of Triton, a function of the file, or a plain value.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections import Counter, namedtuple
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,25 @@ class ModuleNames:
                 if self.bindings[name] == 1 and is_public_path(path):
                     found[name] = path
         return found
+
+    @cached_property
+    def assignments(self) -> list[tuple[str, ast.expr]]:
+        """Names that are assigned once, with what they are assigned, in the order of the file."""
+        found = []
+        for node in _of_the_module(self.tree):
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                found += [(target.id, node.value) for target in targets if isinstance(target, ast.Name)]
+        return [(name, value) for name, value in found if self.bindings[name] == 1]
+
+    def assignments_of(self, names: Iterable[str]) -> list[tuple[str, ast.expr]]:
+        """Returns those of these names, and of all that they are made of."""
+        wanted, found = set(names), []
+        for name, value in reversed(self.assignments):
+            if name in wanted:
+                wanted |= {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+                found.append((name, value))
+        return found[::-1]
 
     def _paths_of(self, node: ast.AST) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.Import):
@@ -113,6 +132,14 @@ def value_of(said: dict, functions: dict[tuple[str, int], Any]) -> Any:
     if kind == "value":
         return float(told) if told in ("inf", "-inf", "nan") else ast.literal_eval(told)
     raise NotPlain(told if isinstance(told, str) else kind)
+
+
+def is_plain(value: Any) -> bool:
+    """Returns True for a value that a recipe could tell."""
+    value = value.value if isinstance(value, tl.constexpr) else value
+    if type(value) is tuple:
+        return all(map(is_plain, value))
+    return value is None or type(value) in (bool, int, float, str) or isinstance(value, tl.dtype)
 
 
 def with_names(value: Any, path: tuple[int, ...], fields: dict[tuple[int, ...], list[str]]) -> Any:

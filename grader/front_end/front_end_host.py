@@ -1,7 +1,9 @@
 """Answers requests for the text of a kernel: one file for each process.
 
-parent -> process   text  {filename, recipe, small_dots}   the blob is the learner's file
-process -> parent   text  {failure, fits}                  the blob is the kernel's text
+    parent -> process    text  {filename, recipe, small_dots}    the blob is the learner's file
+    process -> parent    text  {failure, fits, unfit}            the blob is the kernel's text
+
+The recipe's "set" holds the constants of the file that have another value in this call.
 """
 
 from __future__ import annotations

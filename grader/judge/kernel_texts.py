@@ -26,7 +26,7 @@ def recorded_call(request: RecordRequest, recorder: Runner, front_end: FrontEnd,
         call = recorder.ask(request.to_json(), b"", limit, lambda header, _: read_recorded(header, request.arguments))
     except BadPlan as refused:
         return RecordedCall(error=Failure("not-recordable", message=str(refused)))
-    add_texts(call, lambda recipe: front_end.text(recipe, request.small_dots))
+    add_texts(call, lambda recipe: front_end.text(recipe, request.small_dots, request.constants))
     return call
 
 

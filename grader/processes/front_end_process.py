@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 
 from grader.processes.child import ChildProcess
 from grader.processes.faults import ChildEnded, MachineFault
@@ -17,6 +19,8 @@ from grader.wire.reply import failure_of
 LIMIT = 8.0  # seconds of a core for the text of one kernel
 LIMIT_AFTER_AN_END = 2.0  # once a text ended its process, so that a run ends
 MOST_TEXT_BYTES = 8 << 20
+Constants = Mapping[str, int]
+NONE: Constants = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -41,13 +45,16 @@ class FrontEnd:
         self._has_ended = False
         self._computed = 0.0  # seconds of a core that the processes before this one took
 
-    def text(self, recipe: Recipe, small_dots: bool) -> KernelText:
-        """Raises ChildEnded, each time that it is asked for a text which has ended its process."""
-        key = repr((recipe, small_dots))
+    def text(self, recipe: Recipe, small_dots: bool = False, constants: Constants = NONE) -> KernelText:
+        """Returns what becomes of the recipe in a call that sets these constants of the file.
+
+        Raises ChildEnded, each time that it is asked for a text which has ended its process.
+        """
+        key = repr((recipe, small_dots, sorted(constants.items())))
         with self._one_at_a_time:
             if key not in self._made:
                 try:
-                    self._made[key] = self._text(recipe, small_dots)
+                    self._made[key] = self._text(asdict(recipe) | {"set": dict(constants)}, small_dots)
                 except ChildEnded as ended:
                     self._made[key] = ended
             made = self._made[key]
@@ -55,9 +62,9 @@ class FrontEnd:
             raise made
         return made
 
-    def _text(self, recipe: Recipe, small_dots: bool) -> KernelText:
+    def _text(self, recipe: dict, small_dots: bool) -> KernelText:
         self._child = self._child or ChildProcess(self.model, self.sandbox, FRONT_END)
-        request = {"kind": "text", "filename": self.filename, "recipe": asdict(recipe), "small_dots": small_dots}
+        request = {"kind": "text", "filename": self.filename, "recipe": recipe, "small_dots": small_dots}
         try:
             limit = LIMIT_AFTER_AN_END if self._has_ended else LIMIT
             answer, blob = self._child.ask(request, self.submission.source, limit)

@@ -75,7 +75,7 @@ class Child:
         except BadPlan as refused:
             return Reply(error={"kind": "not-recordable", "type": "", "message": str(refused), "line": 0})
         refusals = header["refusals"]
-        add_texts(call, lambda recipe: self.front_end.text(recipe, False))
+        add_texts(call, lambda recipe: self.front_end.text(recipe, constants=request.constants))
         recorded_call = Recorded(call)
         told = recorded_call.reply(options.get("writable", []))
         result = {name: value for name, value in asdict(told.result).items() if name not in ("view", "items")}

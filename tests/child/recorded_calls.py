@@ -59,7 +59,7 @@ class Recording:
 
         request = RecordRequest(entry, specs, constants or {})
         call = self.runner.ask(request.to_json(), b"", LIMIT, read)
-        add_texts(call, lambda recipe: self.front_end.text(recipe, False))
+        add_texts(call, lambda recipe: self.front_end.text(recipe, constants=constants or {}))
         return call
 
     def end(self) -> None:

@@ -72,7 +72,7 @@ def own_source(recording: Recording, kernel: Kernel) -> ASTSource:
     """The kernel as Triton compiles it by itself, its file where the front end wrote it: so the texts agree."""
     with contextlib.chdir(recording.front_end._child.folder):
         file = FileKernels(recording.filename, recording.text.encode())
-    return file.source(json.loads(json.dumps(dataclasses.asdict(kernel.recipe))))
+    return file.source(json.loads(json.dumps(dataclasses.asdict(kernel.recipe))) | {"set": {}})
 
 
 @pytest.mark.parametrize("target, name", TARGETS)

@@ -32,7 +32,7 @@ EVERY = 6  # of the calls that the tests draw
 
 
 def text_in_a_context_of_its_own(file: FileKernels, kernel: Kernel) -> str:
-    recipe = json.loads(json.dumps(dataclasses.asdict(kernel.recipe)))
+    recipe = json.loads(json.dumps(dataclasses.asdict(kernel.recipe))) | {"set": {}}
     target, context = GPUTarget("cuda", DEFAULT_MODEL.arch, 32), ir.context()
     backend = make_backend(target)
     ir.load_dialects(context)

@@ -26,7 +26,7 @@ def recipe(line: int, **changed: object) -> dict:
     plain = {
         "function": "kernel", "line": line, "signature": {"x_ptr": "*fp32", "BLOCK": "constexpr"},
         "constants": [[[1], {"value": "16"}]], "attrs": [], "options": {"num_warps": 4}, "globals": [], "fields": [],
-        "symbol": "",
+        "symbol": "", "set": {},
     }  # fmt: skip
     return plain | changed
 

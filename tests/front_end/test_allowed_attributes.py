@@ -99,6 +99,14 @@ def test_a_recipe_does_not_say_what_the_file_says(text):
     assert "math.exp" not in text("Pair(1, 2).x", pair + 'Pair = namedtuple("Pair", "x y")\n', globals=told)
 
 
+def test_a_recipe_does_not_say_what_a_constant_is_that_stands_in_the_file(text):
+    before, told = "SIZE = 3\nSCALE = tl.constexpr(2.0 * SIZE)\n", [["SCALE", 1, {"value": "1.0"}]]
+    assert "dense<6.000000e+00>" in text("SCALE", before, globals=told)
+    assert "dense<8.000000e+00>" in text("SCALE", before, globals=told, set={"SIZE": 4})
+    assert "dense<1.000000e+00>" in text("SCALE", "import os\nSCALE = tl.constexpr(os.nice(0))\n", globals=told)
+    assert "dense<1.000000e+00>" in text("SCALE", before + "SCALE = tl.constexpr(5.0)\n", globals=told)
+
+
 def test_a_recipe_names_a_kernel_by_its_line(text):
     for changed in ({"line": 1}, {"function": "helper"}, {"function": "tl"}):
         with pytest.raises(NotInFile):
