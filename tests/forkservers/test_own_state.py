@@ -66,6 +66,7 @@ def test_the_next_child_comes_from_another_server(tamper, isolation):
     if isolation == "strict" and bubblewrap.missing():
         pytest.skip(bubblewrap.missing())
     sandbox = bubblewrap.RECORDER if isolation == "strict" else None
+    _shared.pop((DEFAULT_MODEL, sandbox), None)  # so that the server is the last one that was forked
     first = ChildProcess(DEFAULT_MODEL, sandbox)
     state = state_of(first._pid_here)
     first.end()
