@@ -38,6 +38,8 @@ SHORT = {
         "seconds of a core, for calls that take them all, however many it takes",
     "tests/test_robustness.py: monkeypatch.setattr('grader.judge.run.RECORD_LIMIT', 2.0)":
         "seconds of a core, for calls that never end",
+    "tests/test_robustness.py: monkeypatch.setattr('grader.processes.front_end_process.LIMIT', 2.0)":
+        "seconds of a core, for a kernel whose compilation never ends",
     "tests/test_robustness.py: monkeypatch.setattr('grader.processes.call_clock.WAITING', 1.0)":
         "seconds asleep, for calls that never end",
     "tests/test_robustness.py: monkeypatch.setattr('grader.processes.submission_process.LIMIT_AFTER_AN_END', 0.5)":
