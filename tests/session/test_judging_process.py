@@ -30,14 +30,15 @@ HANGS = "    open('begun', 'w')\n    while True: pass"  # in the folder of its p
 CORES = len(os.sched_getaffinity(0))
 # Looks for a secret in all that this process can write to. The pattern does not match itself.
 LOOKS_FOR_SECRET = r"""
-import re
+import ctypes, re
 found = False
-with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
-    for line in maps:
+with open("/proc/self/maps") as maps:
+    for line in maps.readlines():
         first, last = (int(end, 16) for end in line.split()[0].split("-"))
         if "rw" in line.split()[1] and "[v" not in line:
-            memory.seek(first)
-            found = found or re.search(rb"of-our[s]-and-of-nobody-els[e]", memory.read(last - first)) is not None
+            memory = ctypes.string_at(first, last - first)
+            found = found or re.search(rb"of-our[s]-and-of-nobody-els[e]", memory) is not None
+            del memory
 open("found" if found else "begun", "w")
 while True: pass
 """
