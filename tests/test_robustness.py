@@ -61,6 +61,8 @@ SENTENCES = {
         f"import nonexistent_package\n{RIGHT}",
         "cannot be imported: No module named 'nonexistent_package'",
     ),
+    "another encoding": (b"# coding: utf-7\n" + RIGHT.encode(), "Line 1 of masked_add.py says that its text is utf-7"),
+    "an encoding that nobody knows": (b"\n# coding: ebcdic-9\n" + RIGHT.encode(), "says that its text is ebcdic-9"),
     "not UTF-8": (RIGHT.encode() + b"# \xff\xfe\n", "is not UTF-8 text from line"),
     "exception at import": (f"{RIGHT}\nraise ValueError('too early')\n", "raises ValueError in line"),
     "sys.exit at import": (f"{RIGHT}\nsys.exit(0)\n", "ends the program in line"),

@@ -7,6 +7,7 @@ shared memory, machine code and whatever else a compiled kernel has are made whe
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import linecache
 import sys
@@ -36,7 +37,8 @@ OPTIONS = (
     "launch_cooperative_grid", "launch_pdl", "default_dot_input_precision", "max_num_imprecise_acc_default",
 )  # fmt: skip
 MOST_TEXT = 200  # characters of a constant
-MOST_GLOBALS = 200
+MOST_NAMES = 250  # of a function, and functions of a kernel
+TWO_VALUES = {"other": "another value in each function that is made of these lines"}
 
 _compile_in_full = compiler.compile
 
@@ -127,7 +129,7 @@ class Kernel:
             "constants": [[list(path), _told(value)] for path, value in self.src.constants.items()],
             "attrs": [[list(path), _as_json(value)] for path, value in attributes],
             "options": self.options,
-            "globals": _globals(self.src),
+            "scopes": _scopes(self.src),
             "fields": [
                 *(found for number, kind in typed for found in _fields(kind, [number])),
                 *(found for path, value in self.src.constants.items() for found in _fields(value, list(path))),
@@ -176,6 +178,9 @@ def _told(value: Any) -> dict:
         return {"dtype": value.name}
     if value is None or isinstance(value, (bool, int, float, str)) and len(repr(value)) <= MOST_TEXT:
         return {"value": repr(value)}
+    if isinstance(value, type) and value.__bases__ == (tuple,) and hasattr(value, "_fields"):
+        defaults = [_told(default) for default in value._field_defaults.values()]
+        return {"tuple": [value.__name__, list(value._fields), defaults]}
     path = _public_path(value)
     if path:
         return {"public": path}
@@ -198,20 +203,51 @@ def _public_path(value: Any) -> str:
     return ""
 
 
-def _globals(source: ASTSource) -> list[list]:
-    """What the function, and those of the file that it calls, see beside arguments: [name, is a constexpr, value]."""
-    functions = [source.fn, *(one for one in map(_unwrapped, source.constants.values()) if _is_function(one))]
-    found: dict[str, Any] = {}
+def _scopes(source: ASTSource) -> list[list]:
+    """What the kernel, and each function of the file that it may reach, sees beside its arguments.
+
+    Returns [function, line, names, defaults] each, of names and of parameters [name, 1 for a constexpr, value]. Where
+    two functions of one place see different values, none is told.
+    """
+    functions = [source.fn]
+    for value in source.constants.values():
+        functions += [one for one in _functions_in(value) if one not in functions]
+    told: dict[tuple[str, int], tuple[dict, dict]] = {}
     for function in functions:  # which grows
-        scope = function.get_capture_scope()
-        for name in _names_in(function.src):
-            if name in scope and name not in found:
-                found[name] = scope[name]
-                called = _unwrapped(scope[name])
-                if _is_function(called) and called not in functions:
-                    functions.append(called)
-    said = [[name, int(isinstance(value, constexpr)), _told(value)] for name, value in found.items()]
-    return said[:MOST_GLOBALS]
+        names, defaults = _names_of(function), _defaults_of(function.fn)
+        for value in (*names.values(), *defaults.values()):
+            functions += [one for one in _functions_in(value) if all(one is not other for other in functions)]
+        said = _told_each(names), _told_each(defaults)
+        for known, new in zip(told.setdefault((function.fn.__name__, _line(function)), said), said):
+            known |= {name: [1, TWO_VALUES] for name in new if known.get(name) != new[name]}
+    return [
+        [*place, *([[name, *value] for name, value in list(each.items())[:MOST_NAMES]] for each in names_and_defaults)]
+        for place, names_and_defaults in list(told.items())[:MOST_NAMES]
+    ]
+
+
+def _told_each(values: dict[str, Any]) -> dict[str, list]:
+    return {name: [int(isinstance(value, constexpr)), _told(value)] for name, value in values.items()}
+
+
+def _names_of(function: JITCallable) -> dict[str, Any]:
+    scope = function.get_capture_scope()
+    return {name: scope[name] for name in _names_in(function.src) if name in scope}
+
+
+def _defaults_of(function: FunctionType) -> dict[str, Any]:
+    signature = inspect.signature(function)
+    return {name: one.default for name, one in signature.parameters.items() if one.default is not one.empty}
+
+
+def _functions_in(value: Any) -> Iterator[JITCallable]:
+    """The functions of the file that a value is, or holds; Triton's own see what they see."""
+    value = value.value if isinstance(value, constexpr) else value
+    if isinstance(value, JITCallable) and not value.fn.__module__.startswith("triton."):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _functions_in(item)
 
 
 @cache
@@ -219,15 +255,6 @@ def _names_in(source: str) -> list[str]:
     """Returns the names in a function's text, those of its defaults included."""
     names = (node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name))
     return list(dict.fromkeys(names))
-
-
-def _unwrapped(value: Any) -> Any:
-    return value.value if isinstance(value, constexpr) else value
-
-
-def _is_function(value: Any) -> bool:
-    """Whether it is a kernel or a constexpr function, and none of Triton's own."""
-    return isinstance(value, JITCallable) and not value.fn.__module__.startswith("triton.")
 
 
 def whole(grid: Any) -> tuple[int, ...]:

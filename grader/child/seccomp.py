@@ -89,6 +89,13 @@ IOCTLS = {
     "TCGETS": 0x5401, "TIOCGWINSZ": 0x5413, "FIONREAD": 0x541B, "FIONBIO": 0x5421, "FIONCLEX": 0x5450,
     "FIOCLEX": 0x5451, "TCGETS2": 0x802C542A,
 }  # fmt: skip
+# A lease, a notice or a signal for a descriptor holds up, or reaches, other processes: linux/fcntl.h.
+FCNTL = (72, 25)
+FCNTL_REFUSED = {"F_SETOWN": 8, "F_SETSIG": 10, "F_SETOWN_EX": 15, "F_SETLEASE": 1024, "F_NOTIFY": 1026}
+# Emptying a file by opening it, which Landlock knows only since Linux 6.2 and takes for reading before. The flags of
+# openat2 lie in memory; whoever gets ENOSYS takes openat.
+OPEN, OPENAT, OPENAT2 = (2, None), (257, 56), (437, 437)
+WRITE_ONLY_OR_BOTH, TRUNCATE = 0o3, 0o1000
 # These answer as if they had been done. Programs that begin a session for what they start go on, and all that a child
 # starts stays in its process group, so that one signal ends every one of them at the same moment.
 WITHOUT_EFFECT = {"setsid": (112, 157), "setpgid": (109, 154)}
@@ -132,6 +139,11 @@ def program(machine: str) -> bytes:
     steps += _for_call(CLONE[which], _if(ANY_BIT, CLONE_PARENT | CLONE_NEW))
     steps += _for_call(PRCTL[which], _if(EQUAL, PR_SET_CHILD_SUBREAPER))
     steps += _for_call(IOCTL[which], _unless((1,), list(IOCTLS.values())))
+    steps += _for_call(FCNTL[which], [_argument(1), *_refused_if_one_of(list(FCNTL_REFUSED.values()))])
+    steps += _for_call(OPENAT2[which], [_answer(errno.ENOSYS)])
+    for numbers, flags in ((OPEN, 1), (OPENAT, 2)):
+        if numbers[which] is not None:
+            steps += _for_call(numbers[which], _unless_written(flags))
     return b"".join(INSTRUCTION.pack(*step) for step in [*steps, (RETURN, 0, 0, ALLOW)])
 
 
@@ -147,14 +159,29 @@ def _for_call(number: int, steps: list) -> list:
 
 def _if(comparison: int, value: int) -> list:
     """Refuses a call whose first argument compares so."""
-    return [(LOAD, 0, 0, ARGUMENTS_AT), (comparison, 0, 1, value), _answer(errno.EPERM)]
+    return [_argument(0), (comparison, 0, 1, value), _answer(errno.EPERM)]
+
+
+def _argument(number: int) -> tuple[int, int, int, int]:
+    return LOAD, 0, 0, ARGUMENTS_AT + 8 * number
+
+
+def _refused_if_one_of(values: list[int]) -> list:
+    return [step for value in values for step in ((EQUAL, 0, 1, value), _answer(errno.EPERM))]
+
+
+def _unless_written(flags: int) -> list:
+    """Refuses to empty a file that is opened for reading alone; `flags`: the argument's number."""
+    return [
+        _argument(flags), (ANY_BIT, 0, 2, TRUNCATE), (ANY_BIT, 1, 0, WRITE_ONLY_OR_BOTH), _answer(errno.EPERM),
+    ]  # fmt: skip
 
 
 def _unless(arguments: tuple[int, ...], values: list[int]) -> list:
     """Refuses a call unless each of these arguments has one of the values."""
     steps = []
     for argument in arguments:
-        steps += [(LOAD, 0, 0, ARGUMENTS_AT + 8 * argument)]
+        steps += [_argument(argument)]
         steps += [(EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
         steps += [_answer(errno.EPERM)]
     return steps

@@ -93,7 +93,7 @@ def _launches(call: RecordedCall) -> list[PlannedLaunch]:
 
 def _made_of(kernel: Kernel) -> Recipe:
     """Without the module's constants: a kernel is compiled once, and other calls set others of them."""
-    return replace(kernel.recipe, globals=[])
+    return replace(kernel.recipe, scopes=[])
 
 
 def _grid(launch: PlannedLaunch) -> tuple[int, ...]:

@@ -51,6 +51,7 @@ class Failures(Sentence):
     UNREADABLE = "{name} cannot be read: {message}."
     TOO_LONG = "{name} is larger than 1 MiB: a kernel file is a few dozen lines."
     NOT_UTF_8 = "{name} is not UTF-8 text from line {line} on ({message}): save it as UTF-8."
+    OTHER_ENCODING = "Line {line} of {name} says that its text is {message}: save it as UTF-8, and leave that line out."
     SYNTAX = "Line {line} of {name} is not valid Python: {message}."
     SYNTAX_SOMEWHERE = "{name} is not valid Python: {message}."
     NESTED = (
@@ -170,6 +171,7 @@ OF_FILES = {
     "unreadable": Failures.UNREADABLE,
     "too-long": Failures.TOO_LONG,
     "encoding": Failures.NOT_UTF_8,
+    "other-encoding": Failures.OTHER_ENCODING,
     "syntax": Failures.SYNTAX,
     "nested": Failures.NESTED,
     "import": Failures.FILE_IMPORT,

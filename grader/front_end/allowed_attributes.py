@@ -6,6 +6,7 @@ attribute or two lead to every module of the process. So each attribute is looke
 
 from __future__ import annotations
 
+import inspect
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +18,7 @@ from grader.submission.kernel_names import MODULES, OF_TILES, OF_VALUES, members
 PLAIN = (bool, int, float, str, tuple, list, dict, slice, range)
 OF_PROPAGATE_NAN = frozenset({"ALL", "NONE"})
 OF_TRITON = "triton.language."
+_ABSENT = object()
 
 
 def attribute(value: Any, name: str) -> Any:
@@ -57,20 +59,24 @@ def is_public(module: str, name: str) -> bool:
 
 
 def by_name(value: Any, name: Any, *default: Any) -> Any:
-    """Stands for Python's getattr in a kernel."""
+    """Stands for Python's getattr in a kernel. An attribute that is there and may not be read is not told as absent."""
     value, name = (one.value if isinstance(one, tl.constexpr) else one for one in (value, name))
     try:
         return attribute(value, str(name))
     except AttributeError:
-        if not default:
+        if not default or inspect.getattr_static(value, str(name), _ABSENT) is not _ABSENT:
             raise
         return default[0]
 
 
 def has_by_name(value: Any, name: Any) -> bool:
     """Stands for Python's hasattr in a kernel."""
-    absent = object()
-    return by_name(value, name, absent) is not absent
+    return by_name(value, name, _ABSENT) is not _ABSENT
+
+
+def guard_builtins() -> None:
+    """From now on Triton's front end has no other getattr and hasattr than these."""
+    CodeGenerator.builtin_namespace.update({"getattr": by_name, "hasattr": has_by_name})
 
 
 def guard_functions_of(path: str) -> None:

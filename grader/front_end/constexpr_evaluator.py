@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from inspect import Signature
 from typing import Any
-
-import triton.language as tl
 
 from grader.front_end.allowed_attributes import attribute, by_name, has_by_name
 
@@ -27,12 +27,18 @@ BINARY = {
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
     ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
 }  # fmt: skip
+IN_PLACE = {
+    ast.Add: operator.iadd, ast.Sub: operator.isub, ast.Mult: operator.imul, ast.Div: operator.itruediv,
+    ast.FloorDiv: operator.ifloordiv, ast.Mod: operator.imod, ast.Pow: operator.ipow, ast.LShift: operator.ilshift,
+    ast.RShift: operator.irshift, ast.BitAnd: operator.iand, ast.BitOr: operator.ior, ast.BitXor: operator.ixor,
+}  # fmt: skip
 UNARY = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert, ast.Not: operator.not_}
 COMPARED = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
     ast.In: lambda item, items: item in items, ast.NotIn: lambda item, items: item not in items,
 }  # fmt: skip
+SINGLE = (None, True, False)  # of which Python has a single object each
 MOST_DEPTH = 64  # of functions that call themselves
 
 
@@ -53,49 +59,47 @@ class _Continued(Exception):
     pass
 
 
-def evaluator(function: ast.FunctionDef, scope: dict[str, Any]) -> Callable[..., Any]:
-    """Returns what stands for the function: called with its arguments, it gives its result."""
-    depth = 0
+def evaluator(function: ast.FunctionDef, scope: Mapping[str, Any], signature: Signature) -> Callable[..., Any]:
+    """Returns what stands for the function: called with its arguments, it gives its result.
+
+    signature: of the function, with the values of its defaults. A call that does not fit it raises TypeError.
+    """
+    depth, local = 0, _local_names(function)
 
     def evaluated(*arguments: Any, **named: Any) -> Any:
         nonlocal depth
         if depth == MOST_DEPTH:
             raise RecursionError(f"{function.name} calls itself more than {MOST_DEPTH} times")
+        bound = signature.bind(*arguments, **named)
+        bound.apply_defaults()
         depth += 1
         try:
-            return Evaluation(scope, _bound(function, scope, arguments, named)).result(function.body)
+            return Evaluation(scope, bound.arguments, local).result(function.body)
         finally:
             depth -= 1
 
     return evaluated
 
 
-def _bound(function: ast.FunctionDef, scope: dict, arguments: tuple, named: dict) -> dict[str, Any]:
-    """Returns the function's parameters with their values. Raises TypeError as a call would."""
-    places = [*function.args.posonlyargs, *function.args.args]
-    names = [one.arg for one in (*places, *function.args.kwonlyargs)]
-    defaults = dict(zip([one.arg for one in reversed(places)], reversed(function.args.defaults)))
-    keywords = zip(function.args.kwonlyargs, function.args.kw_defaults)
-    defaults |= {one.arg: default for one, default in keywords if default is not None}
-    if function.args.vararg or function.args.kwarg:
-        raise NotEvaluated(f"line {function.lineno}: a constexpr function takes no * and ** here")
-    bound = dict(zip((one.arg for one in places), arguments))
-    if len(arguments) > len(places) or bound.keys() & named.keys() or named.keys() - set(names):
-        raise TypeError(f"{function.name} takes the arguments {', '.join(names)}")
-    bound |= named
-    for name in names:
-        if name not in bound:
-            if name not in defaults:
-                raise TypeError(f"{function.name} needs the argument {name}")
-            bound[name] = Evaluation(scope, {}).value(defaults[name])
-    return bound
+def _local_names(function: ast.FunctionDef) -> frozenset[str]:
+    """Returns the names that the function binds itself, without those of comprehensions."""
+    in_comprehensions = {inner for node in ast.walk(function) for inner in _targets_of(node)}
+    names = {node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return frozenset(node.id for node in names - in_comprehensions)
+
+
+def _targets_of(node: ast.AST) -> Iterator[ast.AST]:
+    for generator in getattr(node, "generators", []):
+        yield from ast.walk(generator.target)
 
 
 class Evaluation:
-    """One call: `own` holds the values of its own names."""
+    """One call: `own` holds the values of its own names, `local` those names that are never another scope's."""
 
-    def __init__(self, scope: dict[str, Any], own: dict[str, Any]) -> None:
-        self.scope, self.own = scope, own
+    def __init__(
+        self, scope: Mapping[str, Any], own: MutableMapping[str, Any], local: frozenset[str] = frozenset()
+    ) -> None:
+        self.scope, self.own, self.local = scope, own, local
 
     def result(self, body: list[ast.stmt]) -> Any:
         try:
@@ -139,10 +143,18 @@ class Evaluation:
             self._store(node.target, self.value(node.value))
 
     def _augassign(self, node: ast.AugAssign) -> None:
-        if not isinstance(node.target, ast.Name):
+        apply = IN_PLACE.get(type(node.op)) or self._refused(node)
+        if isinstance(node.target, ast.Name):
+            self.own[node.target.id] = apply(self._name_of(node.target.id, node), self.value(node.value))
+        elif isinstance(node.target, ast.Subscript):
+            holder, key = self._holder(node.target), self.value(node.target.slice)
+            holder[key] = apply(holder[key], self.value(node.value))
+        else:
             self._refused(node)
-        before = self._name_of(node.target.id, node)
-        self.own[node.target.id] = BINARY[type(node.op)](before, self.value(node.value))
+
+    def _holder(self, target: ast.Subscript) -> list | dict:
+        holder = self.value(target.value)
+        return holder if type(holder) in (list, dict) else self._refused(target)
 
     def _store(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
@@ -154,10 +166,7 @@ class Evaluation:
             for one, item in zip(target.elts, values):
                 self._store(one, item)
         elif isinstance(target, ast.Subscript):
-            holder = self.value(target.value)
-            if type(holder) not in (list, dict):
-                self._refused(target)
-            holder[self.value(target.slice)] = value
+            self._holder(target)[self.value(target.slice)] = value
         else:
             self._refused(target)
 
@@ -203,8 +212,9 @@ class Evaluation:
     def _name_of(self, name: str, node: ast.AST) -> Any:
         for names in (self.own, self.scope, BUILTINS):
             if name in names and not name.startswith("__"):
-                value = names[name]
-                return value.value if isinstance(value, tl.constexpr) else value
+                return names[name]
+            if name in self.local:
+                raise UnboundLocalError(f"{name} has no value yet (line {node.lineno})")
         raise NameError(f"{name} is not defined (line {node.lineno})")
 
     def _value_attribute(self, node: ast.Attribute) -> Any:
@@ -246,6 +256,9 @@ class Evaluation:
     def _value_compare(self, node: ast.Compare) -> bool:
         left = self.value(node.left)
         for compared, right in zip(node.ops, map(self.value, node.comparators)):
+            is_identity = isinstance(compared, (ast.Is, ast.IsNot))
+            if is_identity and not any(value is single for value in (left, right) for single in SINGLE):
+                self._refused(node)  # two equal numbers may be the same object, or not
             if not COMPARED[type(compared)](left, right):
                 return False
             left = right
@@ -258,13 +271,48 @@ class Evaluation:
         return "".join(str(self.value(one)) for one in node.values)
 
     def _value_formattedvalue(self, node: ast.FormattedValue) -> str:
-        return format(self.value(node.value), self.value(node.format_spec) if node.format_spec else "")
+        value = self.value(node.value)
+        value = {-1: lambda one: one, 115: str, 114: repr, 97: ascii}[node.conversion](value)  # {value!r}
+        return format(value, self.value(node.format_spec) if node.format_spec else "")
+
+    def _value_listcomp(self, node: ast.ListComp) -> list:
+        return list(self._items(node, lambda inner: inner.value(node.elt)))
+
+    def _value_setcomp(self, node: ast.SetComp) -> set:
+        return set(self._items(node, lambda inner: inner.value(node.elt)))
+
+    def _value_dictcomp(self, node: ast.DictComp) -> dict:
+        return dict(self._items(node, lambda inner: (inner.value(node.key), inner.value(node.value))))
+
+    def _value_generatorexp(self, node: ast.GeneratorExp) -> Iterator:
+        return self._items(node, lambda inner: inner.value(node.elt))
+
+    def _items(self, node: ast.AST, item: Callable[[Evaluation], Any]) -> Iterator:
+        """Returns the items of a comprehension one by one; its names are seen by nobody else."""
+        own = {inner.id for inner in _targets_of(node) if isinstance(inner, ast.Name)}
+        inside = Evaluation(self.scope, ChainMap({}, self.own), self.local | own)
+        first = self.value(node.generators[0].iter)
+        return (item(inside) for _ in inside._rounds(node.generators, first))
+
+    def _rounds(self, generators: list[ast.comprehension], items: Any) -> Iterator[None]:
+        """Gives the names of the generators their values, round after round."""
+        generator, *rest = generators
+        if generator.is_async:
+            self._refused(generator.iter)
+        for value in items:
+            self._store(generator.target, value)
+            if all(self.value(condition) for condition in generator.ifs):
+                if rest:
+                    yield from self._rounds(rest, self.value(rest[0].iter))
+                else:
+                    yield
 
     def _value_call(self, node: ast.Call) -> Any:
         function = self.value(node.func)
         if any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords):
             self._refused(node)
+        arguments = [self.value(one) for one in node.args]
         named = {one.arg: self.value(one.value) for one in node.keywords}
         if function is print and named.keys() - {"sep", "end"}:
             self._refused(node)  # another stream
-        return function(*map(self.value, node.args), **named)
+        return function(*arguments, **named)

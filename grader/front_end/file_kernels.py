@@ -9,35 +9,30 @@ from __future__ import annotations
 import __future__
 
 import ast
-import contextlib
 import inspect
 import linecache
 import os
 import re
 import sys
-from collections import namedtuple
-from collections.abc import Iterator
-from types import FunctionType, ModuleType
+from collections.abc import Iterator, Mapping
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import triton
-import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource
+from triton.runtime.jit import JITCallable
 
-from grader.front_end.allowed_attributes import by_name, guard_functions_of, has_by_name
-from grader.front_end.constexpr_evaluator import Evaluation, NotEvaluated, evaluator
-from grader.front_end.file_scope import ModuleNames, NotPlain, is_plain, public_object, value_of, with_names
+from grader.front_end.allowed_attributes import guard_functions_of
+from grader.front_end.bindings import FileScopes, line_of
+from grader.front_end.constexpr_evaluator import evaluator
+from grader.front_end.file_scope import FileScope
 from grader.front_end.kernel_text import text_of
+from grader.front_end.told_values import NO_VALUE, Functions, NotPlain, value_of, with_names
 from grader.submission.kernel_names import FileNames
 
 SYMBOL = re.compile(r"[A-Za-z_][\w.$]*", re.ASCII)  # what a kernel may be called on a GPU
 NOT_EVALUATED = __future__.annotations.compiler_flag
-NO_VALUE = (NotPlain, NotEvaluated, ImportError, AttributeError, NameError, TypeError, ValueError)
-
-
-class Global:
-    """Stands for a global that a kernel cannot see, such as a list: Triton's front end refuses it by its name."""
 
 
 class NotInFile(Exception):
@@ -53,11 +48,14 @@ class FileKernels:
             file.write(source)
         linecache.clearcache()
         self.tree = ast.parse(source, self.path)
-        self.names = FileNames(self.tree)
-        self.module_names = ModuleNames(self.tree, self.names)
+        self.names, self.scopes = FileNames(self.tree), FileScopes(self.tree)
         self.stem = os.path.splitext(os.path.basename(filename))[0]
-        self.qualified = dict(_qualified(self.tree, ""))
-        self._scope_of: tuple[Any, dict[str, Any], dict[tuple[str, int], Any]] = None, {}, {}  # the last one
+        sys.modules[self.stem] = ModuleType(self.stem)  # where Triton looks for the source
+        self.bodies = {(node.name, line_of(node)): node for node in self.names.bodies}
+        self._qualified = dict(_qualified(self.tree, ""))
+        self._codes: dict[ast.AST, CodeType] = {}
+        self._is_read: dict[ast.AST, bool] = {}
+        self._functions: tuple[str, _Functions | None] = "", None  # the last ones
         guard_functions_of(self.path)
 
     def text(self, recipe: dict, target: GPUTarget) -> bytes:
@@ -67,7 +65,7 @@ class FileKernels:
 
     def source(self, recipe: dict) -> ASTSource:
         """Returns what Triton's compiler is given for the kernel, with the recipe's types and constants."""
-        scope, functions = self._scope(recipe)
+        functions = self._functions_of(recipe)
         kernel = functions.get((recipe["function"], recipe["line"]))
         if not isinstance(kernel, triton.runtime.JITFunction):
             raise NotInFile(recipe["function"])
@@ -76,6 +74,8 @@ class FileKernels:
             tuple(path): with_names(_constant(kernel.arg_names[path[0]], said, functions), tuple(path), fields)
             for path, said in recipe["constants"]
         }
+        if functions.refused is not None:
+            raise functions.refused
         attributes = {tuple(path): value for path, value in recipe["attrs"]}
         signature = {
             name: with_names(_as_tuples(kind), (kernel.arg_names.index(name),), fields)
@@ -83,61 +83,21 @@ class FileKernels:
         }
         return ASTSource(kernel, signature, constants, attributes)
 
-    def _scope(self, recipe: dict) -> tuple[dict[str, Any], dict[tuple[str, int], Any]]:
-        """Returns a module's names with their values, and the file's functions by name and line."""
-        key = repr([recipe[name] for name in ("function", "line", "globals", "symbol", "set")])
-        if self._scope_of[0] != key:
-            self._scope_of = key, *self._new_scope(recipe)
-        return self._scope_of[1:]
+    def _functions_of(self, recipe: dict) -> _Functions:
+        key = repr([recipe[name] for name in ("function", "line", "scopes", "symbol", "set")])
+        if self._functions[0] != key:
+            self._functions = key, _Functions(self, recipe)
+        return self._functions[1]
 
-    def _new_scope(self, recipe: dict) -> tuple[dict[str, Any], dict[tuple[str, int], Any]]:
-        module = ModuleType(self.stem)
-        sys.modules[self.stem] = module  # where Triton looks for the source
-        scope = vars(module)
-        scope |= {"__builtins__": {}, "getattr": by_name, "hasattr": has_by_name}
-        scope |= {name: namedtuple(name, fields) for name, fields in self.names.tuples.items()}
-        functions = {}
-        for node in self.names.bodies:
-            is_asked_for = (node.name, line_of(node)) == (recipe["function"], recipe["line"])
-            functions[node.name, line_of(node)] = self._defined(node, scope, recipe["symbol"] if is_asked_for else "")
-        told = {name: (is_constexpr, said) for name, is_constexpr, said in recipe["globals"]}
-        for name in {**dict.fromkeys(self.module_names.public), **told}:
-            self._add(name, scope, told.get(name), functions)
-        for name, line in functions:
-            if name not in told or self.module_names.bindings[name] == 1:
-                scope[name] = functions[name, line]
-        for name, expression in self.module_names.assignments_of(told):
-            with contextlib.suppress(Exception):  # what is evaluated here alone is the recipe's to tell
-                value = Evaluation(scope, {}).value(expression)
-                if name in recipe["set"]:
-                    value = recipe["set"][name]
-                if is_plain(value):
-                    scope[name] = value
-        self._add_defaults(functions, scope)
-        return scope, functions
+    def defined(self, node: ast.FunctionDef, scope: dict[str, Any]) -> FunctionType:
+        """Returns the function, without decorators, annotations and defaults, in a scope of its own."""
+        if node not in self._codes:
+            self._codes[node] = self._code(node)
+        function = FunctionType(self._codes[node], scope, node.name)
+        function.__qualname__ = self._qualified[node]
+        return function
 
-    def _add(
-        self, name: str, scope: dict[str, Any], told: tuple[int, dict] | None, functions: dict[tuple[str, int], Any]
-    ) -> None:
-        """Raises NotPlain for a constexpr that holds no plain value. An import that fails leaves its name undefined."""
-        if name in self.module_names.public:
-            with contextlib.suppress(ImportError, AttributeError):
-                scope[name] = public_object(self.module_names.public[name])
-        elif told is not None and name not in self.names.tuples:
-            is_constexpr, said = told
-            try:
-                value = value_of(said, functions)
-            except NO_VALUE as error:
-                if is_constexpr:
-                    raise NotPlain(f"{name} is {error}") from None
-                value = Global()
-            scope[name] = tl.constexpr(value) if is_constexpr else value
-
-    def _defined(self, node: ast.FunctionDef, scope: dict[str, Any], symbol: str) -> Any:
-        """Returns the function, as it stands in the file, under its decorator alone. Annotations stay text.
-
-        `symbol`: what the compiler's text calls it, "" for its own name.
-        """
+    def _code(self, node: ast.FunctionDef) -> CodeType:
         given, none = node.args, ast.Constant(None)
         plain = ast.arguments(
             given.posonlyargs, given.args, given.vararg, given.kwonlyargs,
@@ -148,17 +108,20 @@ class FileKernels:
         if hasattr(node, "type_params"):
             bare.type_params = []
         code = compile(ast.Module([bare], []), self.path, "exec", NOT_EVALUATED, dont_inherit=True)
-        exec(code, scope)  # which defines it, and runs nothing of it
-        function: FunctionType = scope.pop(node.name)
-        function.__qualname__ = self.qualified[node]
-        if node not in self.names.kernels:
-            evaluated = triton.constexpr_function(function)
-            evaluated.fn = evaluator(node, scope)
-            return evaluated
-        named = {"repr": lambda _: symbol} if SYMBOL.fullmatch(symbol) else {}
-        return triton.jit(**self._options(node), **named)(function)
+        return next(constant for constant in code.co_consts if isinstance(constant, CodeType))
 
-    def _options(self, node: ast.FunctionDef) -> dict[str, Any]:
+    def check_text(self, function: JITCallable, node: ast.FunctionDef) -> None:
+        """Raises NotPlain if Triton, which looks for a function's text by its lines, reads another one there."""
+        if node not in self._is_read:
+            try:
+                (read,) = function.parse().body
+                self._is_read[node] = _without_places(read) == _without_places(node)
+            except (SyntaxError, AssertionError, ValueError):
+                self._is_read[node] = False
+        if not self._is_read[node]:
+            raise NotPlain(f"Triton reads another function than the one in line {node.lineno}")
+
+    def options(self, node: ast.FunctionDef) -> dict[str, Any]:
         """Returns those that change the text, of @triton.jit(noinline=True)."""
         decorator = self.names.decorator(node, "triton.jit")
         given = decorator.keywords if isinstance(decorator, ast.Call) else []
@@ -168,18 +131,64 @@ class FileKernels:
             if one.arg in ("noinline", "debug") and isinstance(one.value, ast.Constant)
         }
 
-    def _add_defaults(self, functions: dict[tuple[str, int], Any], scope: dict[str, Any]) -> None:
-        """Gives each kernel the defaults that stand in the file, where they are plain; None takes another's place."""
-        for node in self.names.kernels:
-            kernel, named = functions[node.name, line_of(node)], zip(node.args.kwonlyargs, node.args.kw_defaults)
-            kernel.fn.__defaults__ = tuple(_plain(default, scope) for default in node.args.defaults)
-            kernel.fn.__kwdefaults__ = {one.arg: _plain(default, scope) for one, default in named if default}
-            kernel.signature = inspect.signature(kernel.fn)  # Triton 3.6 asks the function, 3.9 this
+
+class _Functions(Mapping):
+    """The file's functions by name and line, each made when it is asked for, with the scope that a recipe tells of it.
+
+    refused: why a scope is not the function's own, of the first for which this is so.
+    """
+
+    def __init__(self, file: FileKernels, recipe: dict) -> None:
+        self.file, self.recipe = file, recipe
+        self.told = {(name, line): (names, defaults) for name, line, names, defaults in recipe["scopes"]}
+        self.scope = FileScope(file.scopes, file.names, self, recipe["set"])
+        self.refused: NotPlain | None = None
+        self._made: dict[tuple[str, int], Any] = {}
+
+    def __getitem__(self, place: tuple[str, int]) -> Any:
+        if place not in self._made:
+            self._make(place, self.file.bodies[place])
+        return self._made[place]
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return iter(self.file.bodies)
+
+    def __len__(self) -> int:
+        return len(self.file.bodies)
+
+    def _make(self, place: tuple[str, int], node: ast.FunctionDef) -> None:
+        scope = {"__builtins__": {}, "__name__": self.file.stem}
+        function = self.file.defined(node, scope)
+        if node in self.file.names.kernels:
+            is_asked_for = place == (self.recipe["function"], self.recipe["line"])
+            symbol = self.recipe["symbol"] if is_asked_for else ""
+            named = {"repr": lambda _: symbol} if SYMBOL.fullmatch(symbol) else {}
+            made = triton.jit(**self.file.options(node), **named)(function)
+        else:
+            made = triton.constexpr_function(function)
+        self._made[place] = made  # before its scope, which may hold the function itself
+        names, defaults = self.told.get(place, ([], []))
+        try:
+            self.file.check_text(made, node)
+            scope |= self.scope.values(node, names)
+            self._add_defaults(function, node, {said[0]: said for said in defaults})
+        except NotPlain as refused:
+            self.refused = self.refused or refused
+        made.signature = inspect.signature(function)  # Triton 3.6 asks the function, 3.9 this
+        if node not in self.file.names.kernels:
+            made.fn = evaluator(node, scope, made.signature)
+
+    def _add_defaults(self, function: FunctionType, node: ast.FunctionDef, told: dict[str, list]) -> None:
+        places = [*node.args.posonlyargs, *node.args.args]
+        given = list(zip(places[len(places) - len(node.args.defaults) :], node.args.defaults))
+        named = [(one, default) for one, default in zip(node.args.kwonlyargs, node.args.kw_defaults) if default]
+        values = {one.arg: self.scope.default(node, one.arg, value, told.get(one.arg)) for one, value in given + named}
+        function.__defaults__ = tuple(values[one.arg] for one, _ in given) or None
+        function.__kwdefaults__ = {one.arg: values[one.arg] for one, _ in named} or None
 
 
-def line_of(node: ast.FunctionDef) -> int:
-    """Returns the line where Python says that the function begins: that of its first decorator."""
-    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
+def _without_places(node: ast.FunctionDef) -> list[str]:
+    return [ast.dump(one) for one in (node.args, *node.body)]
 
 
 def _qualified(node: ast.AST, before: str) -> Iterator[tuple[ast.AST, str]]:
@@ -193,14 +202,7 @@ def _qualified(node: ast.AST, before: str) -> Iterator[tuple[ast.AST, str]]:
             yield from _qualified(inner, before)
 
 
-def _plain(default: ast.expr, scope: dict[str, Any]) -> Any:
-    try:
-        return Evaluation(scope, {}).value(default)
-    except NO_VALUE:
-        return None
-
-
-def _constant(argument: str, said: dict, functions: dict[tuple[str, int], Any]) -> Any:
+def _constant(argument: str, said: dict, functions: Functions) -> Any:
     """Raises NotPlain with the argument's name."""
     try:
         return value_of(said, functions)

@@ -1,150 +1,181 @@
-"""The names that a kernel of a learner's file sees, each with its value: found in the syntax tree, or told in a recipe.
+"""The names that a function of a learner's file sees, each with its value: told in a recipe, and checked by the file.
 
-A recipe comes from the file's own process, where any Python ran. So the file decides where it can: a name that it binds
-once, by an import, a definition, a plain value or as another name of a public function, means that. The recipe's word
-counts for the other names, and it can only name a public object of Triton, a function of the file, or a plain value.
+A recipe comes from the file's own process, where any Python ran. So its word counts for a name as far as the file
+leaves it open: which of its bindings came to pass, and what host code computed. A value that none of the bindings gives
+is refused.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib
-from collections import Counter, namedtuple
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import triton.language as tl
 
-from grader.front_end.allowed_attributes import is_public
-from grader.submission.kernel_names import MODULES, FileNames
+from grader.front_end.bindings import Binding, FileScopes, Scope, line_of
+from grader.front_end.constexpr_evaluator import Evaluation, NotEvaluated
+from grader.front_end.told_values import (
+    NO_VALUE,
+    Functions,
+    NotPlain,
+    is_public_path,
+    is_same,
+    public_object,
+    tuple_class,
+    value_of,
+)
+from grader.submission.kernel_names import FileNames
 
-MATH = "math"
-DTYPES = {value.name: value for value in vars(tl).values() if isinstance(value, tl.dtype)}
+DECORATORS = ("triton.jit", "triton.constexpr_function")
+UNKNOWN = object()  # a value that the syntax tree does not tell
+_FAILED = object()  # the value of a name whose import fails
 
 
-class NotPlain(Exception):
-    """A recipe tells a value that is none of those that a kernel may see."""
+class Global:
+    """Stands for a global that a kernel cannot see, such as a list: Triton's front end refuses it by its name."""
 
 
-class ModuleNames:
-    """What the statements of a module bind, outside of its functions and classes."""
+class FileScope:
+    """What the file says of the names that its functions see.
 
-    def __init__(self, tree: ast.Module, names: FileNames) -> None:
-        self.tree, self.names = tree, names
+    constants: integers of the module that have another value in this call, with all that is derived from them.
+    """
 
-    @cached_property
-    def bindings(self) -> Counter[str]:
-        """How often each name is bound. One that some function calls global is bound once more."""
-        counted = Counter(name for node in _of_the_module(self.tree) for name in _bound_by(node))
-        counted.update(name for node in self.names.nodes if isinstance(node, ast.Global) for name in node.names)
-        return counted
+    def __init__(self, scopes: FileScopes, names: FileNames, functions: Functions, constants: Mapping[str, int]):
+        self.scopes, self.names, self.functions, self.constants = scopes, names, functions, constants
 
-    @cached_property
-    def public(self) -> dict[str, str]:
-        """Names of public objects and modules of Triton and math, with their paths: "exp": "triton.language.exp"."""
-        found = {}
-        for node in _of_the_module(self.tree):
-            for name, path in self._paths_of(node):
-                if self.bindings[name] == 1 and is_public_path(path):
-                    found[name] = path
+    def values(self, function: ast.FunctionDef, told: list[list]) -> dict[str, Any]:
+        """Returns the names that the function sees with their values. Raises NotPlain.
+
+        told: [name, 1 for a constexpr, value] each, as recipes tell them.
+        """
+        around = self.scopes.around[function]
+        found = {name: self._checked(name, around, bool(is_constexpr), said) for name, is_constexpr, said in told}
+        for name in {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} - found.keys():
+            value = self.certain(name, around, self.constants)
+            if value is not UNKNOWN:
+                found[name] = value
         return found
 
-    @cached_property
-    def assignments(self) -> list[tuple[str, ast.expr]]:
-        """Names that are assigned once, with what they are assigned, in the order of the file."""
-        found = []
-        for node in _of_the_module(self.tree):
-            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                found += [(target.id, node.value) for target in targets if isinstance(target, ast.Name)]
-        return [(name, value) for name, value in found if self.bindings[name] == 1]
+    def default(self, function: ast.FunctionDef, parameter: str, default: ast.expr, told: list | None) -> Any:
+        """Returns the value of a parameter's default. Raises NotPlain. told: as in `values`; None where nothing is."""
+        possible = self._possible(partial(self._of_expression, default, self.scopes.around[function]))
+        if told is None:
+            return Global() if possible[0] is UNKNOWN else possible[0]
+        _, is_constexpr, said = told
+        return self._agreed(f"the default of {parameter}", bool(is_constexpr), said, possible, function.lineno)
 
-    def assignments_of(self, names: Iterable[str]) -> list[tuple[str, ast.expr]]:
-        """Returns those of these names, and of all that they are made of."""
-        wanted, found = set(names), []
-        for name, value in reversed(self.assignments):
-            if name in wanted:
-                wanted |= {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
-                found.append((name, value))
-        return found[::-1]
+    def _checked(self, name: str, around: Scope, is_constexpr: bool, said: dict) -> Any:
+        bindings = around.bindings(name)
+        possible = [value for one in bindings for value in self._possible(partial(self._of, one))]
+        if name in self.constants and bindings is self.scopes.module.names.get(name):
+            possible.append(self.constants[name])
+        return self._agreed(name, is_constexpr, said, possible, bindings[-1].line if bindings else 0)
 
-    def _paths_of(self, node: ast.AST) -> Iterator[tuple[str, str]]:
-        if isinstance(node, ast.Import):
-            for one in node.names:
-                yield one.asname or one.name.partition(".")[0], one.name if one.asname else one.name.partition(".")[0]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
-        elif isinstance(node, ast.Assign) and (path := self.names.path(node.value)):
-            yield from ((target.id, path) for target in node.targets if isinstance(target, ast.Name))
-
-
-def _of_the_module(node: ast.AST) -> Iterator[ast.AST]:
-    """Its nodes, without those inside of functions, classes, lambdas and comprehensions."""
-    for inner in ast.iter_child_nodes(node):
-        yield inner
-        has_scope = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-        if not isinstance(inner, (*has_scope, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            yield from _of_the_module(inner)
-
-
-def _bound_by(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        yield node.name
-    elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        yield from (one.asname or one.name.partition(".")[0] for one in node.names)
-    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-        yield node.name
-
-
-def is_public_path(path: str) -> bool:
-    """Returns True for a module that a kernel may name, and for a public object of it."""
-    module, _, name = path.rpartition(".")
-    return path in MODULES or path == MATH or is_public(module, name)
-
-
-def public_object(path: str) -> Any:
-    """Raises NotPlain for a path that a kernel may not name, ImportError or AttributeError where there is none."""
-    if not is_public_path(path):
-        raise NotPlain(f"{path} is no public name of Triton")
-    if path in MODULES or path == MATH:
-        return importlib.import_module(path)
-    module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(module), name)
-
-
-def value_of(said: dict, functions: dict[tuple[str, int], Any]) -> Any:
-    """Returns the value that a recipe tells. Raises NotPlain, and what public_object raises.
-
-    functions: those of the file, by name and line.
-    """
-    (kind, told), *_ = said.items()
-    if kind == "items":
-        return tuple(value_of(item, functions) for item in told)
-    if kind == "dtype" and told in DTYPES:
-        return DTYPES[told]
-    if kind == "function" and tuple(told) in functions:
-        return functions[tuple(told)]
-    if kind == "public":
-        return public_object(told)
-    if kind == "value":
-        return float(told) if told in ("inf", "-inf", "nan") else ast.literal_eval(told)
-    raise NotPlain(told if isinstance(told, str) else kind)
-
-
-def is_plain(value: Any) -> bool:
-    """Returns True for a value that a recipe could tell."""
-    value = value.value if isinstance(value, tl.constexpr) else value
-    if type(value) is tuple:
-        return all(map(is_plain, value))
-    return value is None or type(value) in (bool, int, float, str) or isinstance(value, tl.dtype)
-
-
-def with_names(value: Any, path: tuple[int, ...], fields: dict[tuple[int, ...], list[str]]) -> Any:
-    """Returns `value`, in which each tuple whose path has names is one with these."""
-    if not isinstance(value, tuple):
+    def _agreed(self, name: str, is_constexpr: bool, said: dict, possible: list[Any], line: int) -> Any:
+        """Returns the value that the recipe tells, where the file leaves room for it."""
+        try:
+            value = value_of(said, self.functions)
+        except NO_VALUE as error:
+            if is_constexpr:
+                raise NotPlain(f"{name} is {error}") from None
+            return Global()
+        value = tl.constexpr(value) if is_constexpr else value
+        if possible and not any(one is UNKNOWN or is_same(value, one) for one in possible):
+            raise NotPlain(f"{name} has another value at the launch than line {line} gives it")
         return value
-    parts = [with_names(part, (*path, number), fields) for number, part in enumerate(value)]
-    return namedtuple("Named", fields[path])(*parts) if path in fields else tuple(parts)
+
+    def certain(self, name: str, around: Scope, known: Mapping[str, int]) -> Any:
+        """Returns the value of a name that is bound once, by a statement that always runs; UNKNOWN of another."""
+        bindings = around.bindings(name)
+        if len(bindings) != 1 or not bindings[0].is_certain:
+            return UNKNOWN
+        return known[name] if name in known else self._of(bindings[0], known)
+
+    def _possible(self, value: Callable[[Mapping[str, int]], Any]) -> list[Any]:
+        """With the constants of this call, and with the file's own: what a branch derives stays as it was."""
+        found = [value(self.constants)]
+        return [*found, value({})] if self.constants else found
+
+    def _of(self, binding: Binding, known: Mapping[str, int]) -> Any:
+        """Returns the value that one binding gives; UNKNOWN if the tree does not tell it."""
+        node = binding.made_by
+        if binding.path:
+            return _imported(binding.path)
+        if isinstance(node, ast.FunctionDef):
+            return self._function(node)
+        if isinstance(node, ast.ClassDef):
+            return self._named_tuple(node, known)
+        if isinstance(node, ast.expr):
+            return self._of_expression(node, binding.scope, known)
+        return UNKNOWN
+
+    def _function(self, node: ast.FunctionDef) -> Any:
+        """A function under one decorator of Triton is what stands there; another decorator may make anything of it."""
+        if not node.decorator_list:
+            return node  # plain Python, which no recipe tells
+        is_bare = len(node.decorator_list) == 1 and node in self.names.bodies
+        return self.functions[node.name, line_of(node)] if is_bare else UNKNOWN
+
+    def _named_tuple(self, node: ast.ClassDef, known: Mapping[str, int]) -> Any:
+        if [self.names.path(base) for base in node.bases] != ["typing.NamedTuple"]:
+            return UNKNOWN
+        fields = [one for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)]
+        defaults = [self._of_expression(one.value, self.scopes.module, known) for one in fields if one.value]
+        if any(value is UNKNOWN for value in defaults):
+            return UNKNOWN
+        return tuple_class(node.name, [one.target.id for one in fields], defaults)
+
+    def _of_expression(self, node: ast.expr, around: Scope, known: Mapping[str, int]) -> Any:
+        """Returns the value of an expression in a scope, made of names that are certain; else UNKNOWN."""
+        if isinstance(node, ast.Call) and (made := self._of_call(node)) is not UNKNOWN:
+            return made
+        try:
+            return Evaluation(_Certain(self, around, known), {}).value(node)
+        except MemoryError:
+            raise
+        except Exception:  # a name that is not certain, a construct that is not evaluated, what Python raises too
+            return UNKNOWN
+
+    def _of_call(self, node: ast.Call) -> Any:
+        """Returns what namedtuple("Pair", "x y") and triton.jit(function) make; UNKNOWN for another call."""
+        if fields := self.names.namedtuple_fields(node):
+            return tuple_class("Named", fields, [])
+        if self.names.path(node.func) in DECORATORS and len(node.args) == 1 and isinstance(node.args[0], ast.Name):
+            made = [one.made_by for one in self.scopes.module.bindings(node.args[0].id)]
+            functions = [one for one in made if isinstance(one, ast.FunctionDef) and one in self.names.bodies]
+            if len(functions) == 1:
+                return self.functions[functions[0].name, line_of(functions[0])]
+        return UNKNOWN
+
+
+class _Certain(Mapping):
+    """The names that an expression sees in a scope, with their values. Raises NotEvaluated for what is not certain."""
+
+    def __init__(self, file: FileScope, around: Scope, known: Mapping[str, int]) -> None:
+        self.file, self.around, self.known = file, around, known
+
+    def __getitem__(self, name: str) -> Any:
+        if not self.around.bindings(name):
+            raise KeyError(name)
+        value = self.file.certain(name, self.around, self.known)
+        if value is UNKNOWN:
+            raise NotEvaluated(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _imported(path: str) -> Any:
+    if not is_public_path(path):
+        return UNKNOWN
+    try:
+        return public_object(path)
+    except (ImportError, AttributeError):
+        return _FAILED

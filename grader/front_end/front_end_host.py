@@ -9,19 +9,22 @@ The recipe's "set" holds the constants of the file that have another value in th
 from __future__ import annotations
 
 import contextlib
+import errno
 import sys
-import traceback
 from dataclasses import asdict
 
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 
+from grader.front_end.allowed_attributes import guard_builtins
 from grader.front_end.compile_failure import compile_failure, text_of
 from grader.front_end.file_kernels import FileKernels, NotInFile
-from grader.front_end.file_scope import NotPlain
 from grader.front_end.kernel_text import dots_of_any_size, parse_each_function_once
+from grader.front_end.told_values import NotPlain
 from grader.wire.messages import FOREIGN_KERNEL, NOT_PLAIN, Failure
+
+FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk, which is nobody's mistake
 
 
 class FrontEndHost:
@@ -33,26 +36,22 @@ class FrontEndHost:
         self._kernels: FileKernels | None = None
         self._unfit = False
         parse_each_function_once()
+        guard_builtins()
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
-        try:
-            if self._unfit or self._read not in (None, (header["filename"], blob)):
-                raise RuntimeError("a process makes the texts of one file, up to an error that is no compiler's")
-            answer, text = self._text(header, blob)
-        except MemoryError:
-            self._unfit = True
-            return self._failed(Failure("memory", "MemoryError")), b""
-        except BaseException:  # a mistake of ours, or of the parent's
-            return {"kind": "fault", "message": traceback.format_exc()[-4000:]}, b""
+        if self._unfit or self._read not in (None, (header["filename"], blob)):
+            return _fault("a process makes the texts of one file, up to an error that is no compiler's")
+        self._read = header["filename"], blob
+        answer, text = self._text(header, blob)
         with contextlib.suppress(Exception):  # what tl.static_print wrote
             sys.stdout.flush()
         return answer, text
 
     def _text(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
-        if self._kernels is None:
-            self._kernels, self._read = FileKernels(header["filename"], blob), (header["filename"], blob)
+        """Never raises: whatever happens while a text is made comes from the file, and is told as its failure."""
         recipe = header["recipe"]
         try:
+            self._kernels = self._kernels or FileKernels(header["filename"], blob)
             with dots_of_any_size() if header["small_dots"] else contextlib.nullcontext():
                 return {"kind": "text", "failure": None, "fits": True}, self._kernels.text(recipe, self._target)
         except NotInFile:
@@ -63,11 +62,23 @@ class FrontEndHost:
             failure = compile_failure(error, self._kernels.tree)
             return self._failed(failure, fits=not isinstance(error, CompileTimeAssertionFailure)), b""
         except MemoryError:
-            raise
-        except Exception as error:
             self._unfit = True
-            return self._failed(Failure("compile", type(error).__name__, text_of(error), 0, recipe["function"])), b""
+            return self._failed(Failure("memory", "MemoryError")), b""
+        except OSError as error:
+            if error.errno in FULL:
+                return _fault(str(error))
+            return self._uncommon(error, recipe), b""
+        except BaseException as error:
+            return self._uncommon(error, recipe), b""
+
+    def _uncommon(self, error: BaseException, recipe: dict) -> dict:
+        self._unfit = True
+        return self._failed(Failure("compile", type(error).__name__, text_of(error), 0, recipe["function"]))
 
     def _failed(self, failure: Failure, fits: bool = True) -> dict:
         """`fits`: False where Triton leaves out a configuration with which it does not compile."""
         return {"kind": "text", "failure": asdict(failure), "fits": fits, "unfit": self._unfit}
+
+
+def _fault(message: str) -> tuple[dict, bytes]:
+    return {"kind": "fault", "message": message}, b""

@@ -18,7 +18,8 @@ from grader.wire.reply import failure_of
 
 LIMIT = 8.0  # seconds of a core for the text of one kernel
 LIMIT_AFTER_AN_END = 2.0  # once a text ended its process, so that a run ends
-MOST_TEXT_BYTES = 8 << 20
+MOST_COMPUTING = 10.0  # seconds of a core for all texts of a run; those of 17 solutions take 1.2 at most
+MOST_TEXT_BYTES, MOST_BYTES = 8 << 20, 64 << 20  # of a text, and of all that a run keeps
 Constants = Mapping[str, int]
 NONE: Constants = MappingProxyType({})
 
@@ -44,6 +45,7 @@ class FrontEnd:
         self._one_at_a_time = threading.Lock()  # the judge, and the thread that records ahead
         self._has_ended = False
         self._computed = 0.0  # seconds of a core that the processes before this one took
+        self._bytes = 0  # of all texts so far
 
     def text(self, recipe: Recipe, small_dots: bool = False, constants: Constants = NONE) -> KernelText:
         """Returns what becomes of the recipe in a call that sets these constants of the file.
@@ -63,10 +65,24 @@ class FrontEnd:
         return made
 
     def _text(self, recipe: dict, small_dots: bool) -> KernelText:
+        limit, left = LIMIT_AFTER_AN_END if self._has_ended else LIMIT, MOST_COMPUTING - self.seconds_of_a_core
+        of_all = ChildEnded("time", f"the {MOST_COMPUTING:g} s of a core that compiling all its kernels may take")
+        if left <= 0:
+            raise of_all
+        try:
+            made = self._answer(recipe, small_dots, min(limit, left))
+        except ChildEnded as ended:
+            raise of_all if ended.how == "time" and left < limit else ended from None
+        self._bytes += len(made.source)
+        if self._bytes > MOST_BYTES:
+            told = f"the compiler's texts of all calls have more than {MOST_BYTES >> 20} MiB"
+            return KernelText(failure=Failure("not-recordable", message=told))
+        return made
+
+    def _answer(self, recipe: dict, small_dots: bool, limit: float) -> KernelText:
         self._child = self._child or ChildProcess(self.model, self.sandbox, FRONT_END)
         request = {"kind": "text", "filename": self.filename, "recipe": recipe, "small_dots": small_dots}
         try:
-            limit = LIMIT_AFTER_AN_END if self._has_ended else LIMIT
             answer, blob = self._child.ask(request, self.submission.source, limit)
             if answer["kind"] == "fault":
                 last = str(answer.get("message", "")).strip().splitlines()[-1:]

@@ -1,9 +1,8 @@
 """What the bodies of kernels and of constexpr functions may name, read off the syntax tree. Nothing runs for this.
 
-The compiler evaluates a kernel's expressions as Python: attributes of modules and values, calls with constants. So does
-the process that compiles a file's kernels once more, to see whether a recorded text came from them. In these bodies
-a name may therefore lead to Triton's public functions, math, constants and other kernels, and nowhere else. Code
-outside of them may be any Python: it runs in the recording child alone, on tensors without values.
+The compiler evaluates a kernel's expressions as Python: attributes of modules and values, calls with constants. In
+these bodies a name may therefore lead to Triton's public functions, math, constants and other kernels, and nowhere
+else. Code outside of them may be any Python: it runs in the recording child alone, on tensors without values.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import ast
 import builtins
 import difflib
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +20,7 @@ from grader.sentences import Said, Sentence
 
 # Module -> the names that a body may use of it; None: what its source lists as public.
 MODULES: dict[str, frozenset[str] | None] = {
-    "triton": frozenset({"Config", "cdiv", "next_power_of_2", "language", "jit", "constexpr_function"}),
+    "triton": frozenset({"cdiv", "next_power_of_2", "language"}),
     "triton.language": None,
     "triton.language.math": None,
     "triton.language.extra": frozenset({"libdevice", "cuda"}),
@@ -172,11 +171,11 @@ class FileNames:
         for node in self.nodes:
             if isinstance(node, ast.ClassDef) and [self.path(base) for base in node.bases] == ["typing.NamedTuple"]:
                 found[node.name] = _annotated(node)
-            elif isinstance(node, ast.Assign) and (fields := self._namedtuple_fields(node.value)):
+            elif isinstance(node, ast.Assign) and (fields := self.namedtuple_fields(node.value)):
                 found |= {target.id: fields for target in node.targets if isinstance(target, ast.Name)}
         return found
 
-    def _namedtuple_fields(self, node: ast.expr) -> list[str]:
+    def namedtuple_fields(self, node: ast.expr) -> list[str]:
         """Of namedtuple("Pair", "x y"); [] for anything else."""
         if isinstance(node, ast.Call) and self.path(node.func) == "collections.namedtuple" and len(node.args) == 2:
             return _literal_names(node.args[1])
@@ -191,7 +190,9 @@ class _Body:
         self.nodes = [node for statement in function.body for node in ast.walk(statement)]
         self.kind = "a kernel" if function in names.kernels else "a constexpr function"
         self.own = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
-        self.own |= {node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        self.own |= _stored(self.nodes)
+        in_comprehensions = _stored(inner for node in self.nodes for inner in _targets_of(node))
+        self.own -= in_comprehensions & vars(builtins).keys()  # outside of the comprehension they are Python's
 
     def refused(self) -> Iterator[Refused]:
         by_name = {id(node.func) for node in self.nodes if isinstance(node, ast.Call) and self._is_by_name(node)}
@@ -284,6 +285,16 @@ class _Body:
         line = node.end_lineno if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end
         said = sentence(line=line, what=_short(what), body=self.kind, **evidence)
         return Refused(line, said, node.end_col_offset)
+
+
+def _stored(nodes: Iterable[ast.AST]) -> set[str]:
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _targets_of(node: ast.AST) -> Iterator[ast.AST]:
+    """What a comprehension gives its names in."""
+    for generator in getattr(node, "generators", []):
+        yield from ast.walk(generator.target)
 
 
 def _annotated(node: ast.ClassDef) -> list[str]:

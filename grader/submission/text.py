@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
 import stat
+import tokenize
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -61,8 +63,23 @@ def read_submission(path: Path) -> Submission:
     except UnicodeDecodeError as error:
         line = source[: error.start].count(b"\n") + 1
         return Submission(path, source, failure=Failure("encoding", message=f"byte {error.start}", line=line))
+    if failure := _other_encoding(source):
+        return Submission(path, source, failure=failure)
     tree, failure = _parsed(text)
     return Submission(path, source, tree, failure)
+
+
+def _other_encoding(source: bytes) -> Failure | None:
+    """Python reads a file as its first lines say, "# coding: latin-1"; what is checked is UTF-8, and must be the same.
+
+    Source: https://docs.python.org/3/reference/lexical_analysis.html#encoding-declarations
+    """
+    lines = io.BytesIO(source).readline
+    try:
+        name, read = tokenize.detect_encoding(lines)
+    except SyntaxError as error:  # an encoding that Python does not know
+        return Failure("other-encoding", "SyntaxError", error.msg.rpartition(": ")[2], 1)
+    return None if name in ("utf-8", "utf-8-sig") else Failure("other-encoding", message=name, line=max(len(read), 1))
 
 
 def _parsed(text: str) -> tuple[ast.Module | None, Failure | None]:

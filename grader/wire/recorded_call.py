@@ -86,9 +86,11 @@ class Recipe:
     """What the front end makes a text of: a function of the file, at the line where Python says that it begins.
 
     constants: by path of the argument, a number in a list and further numbers in tuples; a value is {"value": repr},
-        {"dtype": name}, {"function": [name, line]}, {"public": "triton.language.exp"}, {"items": [values]} or
-        {"other": text}.
+        {"dtype": name}, {"function": [name, line]}, {"public": "triton.language.exp"}, {"items": [values]},
+        {"tuple": [name, fields, defaults]} for a class of tuples, or {"other": text}.
     attrs: by path, what the front end is told of the argument: [["tt.divisibility", 16]].
+    scopes: what the function, and each of the file that it may reach, sees beside its arguments: [function, line,
+        names, defaults], of names and of parameters [name, 1 for a constexpr, value].
     fields: by path, the names of a tuple that has names for its parts.
     symbol: what the text calls the function, where `repr` was given to triton.jit.
     """
@@ -99,7 +101,7 @@ class Recipe:
     constants: list[tuple[list[int], dict]]
     attrs: list[tuple[list[int], Any]]
     options: dict[str, Any]  # of OPTIONS, all that this Triton has: num_warps, num_stages, num_ctas ...
-    globals: list[list] = field(default_factory=list)  # [name, 1 for a constexpr, value] of those that it may see
+    scopes: list[list] = field(default_factory=list)
     fields: list[tuple[list[int], list[str]]] = field(default_factory=list)
     symbol: str = ""
 
@@ -195,7 +197,7 @@ def _recipe(data: object) -> Recipe:
         items(data, "constants", lambda item: _at_path(item, _constant)),
         items(data, "attrs", lambda item: _at_path(item, _attributes)),
         _options(data.get("options")),
-        items({"globals": [], **data}, "globals", _global),
+        items({"scopes": [], **data}, "scopes", _scope),
         items({"fields": [], **data}, "fields", lambda item: _at_path(item, _field_names)),
         checked(data.get("symbol", ""), "str", "symbol"),
     )
@@ -211,9 +213,20 @@ def _field_names(data: object) -> list[str]:
     return checked(data, "list[str]", "the names of a tuple's parts")
 
 
-def _global(data: object) -> list:
+def _scope(data: object) -> list:
+    if not isinstance(data, list) or len(data) != 4:
+        raise ProtocolError("the scope of no function")
+    name, line, names, defaults = data
+    told = {"names": names, "defaults": defaults}
+    return [
+        checked(name, "str", "function"), checked(line, "int", "line"),
+        items(told, "names", _name), items(told, "defaults", _name),
+    ]  # fmt: skip
+
+
+def _name(data: object) -> list:
     if not isinstance(data, list) or len(data) != 3:
-        raise ProtocolError("a module's constant without its name")
+        raise ProtocolError("a name without its value")
     return [checked(data[0], "str", "name"), checked(data[1], "int", "constexpr"), _constant(data[2])]
 
 
@@ -243,6 +256,15 @@ def _constant(data: object, depth: int = 0) -> dict:
     if set(data) == {"function"} and isinstance(data["function"], list) and len(data["function"]) == 2:
         name, line = data["function"]
         return {"function": [checked(name, "str", "function"), checked(line, "int", "line")]}
+    if set(data) == {"tuple"} and isinstance(data["tuple"], list) and len(data["tuple"]) == 3 and depth < MOST_DEPTH:
+        name, fields, defaults = data["tuple"]
+        told = {"defaults": defaults}
+        return {
+            "tuple": [
+                checked(name, "str", "tuple"), _field_names(fields),
+                items(told, "defaults", lambda item: _constant(item, depth + 1)),
+            ]
+        }  # fmt: skip
     for name in ("value", "dtype", "public", "other"):
         if set(data) == {name}:
             return {name: checked(data[name], "str", name)}

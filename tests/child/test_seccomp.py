@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import platform
 import re
 import struct
@@ -47,6 +48,7 @@ def answer_to(machine: str, number: int, *arguments: int, architecture: int | No
 def number_of(name: str, machine: str) -> int | None:
     known = seccomp.REFUSED | {name: numbers for name, (numbers, _) in ITSELF.items()} | seccomp.WITHOUT_EFFECT
     known |= {"clone": seccomp.CLONE, "clone3": seccomp.CLONE3, "prctl": seccomp.PRCTL, "ioctl": seccomp.IOCTL}
+    known |= {"fcntl": seccomp.FCNTL, "open": seccomp.OPEN, "openat": seccomp.OPENAT, "openat2": seccomp.OPENAT2}
     return known[name][MACHINES.index(machine)]
 
 
@@ -58,6 +60,7 @@ def test_numbers_are_those_of_linux(machine):
     found = re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text())
     known = {name: int(number) for name, number in found}
     names = [*seccomp.REFUSED, *ITSELF, *seccomp.WITHOUT_EFFECT, "clone", "clone3", "prctl", "ioctl"]
+    names += ["fcntl", "open", "openat", "openat2"]
     differ = {name: (number_of(name, machine), known.get(name)) for name in names}
     newer = max(known.values())
     assert {name: two for name, two in differ.items() if two[0] != two[1] and (two[0] or 0) <= newer} == {}
@@ -107,6 +110,32 @@ def test_of_a_device_or_file_only_plain_questions_are_asked(machine):
     )
     flags_of_a_file, typed_into_a_terminal = 0x40086602, 0x5412
     assert [answer_to(machine, ioctl, 5, n) for n in (flags_of_a_file, typed_into_a_terminal)] == [errno.EPERM] * 2
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_descriptor_holds_up_nobody(machine):
+    fcntl = number_of("fcntl", machine)
+    duplicate, close_on_exec, size_of_a_pipe = 0, 2, 1032
+    assert [answer_to(machine, fcntl, 5, command) for command in (duplicate, close_on_exec, size_of_a_pipe)] == [
+        None
+    ] * 3
+    refused = seccomp.FCNTL_REFUSED.values()
+    assert [answer_to(machine, fcntl, 5, command) for command in refused] == [errno.EPERM] * len(refused)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", ["open", "openat"])
+def test_no_file_is_emptied_that_may_only_be_read(machine, name):
+    number = number_of(name, machine)
+    if number is None:
+        pytest.skip(f"{machine} has no {name}")
+    before = [0] if name == "open" else [-100, 0]
+    create, append = 0o100, 0o2000
+    for flags in (os.O_RDONLY, os.O_WRONLY | seccomp.TRUNCATE, os.O_RDWR | seccomp.TRUNCATE | create, append):
+        assert answer_to(machine, number, *before, flags) is None, oct(flags)
+    for flags in (seccomp.TRUNCATE, seccomp.TRUNCATE | create):
+        assert answer_to(machine, number, *before, flags) == errno.EPERM, oct(flags)
+    assert answer_to(machine, number_of("openat2", machine)) == errno.ENOSYS
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -199,6 +228,20 @@ def test_what_a_process_does_to_itself_stays_allowed(isolation):
         "a thread", "a program", "in a session", "its child ended by 9", "its own limits, priority, cores",
         "its own memory False",
     ]  # fmt: skip
+
+
+def test_a_child_takes_no_lease_and_empties_no_file_that_it_reads(isolation):
+    text = """
+import fcntl, os
+own = os.open("own", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+print(os.write(own, b"three"))
+for attempt in (lambda: fcntl.fcntl(own, fcntl.F_SETLEASE, fcntl.F_WRLCK), lambda: os.open("own", os.O_TRUNC)):
+    try:
+        attempt()
+    except OSError as error:
+        print(error.errno, os.fstat(own).st_size)
+"""
+    assert printed_by(text, isolation).splitlines() == ["5", f"{errno.EPERM} 5", f"{errno.EPERM} 5"]
 
 
 def test_a_new_session_and_a_new_group_have_no_effect(isolation):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from triton.backends.compiler import GPUTarget
 
+from grader.front_end.allowed_attributes import guard_builtins
 from grader.front_end.file_kernels import FileKernels
 
 TARGET = GPUTarget("cuda", 90, 32)
@@ -25,7 +26,7 @@ def recipe(line: int, **changed: object) -> dict:
     """Returns a recipe of KERNEL, whose decorator stands in this line."""
     plain = {
         "function": "kernel", "line": line, "signature": {"x_ptr": "*fp32", "BLOCK": "constexpr"},
-        "constants": [[[1], {"value": "16"}]], "attrs": [], "options": {"num_warps": 4}, "globals": [], "fields": [],
+        "constants": [[[1], {"value": "16"}]], "attrs": [], "options": {"num_warps": 4}, "scopes": [], "fields": [],
         "symbol": "", "set": {},
     }  # fmt: skip
     return plain | changed
@@ -39,11 +40,16 @@ def kernels_of(source: str, folder: Path) -> Iterator[FileKernels]:
 
 @pytest.fixture
 def text(tmp_path):
-    """text(value, before="", **recipe): KERNEL's text; nobody looks at its names before the front end does."""
+    """text(value, before="", told=(), **recipe): KERNEL's text; nobody looks at its names before the front end does.
 
-    def text(value: str, before: str = "", **changed: object) -> str:
+    told: names of the kernel with their values, as recipes tell them.
+    """
+    guard_builtins()
+
+    def text(value: str, before: str = "", told: Iterable[list] = (), **changed: object) -> str:
         source = PREAMBLE + before + KERNEL.format(value=value)
         line = source[: source.index("@triton.jit\ndef kernel(")].count("\n") + 1
+        changed = {"scopes": [["kernel", line, list(told), []]]} | changed
         with kernels_of(source, tmp_path) as kernels:
             return kernels.text(recipe(**({"line": line} | changed)), TARGET).decode()
 

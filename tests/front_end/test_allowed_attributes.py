@@ -6,8 +6,9 @@ import pytest
 from triton.compiler.errors import CompilationError
 
 from grader.front_end.file_kernels import NotInFile
-from grader.front_end.file_scope import NotPlain
+from grader.front_end.told_values import NotPlain
 
+PAIR = 'from collections import namedtuple\nPair = namedtuple("Pair", "x y")\n'
 HELPER = "@triton.jit\ndef helper(x):\n    return x\n\n"
 REFUSED = {
     "the globals of a function": "tl.load.__globals__",
@@ -87,24 +88,119 @@ LIES = {
 @pytest.mark.parametrize("name", LIES)
 def test_a_recipe_does_not_lead_to(text, name):
     with pytest.raises(CompilationError, match="Cannot access global variable f"):
-        text("f(i)", globals=[LIES[name]])
+        text("f(i)", told=[LIES[name]])
 
 
-def test_a_recipe_does_not_say_what_the_file_says(text):
-    told = [["tl", 0, {"public": "math"}], ["e", 0, {"public": "triton.language.exp2"}]]
-    assert '"math.exp"' in text("e(i + 0.0)", "e = tl.exp\n", globals=told)
-    told = [["helper", 0, {"public": "triton.language.exp"}]]
-    assert '"math.exp"' not in text("helper(i + 0.0)", HELPER, globals=told)
-    told, pair = [["Pair", 0, {"public": "triton.language.exp"}]], "from collections import namedtuple\n"
-    assert "math.exp" not in text("Pair(1, 2).x", pair + 'Pair = namedtuple("Pair", "x y")\n', globals=told)
+@pytest.mark.parametrize(
+    ("value", "before", "told"),
+    [
+        ("tl.exp(i + 0.0)", "", ["tl", 0, {"public": "math"}]),
+        ("e(i + 0.0)", "e = tl.exp\n", ["e", 0, {"public": "triton.language.exp2"}]),
+        ("e(i + 0.0)", "if tl:\n    e = tl.exp\n", ["e", 0, {"public": "triton.language.exp2"}]),
+        ("e(i)", "if tl:\n    from triton.language import exp as e\n", ["e", 0, {"public": "triton.language.exp2"}]),
+        ("helper(i)", HELPER, ["helper", 0, {"public": "triton.language.exp"}]),
+        ("helper(i)", HELPER.replace("@triton.jit\n", ""), ["helper", 0, {"public": "triton.language.abs"}]),
+        ("Pair(1, 2).x", PAIR, ["Pair", 0, {"public": "triton.language.exp"}]),
+        ("Pair(1, 2).x", PAIR, ["Pair", 0, {"tuple": ["Pair", ["y", "x"], []]}]),
+        ("SCALE", "SIZE = 3\nSCALE = tl.constexpr(2.0 * SIZE)\n", ["SCALE", 1, {"value": "1.0"}]),
+        ("SCALE", "SCALE = 3.0\n", ["SCALE", 1, {"value": "3.0"}]),
+        ("SCALE", "SCALE = tl.constexpr(3.0)\nSCALE = tl.constexpr(4.0)\n", ["SCALE", 1, {"value": "1.0"}]),
+        ("SCALE", "SCALE = tl.constexpr(f'{1.0!r}')\n", ["SCALE", 1, {"value": "'1'"}]),
+    ],
+)
+def test_a_recipe_does_not_say_what_the_file_says(text, value, before, told):
+    with pytest.raises(NotPlain, match=f"{told[0]} has another value at the launch than line"):
+        text(value, before, told=[told])
 
 
-def test_a_recipe_does_not_say_what_a_constant_is_that_stands_in_the_file(text):
-    before, told = "SIZE = 3\nSCALE = tl.constexpr(2.0 * SIZE)\n", [["SCALE", 1, {"value": "1.0"}]]
-    assert "dense<6.000000e+00>" in text("SCALE", before, globals=told)
-    assert "dense<8.000000e+00>" in text("SCALE", before, globals=told, set={"SIZE": 4})
-    assert "dense<1.000000e+00>" in text("SCALE", "import os\nSCALE = tl.constexpr(os.nice(0))\n", globals=told)
-    assert "dense<1.000000e+00>" in text("SCALE", before + "SCALE = tl.constexpr(5.0)\n", globals=told)
+def test_a_recipe_says_which_of_the_bindings_of_a_name_came_to_pass(text):
+    two = "SCALE = tl.constexpr(3.0)\nif tl:\n    SCALE = tl.constexpr(4.0)\n"
+    for value in ("3.0", "4.0"):
+        assert f"dense<{value[0]}.000000e+00>" in text("SCALE", two, told=[["SCALE", 1, {"value": value}]])
+    computed = "import os\nSCALE = tl.constexpr(os.nice(0))\n"
+    assert "dense<1.000000e+00>" in text("SCALE", computed, told=[["SCALE", 1, {"value": "1.0"}]])
+
+
+def test_constants_of_a_call_count_for_what_is_made_of_them(text):
+    before = "SIZE = 3\nSCALE = tl.constexpr(2.0 * SIZE)\n"
+    assert "dense<8.000000e+00>" in text("SCALE", before, told=[["SCALE", 1, {"value": "8.0"}]], set={"SIZE": 4})
+    with pytest.raises(NotPlain):
+        text("SCALE", before, told=[["SCALE", 1, {"value": "10.0"}]], set={"SIZE": 4})
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "max = tl.exp\ndef f(max): pass\n", "class A:\n    max = tl.exp2\nmax = tl.exp\n",
+        "max = tl.exp\ng = lambda max: 1\n[0 for max in ()]\n", "max = tl.exp\ndef f():\n    import math as max\n",
+    ],
+)  # fmt: skip
+def test_names_of_other_scopes_are_no_bindings_of_a_name(text, before):
+    assert '"math.exp"' in text("max(i + 0.0)", before)
+    with pytest.raises(NotPlain):
+        text("max(i + 0.0)", before, told=[["max", 0, {"public": "triton.language.exp2"}]])
+
+
+@pytest.mark.parametrize(
+    "also",
+    [
+        "def f():\n    global max\n    max = 1", "for max in (): pass", "[0 for i in () if (max := 2)]",
+        "match 1:\n    case {**max}: pass", "def f(x=(max := 3)): pass", "del max", "with open('x') as max: pass",
+        "class A(metaclass=(max := type)): pass", "g = lambda x=(max := 3): x", "max += 1", "max, min = 1, 2",
+        "try: pass\nexcept ImportError as max: pass", "class A:\n    global max\n    max = 1",
+    ],
+)  # fmt: skip
+def test_a_name_that_other_statements_bind_too_is_not_certain(text, also):
+    before = f"max = tl.exp\n{also}\n"
+    with pytest.raises(CompilationError):
+        text("max(i + 0.0)", before)  # nobody said what it means
+    assert '"math.exp2"' in text("max(i + 0.0)", before, told=[["max", 0, {"public": "triton.language.exp2"}]])
+
+
+TAKEN_AWAY = """
+from typing import NamedTuple
+class getattr(NamedTuple):
+    x: int
+
+@triton.jit
+def getattr(x):
+    {body}
+
+"""
+
+
+@pytest.mark.parametrize("body", ["[0 for getattr in ()]", "getattr: 1 = 0", "return x"])
+def test_a_kernel_that_is_never_called_changes_no_builtin(text, body):
+    with pytest.raises(CompilationError, match="reads no attribute core"):
+        text("getattr(tl, 'core').x", TAKEN_AWAY.format(body=body))
+
+
+def test_an_attribute_that_may_not_be_read_is_not_told_as_absent(text):
+    for value in ("getattr(tl, 'core', 1.0)", "1.0 if hasattr(tl, 'core') else 2.0"):
+        with pytest.raises(CompilationError, match="reads no attribute core"):
+            text(value)
+    assert "dense<1.000000e+00>" in text("getattr(tl, 'nothing', 1.0)")
+    assert "dense<2.000000e+00>" in text("1.0 if hasattr(tl, 'nothing') else 2.0")
+
+
+FAKE = """
+if tl:
+    @triton.jit
+    def other(x_ptr, BLOCK: tl.constexpr):
+        '''
+def other(x_ptr, BLOCK: tl.constexpr):
+    tl.store(x_ptr, 2.0)
+    '''
+        tl.store(x_ptr, 1.0)
+        ''' '''
+
+"""
+
+
+def test_a_text_that_only_triton_takes_for_the_function_is_refused(text):
+    """Triton looks for the first `def` in a function's lines, and finds it in a string."""
+    with pytest.raises(NotPlain, match="Triton reads another function"):
+        text("1.0", FAKE, function="other", line=5)
 
 
 def test_a_recipe_names_a_kernel_by_its_line(text):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 
 import pytest
 
@@ -29,6 +30,20 @@ FUNCTIONS = {
     "itself": ("def f(n): return 1 if n < 2 else n * f(n - 1)", [(5,)]),
     "nothing": ("def f(n):\n    'words'\n    n += 1", [(5,)]),
     "an annotation": ("def f(n: int) -> int:\n    k: int = n\n    return k", [(5,)]),
+    "words as they are written": ("def f(n): return f'{n!r:>4} {n!s} {n!a}' + f'{(n,)!r}'", [(7,), ("é",)]),
+    "a list in place": (
+        "def f(n):\n    a = b = [1]\n    a += [n]\n    a[0] += 2\n    return tuple(b)",
+        [(3,)],
+    ),
+    "arguments in their order": ("def f(n):\n    a = [5, n]\n    return round(a.pop(), ndigits=a.pop())", [(3,)]),
+    "any number of arguments": ("def f(*n, **m): return n, m.get('k')", [(), (1, 2)]),
+    "nothing, by identity": ("def f(n): return n is None, None is not n, (n == 1) is True", [(None,), (1,)]),
+    "lists of rounds": (
+        "def f(n): return [i * j for i in range(n) if i % 2 for j in range(i)], {i: n for i in 'ab'}, {i for i in [n]}",
+        [(5,), (0,)],
+    ),
+    "rounds that end early": ("def f(n):\n    i = 7\n    return any(1 // i for i in (n, 0)), i", [(1,)]),
+    "rounds in rounds": ("def f(n): return sum(sum(k + i for k in range(i)) for i in range(n))", [(5,)]),
     "an assertion": ("def f(n):\n    assert n > 2, 'few'\n    return n", [(5,)]),
 }
 
@@ -38,7 +53,7 @@ def both(text: str):
     exec(text, scope)
     ours: dict = {}
     (node,) = ast.parse(text).body
-    ours["f"] = evaluator(node, ours)
+    ours["f"] = evaluator(node, ours, inspect.signature(scope["f"]))
     return scope["f"], ours["f"]
 
 
@@ -61,6 +76,8 @@ def test_it_gives_what_python_gives(name):
         ("def f(): return 1", TypeError),
         ("def f(n):\n    a, b = 1, 2, 3", ValueError),
         ("def f(n): return f(n)", RecursionError),
+        ("def f(n):\n    if n < 0:\n        max = n\n    return max(n, 1)", UnboundLocalError),
+        ("def f(n):\n    [i for i in (n,)]\n    return i", NameError),
     ],
 )
 def test_it_raises_what_python_raises(text, error):
@@ -72,13 +89,13 @@ def test_it_raises_what_python_raises(text, error):
 @pytest.mark.parametrize(
     "body",
     [
-        "import os", "return [i for i in range(n)]", "return (lambda: n)()", "def g(): pass", "global n",
+        "import os", "return (lambda: n)()", "def g(): pass", "global n",
         "with n: pass", "try:\n        pass\n    finally:\n        pass", "return (m := n)", "del n", "a, *b = 1, 2",
         "n.x = 1", "raise ValueError", "return max(*[1, 2])", "return max(1, **{})", "print(n, file=n)",
-        "yield n", "return {**{}}", "class A: pass",
+        "yield n", "return {**{}}", "class A: pass", "return n is 7", "n @= n",
     ],
 )  # fmt: skip
 def test_what_is_not_evaluated_is_refused_by_its_line(body):
     (node,) = ast.parse(f"def f(n):\n    {body}").body
     with pytest.raises(NotEvaluated, match="line 2: a constexpr function cannot hold `"):
-        evaluator(node, {})(7)
+        evaluator(node, {}, inspect.signature(lambda n: n))(7)

@@ -1,0 +1,88 @@
+"""The values that a recipe tells: public objects of Triton, functions of the file, and plain values."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections import namedtuple
+from collections.abc import Mapping
+from typing import Any
+
+import triton.language as tl
+
+from grader.front_end.allowed_attributes import is_public
+from grader.submission.kernel_names import MODULES
+
+
+class NotPlain(Exception):
+    """A recipe tells a value that is none of those that a kernel may see, or another than the file gives."""
+
+
+NO_VALUE = (NotPlain, ImportError, AttributeError, TypeError, ValueError, SyntaxError)  # what value_of raises
+MATH = "math"
+DTYPES = {value.name: value for value in vars(tl).values() if isinstance(value, tl.dtype)}
+Functions = Mapping[tuple[str, int], Any]  # those of the file, by name and line
+
+
+def is_public_path(path: str) -> bool:
+    """Returns True for a module that a kernel may name, and for a public object of it."""
+    module, _, name = path.rpartition(".")
+    return path in MODULES or path == MATH or is_public(module, name)
+
+
+def public_object(path: str) -> Any:
+    """Raises NotPlain for a path that a kernel may not name, ImportError or AttributeError where there is none."""
+    if not is_public_path(path):
+        raise NotPlain(f"{path} is no public name of Triton")
+    if path in MODULES or path == MATH:
+        return importlib.import_module(path)
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def value_of(said: dict, functions: Functions) -> Any:
+    """Returns the value that a recipe tells. Raises NotPlain, and what public_object raises."""
+    (kind, told), *_ = said.items()
+    if kind == "items":
+        return tuple(value_of(item, functions) for item in told)
+    if kind == "dtype" and told in DTYPES:
+        return DTYPES[told]
+    if kind == "function" and tuple(told) in functions:
+        return functions[tuple(told)]
+    if kind == "public":
+        return public_object(told)
+    if kind == "tuple":
+        name, fields, defaults = told
+        return tuple_class(name, fields, [value_of(one, functions) for one in defaults])
+    if kind == "value":
+        return float(told) if told in ("inf", "-inf", "nan") else ast.literal_eval(told)
+    raise NotPlain(told if isinstance(told, str) else kind)
+
+
+def tuple_class(name: str, fields: list[str], defaults: list[Any]) -> type:
+    """Returns a class of tuples with names for their parts. Raises ValueError for names that Python does not take."""
+    return namedtuple(name, fields, rename=True, defaults=defaults)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Returns True for values that a kernel cannot tell apart."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, tl.constexpr):
+        return is_same(one.value, other.value)
+    if isinstance(one, type) and issubclass(one, tuple) and issubclass(other, tuple):
+        facts, others = ((kind._fields, tuple(kind._field_defaults.items())) for kind in (one, other))
+        return facts[0] == others[0] and is_same(facts[1], others[1])
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if one is None or isinstance(one, (bool, int, float, str)):
+        return repr(one) == repr(other)  # which tells 0.0 from -0.0, and takes NaN for NaN
+    return one == other if isinstance(one, tl.dtype) else one is other
+
+
+def with_names(value: Any, path: tuple[int, ...], fields: dict[tuple[int, ...], list[str]]) -> Any:
+    """Returns `value`, in which each tuple whose path has names is one with these."""
+    if not isinstance(value, tuple):
+        return value
+    parts = [with_names(part, (*path, number), fields) for number, part in enumerate(value)]
+    return namedtuple("Named", fields[path])(*parts) if path in fields else tuple(parts)
