@@ -17,6 +17,7 @@ class Cause(StrEnum):
     UNREADABLE = "unreadable"
     TOO_LONG = "too-long"
     ENCODING = "encoding"
+    OTHER_ENCODING = "other-encoding"
     SYNTAX = "syntax"
     NESTED = "nested"
     IMPORT = "import"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import io
 import re
 import stat
@@ -79,6 +80,7 @@ def _other_encoding(source: bytes) -> Failure | None:
         name, read = tokenize.detect_encoding(lines)
     except SyntaxError as error:  # an encoding that Python does not know
         return Failure("other-encoding", "SyntaxError", error.msg.rpartition(": ")[2], 1)
+    name = codecs.lookup(name).name  # "utf8" is another name for it
     return None if name in ("utf-8", "utf-8-sig") else Failure("other-encoding", message=name, line=max(len(read), 1))
 
 
