@@ -252,9 +252,15 @@ def _functions_in(value: Any) -> Iterator[JITCallable]:
 
 @cache
 def _names_in(source: str) -> list[str]:
-    """Returns the names in a function's text, those of its defaults included."""
-    names = (node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name))
-    return list(dict.fromkeys(names))
+    """Returns the names in a function's text that are no parameter's, and those of its defaults and annotations."""
+    (function,) = ast.parse(source).body
+    parameters = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+    inside = [name for statement in function.body for name in _named(statement) if name not in parameters]
+    return list(dict.fromkeys([*inside, *_named(function.args)]))
+
+
+def _named(node: ast.AST) -> list[str]:
+    return [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]
 
 
 def whole(grid: Any) -> tuple[int, ...]:

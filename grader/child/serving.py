@@ -21,6 +21,7 @@ from grader.wire.frames import LENGTHS, pack, unpack_header, unpack_lengths
 
 MORE_MEMORY = 2 << 30  # address space for the learner's data, beyond what the libraries have mapped
 MOST_FILE_BYTES = 64 << 20
+MOST_OPEN_FILES = 256  # of each process: pipes and files without a name hold memory that no other limit counts
 MOST_CPU_SECONDS = 600  # of a whole run; each request's own limit is far below, but a parent may be killed
 
 
@@ -95,3 +96,4 @@ def _limit_resources() -> None:
         mapped = int(file.read().split()[0]) * resource.getpagesize()
     limit_memory_and_files(mapped + MORE_MEMORY, MOST_FILE_BYTES)
     lower(resource.RLIMIT_CPU, MOST_CPU_SECONDS)
+    lower(resource.RLIMIT_NOFILE, MOST_OPEN_FILES)

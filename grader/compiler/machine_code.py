@@ -41,7 +41,9 @@ class MachineCode:
     def begin(self, call: RecordedCall, texts: Iterable[str] = (), if_right: bool = False) -> None:
         """Compiles a call's kernels in the background."""
         if call.error is None and not call.refusals and not (if_right and self._wrong):
-            futures = (self._compiled(kernel, texts) for kernel in call.kernels if INLINE_ASSEMBLY not in kernel.source)
+            # A configuration that Triton passes over has no text.
+            kernels = [kernel for kernel in call.kernels if kernel.source and INLINE_ASSEMBLY not in kernel.source]
+            futures = [self._compiled(kernel, texts) for kernel in kernels]
             (self._if_right if if_right else self._certain).update(futures)
 
     def values_are_wrong(self) -> None:

@@ -67,7 +67,7 @@ class ChildProcess:
                 self._begin(shared_nursery(model, sandbox), task, requests, replies, output)
             except ServerLeft:
                 self._begin(shared_nursery(model, sandbox), task, requests, replies, output)  # another one
-        except MachineFault:
+        except (MachineFault, OSError):
             for descriptor in (self._request, self._reply, self._output, self._output_seen):
                 os.close(descriptor)
             raise
@@ -98,7 +98,7 @@ class ChildProcess:
         self.folder = Path(tempfile.mkdtemp(dir=nursery.folder))
         try:
             self._pid, self._pid_here = nursery.child(self.folder, requests, replies, output, task)
-        except MachineFault:
+        except (MachineFault, OSError):
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
@@ -168,13 +168,13 @@ class ChildProcess:
         """Kills the child, everything it started, and its folder. May be called again."""
         if self._request < 0:
             return
+        self._ended.set()
+        self._watch.join()  # before the child's number can become another's, whom it would kill
         if self._nursery.sandboxed:
             self._nursery.end_child()
         else:
             _kill_group(self._pid)
             self._wait_until(self._group_is_gone, TIME_TO_DIE)
-        self._ended.set()
-        self._watch.join()
         self._drain.join(TIME_TO_DIE)
         for descriptor in (self._request, self._reply, self._output_seen):
             os.close(descriptor)

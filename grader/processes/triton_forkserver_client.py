@@ -171,8 +171,8 @@ def _in_sandbox(
     folder: str, environment: dict[str, str], model: GpuModel | None, control: int, errors: int
 ) -> subprocess.Popen:
     walls, path = bubblewrap.command(folder, trusted_path(), environment)
-    can_read = [*readable(path), "/proc", folder]  # the sandbox's own processes, and its own memory
-    given = [json.dumps(path), str(control), json.dumps(model and asdict(model)), json.dumps(can_read)]
+    can_read = json.dumps([*readable(path), folder])
+    given = [json.dumps(path), str(control), json.dumps(model and asdict(model)), can_read]
     return subprocess.Popen(
         [*walls, sys.executable, "-I", "-c", BOOT, *given],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=[control], cwd=folder,

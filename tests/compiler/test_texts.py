@@ -31,8 +31,8 @@ SUBMISSIONS = [
 EVERY = 6  # of the calls that the tests draw
 
 
-def text_in_a_context_of_its_own(file: FileKernels, kernel: Kernel) -> str:
-    recipe = json.loads(json.dumps(dataclasses.asdict(kernel.recipe))) | {"set": {}}
+def text_in_a_context_of_its_own(file: FileKernels, kernel: Kernel, constants: dict[str, int]) -> str:
+    recipe = json.loads(json.dumps(dataclasses.asdict(kernel.recipe))) | {"set": constants}
     target, context = GPUTarget("cuda", DEFAULT_MODEL.arch, 32), ir.context()
     backend = make_backend(target)
     ir.load_dialects(context)
@@ -42,8 +42,8 @@ def text_in_a_context_of_its_own(file: FileKernels, kernel: Kernel) -> str:
     return source_of(file.source(recipe).make_ir(target, options, *made))
 
 
-def kernels_of(folder: Folder, run: Run) -> list[Kernel]:
-    """Of some of the drawn calls of the exercise's tests, all recorded in one child."""
+def kernels_of(folder: Folder, run: Run) -> list[tuple[Kernel, dict[str, int]]]:
+    """Of some of the drawn calls of the exercise's tests, all recorded in one child: with the constants they set."""
     judge = Judge(load_test_file(folder).exercise, run)
     drawn = [
         judge._drawn_trials(use.test, judge.promise(use.options)) for use in asked(load_test_file(folder), "drawn")
@@ -51,7 +51,8 @@ def kernels_of(folder: Folder, run: Run) -> list[Kernel]:
     trials = [trial for trials in drawn for trial in trials[::EVERY]]
     calls = [run.recorded(judge.exercise, trial, without_values(trial.data, trial.dtype)).call for trial in trials]
     assert not any(call.error for call in calls)
-    return list({kernel.source: kernel for call in calls for kernel in call.kernels}.values())
+    made = [(kernel, trial.constants) for trial, call in zip(trials, calls) for kernel in call.kernels]
+    return list({kernel.source: (kernel, constants) for kernel, constants in made}.values())
 
 
 @pytest.mark.parametrize("id, path", SUBMISSIONS, ids=[f"{id}-{path.stem}" for id, path in SUBMISSIONS])
@@ -62,7 +63,7 @@ def test_a_text_does_not_depend_on_those_before_it(id, path):
         with contextlib.chdir(run.front_end._child.folder):
             file = FileKernels(run.filename, run.submission.source)
         assert kernels
-        for kernel in kernels:
-            assert kernel.source == text_in_a_context_of_its_own(file, kernel)
+        for kernel, constants in kernels:
+            assert kernel.source == text_in_a_context_of_its_own(file, kernel, constants)
     finally:
         run.end()

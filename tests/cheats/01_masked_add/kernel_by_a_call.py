@@ -1,6 +1,6 @@
 """Cheat: a kernel is made by a call, so that its function does not look like one.
 
-Passes: the function stands in the file, and is compiled again from there like any other kernel.
+Passes: the function stands in the file, and its text is made from there as that of any other kernel.
 """
 
 import torch
