@@ -179,7 +179,7 @@ def _told(value: Any) -> dict:
     if value is None or isinstance(value, (bool, int, float, str)) and len(repr(value)) <= MOST_TEXT:
         return {"value": repr(value)}
     if isinstance(value, type) and value.__bases__ == (tuple,) and hasattr(value, "_fields"):
-        defaults = [_told(default) for default in value._field_defaults.values()]
+        defaults = [[name, *told] for name, told in _told_each(value._field_defaults).items()]
         return {"tuple": [value.__name__, list(value._fields), defaults]}
     path = _public_path(value)
     if path:

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-import triton.language as tl
-
 from grader.front_end.bindings import Binding, FileScopes, Scope, line_of
 from grader.front_end.constexpr_evaluator import Evaluation, NotEvaluated
 from grader.front_end.told_values import (
@@ -22,9 +20,9 @@ from grader.front_end.told_values import (
     NotPlain,
     is_public_path,
     is_same,
+    named_value,
     public_object,
     tuple_class,
-    value_of,
 )
 from grader.submission.kernel_names import FileNames
 
@@ -52,7 +50,7 @@ class FileScope:
         told: [name, 1 for a constexpr, value] each, as recipes tell them.
         """
         around = self.scopes.around[function]
-        found = {name: self._checked(name, around, bool(is_constexpr), said) for name, is_constexpr, said in told}
+        found = {one[0]: self._checked(one[0], around, one) for one in told}
         for name in {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} - found.keys():
             value = self.certain(name, around, self.constants)
             if value is not UNKNOWN:
@@ -64,25 +62,23 @@ class FileScope:
         possible = self._possible(partial(self._of_expression, default, self.scopes.around[function]))
         if told is None:
             return Global() if possible[0] is UNKNOWN else possible[0]
-        _, is_constexpr, said = told
-        return self._agreed(f"the default of {parameter}", bool(is_constexpr), said, possible, function.lineno)
+        return self._agreed(f"the default of {parameter}", told, possible, function.lineno)
 
-    def _checked(self, name: str, around: Scope, is_constexpr: bool, said: dict) -> Any:
+    def _checked(self, name: str, around: Scope, told: list) -> Any:
         bindings = around.bindings(name)
         possible = [value for one in bindings for value in self._possible(partial(self._of, one))]
         if name in self.constants and bindings is self.scopes.module.names.get(name):
             possible.append(self.constants[name])
-        return self._agreed(name, is_constexpr, said, possible, bindings[-1].line if bindings else 0)
+        return self._agreed(name, told, possible, bindings[-1].line if bindings else 0)
 
-    def _agreed(self, name: str, is_constexpr: bool, said: dict, possible: list[Any], line: int) -> Any:
+    def _agreed(self, name: str, told: list, possible: list[Any], line: int) -> Any:
         """Returns the value that the recipe tells, where the file leaves room for it."""
         try:
-            value = value_of(said, self.functions)
+            value = named_value(told, self.functions)
         except NO_VALUE as error:
-            if is_constexpr:
+            if told[1]:  # a constexpr
                 raise NotPlain(f"{name} is {error}") from None
             return Global()
-        value = tl.constexpr(value) if is_constexpr else value
         if possible and not any(one is UNKNOWN or is_same(value, one) for one in possible):
             raise NotPlain(f"{name} has another value at the launch than line {line} gives it")
         return value

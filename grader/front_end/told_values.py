@@ -53,10 +53,17 @@ def value_of(said: dict, functions: Functions) -> Any:
         return public_object(told)
     if kind == "tuple":
         name, fields, defaults = told
-        return tuple_class(name, fields, [value_of(one, functions) for one in defaults])
+        return tuple_class(name, fields, [named_value(one, functions) for one in defaults])
     if kind == "value":
         return float(told) if told in ("inf", "-inf", "nan") else ast.literal_eval(told)
     raise NotPlain(told if isinstance(told, str) else kind)
+
+
+def named_value(told: list, functions: Functions) -> Any:
+    """Returns the value of a name that a recipe tells as [name, 1 for a constexpr, value]. Raises as value_of does."""
+    _, is_constexpr, said = told
+    value = value_of(said, functions)
+    return tl.constexpr(value) if is_constexpr else value
 
 
 def tuple_class(name: str, fields: list[str], defaults: list[Any]) -> type:

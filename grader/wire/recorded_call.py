@@ -224,10 +224,10 @@ def _scope(data: object) -> list:
     ]  # fmt: skip
 
 
-def _name(data: object) -> list:
+def _name(data: object, depth: int = 0) -> list:
     if not isinstance(data, list) or len(data) != 3:
         raise ProtocolError("a name without its value")
-    return [checked(data[0], "str", "name"), checked(data[1], "int", "constexpr"), _constant(data[2])]
+    return [checked(data[0], "str", "name"), checked(data[1], "int", "constexpr"), _constant(data[2], depth)]
 
 
 def _type(data: object, depth: int = 0) -> Any:
@@ -262,7 +262,7 @@ def _constant(data: object, depth: int = 0) -> dict:
         return {
             "tuple": [
                 checked(name, "str", "tuple"), _field_names(fields),
-                items(told, "defaults", lambda item: _constant(item, depth + 1)),
+                items(told, "defaults", lambda item: _name(item, depth + 1)),
             ]
         }  # fmt: skip
     for name in ("value", "dtype", "public", "other"):

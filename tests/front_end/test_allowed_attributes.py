@@ -192,7 +192,7 @@ def other(x_ptr, BLOCK: tl.constexpr):
     tl.store(x_ptr, 2.0)
     '''
         tl.store(x_ptr, 1.0)
-        ''' '''
+        "'''#"
 
 """
 
