@@ -43,6 +43,7 @@ class FileScope:
 
     def __init__(self, scopes: FileScopes, names: FileNames, functions: Functions, constants: Mapping[str, int]):
         self.scopes, self.names, self.functions, self.constants = scopes, names, functions, constants
+        self._found: dict[tuple[str, int, bool], Any] = {}  # values of certain names: each may be made of others
 
     def values(self, function: ast.FunctionDef, told: list[list]) -> dict[str, Any]:
         """Returns the names that the function sees with their values. Raises NotPlain.
@@ -88,7 +89,13 @@ class FileScope:
         bindings = around.bindings(name)
         if len(bindings) != 1 or not bindings[0].is_certain:
             return UNKNOWN
-        return known[name] if name in known else self._of(bindings[0], known)
+        if name in known:
+            return known[name]
+        place = name, id(bindings), bool(known)
+        if place not in self._found:
+            self._found[place] = UNKNOWN  # while it is being found: a name that is made of itself
+            self._found[place] = self._of(bindings[0], known)
+        return self._found[place]
 
     def _possible(self, value: Callable[[Mapping[str, int]], Any]) -> list[Any]:
         """With the constants of this call, and with the file's own: what a branch derives stays as it was."""
@@ -116,7 +123,8 @@ class FileScope:
         return self.functions[node.name, line_of(node)] if is_bare else UNKNOWN
 
     def _named_tuple(self, node: ast.ClassDef, known: Mapping[str, int]) -> Any:
-        if [self.names.path(base) for base in node.bases] != ["typing.NamedTuple"]:
+        is_bare = not node.decorator_list and not node.keywords
+        if not is_bare or [self.names.path(base) for base in node.bases] != ["typing.NamedTuple"]:
             return UNKNOWN
         fields = [one for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)]
         defaults = [self._of_expression(one.value, self.scopes.module, known) for one in fields if one.value]
@@ -138,7 +146,8 @@ class FileScope:
     def _of_call(self, node: ast.Call) -> Any:
         """Returns what namedtuple("Pair", "x y") and triton.jit(function) make; UNKNOWN for another call."""
         if fields := self.names.namedtuple_fields(node):
-            return tuple_class("Named", fields, [])
+            has_defaults = any(keyword.arg != "rename" for keyword in node.keywords)
+            return UNKNOWN if has_defaults else tuple_class("Named", fields, [])
         if self.names.path(node.func) in DECORATORS and len(node.args) == 1 and isinstance(node.args[0], ast.Name):
             made = [one.made_by for one in self.scopes.module.bindings(node.args[0].id)]
             functions = [one for one in made if isinstance(one, ast.FunctionDef) and one in self.names.bodies]

@@ -55,7 +55,9 @@ def value_of(said: dict, functions: Functions) -> Any:
         name, fields, defaults = told
         return tuple_class(name, fields, [named_value(one, functions) for one in defaults])
     if kind == "value":
-        return float(told) if told in ("inf", "-inf", "nan") else ast.literal_eval(told)
+        value = float(told) if told in ("inf", "-inf", "nan") else ast.literal_eval(told)
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
     raise NotPlain(told if isinstance(told, str) else kind)
 
 

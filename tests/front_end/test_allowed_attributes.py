@@ -81,6 +81,7 @@ LIES = {
     "a hidden module of Triton": ["f", 0, {"public": "triton.language.core"}],
     "a function that is not there": ["f", 0, {"function": ["nothing", 3]}],
     "an expression": ["f", 0, {"value": "__import__('os')"}],
+    "a list": ["f", 0, {"value": "[1.0]"}],
     "a dtype that is none": ["f", 0, {"dtype": "__class__"}],
 }
 
@@ -111,6 +112,14 @@ def test_a_recipe_does_not_lead_to(text, name):
 def test_a_recipe_does_not_say_what_the_file_says(text, value, before, told):
     with pytest.raises(NotPlain, match=f"{told[0]} has another value at the launch than line"):
         text(value, before, told=[told])
+
+
+def test_constants_that_are_made_of_many_others_are_found_once_each(text):
+    doubled = "".join(f"A{n} = A{n - 1} + A{n - 1}\n" for n in range(1, 65))
+    before = f"A0 = 1\n{doubled}SELF = SELF\nSCALE = tl.constexpr(A64 / 2.0**64)\n"
+    assert "dense<1.000000e+00>" in text("SCALE", before, told=[["SCALE", 1, {"value": "1.0"}]])
+    with pytest.raises(CompilationError, match="SELF is not defined"):
+        text("SELF", before)
 
 
 def test_a_recipe_says_which_of_the_bindings_of_a_name_came_to_pass(text):
