@@ -1,0 +1,33 @@
+"""Operators that a file registers with torch: whoever calls one calls the file's own function, which is watched.
+
+torch.library.custom_op and triton_op make a host function an operator, so that torch.compile takes it as a whole. On
+tensors without memory torch would carry out its fake instead, which launches nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._library import triton as triton_operators
+from torch._library.custom_ops import OPDEFS, CustomOpDef, custom_op
+from torch._ops import OpOverload, OpOverloadPacket
+
+
+def look_through() -> None:
+    """From now on, for good, an operator of the file's own is its function."""
+    CustomOpDef.__call__ = lambda operator, *args, **kwargs: operator._init_fn(*args, **kwargs)
+    OpOverloadPacket.__call__ = _watched(OpOverloadPacket.__call__, lambda packet: packet._qualified_op_name)
+    OpOverload.__call__ = _watched(OpOverload.__call__, lambda operation: operation._schema.name)
+    for module in (torch.library, triton_operators):
+        module.triton_op = custom_op  # without what only torch.compile needs, and imports for a second
+        module.wrap_triton = lambda kernel: kernel
+
+
+def _watched(call: Callable[..., Any], name_of: Callable[[Any], str]) -> Callable[..., Any]:
+    def called(operation: Any, /, *args: Any, **kwargs: Any) -> Any:
+        own = OPDEFS.get(name_of(operation))
+        return call(operation, *args, **kwargs) if own is None else own._init_fn(*args, **kwargs)
+
+    return called
