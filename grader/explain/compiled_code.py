@@ -19,6 +19,7 @@ from grader.wire.messages import Failure, GpuModel
 
 NO_TENSOR_CORES = "Triton does not use the tensor cores of this GPU"
 NO_ROOM = re.compile(r"out of resource|PTXAS|ptxas")
+UNSOUND = "spill or do not fit: they only cost time to try"
 MUCH_SMALLER = 4  # tiles this many times smaller than the largest may be moved as they like
 
 
@@ -27,8 +28,8 @@ class Compiled(Sentence):
 
     NO_LAUNCH = "{entry} returned without launching a kernel."
     OF_CONFIGURATION = (
-        "This is configuration {number} of {count} ({config}). Each that is in the list has to fit, and to be worth a "
-        "trial."
+        "This is configuration {number} of {count} ({config}). At least one has to fit and to hold all in registers; "
+        "no other does."
     )
     SPILLS = (
         "{kernel} needs more than the 255 registers that a thread can have: {bytes} bytes per thread are spilled to "
@@ -76,24 +77,31 @@ class Expectations:
 def compiled_verdict(
     plan: Plan, expected: Expectations, submission: Submission, exercise: Exercise, model: GpuModel, filename: str
 ) -> Verdict:
-    """Of an autotuned kernel every configuration has to fit and to spill nothing, for each may be chosen; one has to
-    meet what else is expected, or the first is explained."""
+    """Returns the verdict on the machine code; of an autotuned kernel, on its best configuration.
+
+    Triton passes over a configuration that does not fit, and one that spills is slow and is not chosen. So one has to
+    fit, to spill nothing and to meet what else is expected; or the first is explained.
+    """
     if expected.tensor_cores and not model.has_tensor_cores:
         return Verdict(SKIPPED, NOT_RUN, note=f"{model.target}: {NO_TENSOR_CORES}")
-    verdicts = []
+    sound, unsound = [], []
     for config in range(plan.configs):
-        if refused := _does_not_run(plan, config, submission, exercise, model):
-            return refused
         numbers = dict.fromkeys(launch.kernel for launch in plan.launches(config))
         facts = [facts_of(plan.kernels[number], filename) for number in numbers]
         spilled = next((complaint for kernel in facts if (complaint := _spilled(kernel))), None)
-        if spilled is not None and plan.configs > 1:
-            return _of_config(plan, config, spilled)
-        if facts:
-            verdicts.append(_judged(facts, expected, submission, model))
-    if not verdicts:
-        return failed(Cause.NO_LAUNCH, Compiled.NO_LAUNCH(entry=exercise.entry), kind="error")
-    return next((verdict for verdict in verdicts if verdict.outcome == PASS), verdicts[0])
+        if refused := _does_not_run(plan, config, submission, exercise, model):
+            unsound.append(refused)
+        elif spilled is not None and plan.configs > 1:
+            unsound.append(_of_config(plan, config, spilled))
+        elif facts:
+            sound.append(_judged(facts, expected, submission, model))
+    if not sound:
+        no_launch = failed(Cause.NO_LAUNCH, Compiled.NO_LAUNCH(entry=exercise.entry), kind="error")
+        return unsound[0] if unsound else no_launch
+    best = next((verdict for verdict in sound if verdict.outcome == PASS), sound[0])
+    if unsound and best.outcome == PASS:
+        best.note += f"; {len(unsound)} of {plan.configs} configurations {UNSOUND}"
+    return best
 
 
 def _does_not_run(
