@@ -17,7 +17,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 def look_through() -> None:
     """From now on, for good, an operator of the file's own is its function."""
-    CustomOpDef.__call__ = lambda operator, *args, **kwargs: operator._init_fn(*args, **kwargs)
+    CustomOpDef.__call__ = _watched(CustomOpDef.__call__, lambda operator: operator._qualname)
     OpOverloadPacket.__call__ = _watched(OpOverloadPacket.__call__, lambda packet: packet._qualified_op_name)
     OpOverload.__call__ = _watched(OpOverload.__call__, lambda operation: operation._schema.name)
     for module in (torch.library, triton_operators):
@@ -28,6 +28,8 @@ def look_through() -> None:
 def _watched(call: Callable[..., Any], name_of: Callable[[Any], str]) -> Callable[..., Any]:
     def called(operation: Any, /, *args: Any, **kwargs: Any) -> Any:
         own = OPDEFS.get(name_of(operation))
-        return call(operation, *args, **kwargs) if own is None else own._init_fn(*args, **kwargs)
+        if own is None or own._init_fn.__module__.startswith("torch."):  # torch defines some of its own like this
+            return call(operation, *args, **kwargs)
+        return own._init_fn(*args, **kwargs)
 
     return called

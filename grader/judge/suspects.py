@@ -13,9 +13,11 @@ from grader.explain.verdict import Verdict
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument
 from grader.processes.faults import ChildEnded
+from grader.processes.submission_process import MOST_COMPUTING
 
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
 MOST_ALONE = 3  # wrong calls that are made once more, as the first of a process
+MOST_SECONDS = MOST_COMPUTING / 4  # of a core that a process may have taken so far: the other one may take as many
 
 
 @dataclass
@@ -40,7 +42,7 @@ class Suspects:
 
     def _blame_an_earlier_call(self, trial: Trial, inputs: list[Argument], verdict: Verdict) -> None:
         """Whether the call would have done something else, had it been the first one."""
-        if self.compared_alone == MOST_ALONE:
+        if self.compared_alone == MOST_ALONE or self.run.recorder.seconds_of_a_core > MOST_SECONDS:
             return
         self.compared_alone += 1
         try:

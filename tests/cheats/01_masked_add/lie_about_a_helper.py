@@ -1,6 +1,6 @@
 """Cheat: the process that records tells another helper than a branch has taken.
 
-Rejected with: added has another value at the launch than line 21 gives it
+Rejected with: added has another value at the launch than line 22 gives it
 """
 
 import torch
