@@ -32,6 +32,7 @@ Kind = Callable[..., Recipe]  # of values: a data set of a shape, as `normal` is
 class Sizes:
     """What one size of a call may be: from `least` to `most`, and once in a run near `once`.
 
+    `limit`: up to which the lesson promises it, where a sample of a call's programs can show that; 0 for no such calls.
     `block`: how many elements a program handles along it; `name`: of the constant that says so, if one does.
     """
 
@@ -40,6 +41,7 @@ class Sizes:
     name: str = ""
     least: int = 1
     once: int = 0
+    limit: int = 0
 
     def classes(self, numbers: random.Random, block: int) -> dict[str, list[int]]:
         """Of each class above 1 a size that fits, if there is one; in elements."""
@@ -61,13 +63,14 @@ class Sizes:
         return classes.get(wanted, next(iter(classes.values())))[0]
 
 
-def upto(most: int, least: int = 1, once: int = 0, **block: int) -> Sizes:
+def upto(most: int, least: int = 1, once: int = 0, limit: int = 0, **block: int) -> Sizes:
     """upto(300, BLOCK_M=64): sizes from 1 to 300, around blocks of 64 elements unless a call gives BLOCK_M itself.
 
-    `block=64` is a size that no constant changes. once: a larger size, which one call of a run comes near.
+    `block=64` is a size that no constant changes. once: a larger size, which one call of a run comes near. limit: see
+    Sizes.
     """
     ((name, size),) = block.items()
-    return Sizes(most, size, "" if name == "block" else name, least, once)
+    return Sizes(most, size, "" if name == "block" else name, least, once, limit)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from grader.sentences import Said
 from grader.wire.printable import one_line
 
 PASS, FAIL, NOT_ATTEMPTED, SKIPPED = "pass", "fail", "not attempted", "skipped"
-# Ids of a skip: values are wrong; the machine cannot judge this; it is too noisy to judge a speed now.
-WAITED, NOT_RUN, INCONCLUSIVE = "waited", "not-run", "inconclusive"
-INCOMPLETE = "incomplete"  # of an exercise: nothing failed, but not every test was run
+# Ids of a skip: values are wrong; the machine cannot judge this; it is too noisy to judge a speed now; the call does
+# what no small call does, and the machine cannot judge that.
+WAITED, NOT_RUN, INCONCLUSIVE, UNJUDGED = "waited", "not-run", "inconclusive", "unjudged"
+INCOMPLETE = "incomplete"  # of an exercise: nothing failed, but not every test was run, or judged
 
 # Of several failures in one run the one with the most direct cause is explained: the first kind in this list.
 DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", "memory", "guess", "values", "cost")

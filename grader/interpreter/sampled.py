@@ -26,7 +26,7 @@ from grader.interpreter.views import View
 from grader.numerics.drawn_pages import entries_of
 from grader.wire.recorded_results import results_by_name
 
-MOST_PAGED = 16 << 20  # bytes of the pages of one buffer
+MOST_PAGED = 160 << 20  # bytes of the pages of one buffer
 MOST_LANES = 1 << 25  # elements that the operations of a launch yield; no further program is begun after that
 MOST_LANES_OF_ONE = 1 << 26  # and a program that goes on for so many is given up
 MOST_NUMBERED = 1 << 31  # programs that have a number here
@@ -35,8 +35,7 @@ MOST_NUMBERED = 1 << 31  # programs that have a number here
 class SampledCall(Call):
     """`inputs`: of each argument the bytes of its table, none for an output."""
 
-    def __post_init__(self) -> None:
-        self.run_programs = 0  # of the last launch
+    run_programs = 0  # of the last launch
 
     def _buffers(self) -> Iterator[Buffer]:
         arguments = iter(zip(self.request.arguments, self.inputs, strict=True))
