@@ -32,6 +32,8 @@ SHORT = {
         "a start takes longer on any machine",
     "tests/processes/test_call_clock.py: monkeypatch.setattr(call_clock, 'WAITING', 0.2)":
         "seconds asleep, for a file that sleeps for ever",
+    "tests/processes/test_front_end_process.py: monkeypatch.setattr(front_end_process, 'MOST_COMPUTING', 1.0)":
+        "seconds of a core, for texts that take them all, however many it takes",
     "tests/processes/test_submission_process.py: monkeypatch.setattr(submission_process, 'LOAD_LIMIT', 1.0)":
         "seconds of a core, for imports that take them all, however many it takes",
     "tests/processes/test_submission_process.py: monkeypatch.setattr(submission_process, 'MOST_COMPUTING', 1.0)":

@@ -132,6 +132,19 @@ class Given:
         return lambda: sizes[self.number] if isinstance(self.number, str) else self.number
 
 
+@dataclass(frozen=True)
+class Between:
+    """Kind of values: a number of Python's in this range, another one in each call."""
+
+    low: float
+    high: float
+
+    def given(self, numbers: random.Random) -> Given:
+        """Returns one of the range: each power of two is as likely as any other."""
+        number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
+        return Given(min(max(float(f"{number:.3g}"), self.low), self.high))  # short enough to be typed again
+
+
 def into(*sizes: str) -> Into:
     """values=(into("M"),): indices into a dimension of size M, in int32 unless the argument has a dtype of its own.
 
@@ -143,6 +156,11 @@ def into(*sizes: str) -> Into:
 def one_of(*numbers: float | str) -> Promised:
     """An argument that is no tensor: one of these numbers, or bools; a text stands for the size of that name."""
     return Promised((), (drawn_layouts.contiguous,), tuple(map(Given, numbers)))
+
+
+def between(low: float, high: float) -> Promised:
+    """An argument that is no tensor: any number of this range, and both of its ends. 0 < low."""
+    return Promised((), (drawn_layouts.contiguous,), (Between(low, high), Given(low), Given(high)))
 
 
 @dataclass(frozen=True)
@@ -174,7 +192,7 @@ class Promise:
         drafts = []
         for stratum in (_kinds, _mixed, _alike, _single, _shared, _empty, _large, _many_blocks, _twice):
             drafts += stratum(self, numbers)
-        drafts = _in_dtypes(self, drafts, numbers)
+        drafts = [with_numbers(call, numbers) for call in _in_dtypes(self, drafts, numbers)]
         numbers.shuffle(drafts)
         return [replace(call, number=number) for number, call in enumerate(drafts, 1)]
 
@@ -194,6 +212,12 @@ class Promise:
             return data
         data = data.of(promised.dtype) if promised.dtype else data
         return replace(data, layout=call.layouts[origin], same_as=call.same.get(name, ""))
+
+
+def with_numbers(call: Call, numbers: random.Random) -> Call:
+    """Returns the call with a number for each range."""
+    kinds = call.values.items()
+    return replace(call, values={name: k.given(numbers) if isinstance(k, Between) else k for name, k in kinds})
 
 
 def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:

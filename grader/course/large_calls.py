@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from grader.course import drawn_layouts
-from grader.course.drawn_calls import Call, Promise, Sizes
+from grader.course.drawn_calls import Call, Promise, Sizes, with_numbers
 from grader.numerics.data_sets import seed_for
 
 COMPACT = (drawn_layouts.contiguous, drawn_layouts.begins_later, drawn_layouts.transposed)
@@ -31,7 +31,8 @@ def _calls(promise: Promise, numbers: random.Random) -> Iterator[Call]:
         if one.limit:
             for size in (one.limit, _between(one, numbers)):
                 sizes = dict.fromkeys(promise.sizes, 1) | {name: size}
-                yield Call(0, sizes, numbers.choice(promise.dtypes), _layouts(promise, numbers), _kinds(promise))
+                call = Call(0, sizes, numbers.choice(promise.dtypes), _layouts(promise, numbers), _kinds(promise))
+                yield with_numbers(call, numbers)
 
 
 def _between(one: Sizes, numbers: random.Random) -> int:

@@ -44,6 +44,7 @@ FEW = 512  # of a program's elements, from each end, where its part is larger
 ONE_BY_ONE = ("normal", "uniform", "integers", "whole", "below", "bits")
 BY_ROWS = ("leading", "amid", "whole rows")  # changes that look at whole rows
 NEEDS_GPU = "needs a GPU"
+MOST_BYTES = 40 << 30  # of memory for a call, scratch included: on many GPUs it could not be made
 TOO_MUCH = ("endless", "not-known", "memory")
 Kernels = tuple[str, ...]  # of one call, in the order in which they are launched
 
@@ -72,7 +73,10 @@ def sampled(
     inputs = without_values(trial.data, trial.dtype)
     own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
     shapes, judged = _shapes_of(exercise, inputs), None
-    configs = run.recorded(exercise, trial, inputs).call.usable_configs[:1] or [0]
+    call = run.recorded(exercise, trial, inputs).call
+    if sum(buffer.bytes for buffer in call.buffers) > MOST_BYTES:
+        return Verdict(SKIPPED, NOT_RUN, note=f"{NEEDS_GPU} with more than {MOST_BYTES >> 30} GiB")
+    configs = call.usable_configs[:1] or [0]
     while configs:
         one = replace(trial, config=configs.pop(0))
         reply = run.sample(exercise, one, inputs, own, programs)

@@ -47,7 +47,8 @@ def drawn(session: Session, item: pytest.Item):
     What the lesson promises, argument by argument; the calls within it come from the run's seed. sizes: of each name
     in a shape. dtypes: those of the exercise, if none are given. blocks: constants of the module that some
     calls replace. same: arguments that one call gives the same tensor for. An argument is any_strides, contiguous, or
-    target where it is filled or updated, with values=(into("M"),) if it holds indices; or one_of(0.5, 4.0), a number.
+    target where it is filled or updated, with values=(into("M"),) if it holds indices; or a number: one_of(0.5, 4.0),
+    between(0.5, 4.0).
     """
 
     def drawn(**options):

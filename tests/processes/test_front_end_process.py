@@ -44,8 +44,8 @@ def front_end():
 
 
 def test_all_texts_of_a_run_share_the_seconds_of_a_core(front_end, monkeypatch):
-    monkeypatch.setattr(front_end_process, "MOST_COMPUTING", 1.0)
     assert front_end.text(recipe(1)).failure is None
+    monkeypatch.setattr(front_end_process, "MOST_COMPUTING", 1.0)
     with pytest.raises(ChildEnded) as ended:
         for number in range(2, 200):
             front_end.text(recipe(number))
