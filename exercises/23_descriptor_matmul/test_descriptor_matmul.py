@@ -115,9 +115,9 @@ def test_the_copy_engine_moves_all_tiles(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
-            "M": upto(160, limit=2**27, BLOCK_M=128),
+            "M": upto(160, limit=2**20, BLOCK_M=128),
             "K": upto(20, once=300, block=8),
-            "N": upto(40, limit=2**24, block=32),
+            "N": upto(40, limit=2**20, block=32),
         },
         a=aligned_rows("M", "8*K", values=(uniform, normal, subnormal, unusual)),
         b=aligned_rows("8*K", "8*N", values=(uniform, normal, subnormal, unusual)),

@@ -33,7 +33,9 @@ from grader.numerics.data_sets import Data, generator_for
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from grader.numerics.layouts import CONTIGUOUS
 from grader.operations.comparison import compare
-from grader.wire.messages import MULTIPROCESSORS, Launch
+from grader.wire.messages import MULTIPROCESSORS
+from grader.wire.recorded_call import RecordedCall
+from grader.wire.recorded_parts import PlannedLaunch, steps_with
 from grader.wire.reply import Reply, Sampled
 
 PROGRAMS, SOME_PROGRAMS, FEW_PROGRAMS = 12, 6, 2  # of a launch
@@ -77,11 +79,13 @@ def sampled(
     if sum(buffer.bytes for buffer in call.buffers) > MOST_BYTES:
         return Verdict(SKIPPED, NOT_RUN, note=f"{NEEDS_GPU} with more than {MOST_BYTES >> 30} GiB")
     configs = call.usable_configs[:1] or [0]
+    kernels = kernels_of(call, configs[0])
     while configs:
         one = replace(trial, config=configs.pop(0))
         reply = run.sample(exercise, one, inputs, own, programs)
         if reply.error is not None and (reply.error.kind in TOO_MUCH or reply.error.type == "MemoryError"):
-            return Verdict(SKIPPED, UNJUDGED, note=f"{NEEDS_GPU}: no sample of its programs can be interpreted")
+            id = NOT_RUN if kernels in known else UNJUDGED
+            return Verdict(SKIPPED, id, note=f"{NEEDS_GPU}: no sample of its programs can be interpreted")
         found, results = interpreted.without_values(one, inputs, reply, shapes)
         if found is None and len(reply.launches) == 1:
             of_results = (_of_one_launch(*pair, tables) for pair in zip(results, reply.sampled))
@@ -90,14 +94,16 @@ def sampled(
             return offset_overflows.overflow(results[0], found) or found
         if judged is None:
             judged, configs = reply, _others(run, reply)
-    if (kernels := kernels_of(judged.launches)) not in known and not (exercise.cut and len(kernels) == 1):
+    if kernels not in known and not (exercise.cut and len(kernels) == 1):
         names = ", then ".join(kernels) or "nothing"
         return Verdict(SKIPPED, UNJUDGED, note=f"{NEEDS_GPU}: it launches {names}, and no smaller call does")
     return Verdict(SKIPPED, NOT_RUN, note=_note(judged, bool(exercise.cut)))
 
 
-def kernels_of(launches: list[Launch]) -> Kernels:
-    return tuple(launch.kernel for launch in launches)
+def kernels_of(call: RecordedCall, config: int) -> Kernels:
+    """Returns what the call launches in this configuration."""
+    launches = [step for step in steps_with(call.steps, config) if isinstance(step, PlannedLaunch)]
+    return tuple(call.kernels[launch.kernel].name for launch in launches)
 
 
 def _shapes_of(exercise: Exercise, inputs: list[Argument]) -> list[tuple[int, ...]]:

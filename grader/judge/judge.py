@@ -27,7 +27,7 @@ from grader.judge import on_gpu
 from grader.judge.every_configuration import choice_verdict
 from grader.judge.foreseen import Foreseen, in_turns
 from grader.judge.in_interpreter import Interpreted
-from grader.judge.in_samples import SOME_PROGRAMS, Kernels, kernels_of, sampled, wrong_in_a_sample
+from grader.judge.in_samples import SOME_PROGRAMS, Kernels, sampled, wrong_in_a_sample
 from grader.judge.refused_calls import Unpromised, refused_call
 from grader.judge.run import Run
 from grader.judge.speed_samples import not_timed, speed_verdict
@@ -210,7 +210,7 @@ class Judge:
 
     @property
     def _known(self) -> set[Kernels]:
-        return {kernels_of(launches) for _, launches in self.right_trials}
+        return {tuple(launch.kernel for launch in launches) for _, launches in self.right_trials}
 
     def tuned(
         self, name: str, data: tuple[Recipe, ...], others: list[tuple], configurations: tuple[int, int]

@@ -94,7 +94,7 @@ def compiled(session: Session, item: pytest.Item):
     It has to exist, fit the GPU and spill no registers. vectors: every access to global memory moves 16 bytes.
     tensor_cores: products of tiles run on the instruction made for them. pipelined: loads run ahead of their use.
     descriptors: all large tiles are moved through descriptors, on GPUs that have a unit for it.
-    The data only say shapes, layouts and dtypes: no value is drawn, nothing runs, and sizes may be as on a GPU.
+    Sizes may be as on a GPU. Values are judged too, in the first dtype: in full on a GPU, else in two programs.
     """
 
     def compiled(*data, vectors=False, tensor_cores=False, pipelined=False, descriptors=False, **constants):
