@@ -54,7 +54,7 @@ Kernels = tuple[str, ...]  # of one call, in the order in which they are launche
 def wrong_in_a_sample(run: Run, interpreted: Interpreted, trial: Trial, known: Collection[Kernels]) -> Verdict | None:
     """Returns the failure that a few programs show of a call that is else compiled or timed; None if they are right.
 
-    A call that cannot be judged is one, too, as UNJUDGED.
+    A call that launches what no other does, and cannot be judged, is told as UNJUDGED.
     """
     few_tiles = replace(trial, constants={MULTIPROCESSORS: MANY, **trial.constants})
     verdict = sampled(run, interpreted, few_tiles, known, FEW_PROGRAMS)

@@ -129,7 +129,7 @@ class Judge:
         return verdict
 
     def _large_calls(self, name: str, promise: Promise, after: int) -> Verdict | None:
-        """The first that is wrong, or cannot be judged, of the calls up to the promise's limits; None for none."""
+        """Returns the first of the calls up to the promise's limits that is wrong, or cannot be judged; else None."""
         calls = large_calls(promise, self.run.seed, name, after)
         for call in calls[: math.ceil(self.run.share_of_drawn * len(calls))]:
             verdict = self._judged(self._drawn_trial(name, promise, call), self._large)
@@ -241,7 +241,7 @@ class Judge:
         return max(self._up_to_a_failure(trials, self._in_full), key=_seriousness)
 
     def _in_full(self, trial: Trial) -> Verdict:
-        """On a GPU: the values of a large call."""
+        """Returns the verdict on the values of a large call, all of them, on a GPU."""
         seen = [launch for _, launches in self.right_trials for launch in launches]
         atomics = not seen or any(launch.atomics for launch in seen)
         recording, refused = self._recording(trial)
@@ -259,7 +259,7 @@ class Judge:
         return self._judged(self.trial(name, self._fitting(data), self.exercise.dtypes[0]), timed)
 
     def untimed(self, name: str, data: tuple[Recipe, ...]) -> Verdict | None:
-        """Where nothing is timed: the failure that a few programs of the call show; None if they are right."""
+        """Returns the failure that a few programs show of a call that nobody times; None if they are right."""
         trial = self.trial(name, self._fitting(data), self.exercise.dtypes[0])
         verdict = self._judged(trial, lambda trial: self._wrong(trial) or Verdict(PASS))
         return verdict if verdict.outcome != PASS else None
@@ -401,7 +401,7 @@ class Judge:
 
 
 def _all_right(calls: int, largest: float) -> Verdict:
-    """Of drawn calls. largest: error, as a share of its bound."""
+    """Returns the pass of so many drawn calls. largest: their largest error, as a share of its bound."""
     note = f"{calls} calls" + (f", largest error {largest:.2f} of the bound" if largest else "")
     return Verdict(PASS, note=note, figures={"largest_error": largest})
 
