@@ -30,6 +30,7 @@ class Verdict:
     kind: str = "values"  # of DIRECTNESS
     line: int = 0  # in the learner's file: where to look next
     note: str = ""  # beside the test's name: what was judged, or how well it went
+    sampled: bool = False  # a few programs of a large call show it: what a small call shows says more
     case: str = ""  # a failed call in full: shapes, layouts, dtype, block sizes
     tiles: TileMap | None = None  # which program wrote what, and which tiles are right
     figures: dict[str, float] = field(default_factory=dict)  # what was measured, by name

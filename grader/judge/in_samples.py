@@ -58,6 +58,7 @@ def wrong_in_a_sample(run: Run, interpreted: Interpreted, trial: Trial, known: C
     """
     few_tiles = replace(trial, constants={MULTIPROCESSORS: MANY, **trial.constants})
     verdict = sampled(run, interpreted, few_tiles, known, FEW_PROGRAMS)
+    verdict.sampled = True
     return verdict if verdict.outcome == FAIL or verdict.id == UNJUDGED else None
 
 

@@ -135,9 +135,9 @@ class Grading:
     def diagnosis(self) -> TestResult | None:
         """The failed test whose verdict names the most direct cause; a hidden one only if no other failed.
 
-        A case with a name says more than a drawn one.
+        A case with a name says more than a drawn one, and a small call more than a sample of a large one.
         """
-        return min(self.failures, key=lambda test: (test.hidden, test.drawn, test.verdict.rank), default=None)
+        return min(self.failures, key=_directness, default=None)
 
     @property
     def points(self) -> tuple[float, float]:
@@ -148,6 +148,11 @@ class Grading:
 
 
 OPEN = (NOT_RUN, INCONCLUSIVE, UNJUDGED)  # ids of skips whose points another run decides
+
+
+def _directness(test: TestResult) -> tuple[bool, bool, int, bool]:
+    verdict = test.verdict
+    return test.hidden, test.drawn or verdict.sampled, verdict.rank, verdict.sampled
 
 
 class Session:
