@@ -67,7 +67,7 @@ def sampled(
 ) -> Verdict:
     """A failure that a sample of the programs shows; else a skip whose note says what was judged.
 
-    known: the kernels that right calls have launched, each in its order.
+    known: the kernels that right calls have launched, each in its order; none where no other call was judged.
     """
     exercise = interpreted.exercise
     tables = {name: table_of(run, trial, number) for number, name in enumerate(exercise.arguments)}
@@ -85,7 +85,7 @@ def sampled(
         one = replace(trial, config=configs.pop(0))
         reply = run.sample(exercise, one, inputs, own, programs)
         if reply.error is not None and (reply.error.kind in TOO_MUCH or reply.error.type == "MemoryError"):
-            id = NOT_RUN if kernels in known else UNJUDGED
+            id = UNJUDGED if known and kernels not in known else NOT_RUN
             return Verdict(SKIPPED, id, note=f"{NEEDS_GPU}: no sample of its programs can be interpreted")
         found, results = interpreted.without_values(one, inputs, reply, shapes)
         if found is None and len(reply.launches) == 1:
@@ -95,7 +95,7 @@ def sampled(
             return offset_overflows.overflow(results[0], found) or found
         if judged is None:
             judged, configs = reply, _others(run, reply)
-    if kernels not in known and not (exercise.cut and len(kernels) == 1):
+    if known and kernels not in known and not (exercise.cut and len(kernels) == 1):
         names = ", then ".join(kernels) or "nothing"
         return Verdict(SKIPPED, UNJUDGED, note=f"{NEEDS_GPU}: it launches {names}, and no smaller call does")
     return Verdict(SKIPPED, NOT_RUN, note=_note(judged, bool(exercise.cut)))
