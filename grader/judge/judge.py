@@ -30,6 +30,7 @@ from grader.judge.in_interpreter import Interpreted
 from grader.judge.in_samples import SOME_PROGRAMS, Kernels, sampled, wrong_in_a_sample
 from grader.judge.refused_calls import Unpromised, refused_call
 from grader.judge.run import Run
+from grader.judge.seriousness import all_right, is_no_pass, seriousness
 from grader.judge.speed_samples import not_timed, speed_verdict
 from grader.judge.suspects import Suspects
 from grader.numerics.arguments import Argument, Recipe
@@ -101,7 +102,7 @@ class Judge:
     ) -> Verdict:
         """Values and memory safety, in every dtype of the exercise or in those given."""
         trials = self._trials(name, data, bound, dtypes, constants)
-        verdict = max(self._up_to_a_failure(trials, lambda trial: self._values(trial)[0]), key=_seriousness)
+        verdict = max(self._up_to_a_failure(trials, lambda trial: self._values(trial)[0]), key=seriousness)
         if verdict.outcome == FAIL and verdict.kind != "file":  # after that everything is asked all the same
             self.run.machine_code.values_are_wrong()
         return verdict
@@ -121,7 +122,7 @@ class Judge:
             if verdict.outcome != PASS:
                 break
         if verdict.outcome == PASS:
-            return self._large_calls(name, promise, len(calls)) or _all_right(len(calls), largest)
+            return self._large_calls(name, promise, len(calls)) or all_right(len(calls), largest)
         if verdict.outcome == FAIL and verdict.kind not in NOT_SIMPLER:
             verdict = self._simplest(name, promise, call, verdict)
         if verdict.outcome == FAIL and verdict.kind != "file":
@@ -177,7 +178,7 @@ class Judge:
         """Whether the entry refuses a call that the lesson does not promise, in every dtype of the exercise."""
         trials = self._trials(name, data, None, (), constants)
         judged = self._up_to_a_failure(trials, lambda trial: refused_call(self.run, self.exercise, trial, asked))
-        return max(judged, key=_is_no_pass)
+        return max(judged, key=is_no_pass)
 
     def traffic(
         self, name: str, data: tuple[Recipe, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
@@ -198,7 +199,7 @@ class Judge:
     def compiled(self, name: str, data: tuple[Recipe, ...], expected: Expectations, **constants: int) -> Verdict:
         """What the compiler makes of a call, in every dtype of the exercise; and its values, in the first of them."""
         trials = self._trials(name, data, None, (), constants)
-        code = max(self._up_to_a_failure(trials, lambda trial: self._machine_code(trial, expected)), key=_is_no_pass)
+        code = max(self._up_to_a_failure(trials, lambda trial: self._machine_code(trial, expected)), key=is_no_pass)
         return code if code.outcome != PASS else self._judged(trials[0], lambda trial: self._wrong(trial) or code)
 
     def _wrong(self, trial: Trial) -> Verdict | None:
@@ -238,7 +239,7 @@ class Judge:
                 for trial in trials
             ]
             return next((one for one in verdicts if one.outcome != SKIPPED), verdicts[-1])
-        return max(self._up_to_a_failure(trials, self._in_full), key=_seriousness)
+        return max(self._up_to_a_failure(trials, self._in_full), key=seriousness)
 
     def _in_full(self, trial: Trial) -> Verdict:
         """Returns the verdict on the values of a large call, all of them, on a GPU."""
@@ -398,18 +399,3 @@ class Judge:
             return refused
         atomics = any(launch.atomics for launch in launches)
         return on_gpu.complaint(self.run, self.exercise, trial, recording, inputs, atomics)
-
-
-def _all_right(calls: int, largest: float) -> Verdict:
-    """Returns the pass of so many drawn calls. largest: their largest error, as a share of its bound."""
-    note = f"{calls} calls" + (f", largest error {largest:.2f} of the bound" if largest else "")
-    return Verdict(PASS, note=note, figures={"largest_error": largest})
-
-
-def _is_no_pass(verdict: Verdict) -> bool:
-    return verdict.outcome != PASS
-
-
-def _seriousness(verdict: Verdict) -> tuple[bool, float]:
-    """No pass, then the pass that came nearest to its bound."""
-    return _is_no_pass(verdict), verdict.figures.get("largest_error", 0)
