@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from grader.course import drawn_layouts
 from grader.course.covering import Cell, Covering, Row
 from grader.course.drawn_layouts import HOLES_ALIKE, SHARED, Family
-from grader.course.promise import SMALL, Call, Promise, Promised, Sizes, is_whole
+from grader.course.promise import SMALL, Between, Call, Promise, Promised, Sizes, is_whole
 from grader.numerics.data_sets import seed_for
 
 MOST_CALLS = 30
@@ -109,7 +109,8 @@ def _call(promise: Promise, draft: Draft, row: Row, numbers: random.Random) -> C
     for name, one in promise.arguments.items():
         if name not in layouts:
             layouts[name] = row["layout", name](numbers, len(one.shape))
-        values[name] = row["kind", name]
+        kind = row["kind", name]
+        values[name] = kind.drawn(numbers) if isinstance(kind, Between) else kind
     return Call(0, sizes, row[DTYPE], layouts, values, constants, draft.same)
 
 

@@ -120,6 +120,19 @@ class Given:
         return lambda: sizes[self.number] if isinstance(self.number, str) else self.number
 
 
+@dataclass(frozen=True)
+class Between:
+    """Kind of values: a number of Python's from a range, each power of ten as likely as any other."""
+
+    low: float
+    high: float
+
+    def drawn(self, numbers: random.Random) -> Given:
+        """One of them, in three digits: a learner reads it."""
+        number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
+        return Given(min(max(float(f"{number:.3g}"), self.low), self.high))
+
+
 def into(*sizes: str) -> Into:
     """values=(into("M"),): indices into a dimension of size M, in int32 unless the argument has a dtype of its own.
 
@@ -131,6 +144,15 @@ def into(*sizes: str) -> Into:
 def one_of(*numbers: float | str) -> Promised:
     """An argument that is no tensor: one of these numbers, or bools; a text stands for the size of that name."""
     return Promised((), (drawn_layouts.contiguous,), tuple(map(Given, numbers)))
+
+
+def between(low: float, high: float, usual: float) -> Promised:
+    """An argument that is a positive number from low to high: both ends occur, numbers between them, and the usual one.
+
+    Where a call has nothing unusual it is that.
+    """
+    kinds = Given(usual), Between(low, high), Given(low), Given(high)
+    return Promised((), (drawn_layouts.contiguous,), kinds)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from grader import any_strides, contiguous, large, normal, subnormal, target, un
 from grader.author.mutants import mutants_of
 from grader.course.drawn_calls import MOST_CALLS, drawn_calls
 from grader.course.folder import Folder, all_folders, load_test_file
-from grader.course.promise import Promise, stated
+from grader.course.promise import Between, Promise, Promised, between, stated
 from grader.course.simpler_calls import simpler, smallest
 from grader.course.stated_calls import asked
 from grader.numerics.data_sets import Data, generator_for, is_poison, some_minus_infinity, whole
@@ -54,12 +54,19 @@ def test_what_an_exercise_promises_occurs_in_every_run(folder, seed):
     assert len(calls) <= MOST_CALLS
     assert {call.dtype for call in calls} == set(promise.dtypes)
     for name, argument in promise.arguments.items():
-        assert {call.values[name] for call in calls} == set(argument.values)
+        assert _kinds_met(argument, calls, name) == set(argument.values)
         used = {_kind_of_layout(call.layouts[name]) for call in calls}
         expected = {_kind_of_layout(family(_Fixed(), len(argument.shape))) for family in argument.families}
         assert expected <= used, name
     for name, sizes in promise.sizes.items():
         assert _classes_met(name, sizes, calls) >= {"one", "below", "block", "past"} | _promised_of(sizes)
+
+
+def _kinds_met(argument: Promised, calls, name: str) -> set:
+    """A number that lies between two others stands for its range."""
+    ranges = [kind for kind in argument.values if isinstance(kind, Between)]
+    met = {call.values[name] for call in calls}
+    return met & set(argument.values) | {one for one in ranges if met - set(argument.values)}
 
 
 class _Fixed:
@@ -157,6 +164,16 @@ def test_a_dimension_may_be_a_multiple_of_a_size():
     promise = stated(["x", "y"], ("float32",), options)
     shapes = [[data.shape for data in promise.data(call)] for call in drawn_calls(promise, 1, "test")]
     assert [(0,), (0,)] in shapes and all(x[0] == 2 * y[0] for x, y in shapes)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_numbers_of_a_range_are_spread_over_its_powers_of_ten_and_both_ends_occur(seed):
+    options = dict(sizes={"N": upto(99, block=16)}, x=contiguous("N"), eps=between(1e-12, 1e4, usual=1e-5))
+    promise = stated(["x", "eps"], ("float32", "float16"), options)
+    given = [promise.data(call)[1] for call in drawn_calls(promise, seed, "test")]
+    assert {1e-12, 1e4, 1e-5} <= set(given) and all(1e-12 <= one <= 1e4 for one in given)
+    drawn = set(given) - {1e-12, 1e4, 1e-5}
+    assert len(drawn) > 1 and all(one == float(f"{one:.3g}") for one in drawn)
 
 
 def test_one_tensor_may_be_given_twice():
