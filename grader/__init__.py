@@ -31,7 +31,8 @@ _HOME |= dict.fromkeys(
     "grader.numerics.data_sets",
 )
 _HOME |= dict.fromkeys(
-    ("aligned_rows", "any_strides", "contiguous", "into", "one_of", "target", "upto"), "grader.course.drawn_calls"
+    ("aligned_rows", "any_strides", "between", "contiguous", "into", "one_of", "target", "upto"),
+    "grader.course.drawn_calls",
 )
 __all__ = list(_HOME)
 

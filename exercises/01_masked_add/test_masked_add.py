@@ -68,7 +68,7 @@ def test_it_compiles_for_a_gpu(compiled):
 
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
-        sizes={"N": upto(5000, least=0, once=40000, BLOCK_N=1024)},
+        sizes={"N": upto(5000, least=0, once=40000, limit=2**31 - 1, BLOCK_N=1024)},
         x=contiguous("N", values=(normal, large, subnormal, unusual)),
         y=contiguous("N", values=(normal, large, subnormal, unusual)),
         dtypes=("float32", "float16", "bfloat16"),

@@ -134,9 +134,9 @@ def test_it_compiles_for_a_gpu_and_moves_16_bytes_at_a_time(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
-            "B": upto(4, least=0, block=3),
+            "B": upto(4, least=0, limit=65535, block=3),
             "H": upto(36, block=16),
-            "S": upto(9, least=0, block=4),
+            "S": upto(9, least=0, limit=2**24, block=4),
             "pairs": upto(40, once=128, block=16),
             "P": upto(50, block=16),
         },

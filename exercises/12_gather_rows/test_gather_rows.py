@@ -116,9 +116,9 @@ def test_a_thread_moves_16_bytes_at_a_time(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
-            "M": upto(50, block=8),
-            "N": upto(2500, least=0, once=20000, BLOCK_N=1024),
-            "K": upto(50, least=0, once=3000, block=8),
+            "M": upto(50, limit=2**30, block=8),
+            "N": upto(2500, least=0, once=20000, limit=2**22, BLOCK_N=1024),
+            "K": upto(50, least=0, once=3000, limit=2**30, block=8),
         },
         table=any_strides("M", "N", values=(normal, large, subnormal, unusual)),
         index=contiguous("K", values=(into("M"),)),

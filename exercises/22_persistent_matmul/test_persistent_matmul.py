@@ -101,9 +101,9 @@ def test_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
-            "M": upto(160, BLOCK_M=128),
+            "M": upto(160, limit=2**20, BLOCK_M=128),
             "K": upto(160, least=0, once=2400, BLOCK_K=64),
-            "N": upto(260, BLOCK_N=256),
+            "N": upto(260, limit=2**20, BLOCK_N=256),
         },
         a=any_strides("M", "K", values=(uniform, normal, subnormal, unusual)),
         b=any_strides("K", "N", values=(uniform, normal, subnormal, unusual)),

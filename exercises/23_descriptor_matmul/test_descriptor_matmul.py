@@ -114,7 +114,11 @@ def test_the_copy_engine_moves_all_tiles(compiled):
 
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
-        sizes={"M": upto(160, BLOCK_M=128), "K": upto(20, once=300, block=8), "N": upto(40, block=32)},
+        sizes={
+            "M": upto(160, limit=2**20, BLOCK_M=128),
+            "K": upto(20, once=300, block=8),
+            "N": upto(40, limit=2**20, block=32),
+        },
         a=aligned_rows("M", "8*K", values=(uniform, normal, subnormal, unusual)),
         b=aligned_rows("8*K", "8*N", values=(uniform, normal, subnormal, unusual)),
         blocks=(SMALL, dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=64, GROUP_M=3)),

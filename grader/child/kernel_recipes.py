@@ -204,9 +204,9 @@ def _public_path(value: Any) -> str:
 
 
 def _scopes(source: ASTSource) -> list[list]:
-    """What the kernel, and each function of the file that it may reach, sees beside its arguments.
+    """Returns what the kernel, and each function of the file that it may reach, sees beside its arguments.
 
-    Returns [function, line, names, defaults] each, of names and of parameters [name, 1 for a constexpr, value]. Where
+    That is [function, line, names, defaults] each, of names and of parameters [name, 1 for a constexpr, value]. Where
     two functions of one place see different values, none is told.
     """
     functions = [source.fn]
@@ -241,7 +241,7 @@ def _defaults_of(function: FunctionType) -> dict[str, Any]:
 
 
 def _functions_in(value: Any) -> Iterator[JITCallable]:
-    """The functions of the file that a value is, or holds; Triton's own see what they see."""
+    """Yields the functions of the file that a value is, or holds. Triton's own functions are left out."""
     value = value.value if isinstance(value, constexpr) else value
     if isinstance(value, JITCallable) and not value.fn.__module__.startswith("triton."):
         yield value

@@ -32,6 +32,7 @@ Kind = Callable[..., Recipe]  # of values: a data set of a shape, as `normal` is
 class Sizes:
     """What one size of a call may be: from `least` to `most`, and once in a run near `once`.
 
+    `limit`: up to which the lesson promises it, where a sample of a call's programs can show that; 0 for no such calls.
     `block`: how many elements a program handles along it; `name`: of the constant that says so, if one does.
     """
 
@@ -40,6 +41,7 @@ class Sizes:
     name: str = ""
     least: int = 1
     once: int = 0
+    limit: int = 0
 
     def classes(self, numbers: random.Random, block: int) -> dict[str, list[int]]:
         """Of each class above 1 a size that fits, if there is one; in elements."""
@@ -61,13 +63,14 @@ class Sizes:
         return classes.get(wanted, next(iter(classes.values())))[0]
 
 
-def upto(most: int, least: int = 1, once: int = 0, **block: int) -> Sizes:
+def upto(most: int, least: int = 1, once: int = 0, limit: int = 0, **block: int) -> Sizes:
     """upto(300, BLOCK_M=64): sizes from 1 to 300, around blocks of 64 elements unless a call gives BLOCK_M itself.
 
-    `block=64` is a size that no constant changes. once: a larger size, which one call of a run comes near.
+    `block=64` is a size that no constant changes. once: a larger size, which one call of a run comes near. limit: see
+    Sizes.
     """
     ((name, size),) = block.items()
-    return Sizes(most, size, "" if name == "block" else name, least, once)
+    return Sizes(most, size, "" if name == "block" else name, least, once, limit)
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,19 @@ class Given:
         return lambda: sizes[self.number] if isinstance(self.number, str) else self.number
 
 
+@dataclass(frozen=True)
+class Between:
+    """Kind of values: a number of Python's in this range, another one in each call."""
+
+    low: float
+    high: float
+
+    def given(self, numbers: random.Random) -> Given:
+        """Returns one of the range: each power of two is as likely as any other."""
+        number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
+        return Given(min(max(float(f"{number:.3g}"), self.low), self.high))  # short enough to be typed again
+
+
 def into(*sizes: str) -> Into:
     """values=(into("M"),): indices into a dimension of size M, in int32 unless the argument has a dtype of its own.
 
@@ -140,6 +156,11 @@ def into(*sizes: str) -> Into:
 def one_of(*numbers: float | str) -> Promised:
     """An argument that is no tensor: one of these numbers, or bools; a text stands for the size of that name."""
     return Promised((), (drawn_layouts.contiguous,), tuple(map(Given, numbers)))
+
+
+def between(low: float, high: float) -> Promised:
+    """An argument that is no tensor: any number of this range, and both of its ends. 0 < low."""
+    return Promised((), (drawn_layouts.contiguous,), (Between(low, high), Given(low), Given(high)))
 
 
 @dataclass(frozen=True)
@@ -171,7 +192,7 @@ class Promise:
         drafts = []
         for stratum in (_kinds, _mixed, _alike, _single, _shared, _empty, _large, _many_blocks, _twice):
             drafts += stratum(self, numbers)
-        drafts = _in_dtypes(self, drafts, numbers)
+        drafts = [with_numbers(call, numbers) for call in _in_dtypes(self, drafts, numbers)]
         numbers.shuffle(drafts)
         return [replace(call, number=number) for number, call in enumerate(drafts, 1)]
 
@@ -191,6 +212,12 @@ class Promise:
             return data
         data = data.of(promised.dtype) if promised.dtype else data
         return replace(data, layout=call.layouts[origin], same_as=call.same.get(name, ""))
+
+
+def with_numbers(call: Call, numbers: random.Random) -> Call:
+    """Returns the call with a number for each range."""
+    kinds = call.values.items()
+    return replace(call, values={name: k.given(numbers) if isinstance(k, Between) else k for name, k in kinds})
 
 
 def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:

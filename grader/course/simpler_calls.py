@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from grader.course.drawn_calls import Call, Promise
+from grader.course.drawn_calls import Between, Call, Kind, Promise
 from grader.numerics.layouts import CONTIGUOUS
 
 
 def simpler(promise: Promise, call: Call) -> Iterator[Call]:
     """Calls that differ from this one by something left out, what leaves most out first."""
     strided = [name for name, layout in call.layouts.items() if layout != CONTIGUOUS]
-    unusual = [name for name, kind in call.values.items() if kind is not promise.arguments[name].values[0]]
+    ordinary = {name: argument.values[0] for name, argument in promise.arguments.items()}
+    unusual = [name for name, kind in call.values.items() if kind is not ordinary[name] and _is_a_kind(ordinary[name])]
     if call.same:
         yield replace(call, same={})
     yield from _without(call, "layouts", strided, lambda name: CONTIGUOUS)
-    yield from _without(call, "values", unusual, lambda name: promise.arguments[name].values[0])
+    yield from _without(call, "values", unusual, lambda name: ordinary[name])
     if call.constants:
         yield replace(call, constants={})
     if call.dtype != promise.dtypes[0]:
@@ -26,6 +27,11 @@ def simpler(promise: Promise, call: Call) -> Iterator[Call]:
         for name, size in call.sizes.items():
             if 1 <= smaller(size) < size:
                 yield replace(call, sizes=call.sizes | {name: smaller(size)})
+
+
+def _is_a_kind(kind: Kind) -> bool:
+    """Returns False for a range: none of its numbers is simpler than another."""
+    return not isinstance(kind, Between)
 
 
 def _without(call: Call, what: str, names: list[str], ordinary: Callable) -> Iterator[Call]:

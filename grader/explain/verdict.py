@@ -10,9 +10,10 @@ from grader.sentences import Said
 from grader.wire.printable import one_line
 
 PASS, FAIL, NOT_ATTEMPTED, SKIPPED = "pass", "fail", "not attempted", "skipped"
-# Ids of a skip: values are wrong; the machine cannot judge this; it is too noisy to judge a speed now.
-WAITED, NOT_RUN, INCONCLUSIVE = "waited", "not-run", "inconclusive"
-INCOMPLETE = "incomplete"  # of an exercise: nothing failed, but not every test was run
+# Ids of a skip: values are wrong; the machine cannot judge this; it is too noisy to judge a speed now; the call does
+# what no small call does, and the machine cannot judge that.
+WAITED, NOT_RUN, INCONCLUSIVE, UNJUDGED = "waited", "not-run", "inconclusive", "unjudged"
+INCOMPLETE = "incomplete"  # of an exercise: nothing failed, but not every test was run, or judged
 
 # Of several failures in one run the one with the most direct cause is explained: the first kind in this list.
 DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", "memory", "guess", "values", "cost")
@@ -29,6 +30,7 @@ class Verdict:
     kind: str = "values"  # of DIRECTNESS
     line: int = 0  # in the learner's file: where to look next
     note: str = ""  # beside the test's name: what was judged, or how well it went
+    sampled: bool = False  # a few programs of a large call show it: what a small call shows says more
     case: str = ""  # a failed call in full: shapes, layouts, dtype, block sizes
     tiles: TileMap | None = None  # which program wrote what, and which tiles are right
     figures: dict[str, float] = field(default_factory=dict)  # what was measured, by name

@@ -1,4 +1,4 @@
-"""What a file binds its names to, scope by scope as Python has them: read off the syntax tree, and nothing runs for it.
+"""The names that a file binds, scope by scope as Python has them: read off the syntax tree; nothing runs for it.
 
 A function finds a name in the functions around it, then in the module. What a class binds is seen by nobody but itself.
 """

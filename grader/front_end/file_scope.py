@@ -36,7 +36,7 @@ class Global:
 
 
 class FileScope:
-    """What the file says of the names that its functions see.
+    """Tells the values of the names that the file's functions see.
 
     constants: integers of the module that have another value in this call, with all that is derived from them.
     """
@@ -98,7 +98,7 @@ class FileScope:
         return self._found[place]
 
     def _possible(self, value: Callable[[Mapping[str, int]], Any]) -> list[Any]:
-        """With the constants of this call, and with the file's own: what a branch derives stays as it was."""
+        """Returns the value with the constants of this call, and with the file's own, which a branch may have kept."""
         found = [value(self.constants)]
         return [*found, value({})] if self.constants else found
 
@@ -157,7 +157,7 @@ class FileScope:
 
 
 class _Certain(Mapping):
-    """The names that an expression sees in a scope, with their values. Raises NotEvaluated for what is not certain."""
+    """The names that an expression sees in a scope, with their values. An uncertain name raises NotEvaluated."""
 
     def __init__(self, file: FileScope, around: Scope, known: Mapping[str, int]) -> None:
         self.file, self.around, self.known = file, around, known

@@ -70,6 +70,7 @@ class Batch:
     steps: int = 0
     lanes: int = 0
     most_lanes: int = MOST_LANES
+    most_steps: int = MOST_STEPS
     done: int = 0  # programs of the launch that have come to their end
     depth: int = 0
     atomics: bool = False
@@ -93,7 +94,7 @@ class Batch:
     def spend(self, steps: int, lanes: int, place: Place) -> None:
         self.steps += steps
         self.lanes += lanes
-        if self.steps > MOST_STEPS or self.lanes > self.most_lanes:
+        if self.steps > self.most_steps or self.lanes > self.most_lanes:
             raise TooLong(place, "it has done more work than any kernel here needs")
         if time.process_time() > self.until:
             raise TooLong(place, "its time is used up")

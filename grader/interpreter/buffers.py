@@ -88,7 +88,7 @@ class Buffer:
 
     def places(self, offsets: np.ndarray) -> np.ndarray:
         """Where in `bytes` these offsets (int64, inside of the buffer) lie; pages of a virtual buffer are made."""
-        if self.pages is None:
+        if self.pages is None or not offsets.size:
             return offsets
         numbers = offsets >> PAGE_BITS
         ends = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1

@@ -26,17 +26,17 @@ from grader.interpreter.views import View
 from grader.numerics.drawn_pages import entries_of
 from grader.wire.recorded_results import results_by_name
 
-MOST_PAGED = 16 << 20  # bytes of the pages of one buffer
+MOST_PAGED = 160 << 20  # bytes of the pages of one buffer
 MOST_LANES = 1 << 25  # elements that the operations of a launch yield; no further program is begun after that
 MOST_LANES_OF_ONE = 1 << 26  # and a program that goes on for so many is given up
+MOST_STEPS = 100_000  # operations of a launch: a program that goes through millions of rows is left to a GPU
 MOST_NUMBERED = 1 << 31  # programs that have a number here
 
 
 class SampledCall(Call):
     """`inputs`: of each argument the bytes of its table, none for an output."""
 
-    def __post_init__(self) -> None:
-        self.run_programs = 0  # of the last launch
+    run_programs = 0  # of the last launch
 
     def _buffers(self) -> Iterator[Buffer]:
         arguments = iter(zip(self.request.arguments, self.inputs, strict=True))
@@ -60,7 +60,7 @@ class SampledCall(Call):
         if len(self.launches) > 1:
             for buffer in self.buffers:
                 buffer.shadow.initialised = None
-        batch.most_lanes, self.run_programs = MOST_LANES_OF_ONE, 0
+        batch.most_lanes, batch.most_steps, self.run_programs = MOST_LANES_OF_ONE, MOST_STEPS, 0
         self.memory.count_readers = False  # a table by program number: here numbers are as large as the grid
         before = {buffer: replace(buffer.counts) for buffer in self.buffers}
         for program in programs_of(grid, self.request.sample.programs, self.request.sample.seed):

@@ -14,6 +14,7 @@ more than once.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import torch
@@ -24,7 +25,7 @@ from grader.course.trial import Trial, short_dtype
 from grader.explain import offset_overflows, samples
 from grader.explain.evidence import Evidence
 from grader.explain.tiles import program_index
-from grader.explain.verdict import NOT_RUN, SKIPPED, Verdict
+from grader.explain.verdict import FAIL, NOT_RUN, SKIPPED, UNJUDGED, Verdict
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, without_values
@@ -32,20 +33,42 @@ from grader.numerics.data_sets import Data, generator_for
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from grader.numerics.layouts import CONTIGUOUS
 from grader.operations.comparison import compare
+from grader.wire.messages import MULTIPROCESSORS
+from grader.wire.recorded_call import RecordedCall
+from grader.wire.recorded_parts import PlannedLaunch, steps_with
 from grader.wire.reply import Reply, Sampled
 
-PROGRAMS = 12  # of a launch
+PROGRAMS, SOME_PROGRAMS, FEW_PROGRAMS = 12, 6, 2  # of a launch
+MANY = 8192  # multiprocessors, where a program that goes through many tiles is to have few of them
 MOST_COMPARED = 1 << 20  # elements of the part of a result that a program's are compared in
 FEW = 512  # of a program's elements, from each end, where its part is larger
 # Draws of which an element says nothing about the others; of "below" two do, but any indices are as good.
 ONE_BY_ONE = ("normal", "uniform", "integers", "whole", "below", "bits")
 BY_ROWS = ("leading", "amid", "whole rows")  # changes that look at whole rows
 NEEDS_GPU = "needs a GPU"
+MOST_BYTES = 40 << 30  # of memory for a call, scratch included: on many GPUs it could not be made
 TOO_MUCH = ("endless", "not-known", "memory")
+Kernels = tuple[str, ...]  # of one call, in the order in which they are launched
 
 
-def sampled(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict:
-    """A failure that a sample of the programs shows; else a skip whose note says what was judged."""
+def wrong_in_a_sample(run: Run, interpreted: Interpreted, trial: Trial, known: Collection[Kernels]) -> Verdict | None:
+    """Returns the failure that a few programs show of a call that is else compiled or timed; None if they are right.
+
+    A call that launches what no other does, and cannot be judged, is told as UNJUDGED.
+    """
+    few_tiles = replace(trial, constants={MULTIPROCESSORS: MANY, **trial.constants})
+    verdict = sampled(run, interpreted, few_tiles, known, FEW_PROGRAMS)
+    verdict.sampled = True
+    return verdict if verdict.outcome == FAIL or verdict.id == UNJUDGED else None
+
+
+def sampled(
+    run: Run, interpreted: Interpreted, trial: Trial, known: Collection[Kernels], programs: int = PROGRAMS
+) -> Verdict:
+    """A failure that a sample of the programs shows; else a skip whose note says what was judged.
+
+    known: the kernels that right calls have launched, each in its order; none where no other call was judged.
+    """
     exercise = interpreted.exercise
     tables = {name: table_of(run, trial, number) for number, name in enumerate(exercise.arguments)}
     if any(table is None for table in tables.values()):
@@ -53,12 +76,17 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict:
     inputs = without_values(trial.data, trial.dtype)
     own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
     shapes, judged = _shapes_of(exercise, inputs), None
-    configs = run.recorded(exercise, trial, inputs).call.usable_configs[:1] or [0]
+    call = run.recorded(exercise, trial, inputs).call
+    if sum(buffer.bytes for buffer in call.buffers) > MOST_BYTES:
+        return Verdict(SKIPPED, NOT_RUN, note=f"{NEEDS_GPU} with more than {MOST_BYTES >> 30} GiB")
+    configs = call.usable_configs[:1] or [0]
+    kernels = kernels_of(call, configs[0])
     while configs:
         one = replace(trial, config=configs.pop(0))
-        reply = run.sample(exercise, one, inputs, own, PROGRAMS)
+        reply = run.sample(exercise, one, inputs, own, programs)
         if reply.error is not None and (reply.error.kind in TOO_MUCH or reply.error.type == "MemoryError"):
-            return Verdict(SKIPPED, NOT_RUN, note=f"{NEEDS_GPU}: no sample of its programs can be interpreted")
+            id = UNJUDGED if known and kernels not in known else NOT_RUN
+            return Verdict(SKIPPED, id, note=f"{NEEDS_GPU}: no sample of its programs can be interpreted")
         found, results = interpreted.without_values(one, inputs, reply, shapes)
         if found is None and len(reply.launches) == 1:
             of_results = (_of_one_launch(*pair, tables) for pair in zip(results, reply.sampled))
@@ -67,7 +95,16 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict:
             return offset_overflows.overflow(results[0], found) or found
         if judged is None:
             judged, configs = reply, _others(run, reply)
+    if known and kernels not in known and not (exercise.cut and len(kernels) == 1):
+        names = ", then ".join(kernels) or "nothing"
+        return Verdict(SKIPPED, UNJUDGED, note=f"{NEEDS_GPU}: it launches {names}, and no smaller call does")
     return Verdict(SKIPPED, NOT_RUN, note=_note(judged, bool(exercise.cut)))
+
+
+def kernels_of(call: RecordedCall, config: int) -> Kernels:
+    """Returns what the call launches in this configuration."""
+    launches = [step for step in steps_with(call.steps, config) if isinstance(step, PlannedLaunch)]
+    return tuple(call.kernels[launch.kernel].name for launch in launches)
 
 
 def _shapes_of(exercise: Exercise, inputs: list[Argument]) -> list[tuple[int, ...]]:

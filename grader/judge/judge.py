@@ -10,6 +10,7 @@ from functools import cached_property
 from grader.compiler.compiler_pool import processes_here
 from grader.course.drawn_calls import Call, Promise, stated
 from grader.course.exercise import Exercise
+from grader.course.large_calls import large_calls
 from grader.course.resized import fitting
 from grader.course.simpler_calls import smallest
 from grader.course.stated_calls import CHECK, DRAWN, THROUGHPUT, TRAFFIC, Asked
@@ -19,16 +20,17 @@ from grader.explain.blame import blame_empty_regions
 from grader.explain.causes import Cause
 from grader.explain.compiled_code import Expectations, compiled_verdict
 from grader.explain.refused_by_compiler import compiler_refusal
-from grader.explain.verdict import FAIL, NOT_ATTEMPTED, NOT_RUN, PASS, SKIPPED, WAITED, Verdict
+from grader.explain.verdict import FAIL, NOT_ATTEMPTED, NOT_RUN, PASS, SKIPPED, UNJUDGED, WAITED, Verdict
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
 from grader.judge import on_gpu
 from grader.judge.every_configuration import choice_verdict
 from grader.judge.foreseen import Foreseen, in_turns
 from grader.judge.in_interpreter import Interpreted
-from grader.judge.in_samples import sampled
+from grader.judge.in_samples import SOME_PROGRAMS, Kernels, sampled, wrong_in_a_sample
 from grader.judge.refused_calls import Unpromised, refused_call
 from grader.judge.run import Run
+from grader.judge.seriousness import all_right, is_no_pass, seriousness
 from grader.judge.speed_samples import not_timed, speed_verdict
 from grader.judge.suspects import Suspects
 from grader.numerics.arguments import Argument, Recipe
@@ -100,7 +102,7 @@ class Judge:
     ) -> Verdict:
         """Values and memory safety, in every dtype of the exercise or in those given."""
         trials = self._trials(name, data, bound, dtypes, constants)
-        verdict = max(self._up_to_a_failure(trials, lambda trial: self._values(trial)[0]), key=_seriousness)
+        verdict = max(self._up_to_a_failure(trials, lambda trial: self._values(trial)[0]), key=seriousness)
         if verdict.outcome == FAIL and verdict.kind != "file":  # after that everything is asked all the same
             self.run.machine_code.values_are_wrong()
         return verdict
@@ -120,13 +122,25 @@ class Judge:
             if verdict.outcome != PASS:
                 break
         if verdict.outcome == PASS:
-            note = f"{len(calls)} calls" + (f", largest error {largest:.2f} of the bound" if largest else "")
-            return Verdict(PASS, note=note, figures={"largest_error": largest})
+            return self._large_calls(name, promise, len(calls)) or all_right(len(calls), largest)
         if verdict.outcome == FAIL and verdict.kind not in NOT_SIMPLER:
             verdict = self._simplest(name, promise, call, verdict)
         if verdict.outcome == FAIL and verdict.kind != "file":
             self.run.machine_code.values_are_wrong()
         return verdict
+
+    def _large_calls(self, name: str, promise: Promise, after: int) -> Verdict | None:
+        """Returns the first of the calls up to the promise's limits that is wrong, or cannot be judged; else None."""
+        calls = large_calls(promise, self.run.seed, name, after)
+        for call in calls[: math.ceil(self.run.share_of_drawn * len(calls))]:
+            verdict = self._judged(self._drawn_trial(name, promise, call), self._large)
+            if verdict.outcome == FAIL or verdict.id == UNJUDGED:
+                return verdict
+        return None
+
+    def _large(self, trial: Trial) -> Verdict:
+        verdict = sampled(self.run, self.interpreted, trial, self._known, SOME_PROGRAMS)
+        return self._in_full(trial) if verdict.id == UNJUDGED and self.run.replays is not None else verdict
 
     def _simplest(self, name: str, promise: Promise, call: Call, verdict: Verdict) -> Verdict:
         """Of a call that failed: the verdict of the simplest one that fails in the same way.
@@ -164,7 +178,7 @@ class Judge:
         """Whether the entry refuses a call that the lesson does not promise, in every dtype of the exercise."""
         trials = self._trials(name, data, None, (), constants)
         judged = self._up_to_a_failure(trials, lambda trial: refused_call(self.run, self.exercise, trial, asked))
-        return max(judged, key=_is_no_pass)
+        return max(judged, key=is_no_pass)
 
     def traffic(
         self, name: str, data: tuple[Recipe, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
@@ -183,9 +197,21 @@ class Judge:
         return self._judged(trial, moved)
 
     def compiled(self, name: str, data: tuple[Recipe, ...], expected: Expectations, **constants: int) -> Verdict:
-        """What the compiler makes of a call, in every dtype of the exercise; nothing is run."""
+        """What the compiler makes of a call, in every dtype of the exercise; and its values, in the first of them."""
         trials = self._trials(name, data, None, (), constants)
-        return max(self._up_to_a_failure(trials, lambda trial: self._machine_code(trial, expected)), key=_is_no_pass)
+        code = max(self._up_to_a_failure(trials, lambda trial: self._machine_code(trial, expected)), key=is_no_pass)
+        return code if code.outcome != PASS else self._judged(trials[0], lambda trial: self._wrong(trial) or code)
+
+    def _wrong(self, trial: Trial) -> Verdict | None:
+        """Returns the failure of a large call that is else compiled or timed; None if its values are right."""
+        if self.run.replays is None:
+            return wrong_in_a_sample(self.run, self.interpreted, trial, self._known)
+        verdict = self._in_full(trial)
+        return verdict if verdict.outcome == FAIL else None
+
+    @property
+    def _known(self) -> set[Kernels]:
+        return {tuple(launch.kernel for launch in launches) for _, launches in self.right_trials}
 
     def tuned(
         self, name: str, data: tuple[Recipe, ...], others: list[tuple], configurations: tuple[int, int]
@@ -209,17 +235,18 @@ class Judge:
         trials = self._trials(name, data, bound, dtypes, constants)
         if self.run.replays is None:
             verdicts = [
-                self._judged(trial, lambda trial: sampled(self.run, self.interpreted, trial)) for trial in trials
+                self._judged(trial, lambda trial: sampled(self.run, self.interpreted, trial, self._known))
+                for trial in trials
             ]
             return next((one for one in verdicts if one.outcome != SKIPPED), verdicts[-1])
+        return max(self._up_to_a_failure(trials, self._in_full), key=seriousness)
+
+    def _in_full(self, trial: Trial) -> Verdict:
+        """Returns the verdict on the values of a large call, all of them, on a GPU."""
         seen = [launch for _, launches in self.right_trials for launch in launches]
         atomics = not seen or any(launch.atomics for launch in seen)
-
-        def replay(trial: Trial) -> Verdict:
-            recording, refused = self._recording(trial)
-            return refused or on_gpu.large(self.run, self.exercise, trial, recording, atomics)
-
-        return max(self._up_to_a_failure(trials, replay), key=_seriousness)
+        recording, refused = self._recording(trial)
+        return refused or on_gpu.large(self.run, self.exercise, trial, recording, atomics)
 
     def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float, since: str = "") -> Verdict:
         """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
@@ -231,6 +258,12 @@ class Judge:
             return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate)
 
         return self._judged(self.trial(name, self._fitting(data), self.exercise.dtypes[0]), timed)
+
+    def untimed(self, name: str, data: tuple[Recipe, ...]) -> Verdict | None:
+        """Returns the failure that a few programs show of a call that nobody times; None if they are right."""
+        trial = self.trial(name, self._fitting(data), self.exercise.dtypes[0])
+        verdict = self._judged(trial, lambda trial: self._wrong(trial) or Verdict(PASS))
+        return verdict if verdict.outcome != PASS else None
 
     def _fitting(self, data: tuple[Recipe, ...]) -> tuple[Recipe, ...]:
         """A call to be timed, with as many rows as the GPU's memory has room for."""
@@ -366,12 +399,3 @@ class Judge:
             return refused
         atomics = any(launch.atomics for launch in launches)
         return on_gpu.complaint(self.run, self.exercise, trial, recording, inputs, atomics)
-
-
-def _is_no_pass(verdict: Verdict) -> bool:
-    return verdict.outcome != PASS
-
-
-def _seriousness(verdict: Verdict) -> tuple[bool, float]:
-    """No pass, then the pass that came nearest to its bound."""
-    return _is_no_pass(verdict), verdict.figures.get("largest_error", 0)

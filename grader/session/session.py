@@ -33,6 +33,7 @@ from grader.explain.verdict import (
     NOT_RUN,
     PASS,
     SKIPPED,
+    UNJUDGED,
     WAITED,
     Verdict,
     failed,
@@ -117,6 +118,8 @@ class Grading:
             return FAIL
         if NOT_ATTEMPTED in outcomes:
             return NOT_ATTEMPTED
+        if self.unjudged:
+            return INCOMPLETE
         return PASS if self.results and len(self.results) == self.tests else INCOMPLETE
 
     @property
@@ -124,19 +127,32 @@ class Grading:
         return [test for test in self.results if test.verdict.outcome == FAIL]
 
     @property
+    def unjudged(self) -> TestResult | None:
+        """A test with a call that this machine cannot judge, and that does what no other call does."""
+        return next((test for test in self.results if test.verdict.id == UNJUDGED), None)
+
+    @property
     def diagnosis(self) -> TestResult | None:
         """The failed test whose verdict names the most direct cause; a hidden one only if no other failed.
 
-        A case with a name says more than a drawn one.
+        A case with a name says more than a drawn one, and a small call more than a sample of a large one.
         """
-        return min(self.failures, key=lambda test: (test.hidden, test.drawn, test.verdict.rank), default=None)
+        return min(self.failures, key=_directness, default=None)
 
     @property
     def points(self) -> tuple[float, float]:
         """(reached, possible here): what this machine could not judge does not count."""
         reached = sum(test.points for test in self.results if test.verdict.outcome == PASS)
-        undecided = sum(test.points for test in self.results if test.verdict.id in (NOT_RUN, INCONCLUSIVE))
+        undecided = sum(test.points for test in self.results if test.verdict.id in OPEN)
         return reached, sum(test.points for test in self.results) - undecided
+
+
+OPEN = (NOT_RUN, INCONCLUSIVE, UNJUDGED)  # ids of skips whose points another run decides
+
+
+def _directness(test: TestResult) -> tuple[bool, bool, int, bool]:
+    verdict = test.verdict
+    return test.hidden, test.drawn or verdict.sampled, verdict.rank, verdict.sampled
 
 
 class Session:
@@ -177,9 +193,11 @@ class Session:
             grading.judge.begin(twice, [use for use in uses if use.test in chosen])
         return grading
 
-    def settle(self, item: pytest.Item, ask: Callable[[Judge, str], Verdict]) -> None:
-        """Asks for a verdict and turns it into pytest's outcome."""
+    def settle(self, item: pytest.Item, ask: Callable[[Judge, str], Verdict | None]) -> None:
+        """Asks for a verdict and turns it into pytest's outcome; None settles nothing."""
         verdict = ask(self._grading(item).judge, item.name)
+        if verdict is None:
+            return
         self._verdicts[item.nodeid] = verdict
         if verdict.outcome == SKIPPED:
             pytest.skip(verdict.note)
@@ -195,10 +213,13 @@ class Session:
 
     def wait_for_all_before(self, item: pytest.Item) -> None:
         """What only a GPU shows is not judged before everything else is right: less direct causes would say less."""
-        if any(test.verdict.kind != "file" for test in self._grading(item).failures):
+        if not self.is_right_so_far(item):
             if self.replays is None and self._grading(item).judge.before_any_call() is None:
                 pytest.skip(f"{WAITS_FOR_ALL}; values in full need a GPU")
             pytest.skip(WAITS_FOR_ALL)
+
+    def is_right_so_far(self, item: pytest.Item) -> bool:
+        return all(test.verdict.kind == "file" for test in self._grading(item).failures)
 
     def wait_for_right_values(self, item: pytest.Item) -> None:
         """Cost is not judged before values are right."""
@@ -288,7 +309,9 @@ class Session:
             return failed(Cause.FAULT, fault, kind="file")
         return self._verdicts.get(item.nodeid, Verdict(PASS))
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if exitstatus == pytest.ExitCode.OK and any(grading.unjudged for grading in self.gradings.values()):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED  # nothing failed, and it has not passed
         if self.config.option.result:
             result_file.write(Path(self.config.option.result), list(self.gradings.values()))
 

@@ -66,7 +66,7 @@ def end(writer, grading: Grading, alone: bool) -> None:
     elif grading.outcome == FAIL:
         _diagnosis(writer, grading)
     elif grading.outcome == INCOMPLETE:
-        _paragraph(writer, f"Right so far: {len(grading.results)} of {grading.tests} tests were run.")
+        _incomplete(writer, grading)
     else:
         _passed(writer, grading)
     _printed(writer, grading)
@@ -115,6 +115,13 @@ def _tiles(writer, verdict: Verdict) -> None:
             _line(writer, f"    {row}")
 
 
+def _incomplete(writer, grading: Grading) -> None:
+    if (test := grading.unjudged) is not None:
+        _paragraph(writer, f"Right so far, and not passed: {test.title} cannot be judged here ({test.verdict.note}).")
+    else:
+        _paragraph(writer, f"Right so far: {len(grading.results)} of {grading.tests} tests were run.")
+
+
 def _passed(writer, grading: Grading) -> None:
     _paragraph(writer, f"Passed in {grading.seconds:.1f} s: {_what_is_right(grading)}.")
     if grading.run.submission.path != grading.folder.solution_file and grading.folder.solution_file.exists():
@@ -157,6 +164,8 @@ def _next(grading: Grading) -> str:
         later = worst.kind in SHOWN_LATER or worst.id == Cause.DOES_NOT_COMPILE
         then = "or what leads to it." if later else "and run it again."
         return f"Next: edit line {worst.line} of {path} {then}{_hint(grading)}"
+    if grading.unjudged is not None:
+        return "Next: run it where there is a GPU, or let large calls launch what small ones do."
     if grading.outcome == INCOMPLETE:
         return f"Next: {_command(grading)} runs all tests."
     if following := folder.next():

@@ -11,8 +11,9 @@ import torch
 
 from grader import any_strides, contiguous, large, normal, subnormal, target, unusual, upto
 from grader.author.mutants import mutants_of
-from grader.course.drawn_calls import Promise, stated
+from grader.course.drawn_calls import Between, Promise, stated
 from grader.course.folder import Folder, all_folders, load_test_file
+from grader.course.large_calls import large_calls
 from grader.course.simpler_calls import simpler, smallest
 from grader.course.stated_calls import asked
 from grader.numerics.data_sets import Data, generator_for, is_poison, some_minus_infinity, whole
@@ -42,6 +43,22 @@ def a_promise(**changes) -> Promise:
     return stated(["x", "y", "z"], ("float32", "bfloat16", "int32"), options | changes)
 
 
+def test_calls_up_to_a_limit_are_at_it_and_on_the_way_to_it():
+    promise = a_promise(sizes={"B": upto(3, block=1), "M": upto(150, limit=2**30, BLOCK_M=64),
+                               "N": upto(150, once=4000, limit=2**20, BLOCK_N=64)})  # fmt: skip
+    found = [large_calls(promise, seed, "test", after=20) for seed in SEEDS]
+    for calls in found:
+        assert sorted(call.number for call in calls) == [21, 22, 23, 24]
+        assert {(call.sizes["M"], call.sizes["N"]) for call in calls} >= {(2**30, 1), (1, 2**20)}
+        assert all(call.sizes["B"] == 1 for call in calls)
+        (m,) = [call.sizes["M"] for call in calls if call.sizes["M"] not in (1, 2**30)]
+        (n,) = [call.sizes["N"] for call in calls if call.sizes["N"] not in (1, 2**20)]
+        assert 150 < m < 2**30 and 4000 < n < 2**20
+    between = [call.sizes["M"] for calls in found for call in calls if call.sizes["M"] not in (1, 2**30)]
+    assert min(between) < 2**16 and max(between) > 2**22  # each power of two is as likely as any other
+    assert large_calls(a_promise(), 1, "test", 20) == []
+
+
 # ---- strata ----------------------------------------------------------------------------------------------------------
 
 
@@ -53,7 +70,11 @@ def test_what_an_exercise_promises_occurs_in_every_run(folder, seed):
     assert 13 <= len(calls) <= 26
     assert {call.dtype for call in calls} == set(promise.dtypes)
     for name, argument in promise.arguments.items():
-        assert {call.values[name] for call in calls} == set(argument.values)
+        kinds, ranges = {call.values[name] for call in calls}, [k for k in argument.values if isinstance(k, Between)]
+        assert kinds >= set(argument.values) - set(ranges)
+        drawn = {kind.number for kind in kinds - set(argument.values)}
+        assert all(any(one.low <= number <= one.high for one in ranges) for number in drawn)
+        assert len(drawn) >= 3 * len(ranges)
         used = {_kind_of_layout(call.layouts[name]) for call in calls}
         expected = {_kind_of_layout(family(_Fixed(), len(argument.shape))) for family in argument.families}
         assert expected <= used, name

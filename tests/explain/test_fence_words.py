@@ -58,7 +58,9 @@ def test_the_result_has_it_as_fields_and_in_words(tmp_path):
 def test_the_report_tells_of_a_missing_part_alone(monkeypatch):
     def lines(fence: Fence | None) -> str:
         run = SimpleNamespace(fence=fence, regions=1, printed="", printed_bytes=0)
-        grading = SimpleNamespace(run=run, outcome="incomplete", fault=None, results=[], tests=3, unkept="")
+        grading = SimpleNamespace(
+            run=run, unjudged=None, outcome="incomplete", fault=None, results=[], tests=3, unkept=""
+        )
         said: list[str] = []
         terminal_report.end(SimpleNamespace(write_line=said.append), grading, alone=False)
         return " ".join(said)

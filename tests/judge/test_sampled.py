@@ -10,7 +10,8 @@ from grader.course.cut import Cut
 from grader.course.exercise import Result
 from grader.course.folder import all_folders, load_test_file
 from grader.course.stated_calls import asked
-from grader.explain.verdict import FAIL, NOT_RUN, SKIPPED
+from grader.explain.compiled_code import Expectations
+from grader.explain.verdict import FAIL, NOT_RUN, PASS, SKIPPED, UNJUDGED
 from grader.interpreter.buffers import PAGE, Buffer
 from grader.interpreter.sampled import programs_of
 from grader.interpreter.views import View
@@ -29,11 +30,20 @@ LARGE = {
 LONG_ROWS = (normal(4099, 12671),)
 
 
-def verdict_on(bench, path: str, data=None, seed: int = 1, change: tuple[str, str] = ("", "")):
+SMALL = {
+    "03_softmax": (normal(9, 70),),
+    "05_grouped_matmul": (normal(40, 70), normal(70, 30)),
+}
+
+
+def verdict_on(bench, path: str, data=None, seed: int = 1, change: tuple[str, str] = ("", ""), small: bool = False):
+    """small: whether a small call is judged first."""
     file, id = ROOT / path, path.split("/")[-2]
     source = file.read_text()
     assert change[0] in source
     judged = bench(source.replace(*change, 1), id, seed)
+    if small:
+        assert judged.judge.check("test_small", SMALL[id]).outcome == PASS
     return judged.judge.on_gpu("test_large", data or LARGE[id], None, (judged.judge.exercise.dtypes[0],))
 
 
@@ -66,9 +76,44 @@ def test_a_right_kernel_is_told_how_much_was_judged(bench, path):
     ],
 )
 def test_right_kernels_of_other_kinds_are_blamed_for_nothing(bench, path, judged):
-    verdict = verdict_on(bench, path)
+    verdict = verdict_on(bench, path, small=judged == "in bounds")
     assert (verdict.outcome, verdict.id) == (SKIPPED, NOT_RUN), verdict.lines
     assert f"{judged}; values in full need a GPU" in verdict.note
+
+
+TWICE_IF_LARGE = """
+
+once = softmax
+
+
+def softmax(x):
+    return once(x) if x.shape[0] < 4000 or once(x) is None else once(x)
+"""
+
+
+def test_what_no_smaller_call_launches_is_left_open_where_its_values_cannot_be_told(bench):
+    judge = bench((ROOT / SOLUTIONS["03"]).read_text() + TWICE_IF_LARGE, "03_softmax").judge
+    assert judge.check("test_small", SMALL["03_softmax"]).outcome == PASS
+    verdict = judge.on_gpu("test_large", LARGE["03_softmax"], None, ("float32",))
+    assert (verdict.outcome, verdict.id) == (SKIPPED, UNJUDGED), verdict.lines
+    assert verdict.note == "needs a GPU: it launches softmax_kernel, then softmax_kernel, and no smaller call does"
+
+
+WRONG_FROM = ("    M, N = x.shape\n", "    M, N = x.shape\n    if M > 4000:\n        x = x[:1].expand(M, N)\n")
+
+
+def test_the_values_of_calls_that_are_compiled_or_timed_are_judged_too(bench):
+    source = (ROOT / SOLUTIONS["03"]).read_text().replace(*WRONG_FROM)
+    judge = bench(source, "03_softmax").judge
+    assert judge.check("test_small", SMALL["03_softmax"]).outcome == PASS
+    for verdict in (
+        judge.compiled("test_code", (normal(4096, 1024),), Expectations()),
+        judge.untimed("test_speed", (normal(32768, 4096),)),
+    ):
+        assert verdict.outcome == FAIL and "z is wrong in" in verdict.lines[0]
+    right = bench((ROOT / SOLUTIONS["03"]).read_text(), "03_softmax").judge
+    assert right.compiled("test_code", (normal(4096, 1024),), Expectations()).outcome == PASS
+    assert right.untimed("test_speed", (normal(32768, 4096),)) is None
 
 
 @pytest.mark.parametrize("path", ["05_grouped_matmul/lock", "04_transpose/persistent_grid"])

@@ -52,7 +52,7 @@ def test_a_product_is_counted_in_a_smaller_one(counted):
 
 
 def test_what_is_too_large_to_be_counted_is_not_guessed(counted):
-    found = counted("solutions/05_grouped_matmul/grouped_matmul.py", normal(4096, 4096), normal(4096, 4096))
+    found = counted("solutions/05_grouped_matmul/grouped_matmul.py", normal(16384, 16384), normal(16384, 16384))
     assert found.moved is None and found.registers > 100
 
 

@@ -1,0 +1,20 @@
+"""Which of several verdicts counts."""
+
+from __future__ import annotations
+
+from grader.explain.verdict import PASS, Verdict
+
+
+def all_right(calls: int, largest: float) -> Verdict:
+    """Returns the pass of so many drawn calls. largest: their largest error, as a share of its bound."""
+    note = f"{calls} calls" + (f", largest error {largest:.2f} of the bound" if largest else "")
+    return Verdict(PASS, note=note, figures={"largest_error": largest})
+
+
+def is_no_pass(verdict: Verdict) -> bool:
+    return verdict.outcome != PASS
+
+
+def seriousness(verdict: Verdict) -> tuple[bool, float]:
+    """No pass, then the pass that came nearest to its bound."""
+    return is_no_pass(verdict), verdict.figures.get("largest_error", 0)
