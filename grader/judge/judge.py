@@ -234,12 +234,12 @@ class Judge:
         """
         trials = self._trials(name, data, bound, dtypes, constants)
         if self.run.replays is None:
-            verdicts = [
-                self._judged(trial, lambda trial: sampled(self.run, self.interpreted, trial, self._known))
-                for trial in trials
-            ]
+            verdicts = [self._judged(trial, self._in_a_sample) for trial in trials]
             return next((one for one in verdicts if one.outcome != SKIPPED), verdicts[-1])
         return max(self._up_to_a_failure(trials, self._in_full), key=seriousness)
+
+    def _in_a_sample(self, trial: Trial) -> Verdict:
+        return sampled(self.run, self.interpreted, trial, self._known)
 
     def _in_full(self, trial: Trial) -> Verdict:
         """Returns the verdict on the values of a large call, all of them, on a GPU."""

@@ -52,7 +52,7 @@ def test_a_product_is_counted_in_a_smaller_one(counted):
 
 
 def test_what_is_too_large_to_be_counted_is_not_guessed(counted):
-    found = counted("solutions/05_grouped_matmul/grouped_matmul.py", normal(16384, 16384), normal(16384, 16384))
+    found = counted("solutions/05_grouped_matmul/grouped_matmul.py", normal(512, 1 << 19), normal(1 << 19, 512))
     assert found.moved is None and found.registers > 100
 
 
