@@ -132,11 +132,9 @@ class Judge:
     def _large_calls(self, name: str, promise: Promise, after: int) -> Verdict | None:
         """Returns the first of the calls up to the promise's limits that is wrong, or cannot be judged; else None."""
         calls = large_calls(promise, self.run.seed, name, after)
-        for call in calls[: math.ceil(self.run.share_of_drawn * len(calls))]:
-            verdict = self._judged(self._drawn_trial(name, promise, call), self._large)
-            if verdict.outcome == FAIL or verdict.id == UNJUDGED:
-                return verdict
-        return None
+        judged = calls[: math.ceil(self.run.share_of_drawn * len(calls))]
+        verdicts = (self._judged(self._drawn_trial(name, promise, call), self._large) for call in judged)
+        return next((one for one in verdicts if one.outcome == FAIL or one.id == UNJUDGED), None)
 
     def _large(self, trial: Trial) -> Verdict:
         verdict = sampled(self.run, self.interpreted, trial, self._known, SOME_PROGRAMS)
