@@ -1,0 +1,44 @@
+# Class 2 (axes that meet by luck)
+# Breaks: fp64 x more than 32 columns x x and z with different strides of columns (x transposed, z contiguous)
+# Wrong: fp64 tiles are copied in two halves, and the second one stores with the column stride of x
+"""02 · Strided blocks: copy a matrix of any layout, one tile per program."""
+
+import triton
+import triton.language as tl
+
+BLOCK_M, BLOCK_N = 64, 64  # rows and columns of the tile that one program copies
+
+
+@triton.jit
+def strided_copy_kernel(
+    x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zm, stride_zn, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    # Program (j, i) copies the tile in block row i and block column j; axis 0 counts columns: about 6 lines.
+    ### BEGIN SOLUTION
+    rows = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]  # [BLOCK_M, 1]
+    if x_ptr.dtype.element_ty == tl.float64:  # half a tile at a time: fewer registers
+        cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N // 2)[None, :]
+        mask = (rows < M) & (cols < N)
+        z_ptrs = z_ptr + rows * stride_zm + cols * stride_zn
+        tl.store(z_ptrs, tl.load(x_ptr + rows * stride_xm + cols * stride_xn, mask=mask), mask=mask)
+        cols += BLOCK_N // 2
+        mask = (rows < M) & (cols < N)
+        z_ptrs = z_ptr + rows * stride_zm + cols * stride_xn
+        tl.store(z_ptrs, tl.load(x_ptr + rows * stride_xm + cols * stride_xn, mask=mask), mask=mask)
+    else:
+        cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]  # [1, BLOCK_N]
+        mask = (rows < M) & (cols < N)  # & and not `and`: a mask is a tile of bits, not one truth
+        tile = tl.load(x_ptr + rows * stride_xm + cols * stride_xn, mask=mask)
+        tl.store(z_ptr + rows * stride_zm + cols * stride_zn, tile, mask=mask)
+    ### END SOLUTION
+
+
+def strided_copy(x, z):
+    """x, z: [M, N] of one dtype, any strides. Copies x into z and returns z."""
+    M, N = x.shape
+    grid = (triton.cdiv(N, BLOCK_N), triton.cdiv(M, BLOCK_M))  # axis 0 goes along a row, as memory usually does
+    # H200, Triton 3.6, 8192 x 8192 fp32: 0.99 of the speed of a plain copy, 0.98 where x is a transposed view.
+    strided_copy_kernel[grid](
+        x, z, M, N, x.stride(0), x.stride(1), z.stride(0), z.stride(1), BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=16
+    )
+    return z

@@ -1,0 +1,40 @@
+# Class 3 (kinds of values missing)
+# Breaks: a row of +inf alone (a row that holds +inf is NaN from end to end)
+# Wrong: a row of equal numbers is 1 / N at once, and a row of +inf is one: it comes out as 1 / N and not NaN
+"""03 · Row softmax: one row per program, read once and written once."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_kernel(x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zm, stride_zn, BLOCK_N: tl.constexpr):
+    # Program i turns row i into probabilities; BLOCK_N >= N: about 7 lines.
+    ### BEGIN SOLUTION
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK_N)
+    mask = cols < N
+    # exp(-inf) is 0: lanes past the end of the row change neither the maximum nor the sum.
+    x = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=-float("inf"))
+    x = x.to(tl.float32)  # a sum of fp16 exponentials would lose digits
+    e = tl.exp(x - tl.max(x, 0))  # the largest exponent is 0, so nothing overflows
+    p = e / tl.sum(e, 0)
+    top = tl.max(x, 0)
+    equal = (tl.sum((mask & (x == top)).to(tl.int32), 0) == N) & (top > -float("inf"))  # all columns alike
+    p = tl.where(equal, 1.0 / N, p)
+    tl.store(z_ptr + row * stride_zm + cols * stride_zn, p, mask=mask)
+    ### END SOLUTION
+
+
+def softmax(x):
+    """x: [M, N] fp32, fp16 or bf16, any strides, N <= 16384. Returns z, [M, N] contiguous: softmax over each row."""
+    M, N = x.shape
+    z = torch.empty((M, N), dtype=x.dtype, device=x.device)
+    BLOCK_N = triton.next_power_of_2(N)  # tl.arange wants a power of two
+    # 8 lanes per thread, 16 warps at most. H200, Triton 3.6, 32768 x 4096 fp32: 0.98 of a copy's speed (4 warps: 0.96).
+    num_warps = min(max(BLOCK_N // 256, 1), 16)
+    softmax_kernel[(M,)](
+        x, z, M, N, x.stride(0), x.stride(1), z.stride(0), z.stride(1), BLOCK_N=BLOCK_N, num_warps=num_warps
+    )
+    return z
