@@ -32,7 +32,7 @@ Kind = Callable[..., Recipe]  # of values: a data set of a shape, as `normal` is
 class Sizes:
     """What one size of a call may be: from `least` to `most`, and once in a run near `once`.
 
-    `limit`: up to which the lesson promises it, where a sample of a call's programs can show that; 0 for no such calls.
+    `limit`: the largest that the lesson promises and that a sample of a call's programs can show; 0: no large calls.
     `block`: how many elements a program handles along it; `name`: of the constant that says so, if one does.
     """
 
@@ -140,7 +140,7 @@ class Between:
     high: float
 
     def given(self, numbers: random.Random) -> Given:
-        """Returns one of the range: each power of two is as likely as any other."""
+        """Returns a number of the range: each power of two is as likely as any other."""
         number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
         return Given(min(max(float(f"{number:.3g}"), self.low), self.high))  # short enough to be typed again
 

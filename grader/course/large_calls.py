@@ -15,7 +15,9 @@ from grader.course import drawn_layouts
 from grader.course.drawn_calls import Call, Promise, Sizes, with_numbers
 from grader.numerics.data_sets import seed_for
 
-COMPACT = (drawn_layouts.contiguous, drawn_layouts.begins_later, drawn_layouts.transposed)
+# Not transposed: where a size is 1, the stride along it would be so long that offsets of masked lanes leave int32. That
+# does no harm, and would be told of a kernel that is wrong for another reason.
+COMPACT = (drawn_layouts.contiguous, drawn_layouts.begins_later)
 
 
 def large_calls(promise: Promise, seed: int, test: str, after: int) -> list[Call]:

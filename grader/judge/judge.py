@@ -195,7 +195,7 @@ class Judge:
         return self._judged(trial, moved)
 
     def compiled(self, name: str, data: tuple[Recipe, ...], expected: Expectations, **constants: int) -> Verdict:
-        """What the compiler makes of a call, in every dtype of the exercise; and its values, in the first of them."""
+        """Judges a call's machine code, in every dtype of the exercise, and then its values, in the first of them."""
         trials = self._trials(name, data, None, (), constants)
         code = max(self._up_to_a_failure(trials, lambda trial: self._machine_code(trial, expected)), key=is_no_pass)
         return code if code.outcome != PASS else self._judged(trials[0], lambda trial: self._wrong(trial) or code)

@@ -6,7 +6,7 @@ from grader.explain.verdict import PASS, Verdict
 
 
 def all_right(calls: int, largest: float) -> Verdict:
-    """Returns the pass of so many drawn calls. largest: their largest error, as a share of its bound."""
+    """Returns the pass of this number of drawn calls. largest: their largest error, as a share of its bound."""
     note = f"{calls} calls" + (f", largest error {largest:.2f} of the bound" if largest else "")
     return Verdict(PASS, note=note, figures={"largest_error": largest})
 

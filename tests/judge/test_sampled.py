@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,7 @@ from grader.judge.judge import Judge
 from grader.numerics.data_sets import Data
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from tests.conftest import ROOT
+from tests.typed_commands import run_pytest
 
 LARGE = {
     "01_masked_add": (normal((1 << 29) + 1009), normal((1 << 29) + 1009)),
@@ -114,6 +117,27 @@ def test_the_values_of_calls_that_are_compiled_or_timed_are_judged_too(bench):
     right = bench((ROOT / SOLUTIONS["03"]).read_text(), "03_softmax").judge
     assert right.compiled("test_code", (normal(4096, 1024),), Expectations()).outcome == PASS
     assert right.untimed("test_speed", (normal(32768, 4096),)) is None
+
+
+def test_drawn_calls_go_up_to_what_the_lesson_promises(bench):
+    (folder,) = [one for one in all_folders(ROOT) if one.id == "07_row_sum"]
+    (use,), change = asked(load_test_file(folder), "drawn"), WRONG_FROM[1].replace("4000", "100_000")
+    source = (ROOT / "solutions/07_row_sum/row_sum.py").read_text()
+    assert WRONG_FROM[0] in source
+    for text, outcome in ((source.replace(WRONG_FROM[0], change), FAIL), (source, PASS)):
+        judge = bench(text, "07_row_sum").judge
+        verdict = judge.drawn(use.test, judge.promise(use.options))
+        assert verdict.outcome == outcome
+        assert outcome == PASS or "z is wrong in" in verdict.lines[0]
+
+
+def test_a_run_that_leaves_a_large_call_open_has_not_passed(tmp_path):
+    path, result = tmp_path / "softmax.py", tmp_path / "result.json"
+    path.write_text((ROOT / SOLUTIONS["03"]).read_text() + TWICE_IF_LARGE)
+    ended = run_pytest("exercises/03_softmax", "--submission", path, "--seed", "5", "--result", result, cwd=ROOT)
+    assert ended.status == 1 and json.loads(result.read_text())["outcome"] == "incomplete"
+    assert "Right so far, and not passed" in ended.out and "Next: run it where there is a GPU" in ended.out
+    assert "FAILED" not in ended.out
 
 
 @pytest.mark.parametrize("path", ["05_grouped_matmul/lock", "04_transpose/persistent_grid"])
