@@ -34,6 +34,7 @@ BUILTINS = frozenset({
     "max", "min", "pow", "print", "range", "reversed", "round", "set", "slice", "sorted", "str", "sum", "super",
     "tuple", "zip", "None", "True", "False", "Ellipsis", "NotImplemented",
 })  # fmt: skip
+MOST_MISSPELT = 100  # names in a file for which a public one that is spelt nearly so is looked for
 MOST_NAME = 60  # characters of a refused name that a sentence shows
 BY_NAME = frozenset({"getattr", "hasattr"})  # fine where the attribute stands there as text
 # Methods of tiles and of tensor descriptors.
@@ -110,14 +111,14 @@ class FileNames:
         self.imported = self._imported()  # name in the file -> "torch", "triton.language.load"
         self.tuples = self._named_tuples()  # their names, and those of their fields
         self.fields = self._fields()
-        called = self._jitted_by_a_call()
+        self.calls = [n for n in self.nodes if isinstance(n, ast.Call) and self.path(n.func) == "triton.jit"]
+        called = {arg.id for call in self.calls for arg in call.args if isinstance(arg, ast.Name)}
         functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
-        self.kernels = [f for f in functions if self._decorated(f, "triton.jit") or f.name in called]
-        self.constexpr_functions = [f for f in functions if self._decorated(f, "triton.constexpr_function")]
-
-    @property
-    def bodies(self) -> list[ast.FunctionDef]:
-        return self.kernels + [f for f in self.constexpr_functions if f not in self.kernels]
+        kernels = [f for f in functions if self._decorated(f, "triton.jit") or f.name in called]
+        constexpr_functions = [f for f in functions if self._decorated(f, "triton.constexpr_function")]
+        self.kernels = frozenset(kernels)
+        self.bodies = dict.fromkeys(kernels + constexpr_functions)  # in this order
+        self.near: dict[str, str] = {}  # name that tl has not -> a public one that is spelt nearly so, or ""
 
     def path(self, node: ast.expr) -> str:
         """The module, or what of a module, that an expression names: "triton.language.load"; "" if none."""
@@ -148,16 +149,11 @@ class FileNames:
         for node in self.nodes:  # jit = triton.jit
             if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Attribute, ast.Name)):
                 stored = [target.id for target in node.targets if isinstance(target, ast.Name)]
-                if ast.unparse(node.value).partition(".")[0] in found:
+                if _first_name(node.value) in found:
                     self.imported = found
                     path = self.path(node.value)
                     found |= {name: path for name in stored if path in ("triton.jit", "triton.constexpr_function")}
         return found
-
-    def _jitted_by_a_call(self) -> set[str]:
-        """kernel = triton.jit(function)"""
-        calls = (node for node in self.nodes if isinstance(node, ast.Call) and self.path(node.func) == "triton.jit")
-        return {arg.id for call in calls for arg in call.args if isinstance(arg, ast.Name)}
 
     def _fields(self) -> set[str]:
         """Of the file's own classes: a tuple with names is an argument like others."""
@@ -222,23 +218,20 @@ class _Body:
 
     def _attribute(self, node: ast.Attribute, alone: bool) -> Iterator[Refused]:
         path = self.names.path(node)
-        first = node
-        while isinstance(first, ast.Attribute):
-            first = first.value
-        of_a_module = path and isinstance(first, ast.Name) and first.id not in self.own
+        of_a_module = path and _first_name(node) not in self.own
         if of_a_module and not _is_value(self.names.path(node.value)):
             yield from self._of_a_module(node, path, alone)
         elif not self._is_attribute(node.attr):
             yield self._hidden_module(node) or self._no_value_has(node, node.attr)
         elif not isinstance(node.ctx, ast.Load):
-            yield self._refuse(KernelNames.NEW_VALUE, node, ast.unparse(node))
+            yield self._refuse(KernelNames.NEW_VALUE, node, _text_of(node))
 
     def _of_a_module(self, node: ast.expr, path: str, alone: bool) -> Iterator[Refused]:
         """A module that stands before a dot, or what stands behind it."""
         module, _, name = path.rpartition(".")
         if path in MODULES or path == "math":
             if alone:
-                yield self._refuse(KernelNames.AS_A_VALUE, node, ast.unparse(node))
+                yield self._refuse(KernelNames.AS_A_VALUE, node, _text_of(node))
         elif module == "math":
             if name.startswith("_"):
                 yield self._refuse(KernelNames.UNDERSCORE, node, path)
@@ -276,9 +269,11 @@ class _Body:
         return self._refuse(KernelNames.ATTRIBUTE, node, f".{name}")
 
     def _not_public(self, node: ast.expr, module: str, path: str) -> Refused:
-        public = members("triton.language") if module == "triton.language" else ()
-        if near := difflib.get_close_matches(path.rpartition(".")[2], public, 1, 0.7):
-            return self._refuse(KernelNames.MISSPELT, node, path, near=near[0])
+        name, near = path.rpartition(".")[2], self.names.near
+        if module == "triton.language" and name not in near and len(near) < MOST_MISSPELT:
+            near[name] = next(iter(difflib.get_close_matches(name, members(module), 1, 0.7)), "")
+        if module == "triton.language" and near.get(name):
+            return self._refuse(KernelNames.MISSPELT, node, path, near=near[name])
         return self._refuse(KernelNames.NOT_PUBLIC, node, path)
 
     def _refuse(self, sentence: KernelNames, node: ast.AST, what: str, **evidence: str) -> Refused:
@@ -299,8 +294,7 @@ def _targets_of(node: ast.AST) -> Iterator[ast.AST]:
 
 def _annotated(node: ast.ClassDef) -> list[str]:
     """The names of `x: int`, in order."""
-    fields = [inner.target for inner in node.body if isinstance(inner, ast.AnnAssign)]
-    return [target.id for target in fields if isinstance(target, ast.Name)]
+    return [inner.target.id for inner in node.body if isinstance(inner, ast.AnnAssign) and inner.simple]
 
 
 def _literal_names(node: ast.expr) -> list[str]:
@@ -312,7 +306,22 @@ def _literal_names(node: ast.expr) -> list[str]:
 
 
 def _first_line(node: ast.AST) -> str:
-    return ast.unparse(node).splitlines()[0]
+    return _text_of(node).splitlines()[0]
+
+
+def _text_of(node: ast.AST) -> str:
+    """Returns the node in Python's words; its kind where Python has none, as for a number of 4301 digits."""
+    try:
+        return ast.unparse(node)
+    except ValueError:
+        return f"this {type(node).__name__.removesuffix('Def').lower()}"
+
+
+def _first_name(node: ast.expr) -> str:
+    """Returns "a" for a.b.c; "" where another expression stands before the dots."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _short(what: str) -> str:

@@ -10,7 +10,7 @@ import types
 
 import pytest
 
-from grader.submission.kernel_names import MODULES, all_refused, members
+from grader.submission.kernel_names import MODULES, MOST_MISSPELT, all_refused, members
 from tests.waiting import NEVER
 
 HEAD = "import math\nimport os\nimport torch\nimport triton\nimport triton.language as tl\n"
@@ -130,6 +130,23 @@ def test_every_place_is_named_once_and_the_first_one_first():
 def test_a_long_name_is_told_by_its_beginning_and_its_end():
     said = sentence(in_kernel(f"os.{'.'.join(['path'] * 480)}.last"))
     assert len(said) < 200 and "os.path" in said and "path.last is not allowed" in said
+
+
+@pytest.mark.parametrize("value", [f"0x{'f' * 4000}", "f'{\"\u200b\"}'"])
+def test_what_python_cannot_write_is_told_by_its_kind(value):
+    """ast.unparse raises ValueError for a number of more than 4300 digits, and in Python 3.11 for some texts."""
+    assert sentence(f"x = ({value}).real\n{in_kernel('pass')}") == ""
+    for body, kind in ((f"({value}).shape = 1", "this attribute"), (f"class A: y = {value}", "this class")):
+        said = sentence(in_kernel(body))
+        assert kind in said or "0x" not in value and "is not allowed in a kernel" in said
+
+
+def test_only_some_misspelt_names_are_compared_with_all_of_triton(monkeypatch):
+    compared = []
+    monkeypatch.setattr("difflib.get_close_matches", lambda name, *rest: compared.append(name) or [])
+    body = "\n    ".join(f"tl.laod{n}(i)" for n in range(2 * MOST_MISSPELT))
+    assert len(all_refused(ast.parse(HEAD + in_kernel(body)))) == 2 * MOST_MISSPELT
+    assert len(compared) == MOST_MISSPELT
 
 
 LIST_MODULES = """
