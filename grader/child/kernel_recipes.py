@@ -13,7 +13,7 @@ import linecache
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import FunctionType, ModuleType, NoneType, SimpleNamespace
 from typing import Any
 
 import triton
@@ -176,7 +176,7 @@ def _told(value: Any) -> dict:
         return {"function": [value.fn.__name__, _line(value)]}
     if isinstance(value, dtype):
         return {"dtype": value.name}
-    if value is None or isinstance(value, (bool, int, float, str)) and len(repr(value)) <= MOST_TEXT:
+    if type(value) in (NoneType, bool, int, float, str) and len(repr(value)) <= MOST_TEXT:
         return {"value": repr(value)}
     if isinstance(value, type) and value.__bases__ == (tuple,) and hasattr(value, "_fields"):
         defaults = [[name, *told] for name, told in _told_each(value._field_defaults).items()]

@@ -6,8 +6,10 @@ A function finds a name in the functions around it, then in the module. What a c
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -19,9 +21,10 @@ class Binding:
 
     made_by: the definition, the expression that is assigned, or None for a value that the tree does not tell: a
         parameter, a loop's name, `with ... as`, `del`.
-    path: of an import, "triton.language.exp".
+    path: of an import, "triton.language.exp"; "triton.language.*" of one that binds nobody knows which names.
     scope: where `made_by` stands, and its own names mean something.
     is_certain: a statement of the module itself, outside of any branch.
+    is_from_inside: a function or a class gives a name of another scope its value, and nobody knows when.
     """
 
     line: int
@@ -29,6 +32,11 @@ class Binding:
     made_by: ast.AST | None = None
     path: str = ""
     is_certain: bool = False
+    is_from_inside: bool = False
+
+    @property
+    def is_star(self) -> bool:
+        return self.path.endswith("*")
 
 
 @dataclass
@@ -38,31 +46,80 @@ class Scope:
     node: ast.AST
     outer: Scope | None = None
     names: dict[str, list[Binding]] = field(default_factory=dict)
-    elsewhere: set[str] = field(default_factory=set)  # names that `global` and `nonlocal` take from another scope
+    elsewhere: dict[str, type[ast.stmt]] = field(default_factory=dict)  # names that are Global or Nonlocal here
+    stars: list[Binding] = field(default_factory=list)  # `import *`, each of which may bind any name
+
+    @property
+    def is_class(self) -> bool:
+        return isinstance(self.node, ast.ClassDef)
+
+    @property
+    def module(self) -> Scope:
+        return self if self.outer is None else self.outer.module
+
+    @property
+    def around(self) -> Scope | None:
+        """The next scope that a name is looked for in; what a class binds is seen by nobody but itself."""
+        scope = self.outer
+        while scope is not None and scope.is_class:
+            scope = scope.outer
+        return scope
 
     def bindings(self, name: str) -> list[Binding]:
         """Returns the bindings of the name that an expression here sees; none for a builtin or an unknown name."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.names:
-                return scope.names[name]
-            scope = scope.outer
-            while scope is not None and isinstance(scope.node, ast.ClassDef):
-                scope = scope.outer
-        return []
+        if self.elsewhere.get(name) is ast.Global:
+            return self.module.bindings(name)
+        found = self.names.get(name, self.stars)
+        if self.around is None or (found and not self.is_class):
+            return found
+        return [*found, *self.around.bindings(name)]  # a class takes a name that it has not bound yet from around it
 
     def bind(self, name: str, binding: Binding) -> None:
-        self.names.setdefault(name, []).append(binding)
+        if binding.is_star:
+            self.stars.append(binding)
+            for bindings in self.names.values():
+                bindings.append(binding)
+        else:
+            self.names.setdefault(name, [*self.stars]).append(binding)
+
+
+def since(line: int | float, bindings: list[Binding]) -> list[Binding]:
+    """Returns the bindings that may count in a line of the module: the last certain one before it, and all others."""
+    last = max((number for number, one in enumerate(bindings) if one.is_certain and one.line < line), default=0)
+    return [one for number, one in enumerate(bindings) if number >= last or one.is_from_inside]
+
+
+at_last = partial(since, math.inf)  # for code that runs when the module has run
 
 
 class FileScopes:
-    """`around[function]`: the scope in which a function of the file is defined."""
+    """`around[node]`: the scope in which a function is defined, or a call stands; `inside[node]`: that of a class."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.module = Scope(tree)
         self.around: dict[ast.AST, Scope] = {}
+        self.inside: dict[ast.ClassDef, Scope] = {}
+        self._nonlocal: list[tuple[str, Scope, Binding]] = []  # until all scopes are known
         for statement in tree.body:
             self._read(statement, self.module, is_certain=True)
+        for name, scope, binding in self._nonlocal:
+            _bind_nonlocal(name, scope, binding)
+
+    def seen_by(self, function: ast.FunctionDef) -> Scope:
+        """Returns the scope in which the names of the function's body are looked for, after its own."""
+        scope = self.around[function]
+        return scope.around if scope.is_class else scope
+
+    def path(self, node: ast.expr, scope: Scope) -> str:
+        """Returns what of a module an expression names, "triton.jit"; "" if it may be anything else."""
+        if isinstance(node, ast.Attribute):
+            inner = self.path(node.value, scope)
+            return f"{inner}.{node.attr}" if inner else ""
+        paths = set()
+        for one in since(node.lineno, scope.bindings(node.id)) if isinstance(node, ast.Name) else ():
+            is_alias = isinstance(one.made_by, (ast.Attribute, ast.Name)) and one.line < node.lineno
+            paths.add(self.path(one.made_by, one.scope) if is_alias else one.path)
+        return paths.pop() if len(paths) == 1 else ""
 
     def _read(self, node: ast.AST, scope: Scope, is_certain: bool = False) -> None:
         if isinstance(node, FUNCTIONS):
@@ -70,8 +127,11 @@ class FileScopes:
         elif isinstance(node, ast.ClassDef):
             self._bind(node.name, scope, Binding(node.lineno, scope, node, is_certain=is_certain))
             self._read_all([*node.decorator_list, *node.bases, *node.keywords], scope)
-            inner = Scope(node, scope, elsewhere=_elsewhere(node.body))
+            inner = self.inside[node] = Scope(node, scope, elsewhere=_elsewhere(node.body))
             self._read_all([*_type_parameters(node), *node.body], inner)
+        elif isinstance(node, ast.Call):
+            self.around[node] = scope
+            self._read_all(ast.iter_child_nodes(node), scope)
         elif isinstance(node, COMPREHENSIONS):
             self._read_all(ast.iter_child_nodes(node), Scope(node, scope))
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
@@ -82,7 +142,8 @@ class FileScopes:
             self._bind(node.target.id, scope, Binding(node.lineno, scope))
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             for name, path in _imported(node):
-                self._bind(name, scope, Binding(node.lineno, scope, path=path, is_certain=is_certain))
+                is_this = is_certain and name != "*"
+                self._bind(name, scope, Binding(node.lineno, scope, path=path, is_certain=is_this))
         else:
             for name in _bound_by(node):
                 self._bind(name, scope, Binding(node.lineno, scope))
@@ -97,10 +158,10 @@ class FileScopes:
         self.around[node] = scope
         if not isinstance(node, ast.Lambda):
             self._bind(node.name, scope, Binding(line_of(node), scope, node, is_certain=is_certain))
-            self._read_all(node.decorator_list, scope)
+            self._read_all([*node.decorator_list, *filter(None, [node.returns])], scope)
             inner.elsewhere = _elsewhere(node.body)
         self._read(node.args, scope)
-        for argument in ast.walk(node.args):
+        for argument in ast.iter_child_nodes(node.args):
             if isinstance(argument, ast.arg):
                 inner.bind(argument.arg, Binding(argument.lineno, inner))
         body = [node.body] if isinstance(node, ast.Lambda) else node.body
@@ -115,14 +176,30 @@ class FileScopes:
                 self._bind(target.id, scope, Binding(node.lineno, scope, node.value, is_certain=is_certain))
 
     def _bind(self, name: str, scope: Scope, binding: Binding) -> None:
-        """A name that is declared global or nonlocal gets its value in the scopes around, and nobody knows when."""
-        if name not in scope.elsewhere:
+        declared, inside = scope.elsewhere.get(name), Binding(binding.line, scope, is_from_inside=True)
+        if declared is None:
+            scope.bind(name, binding)
+        elif declared is ast.Global:
+            self.module.bind(_mangled(name, scope), inside)
+        else:
+            self._nonlocal.append((name, scope, inside))
+
+
+def _bind_nonlocal(name: str, scope: Scope, binding: Binding) -> None:
+    """The name belongs to the next function around that has it."""
+    while (scope := scope.around) is not None and scope.outer is not None:
+        if name in scope.names:
             scope.bind(name, binding)
             return
-        outer = scope.outer
-        while outer is not None:
-            outer.bind(name, Binding(binding.line, outer))
-            outer = outer.outer
+
+
+def _mangled(name: str, scope: Scope | None) -> str:
+    """Python calls __x another name in a class K, _K__x."""
+    while scope is not None and not scope.is_class:
+        scope = scope.outer
+    is_private = name.startswith("__") and not name.endswith("__")
+    owner = scope.node.name.lstrip("_") if scope is not None else ""
+    return f"_{owner}{name}" if is_private and owner else name
 
 
 def _around_comprehensions(scope: Scope) -> Scope:
@@ -144,10 +221,10 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
-    """Names with their paths; of a module of the file's own folder, which a dot begins, the path is "."."""
+    """Yields names with their paths. The path of a module in the file's own folder begins with a dot."""
     for one in node.names:
         if isinstance(node, ast.ImportFrom):
-            yield one.asname or one.name, "." if node.level else f"{node.module}.{one.name}"
+            yield one.asname or one.name, f"{'.' * node.level}{node.module or ''}.{one.name}"
         else:
             top = one.name.partition(".")[0]
             yield one.asname or top, one.name if one.asname else top
@@ -161,9 +238,9 @@ def _own_nodes(nodes: list[ast.AST]) -> Iterator[ast.AST]:
             yield from _own_nodes(list(ast.iter_child_nodes(node)))
 
 
-def _elsewhere(body: list[ast.stmt]) -> set[str]:
+def _elsewhere(body: list[ast.stmt]) -> dict[str, type[ast.stmt]]:
     declared = (node for node in _own_nodes(body) if isinstance(node, (ast.Global, ast.Nonlocal)))
-    return {name for node in declared for name in node.names}
+    return {name: type(node) for node in declared for name in node.names}
 
 
 def _type_parameters(node: ast.AST) -> list[ast.AST]:

@@ -11,9 +11,13 @@ import operator
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from inspect import Signature
+from types import NoneType
 from typing import Any
 
+import triton.language as tl
+
 from grader.front_end.allowed_attributes import attribute, by_name, has_by_name
+from grader.front_end.told_values import Unseen
 
 BUILTINS = {
     one.__name__: one
@@ -38,12 +42,18 @@ COMPARED = {
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
     ast.In: lambda item, items: item in items, ast.NotIn: lambda item, items: item not in items,
 }  # fmt: skip
+HOLDERS = (tuple, list, dict, str, range)  # which give a part for a number or a key, and do nothing else
+WITH_TEXT = (NoneType, bool, int, float, str, tl.dtype)  # whose text is here what it is in Python
 SINGLE = (None, True, False)  # of which Python has a single object each
 MOST_DEPTH = 64  # of functions that call themselves
 
 
 class NotEvaluated(Exception):
     """A constexpr function holds what is not evaluated here; the message says what, and in which line."""
+
+
+class CallsItself(RecursionError):
+    """A constexpr function calls itself without end, or nearly."""
 
 
 class _Returned(Exception):
@@ -69,7 +79,7 @@ def evaluator(function: ast.FunctionDef, scope: Mapping[str, Any], signature: Si
     def evaluated(*arguments: Any, **named: Any) -> Any:
         nonlocal depth
         if depth == MOST_DEPTH:
-            raise RecursionError(f"{function.name} calls itself more than {MOST_DEPTH} times")
+            raise CallsItself(f"{function.name} calls itself more than {MOST_DEPTH} times")
         bound = signature.bind(*arguments, **named)
         bound.apply_defaults()
         depth += 1
@@ -212,16 +222,23 @@ class Evaluation:
     def _name_of(self, name: str, node: ast.AST) -> Any:
         for names in (self.own, self.scope, BUILTINS):
             if name in names and not name.startswith("__"):
-                return names[name]
+                return self._seen(names[name], name, node)
             if name in self.local:
                 raise UnboundLocalError(f"{name} has no value yet (line {node.lineno})")
         raise NameError(f"{name} is not defined (line {node.lineno})")
+
+    def _seen(self, value: Any, name: str, node: ast.AST) -> Any:
+        if isinstance(value, Unseen):
+            raise NotEvaluated(f"line {node.lineno}: {name} is no number, text, type or function of Triton here")
+        return value
 
     def _value_attribute(self, node: ast.Attribute) -> Any:
         return attribute(self.value(node.value), node.attr)
 
     def _value_subscript(self, node: ast.Subscript) -> Any:
-        return self.value(node.value)[self.value(node.slice)]
+        holder = self.value(node.value)
+        of = holder.value if isinstance(holder, tl.constexpr) else holder
+        return holder[self.value(node.slice)] if isinstance(of, HOLDERS) else self._refused(node)
 
     def _value_slice(self, node: ast.Slice) -> slice:
         return slice(*(part and self.value(part) for part in (node.lower, node.upper, node.step)))
@@ -239,7 +256,10 @@ class Evaluation:
 
     def _value_binop(self, node: ast.BinOp) -> Any:
         apply = BINARY.get(type(node.op)) or self._refused(node)
-        return apply(self.value(node.left), self.value(node.right))
+        left, right = self.value(node.left), self.value(node.right)
+        if isinstance(left, str) and not _has_text(right):  # "%s" % right
+            self._refused(node)
+        return apply(left, right)
 
     def _value_unaryop(self, node: ast.UnaryOp) -> Any:
         return UNARY[type(node.op)](self.value(node.operand))
@@ -253,16 +273,16 @@ class Evaluation:
                 break
         return value
 
-    def _value_compare(self, node: ast.Compare) -> bool:
+    def _value_compare(self, node: ast.Compare) -> Any:
         left = self.value(node.left)
-        for compared, right in zip(node.ops, map(self.value, node.comparators)):
+        for number, (compared, right) in enumerate(zip(node.ops, map(self.value, node.comparators)), 1):
             is_identity = isinstance(compared, (ast.Is, ast.IsNot))
             if is_identity and not any(value is single for value in (left, right) for single in SINGLE):
                 self._refused(node)  # two equal numbers may be the same object, or not
-            if not COMPARED[type(compared)](left, right):
-                return False
+            found = COMPARED[type(compared)](left, right)
+            if number == len(node.ops) or not found:
+                return found  # two constexpr values give a third
             left = right
-        return True
 
     def _value_ifexp(self, node: ast.IfExp) -> Any:
         return self.value(node.body if self.value(node.test) else node.orelse)
@@ -272,6 +292,8 @@ class Evaluation:
 
     def _value_formattedvalue(self, node: ast.FormattedValue) -> str:
         value = self.value(node.value)
+        if not _has_text(value):
+            self._refused(node.value)
         value = {-1: lambda one: one, 115: str, 114: repr, 97: ascii}[node.conversion](value)  # {value!r}
         return format(value, self.value(node.format_spec) if node.format_spec else "")
 
@@ -315,4 +337,15 @@ class Evaluation:
         named = {one.arg: self.value(one.value) for one in node.keywords}
         if function is print and named.keys() - {"sep", "end"}:
             self._refused(node)  # another stream
+        if function is str and not all(map(_has_text, arguments)) or any(name.startswith("_") for name in named):
+            self._refused(node)  # the text of an object of ours, or an argument that the compiler gives
         return function(*arguments, **named)
+
+
+def _has_text(value: Any) -> bool:
+    """Returns True for values that are written the same way here as where the file runs by itself."""
+    if isinstance(value, tl.constexpr):
+        return _has_text(value.value)
+    if type(value) in (tuple, list):
+        return all(map(_has_text, value))
+    return type(value) in WITH_TEXT

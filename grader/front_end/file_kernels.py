@@ -25,7 +25,7 @@ from triton.runtime.jit import JITCallable
 
 from grader.front_end.allowed_attributes import guard_functions_of
 from grader.front_end.bindings import FileScopes, line_of
-from grader.front_end.constexpr_evaluator import evaluator
+from grader.front_end.constexpr_evaluator import NotEvaluated, evaluator
 from grader.front_end.file_scope import FileScope
 from grader.front_end.kernel_text import text_of
 from grader.front_end.told_values import NO_VALUE, Functions, NotPlain, value_of, with_names
@@ -166,9 +166,11 @@ class _Functions(Mapping):
             made = triton.jit(**self.file.options(node), **named)(function)
         else:
             made = triton.constexpr_function(function)
+            made.fn = _is_being_made  # and never the function: a value that its own scope needs may call it
         self._made[place] = made  # before its scope, which may hold the function itself
         names, defaults = self.told.get(place, ([], []))
         try:
+            self.scope.check_is_made(node)
             self.file.check_text(made, node)
             scope |= self.scope.values(node, names)
             self._add_defaults(function, node, {said[0]: said for said in defaults})
@@ -185,6 +187,10 @@ class _Functions(Mapping):
         values = {one.arg: self.scope.default(node, one.arg, value, told.get(one.arg)) for one, value in given + named}
         function.__defaults__ = tuple(values[one.arg] for one, _ in given) or None
         function.__kwdefaults__ = {one.arg: values[one.arg] for one, _ in named} or None
+
+
+def _is_being_made(*arguments: Any, **named: Any) -> None:
+    raise NotEvaluated("a constexpr function is called before its own names have values")
 
 
 def _without_places(node: ast.FunctionDef) -> list[str]:

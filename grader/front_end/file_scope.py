@@ -10,14 +10,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
 from typing import Any
 
-from grader.front_end.bindings import Binding, FileScopes, Scope, line_of
-from grader.front_end.constexpr_evaluator import Evaluation, NotEvaluated
+import triton.language as tl
+from triton.runtime.jit import JITCallable
+
+from grader.front_end.bindings import Binding, FileScopes, Scope, at_last, line_of, since
+from grader.front_end.constexpr_evaluator import CallsItself, Evaluation, NotEvaluated
 from grader.front_end.told_values import (
     NO_VALUE,
     Functions,
     NotPlain,
+    Unseen,
     is_public_path,
     is_same,
     named_value,
@@ -27,12 +32,12 @@ from grader.front_end.told_values import (
 from grader.submission.kernel_names import FileNames
 
 DECORATORS = ("triton.jit", "triton.constexpr_function")
+LASTING = (
+    NoneType, bool, int, float, str, tl.dtype, ast.FunctionDef, JITCallable, FunctionType, BuiltinFunctionType,
+    ModuleType, type,
+)  # fmt: skip
 UNKNOWN = object()  # a value that the syntax tree does not tell
 _FAILED = object()  # the value of a name whose import fails
-
-
-class Global:
-    """Stands for a global that a kernel cannot see, such as a list: Triton's front end refuses it by its name."""
 
 
 class FileScope:
@@ -50,27 +55,59 @@ class FileScope:
 
         told: [name, 1 for a constexpr, value] each, as recipes tell them.
         """
-        around = self.scopes.around[function]
+        around = self.scopes.seen_by(function)
         found = {one[0]: self._checked(one[0], around, one) for one in told}
-        for name in {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} - found.keys():
+        for name in _names_in(function) - found.keys():
+            self._check_stars(name, at_last(around.bindings(name)))
             value = self.certain(name, around, self.constants)
             if value is not UNKNOWN:
                 found[name] = value
         return found
 
+    def check_is_made(self, function: ast.FunctionDef) -> None:
+        """Raises NotPlain unless Triton makes the function: by its decorator, or by a call with its name alone."""
+        around = self.scopes.around[function]
+        decorators = [one.func if isinstance(one, ast.Call) else one for one in function.decorator_list]
+        if any(self.scopes.path(one, around) in DECORATORS for one in decorators):
+            return
+        if any(function in self._given(call) for call in self.names.calls):
+            return
+        for node in (inner for one in decorators for inner in ast.walk(one) if isinstance(inner, ast.Name)):
+            self._check_stars(node.id, since(node.lineno, around.bindings(node.id)))
+        raise NotPlain(f"something else than triton.jit makes {function.name} in line {function.lineno}")
+
+    def _given(self, call: ast.Call) -> list[ast.FunctionDef]:
+        """Returns the one function that a call of triton.jit is given; [] if it may be given others."""
+        around = self.scopes.around[call]
+        if self.scopes.path(call.func, around) not in DECORATORS or len(call.args) != 1:
+            return []
+        bindings = around.bindings(call.args[0].id) if isinstance(call.args[0], ast.Name) else []
+        made = [one.made_by for one in bindings if one.made_by is not call]  # kernel = triton.jit(kernel)
+        return made if len(made) == 1 and made[0] in self.names.bodies else []
+
     def default(self, function: ast.FunctionDef, parameter: str, default: ast.expr, told: list | None) -> Any:
         """Returns the value of a parameter's default. Raises NotPlain. told: as in `values`; None where nothing is."""
         possible = self._possible(partial(self._of_expression, default, self.scopes.around[function]))
         if told is None:
-            return Global() if possible[0] is UNKNOWN else possible[0]
+            return possible[0] if _is_lasting(possible[0]) else Unseen()
         return self._agreed(f"the default of {parameter}", told, possible, function.lineno)
 
     def _checked(self, name: str, around: Scope, told: list) -> Any:
-        bindings = around.bindings(name)
+        bindings = at_last(around.bindings(name))
+        self._check_stars(name, bindings)
+        if not bindings:
+            raise NotPlain(f"{name} gets its value in no line of the file")
         possible = [value for one in bindings for value in self._possible(partial(self._of, one))]
-        if name in self.constants and bindings is self.scopes.module.names.get(name):
+        if name in self.constants and any(one.scope is self.scopes.module for one in bindings):
             possible.append(self.constants[name])
-        return self._agreed(name, told, possible, bindings[-1].line if bindings else 0)
+        return self._agreed(name, told, possible, bindings[-1].line)
+
+    def _check_stars(self, name: str, bindings: list[Binding]) -> None:
+        for one in bindings:
+            if one.is_star:
+                raise NotPlain(
+                    f"{name} may come from the `import *` in line {one.line}: import what you need by its name"
+                )
 
     def _agreed(self, name: str, told: list, possible: list[Any], line: int) -> Any:
         """Returns the value that the recipe tells, where the file leaves room for it."""
@@ -79,8 +116,9 @@ class FileScope:
         except NO_VALUE as error:
             if told[1]:  # a constexpr
                 raise NotPlain(f"{name} is {error}") from None
-            return Global()
-        if possible and not any(one is UNKNOWN or is_same(value, one) for one in possible):
+            return Unseen()
+        is_class = isinstance(value, type) and issubclass(value, tuple)  # which the file has to show as it is
+        if not any(one is UNKNOWN and not is_class or is_same(value, one) for one in possible):
             raise NotPlain(f"{name} has another value at the launch than line {line} gives it")
         return value
 
@@ -91,10 +129,11 @@ class FileScope:
             return UNKNOWN
         if name in known:
             return known[name]
-        place = name, id(bindings), bool(known)
+        place = name, id(bindings[0]), bool(known)
         if place not in self._found:
             self._found[place] = UNKNOWN  # while it is being found: a name that is made of itself
-            self._found[place] = self._of(bindings[0], known)
+            value = self._of(bindings[0], known)
+            self._found[place] = value if _is_lasting(value) else UNKNOWN
         return self._found[place]
 
     def _possible(self, value: Callable[[Mapping[str, int]], Any]) -> list[Any]:
@@ -123,37 +162,59 @@ class FileScope:
         return self.functions[node.name, line_of(node)] if is_bare else UNKNOWN
 
     def _named_tuple(self, node: ast.ClassDef, known: Mapping[str, int]) -> Any:
+        inside = self.scopes.inside[node]
         is_bare = not node.decorator_list and not node.keywords
-        if not is_bare or [self.names.path(base) for base in node.bases] != ["typing.NamedTuple"]:
+        if not is_bare or [self.scopes.path(base, inside.outer) for base in node.bases] != ["typing.NamedTuple"]:
             return UNKNOWN
-        fields = [one for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)]
-        defaults = [self._of_expression(one.value, self.scopes.module, known) for one in fields if one.value]
-        if any(value is UNKNOWN for value in defaults):
+        fields = [one for one in node.body if isinstance(one, ast.AnnAssign) and one.simple]
+        given = [one for one in fields if one.value]
+        are_fields = all(isinstance(one, (ast.AnnAssign, ast.FunctionDef, ast.Expr, ast.Pass)) for one in node.body)
+        if not are_fields or any(len(inside.names.get(one.target.id, ())) > bool(one.value) for one in fields):
+            return UNKNOWN  # a branch makes a field, or a field is given its default in another way
+        defaults = [self._of_expression(one.value, inside, known) for one in given]
+        if not all(map(_is_lasting, defaults)):
             return UNKNOWN
         return tuple_class(node.name, [one.target.id for one in fields], defaults)
 
     def _of_expression(self, node: ast.expr, around: Scope, known: Mapping[str, int]) -> Any:
         """Returns the value of an expression in a scope, made of names that are certain; else UNKNOWN."""
-        if isinstance(node, ast.Call) and (made := self._of_call(node)) is not UNKNOWN:
+        if isinstance(node, ast.Call) and (made := self._of_call(node, around)) is not UNKNOWN:
             return made
         try:
             return Evaluation(_Certain(self, around, known), {}).value(node)
-        except MemoryError:
+        except (MemoryError, NotPlain):
             raise
+        except CallsItself:
+            return UNKNOWN
+        except RecursionError:
+            raise NotPlain(f"the value in line {node.lineno} is made of too many names") from None
         except Exception:  # a name that is not certain, a construct that is not evaluated, what Python raises too
             return UNKNOWN
 
-    def _of_call(self, node: ast.Call) -> Any:
+    def _of_call(self, node: ast.Call, around: Scope) -> Any:
         """Returns what namedtuple("Pair", "x y") and triton.jit(function) make; UNKNOWN for another call."""
-        if fields := self.names.namedtuple_fields(node):
+        if self.scopes.path(node.func, around) == "collections.namedtuple":
+            name, fields = node.args[0], self.names.namedtuple_fields(node)
             has_defaults = any(keyword.arg != "rename" for keyword in node.keywords)
-            return UNKNOWN if has_defaults else tuple_class("Named", fields, [])
-        if self.names.path(node.func) in DECORATORS and len(node.args) == 1 and isinstance(node.args[0], ast.Name):
-            made = [one.made_by for one in self.scopes.module.bindings(node.args[0].id)]
-            functions = [one for one in made if isinstance(one, ast.FunctionDef) and one in self.names.bodies]
-            if len(functions) == 1:
-                return self.functions[functions[0].name, line_of(functions[0])]
-        return UNKNOWN
+            is_plain = fields and not has_defaults and isinstance(name, ast.Constant) and isinstance(name.value, str)
+            return tuple_class(name.value, fields, []) if is_plain else UNKNOWN
+        given = self._given(node)
+        return self.functions[given[0].name, line_of(given[0])] if given else UNKNOWN
+
+
+def _is_lasting(value: Any) -> bool:
+    """Returns True for a value that nothing changes after it was made, as a list is changed."""
+    if isinstance(value, tl.constexpr):
+        return _is_lasting(value.value)
+    return all(map(_is_lasting, value)) if isinstance(value, tuple) else isinstance(value, LASTING)
+
+
+def _names_in(function: ast.FunctionDef) -> set[str]:
+    """Returns the names that the function takes from scopes around it."""
+    names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    own = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    own |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+    return {node.id for node in names} - own
 
 
 class _Certain(Mapping):

@@ -18,6 +18,10 @@ class NotPlain(Exception):
     """A recipe tells a value that is none of those that a kernel may see, or another than the file gives."""
 
 
+class Unseen:
+    """Stands for a value that a kernel cannot see, such as a list: Triton's front end refuses it by its name."""
+
+
 NO_VALUE = (NotPlain, ImportError, AttributeError, TypeError, ValueError, SyntaxError)  # what value_of raises
 MATH = "math"
 DTYPES = {value.name: value for value in vars(tl).values() if isinstance(value, tl.dtype)}
@@ -80,8 +84,8 @@ def is_same(one: Any, other: Any) -> bool:
     if isinstance(one, tl.constexpr):
         return is_same(one.value, other.value)
     if isinstance(one, type) and issubclass(one, tuple) and issubclass(other, tuple):
-        facts, others = ((kind._fields, tuple(kind._field_defaults.items())) for kind in (one, other))
-        return facts[0] == others[0] and is_same(facts[1], others[1])
+        facts, others = ((kind.__name__, kind._fields, *kind._field_defaults.items()) for kind in (one, other))
+        return is_same(facts, others)
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(is_same, one, other))
     if one is None or isinstance(one, (bool, int, float, str)):

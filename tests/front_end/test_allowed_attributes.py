@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+import triton.language as tl
 from triton.compiler.errors import CompilationError
 
 from grader.front_end.file_kernels import NotInFile
 from grader.front_end.told_values import NotPlain
+from tests.front_end.by_hand import PREAMBLE
 
 PAIR = 'from collections import namedtuple\nPair = namedtuple("Pair", "x y")\n'
+THREE = "from typing import NamedTuple\nclass Three(NamedTuple):\n    {}\n    x: int = 1\n"
 HELPER = "@triton.jit\ndef helper(x):\n    return x\n\n"
 REFUSED = {
     "the globals of a function": "tl.load.__globals__",
@@ -69,9 +72,19 @@ def test_an_import_in_a_function_changes_no_name(text):
     assert '"math.exp"' in text("tl.exp(i + 0.0)", before)
 
 
-def test_a_star_brings_no_modules(text):
-    with pytest.raises(CompilationError):
-        text("extra.modules", "from triton.language import *\n")
+STARS = "from triton.language import *\nfrom torch import *\n"
+
+
+@pytest.mark.parametrize("value", ["extra.modules", "exp(i + 0.0)", "sum((1, 2))", "e(i + 0.0)"])
+def test_a_name_that_a_star_may_bring_is_refused(text, value):
+    with pytest.raises(NotPlain, match=r"may come from the `import \*` in line 4"):
+        text(value, "from triton.language import exp2 as e\n" + STARS)
+
+
+def test_a_name_that_is_bound_after_a_star_is_none_of_its_names(text):
+    before = STARS + "import triton\nimport triton.language as tl\nfrom triton.language import exp2 as e\n"
+    told = [["tl", 0, {"public": "triton.language"}], ["e", 0, {"public": "triton.language.exp2"}]]
+    assert '"math.exp2"' in text("e(i + 0.0)", before, told=told)
 
 
 LIES = {
@@ -89,7 +102,7 @@ LIES = {
 @pytest.mark.parametrize("name", LIES)
 def test_a_recipe_does_not_lead_to(text, name):
     with pytest.raises(CompilationError, match="Cannot access global variable f"):
-        text("f(i)", told=[LIES[name]])
+        text("f(i)", "import os\nf = os.nice(0)\n", told=[LIES[name]])
 
 
 @pytest.mark.parametrize(
@@ -107,11 +120,73 @@ def test_a_recipe_does_not_lead_to(text, name):
         ("SCALE", "SCALE = 3.0\n", ["SCALE", 1, {"value": "3.0"}]),
         ("SCALE", "SCALE = tl.constexpr(3.0)\nSCALE = tl.constexpr(4.0)\n", ["SCALE", 1, {"value": "1.0"}]),
         ("SCALE", "SCALE = tl.constexpr(f'{1.0!r}')\n", ["SCALE", 1, {"value": "'1'"}]),
+        ("e(i + 0.0)", "e = tl.exp2\ne = tl.exp\n", ["e", 0, {"public": "triton.language.exp2"}]),
+        ("Pair(1, 2).x", PAIR, ["Pair", 0, {"tuple": ["Two", ["x", "y"], []]}]),
+        ("Three().x", THREE.format("pass"), ["Three", 0, {"tuple": ["Three", ["x"], [["x", 0, {"value": "2"}]]]}]),
     ],
 )
 def test_a_recipe_does_not_say_what_the_file_says(text, value, before, told):
     with pytest.raises(NotPlain, match=f"{told[0]} has another value at the launch than line"):
         text(value, before, told=[told])
+
+
+def test_a_name_that_no_line_binds_has_no_value(text):
+    for name in ("min", "f"):
+        with pytest.raises(NotPlain, match=f"{name} gets its value in no line of the file"):
+            text(f"{name}(i, i)", told=[[name, 0, {"public": "triton.language.maximum"}]])
+
+
+@pytest.mark.parametrize("also", ["N = 1", "if tl: y: int = 2", "x: int = 2", "for x in (): pass"])
+def test_a_tuple_whose_fields_are_made_in_other_ways_is_refused(text, also):
+    with pytest.raises(NotPlain, match="Three has another value at the launch than line 4"):
+        text(
+            "Three().x",
+            THREE.format(also),
+            told=[["Three", 0, {"tuple": ["Three", ["x"], [["x", 0, {"value": "1"}]]]}]],
+        )
+
+
+def test_a_class_under_the_name_of_named_tuples_is_none(text):
+    before = (
+        "def never():\n    from typing import NamedTuple\nclass NamedTuple: pass\nclass Two(NamedTuple):\n    x: int\n"
+    )
+    with pytest.raises(NotPlain, match="Two has another value at the launch than line 6"):
+        text("Two(1).x", before, told=[["Two", 0, {"tuple": ["Two", ["x"], []]}]])
+
+
+NOT_MADE = {
+    "another decorator of this name": "import math as jit\ndef never():\n    from triton import jit\n"
+    "@jit\ndef helper(x):\n    return x\n",
+    "a decorator that was Triton's": "jit = triton.jit\njit = abs\n"
+    "@jit\ndef helper(x):\n    return x\njit = triton.jit\n",
+    "a function that is another by then": "def helper(x):\n    return x\nhelper = abs\ne = triton.jit(helper)\n",
+    "a parameter": "def helper(x):\n    return x\ndef make(helper):\n    return triton.jit(helper)\n",
+}
+
+
+@pytest.mark.parametrize("title", NOT_MADE)
+def test_a_function_that_something_else_makes_is_refused(text, title):
+    before = "import os\nf = os.nice(0)\n" + NOT_MADE[title]
+    line = next(
+        n for n, text in enumerate((PREAMBLE + before).splitlines(), 1) if "@jit" in text or "helper(x)" in text
+    )
+    with pytest.raises(NotPlain, match="something else than triton.jit makes helper in line"):
+        text("f(i)", before, told=[["f", 0, {"function": ["helper", line]}]])
+
+
+def test_a_constexpr_function_is_not_called_before_its_names_have_values(text, monkeypatch):
+    """Until then it would be the file's own function, which Python runs as it stands there."""
+    monkeypatch.setattr(tl, "called", [], raising=False)
+    before = CONSTEXPR.format(body="tl.called.append(N)\n    return 1") + "N = value(0)\n"
+    with pytest.raises(CompilationError):
+        text("value(BLOCK)", before.replace("append(N)", "append(1)\n    N"))
+    assert tl.called == []
+
+
+def test_a_name_that_stands_for_hundreds_of_others_is_refused(text):
+    others = "".join(f"A{n} = A{n - 1}\n" for n in range(1, 400))
+    with pytest.raises(NotPlain, match="made of too many names"):
+        text("f(i)", f"A0 = 1\n{others}f = A399\n", told=[["f", 0, {"public": "triton.language.abs"}]])
 
 
 def test_constants_that_are_made_of_many_others_are_found_once_each(text):

@@ -6,8 +6,10 @@ import ast
 import inspect
 
 import pytest
+import triton.language as tl
 
 from grader.front_end.constexpr_evaluator import NotEvaluated, evaluator
+from grader.front_end.told_values import Unseen
 
 FUNCTIONS = {
     "a sum": ("def f(a, b=2): return a + b", [(3,), (3, 4)]),
@@ -44,6 +46,11 @@ FUNCTIONS = {
     ),
     "rounds that end early": ("def f(n):\n    i = 7\n    return any(1 // i for i in (n, 0)), i", [(1,)]),
     "rounds in rounds": ("def f(n): return sum(sum(k + i for k in range(i)) for i in range(n))", [(5,)]),
+    "comparisons of constexpr values": (
+        "def f(n): return isinstance(n == 3, bool), isinstance(n in (3,), bool), 1 < n < 5, 1 < n < 2, n < 4 < n",
+        [(tl.constexpr(3),)],
+    ),
+    "parts of things": ("def f(n): return n[1], 'abc'[n[0]], range(9)[n[1]], {2: 5}[n[1]]", [((1, 2),)]),
     "an assertion": ("def f(n):\n    assert n > 2, 'few'\n    return n", [(5,)]),
 }
 
@@ -62,7 +69,7 @@ def test_it_gives_what_python_gives(name):
     text, calls = FUNCTIONS[name]
     python, ours = both(text)
     for arguments in calls:
-        assert ours(*arguments) == python(*arguments)
+        assert repr(ours(*arguments)) == repr(python(*arguments))
 
 
 @pytest.mark.parametrize(
@@ -92,10 +99,18 @@ def test_it_raises_what_python_raises(text, error):
         "import os", "return (lambda: n)()", "def g(): pass", "global n",
         "with n: pass", "try:\n        pass\n    finally:\n        pass", "return (m := n)", "del n", "a, *b = 1, 2",
         "n.x = 1", "raise ValueError", "return max(*[1, 2])", "return max(1, **{})", "print(n, file=n)",
-        "yield n", "return {**{}}", "class A: pass", "return n is 7", "n @= n",
+        "yield n", "return {**{}}", "class A: pass", "return n is 7", "n @= n", "return f'{max}'", "return str(max)",
+        "return str((n, max))", "return '%s' % max", "return '%s' % (n, max)", "return max[n]", "return max(n, _m=1)",
     ],
 )  # fmt: skip
 def test_what_is_not_evaluated_is_refused_by_its_line(body):
     (node,) = ast.parse(f"def f(n):\n    {body}").body
     with pytest.raises(NotEvaluated, match="line 2: a constexpr function cannot hold `"):
         evaluator(node, {}, inspect.signature(lambda n: n))(7)
+
+
+@pytest.mark.parametrize("use", ["X == 1", "1 if X else 0", "not X", "(X, 1)", "n", "len([X])"])
+def test_a_value_that_a_kernel_cannot_see_has_no_truth_and_no_equality(use):
+    (node,) = ast.parse(f"def f(n):\n    return {use}").body
+    with pytest.raises(NotEvaluated, match="line 2: [Xn] is no number, text, type or function of Triton here"):
+        evaluator(node, {"X": Unseen()}, inspect.signature(lambda n: n))(Unseen() if use == "n" else 1)

@@ -1,0 +1,27 @@
+"""Cheat: functions of another module replace Triton's.
+
+Rejected with: triton may come from the `import *` in line 12: import what you need by its name
+"""
+
+import torch
+import triton
+import triton.language as tl
+from triton.language import maximum
+
+BLOCK_N = 1024
+from numpy import *
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, maximum(x + y, x + y), mask=mask)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    masked_add_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, y, z, x.numel(), BLOCK_N=BLOCK_N)
+    return z
