@@ -27,6 +27,7 @@ class Promise(Sentence):
         "in runs of that length there."
     )
     OTHER = "{function} in line {line} promises what does not hold for program {program}: it is false there."
+    CHANGES = "Where a compiled kernel believes it, {element} changes."
     IS_BELIEVED = (
         "The compiler believes it: with wide loads or folded conditions a GPU then reads and writes other places."
     )
@@ -40,19 +41,27 @@ PROMISES = {
 }
 
 
-def broken(evidence: Evidence, promise: BrokenPromise) -> Verdict:
-    """The compiler believes a promise and builds on it: right values are luck then."""
+def broken(evidence: Evidence, promise: BrokenPromise, changed: str = "") -> Verdict:
+    """The compiler believes a promise and builds on it: right values are luck then.
+
+    changed: the first element that believing it changes, "z[3, 4]"; "" where none is known.
+    """
     line, program = _line_of(evidence, promise), tuple(promise.program)
     if promise.what in PROMISES:
         sentence = PROMISES[promise.what](line=line, program=program)
     else:
         sentence = Promise.OTHER(function=promise.what, line=line, program=program)
-    return failed(
-        Cause.FALSE_PROMISE, sentence, Promise.IS_BELIEVED(), evidence.source_line(line), kind="cause", line=line
-    )  # fmt: skip
+    why = Promise.CHANGES(element=changed) if changed else Promise.IS_BELIEVED()
+    return failed(Cause.FALSE_PROMISE, sentence, why, evidence.source_line(line), kind="cause", line=line)
+
+
+def harmless(evidence: Evidence, promise: BrokenPromise) -> str:
+    """Returns what the report says of a promise that does not hold and changes nothing."""
+    return f"the hint in line {_line_of(evidence, promise)} is false where nothing is stored"
 
 
 def _line_of(evidence: Evidence, promise: BrokenPromise) -> int:
-    """Of the promise: the compiler's text has it where the value is computed that it speaks of."""
+    """Returns the line of the promise; the compiler's text tells that of the value, which comes before it."""
     lines = calls_of(evidence.submission.tree, promise.what.removeprefix("tl."))
-    return lines[0] if len(lines) == 1 else promise.line
+    after = [line for line in lines if line >= promise.line]
+    return min(after, default=promise.line)

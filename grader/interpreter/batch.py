@@ -65,6 +65,7 @@ class Batch:
     grid: tuple[int, int, int]
     waits: bool = False  # programs may wait for each other: they take turns
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
+    believes: bool = False  # in tl.max_contiguous, as a compiled kernel does
     until: float = math.inf  # seconds of a core that this process may have used by then
     programs: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int32))
     steps: int = 0

@@ -7,7 +7,7 @@ changes mattered names the mistake.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -16,7 +16,6 @@ from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted, wanted_of
 from grader.explain import (
-    broken_promises,
     failures,
     host_functions,
     masked_lanes,
@@ -33,6 +32,7 @@ from grader.explain.values import value_verdict
 from grader.explain.verdict import PASS, Verdict
 from grader.explain.wrong_results import Shape, wrong_results
 from grader.judge import every_configuration
+from grader.judge.believed_hints import broken_promise
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT
@@ -89,22 +89,22 @@ class Interpreted:
         return next((evidence for evidence in results if not evidence.comparison.right), None)
 
     def without_values(
-        self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape]
+        self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape], believing: Callable[[], Reply]
     ) -> tuple[Verdict | None, list[Evidence]]:
         """What is wrong with a call of which only a sample was run, but for its values; what is known of each result.
 
-        `shapes`: what its results have to have.
+        `shapes`: what its results have to have. `believing`: see broken_promise.
         """
         results = [self._evidence(trial, inputs, reply, wanted) for wanted in wanted_of(self.exercise, trial)]
         verdict = self._before_values(trial, inputs, reply, shapes) or memory_verdict(results[0])
         if verdict is None and reply.broken:
-            verdict = broken_promises.broken(results[0], reply.broken[0])
+            verdict, _ = broken_promise(results[0], believing)
         return verdict, results
 
     def _as_product(self, trial: Trial, inputs: list[Argument]) -> Verdict | None:
         """What is wrong where the compiler multiplies tiles in place of adding products."""
         reply = self.run.call_with_products(self.exercise, trial, inputs)
-        verdict = self._first_call(trial, inputs, reply) if reply is not None else None
+        verdict = self._first_call(trial, inputs, replace(reply, broken=[])) if reply is not None else None
         if verdict is None or verdict.outcome == PASS:
             return None
         return products_of_sums.as_product(verdict)
@@ -170,10 +170,13 @@ class Interpreted:
         wrong = [evidence for evidence in results if not evidence.comparison.right]
         by_luck = [evidence for evidence in results if _unwritten(evidence)]
         memory = memory_verdict((wrong or results)[0])
+        note = ""
         if memory is None and reply.broken:
-            return broken_promises.broken(results[0], reply.broken[0])
+            broken, note = broken_promise(results[0], lambda: self.run.call(self.exercise, trial, inputs, believe=True))
+            if broken is not None:
+                return broken
         if memory is None and not wrong and not by_luck:
-            return _passed(results)
+            return _passed(results, note)
         found = memory if memory is not None and not wrong else self._explained(wrong or by_luck, memory)
         return offset_overflows.overflow((wrong or results)[0], found) or found
 
@@ -287,9 +290,10 @@ def _differing(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return (bits_of(one) != bits_of(other)) & ~(one.isnan() & other.isnan())
 
 
-def _passed(results: list[Evidence]) -> Verdict:
+def _passed(results: list[Evidence], also: str) -> Verdict:
     nearest = max(results, key=lambda evidence: evidence.comparison.largest_error)
     share = nearest.comparison.largest_error
     of = "" if nearest.wanted.is_alone else f" for {nearest.returns}"
     note = f"largest error {share:.2f} of the bound{of}" if share >= SHARE_OF_BOUND_WORTH_A_NOTE else ""
+    note = "; ".join(filter(None, [note, also]))
     return Verdict(PASS, note=note, tiles=tile_map(results[0]), figures={"largest_error": share})

@@ -165,6 +165,7 @@ class InterpretRequest:
     updates: list[str] = field(default_factory=list)  # arguments that are results too, and need not be returned
     order: str | int = "forward"  # "forward", "reverse", or the seed of a random order of programs
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
+    believe: bool = False  # values are what tl.max_contiguous says of them, as far as one thread's access reaches
     config: int = 0  # which configuration of an autotuned kernel runs, modulo their number
     tried: bool = False  # before that it is tried on the same memory, as in the first call with a key
     kept: list[str] = field(default_factory=list)  # arguments of the kernel that are put back after the trial

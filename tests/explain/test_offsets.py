@@ -98,8 +98,38 @@ def test_configurations_past_the_sixteenth_are_interpreted_and_named(bench):
 
 
 def test_a_false_promise_has_the_name_that_the_kernel_calls_it_by(bench):
-    source = mutant("05_grouped_matmul/false_hint_after_modulo")
+    source = mutant("05_grouped_matmul/false_hint_on_swapped_rows")
     small = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)
     verdict = bench(source, "05_grouped_matmul").check(normal(67, 33), normal(33, 71), **small)
     assert verdict.id == "false-promise" and "tl.max_contiguous in line" in verdict.lines[0]
     assert "do not follow each other by one" in verdict.lines[0]
+
+
+HINTED = """    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    near = {loaded}
+    z = tl.load(x_ptr + near) + tl.load(y_ptr + near)
+    tl.store(z_ptr + {stored}, z, mask=offsets < N)
+    offsets = offsets + N"""
+HINT = "tl.max_contiguous({}, 64)"
+
+
+@pytest.mark.parametrize("near", ["offsets % N", "tl.where(offsets < N, offsets, 0)", "tl.minimum(offsets, N - 1)"])
+def test_a_hint_that_is_false_where_nothing_is_stored_is_told_and_costs_nothing(bench, near):
+    body = HINTED.format(loaded=HINT.format(near), stored=HINT.format("offsets"))
+    verdict = bench(ADD.format(body=body)).check(normal(100), normal(100))
+    assert verdict.outcome == PASS
+    assert verdict.note.endswith(f"the hint in line {FIRST_LINE + 1} is false where nothing is stored")
+
+
+CHANGED = {"loaded": "z[0] changes", "stored": "a GPU then reads and writes other places"}
+
+
+@pytest.mark.parametrize("hinted", CHANGED)
+def test_a_hint_that_changes_an_element_where_it_is_believed_is_refused(bench, hinted):
+    """Pairs of neighbours change places when they are loaded, and when they are stored; the hint denies it once."""
+    swapped = {"loaded": "(offsets ^ 1)", "stored": "(offsets ^ 1)"}
+    body = HINTED.format(**swapped | {hinted: HINT.format("offsets ^ 1")})
+    verdict = bench(ADD.format(body=body)).check(normal(128), normal(128))
+    line = FIRST_LINE + (1 if hinted == "loaded" else 3)
+    assert verdict.id == "false-promise" and verdict.lines[0].startswith(f"tl.max_contiguous in line {line} promises")
+    assert CHANGED[hinted] in verdict.lines[1]
