@@ -335,6 +335,15 @@ def test_a_loop_that_the_compiler_drops_is_no_loop(bench):
     assert bench(kernel("while N > 0:\n        N += 0")).check(normal(5), normal(5)).outcome == PASS
 
 
+def test_a_sum_of_no_terms_may_be_a_fill(bench):
+    source = (ROOT / "solutions/05_grouped_matmul/grouped_matmul.py").read_text()
+    for when, given in (("==", 0), (">", 3)):
+        filled = source.replace("    grid = (", f"    if K {when} 0:\n        return c.zero_()\n    grid = (")
+        verdict = bench(filled, "05_grouped_matmul").check(normal(5, given), normal(given, 7))
+        assert verdict.outcome == PASS or verdict.lines[0] == "matmul returned without launching a kernel."
+        assert (verdict.outcome == PASS) == (given == 0)
+
+
 def test_after_a_crash_the_next_test_runs(bench):
     judged = bench(RIGHT.replace("    z = torch", "    if x.numel() == 5:\n        os.abort()\n    z = torch"))
     assert judged.check(normal(5), normal(5)).outcome == FAIL

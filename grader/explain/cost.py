@@ -15,6 +15,7 @@ from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
 
 SLACK = 1e-6  # of a reading; counts are exact, divisions are not
+MOST_ALONE = 0.1  # of all bytes of a call: so many may be moved a few at a time
 
 
 class Cost(Sentence):
@@ -56,6 +57,11 @@ class Cost(Sentence):
     ADVICE_SECTORS = (
         "A GPU moves memory in pieces of 32 bytes. Lanes that are neighbours in a tile should touch neighbours in "
         "memory, so that each piece is used whole."
+    )
+    ONE_BY_ONE = "{share:.0f} % of the bytes of {name} are moved by loads and stores of at most 32 bytes each."
+    ADVICE_BLOCKS = (
+        "A loop over single elements leaves all but one of a program's threads without work. tl.arange gives the "
+        "offsets of a whole block, and one load or store of a block is shared by all threads."
     )
     ONE_FOR_ALL = "One program reads {share:.3g} of {name}; {most:.3g} is enough."
     ADVICE_SHARE = "A program runs on one of a GPU's many multiprocessors, and the others wait for it: share the work."
@@ -152,7 +158,8 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
             return failed(Cause.TRAFFIC, _written_too_often(name, times_written[name], most), kind="cost")
     named = {*exercise.arguments, *(result.name for result in exercise.results)}
     own = [item for item in reply.traffic if item.used and item.argument in named]
-    if (wasteful := _repeated(own, limits.lanes) or _scattered(own, limits.moved)) is not None:
+    asked_alone = _one_by_one([item for item in reply.traffic if item.argument in named], limits.moved)
+    if (wasteful := _repeated(own, limits.lanes) or _scattered(own, limits.moved) or asked_alone) is not None:
         return wasteful
     if (
         unshared := _unshared(reply.traffic, limits.share) or _stored(reply.traffic, named, limits.scratch)
@@ -231,6 +238,20 @@ def _scattered(traffic: list[Traffic], most: float | None) -> Verdict | None:
                 Cost.ADVICE_SECTORS(),
                 kind="cost",
             )
+    return None
+
+
+def _one_by_one(traffic: list[Traffic], most: float | None) -> Verdict | None:
+    """Accesses that fill no sector: `used` leaves them out, so that a number per row or per program costs nothing."""
+    if most is None:
+        return None
+    total = sum(item.read + item.written for item in traffic)
+    for item in traffic:
+        bytes_of_item = item.read + item.written
+        alone = bytes_of_item - item.used
+        if alone > MOST_ALONE * total and alone > bytes_of_item / 2:
+            said = Cost.ONE_BY_ONE(share=100 * alone / bytes_of_item, name=item.argument)
+            return failed(Cause.SCATTERED, said, Cost.ADVICE_BLOCKS(), kind="cost")
     return None
 
 

@@ -8,6 +8,7 @@ is refused.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
@@ -95,12 +96,12 @@ class FileScope:
     def _checked(self, name: str, around: Scope, told: list) -> Any:
         bindings = at_last(around.bindings(name))
         self._check_stars(name, bindings)
-        if not bindings:
-            raise NotPlain(f"{name} gets its value in no line of the file")
+        if not bindings and hasattr(builtins, name):
+            raise NotPlain(f"{name} is Python's own, and no line of the file gives it another value")
         possible = [value for one in bindings for value in self._possible(partial(self._of, one))]
         if name in self.constants and any(one.scope is self.scopes.module for one in bindings):
             possible.append(self.constants[name])
-        return self._agreed(name, told, possible, bindings[-1].line)
+        return self._agreed(name, told, possible or [UNKNOWN], bindings[-1].line if bindings else 0)
 
     def _check_stars(self, name: str, bindings: list[Binding]) -> None:
         for one in bindings:

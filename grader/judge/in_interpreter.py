@@ -137,8 +137,9 @@ class Interpreted:
             return wrong
         if reply.changed:
             return host_functions.inputs_changed(exercise.entry, reply.changed)
-        if not reply.launches and any(output.numel() for output in reply.outputs.values()):
-            return host_functions.no_launch(exercise.entry)
+        given = any(tensor.numel() for _, tensor in tensors_of(exercise.arguments, inputs))
+        if not reply.launches and given and any(output.numel() for output in reply.outputs.values()):
+            return host_functions.no_launch(exercise.entry)  # of nothing there is nothing to compute: a fill will do
         return None
 
     def not_recorded(self, call: RecordedCall) -> Verdict | None:
