@@ -32,7 +32,7 @@ _HOME |= dict.fromkeys(
 )
 _HOME |= dict.fromkeys(
     ("aligned_rows", "any_strides", "between", "contiguous", "into", "one_of", "target", "upto"),
-    "grader.course.drawn_calls",
+    "grader.course.promise",
 )
 __all__ = list(_HOME)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from grader.course import drawn_layouts
-from grader.course.drawn_calls import Call, Promise, Sizes, with_numbers
+from grader.course.promise import Call, Promise, Sizes, with_numbers
 from grader.numerics.data_sets import seed_for
 
 # Not transposed: where a size is 1, the stride along it would be so long that offsets of masked lanes leave int32. That

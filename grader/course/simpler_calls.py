@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from grader.course.drawn_calls import Between, Call, Kind, Promise
+from grader.course.promise import Between, Call, Kind, Promise
 from grader.numerics.layouts import CONTIGUOUS
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from grader.compiler.compiler_pool import processes_here
-from grader.course.drawn_calls import Call, Promise, stated
+from grader.course.drawn_calls import drawn_calls
 from grader.course.exercise import Exercise
 from grader.course.large_calls import large_calls
+from grader.course.promise import Call, Promise, stated
 from grader.course.resized import fitting
 from grader.course.simpler_calls import smallest
 from grader.course.stated_calls import CHECK, DRAWN, THROUGHPUT, TRAFFIC, Asked
@@ -165,7 +166,7 @@ class Judge:
 
     def _drawn_calls(self, name: str, promise: Promise) -> list[Call]:
         """Returns those that are judged: the first ones, of calls in an order that the seed has drawn."""
-        calls = promise.calls(self.run.seed, name)
+        calls = drawn_calls(promise, self.run.seed, name)
         return calls[: math.ceil(self.run.share_of_drawn * len(calls))]
 
     def _drawn_trial(self, name: str, promise: Promise, call: Call) -> Trial:
