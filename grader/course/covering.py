@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import combinations, product
 
 CANDIDATES = 4  # rows of which the best is taken
+NEVER_MET = 20  # what a cell is worth that has been in no row, beside the pairs that it opens
 
 Axis = Hashable
 Value = Hashable
@@ -31,6 +32,7 @@ class Covering:
             for cell, met in product(_on(axes, one), _on(axes, other)):
                 if worth := weight(cell, met):
                     self._open[cell][met] = self._open[met][cell] = worth
+        self._unseen = set(self._open)
 
     @property
     def open_pairs(self) -> int:
@@ -42,6 +44,7 @@ class Covering:
         nothing is met there."""
         candidates = [self._filled(started) for _ in range(CANDIDATES)]
         best = max(candidates, key=self._weight_of)
+        self._unseen.difference_update(_cells(best))
         for cell, met in combinations(_cells(best), 2):
             self._open[cell].pop(met, None)
             self._open[met].pop(cell, None)
@@ -70,13 +73,15 @@ class Covering:
         self.numbers.shuffle(values)
 
         def gain(value: Value) -> tuple[int, int]:
-            opened = self._open[axis, value]
-            return sum(opened.get(cell, 0) for cell in cells), len(opened)
+            opened, first = self._open[axis, value], NEVER_MET if (axis, value) in self._unseen else 0
+            return first + sum(opened.get(cell, 0) for cell in cells), len(opened)
 
         return max(values, key=gain)
 
     def _weight_of(self, row: Row) -> int:
-        return sum(self._open[cell].get(met, 0) for cell, met in combinations(_cells(row), 2))
+        cells = _cells(row)
+        worth = sum(self._open[cell].get(met, 0) for cell, met in combinations(cells, 2))
+        return worth + NEVER_MET * sum(cell in self._unseen for cell in cells)
 
 
 def _on(axes: Mapping[Axis, Sequence[Value]], axis: Axis) -> list[Cell]:

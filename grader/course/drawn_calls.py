@@ -15,18 +15,19 @@ from dataclasses import dataclass, field, replace
 from grader.course import drawn_layouts
 from grader.course.covering import Cell, Covering, Row
 from grader.course.drawn_layouts import HOLES_ALIKE, SHARED, Family
-from grader.course.promise import SMALL, Call, Promise, Promised, Sizes, is_whole, with_numbers
+from grader.course.promise import ONE, SEVERAL, SMALL, Call, Promise, Promised, Sizes, is_whole, with_numbers
 from grader.numerics.data_sets import seed_for
 
-MOST_CALLS = 30
+MOST_CALLS = 32
 LEAST_MIXED = 8  # calls of which no stratum says anything
 MOST_ELEMENTS = 1 << 15  # of an argument of a call with a size that occurs once
-SEVERAL = "several blocks and a part"
 
 # Axes of the table, apart from those of a size, a layout or a kind of value: (what, of which size or argument).
 DTYPE, BLOCKS = ("dtype", ""), ("blocks", "")
 Axis = tuple[str, str]
-WEIGHTS = {frozenset(("kind", "dtype")): 9, frozenset(("layout", "size")): 3}  # of all other pairs 1
+# How much it matters that values of two axes meet; 1 for all others.
+WEIGHTS = {frozenset(("kind", "dtype")): 9, frozenset(("layout", "size")): 3}
+KIND_AND_ONE, KIND_AND_SHARED = 5, 3  # a kind of values where a size is 1, or where elements are seen again
 
 
 @dataclass
@@ -78,6 +79,10 @@ def _weight(one: Cell, other: Cell) -> int:
     named = {axis[0]: value, other_axis[0]: met}
     if "kind" in named and is_whole(named.get("dtype", "")):
         return 0
+    if "kind" in named and named.get("size") == ONE:
+        return KIND_AND_ONE
+    if "kind" in named and named.get("layout") in SHARED:
+        return KIND_AND_SHARED
     return WEIGHTS.get(frozenset(named), 1)
 
 
@@ -124,7 +129,7 @@ def _several(promise: Promise) -> Row:
 
 def _largest_class(one: Sizes) -> str:
     classes = one.classes(random.Random(0), one.block)
-    return SEVERAL if SEVERAL in classes else list(classes)[-1]
+    return SEVERAL if SEVERAL in classes else [name for name in classes if name != ONE or len(classes) == 1][-1]
 
 
 def _in_family(promise: Promise, family: Family) -> Row:
@@ -137,9 +142,12 @@ def _ordinary(promise: Promise) -> Row:
 
 
 def _kinds(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """For each kind of values a call in which all arguments have such values, in the dtype that shows most."""
+    """For each kind of values a call in which all arguments have such values, in the dtype that shows most.
+
+    Its blocks are those that are stated first: they are small, so that there are many of them.
+    """
     most = max(len(one.values) for one in promise.arguments.values())
-    row = _several(promise) | {DTYPE: promise.dtypes[0]}
+    row = _several(promise) | {DTYPE: promise.dtypes[0], BLOCKS: min(1, len(promise.blocks))}
     return [
         Draft(row | {("kind", name): _in_turn(one, turn) for name, one in promise.arguments.items()})
         for turn in range(most)
@@ -166,7 +174,7 @@ def _alike(promise: Promise, numbers: random.Random) -> list[Draft]:
 def _single(promise: Promise, numbers: random.Random) -> list[Draft]:
     """For each size a call in which it is 1 and strides are odd: one row, or one column, of a larger matrix."""
     row = _several(promise) | _in_family(promise, drawn_layouts.sparse)
-    return [Draft(row | {("size", name): None}, sizes={name: 1}) for name in promise.sizes]
+    return [Draft(row | {("size", name): ONE}) for name in promise.sizes]
 
 
 def _shared(promise: Promise, numbers: random.Random) -> list[Draft]:
@@ -182,29 +190,36 @@ def _empty(promise: Promise, numbers: random.Random) -> list[Draft]:
 
 
 def _large(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """For each size that is to be large once a call in which it is, and all others small enough."""
+    """For each size that is to be large once a call in which it is, and all others small enough. Ordinary values show
+    best which digits are lost on the way."""
     drafts = []
     for name, one in promise.sizes.items():
         if one.once:
             size = numbers.randint(9 * one.once // 10, one.once)
             room = max(2, min(SMALL, MOST_ELEMENTS // size))
             sizes = {other: numbers.randint(room // 2 + 1, room) for other in promise.sizes}
-            drafts.append(Draft(_without_sizes(promise) | {BLOCKS: 0}, sizes=sizes | {name: size}))
+            row = _without_sizes(promise) | _ordinary(promise) | {BLOCKS: 0}
+            drafts.append(Draft(row, sizes=sizes | {name: size}))
     return drafts
 
 
 def _many_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """For each size a call with a prime number of blocks, which no grouping of them divides, and two of the others."""
-    drafts = []
-    for constants in promise.blocks[-1:]:
-        for name in promise.sizes:
-            counts = dict.fromkeys(promise.sizes, 2) | {name: numbers.choice((17, 19, 23))}
-            sizes = {
-                other: count * constants.get(promise.sizes[other].name, SMALL) - numbers.randint(1, SMALL)
-                for other, count in counts.items()
-            }
+    """For each size that may be so large a call with a prime number of blocks, which no grouping of them divides, and
+    three of the others: fewer, where blocks are large."""
+    drafts, constants = [], ({}, *promise.blocks)[-1]
+    primes = (17, 19, 23) if constants else (11, 13)
+    for name, one in promise.sizes.items():
+        if constants or one.limit:
+            counts = dict.fromkeys(promise.sizes, 3) | {name: numbers.choice(primes)}
+            sizes = {other: _of_blocks(promise.sizes[other], n, constants, numbers) for other, n in counts.items()}
             drafts.append(Draft(_without_sizes(promise) | {BLOCKS: len(promise.blocks)}, sizes=sizes))
     return drafts
+
+
+def _of_blocks(one: Sizes, count: int, constants: dict[str, int], numbers: random.Random) -> int:
+    """A size that takes so many blocks, the last of them in part; the largest, where that is less."""
+    block = constants.get(one.name, one.block if not constants else SMALL)
+    return max(1, min(count * block - numbers.randint(1, SMALL), one.largest))
 
 
 def _without_sizes(promise: Promise) -> Row:

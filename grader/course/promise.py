@@ -17,6 +17,7 @@ from grader.numerics.data_sets import Data, indices, normal, output, whole
 from grader.numerics.layouts import Layout
 
 SMALL = 15  # "a few"
+ONE, SEVERAL = "one", "several blocks and a part"  # classes of sizes
 
 Kind = Callable[..., Recipe]  # of values: a data set of a shape, as `normal` is
 
@@ -37,7 +38,8 @@ class Sizes:
     limit: int = 0
 
     def classes(self, numbers: random.Random, block: int) -> dict[str, list[int]]:
-        """Of each class above 1 a size that fits, if there is one; in elements."""
+        """Of each class a size that fits, if there is one; in elements."""
+        several = (self.most - 1) // block
         beyond = [size for size in range(block + 2, self.most + 1) if size % block not in (0, 1, block - 1)]
         sixteens = [size for size in range(16, self.most + 1, 16) if size % block]
         found = {
@@ -45,10 +47,17 @@ class Sizes:
             "one below a block": [block - 1],
             "a block": [block],
             "one past a block": [block + 1],
-            "several blocks and a part": beyond and [numbers.choice(beyond)],
+            SEVERAL: beyond and [numbers.choice(beyond)],
+            "one past several blocks": [numbers.randint(several // 2 + 1, several) * block + 1] if several > 1 else [],
             "a multiple of 16 and of no block": sixteens and [numbers.choice(sixteens)],
+            ONE: [1],
         }
-        return {name: sizes for name, sizes in found.items() if sizes and 1 <= sizes[0] <= self.most} or {"one": [1]}
+        return {name: sizes for name, sizes in found.items() if sizes and 1 <= sizes[0] <= self.most}
+
+    @property
+    def largest(self) -> int:
+        """The largest size of any call."""
+        return max(self.most, self.once, self.limit)
 
     def of_class(self, wanted: str, numbers: random.Random, block: int) -> int:
         """A size of this class; of any, where none of it fits."""
@@ -76,6 +85,11 @@ class Promised:
     values: tuple[Kind, ...]  # the first is the ordinary one
     dtype: str = ""  # of its own, whatever that of the call
 
+    @property
+    def plain_layout(self) -> Layout:
+        """The simplest of all that it may have."""
+        return self.families[0](random.Random(0), len(self.shape))
+
 
 def contiguous(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
     """A contiguous tensor; it may begin later than its memory does, but at a multiple of 16 bytes, as x[16:] does."""
@@ -83,10 +97,8 @@ def contiguous(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "")
 
 
 def aligned_rows(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
-    """Neighbours of a row lie side by side, and rows may be padded by 16 elements. Where the last size is a multiple of
-    8, as in "8*K", each row begins at a multiple of 16 bytes."""
-    families = (drawn_layouts.contiguous, drawn_layouts.begins_at_sixteen, drawn_layouts.padded_by_sixteen)
-    return Promised(shape, families, tuple(values), dtype)
+    """Neighbours of a row lie side by side, and each row begins at a multiple of 8 elements."""
+    return Promised(shape, drawn_layouts.ALIGNED, tuple(values), dtype)
 
 
 def any_strides(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
@@ -180,7 +192,7 @@ class Promise:
 
     def _data(self, call: Call, name: str) -> Recipe:
         origin, promised = call.same.get(name, name), self.arguments[name]
-        shape = [_length(dimension, call.sizes) for dimension in promised.shape]
+        shape = [length(dimension, call.sizes) for dimension in promised.shape]
         kind, dtype = call.values[origin], promised.dtype or call.dtype
         if isinstance(kind, Into | Given):
             data = kind.within(call.sizes)(*shape)
@@ -223,6 +235,7 @@ def _size_of(dimension: str) -> str:
     return dimension.rpartition("*")[2]
 
 
-def _length(dimension: str, sizes: dict[str, int]) -> int:
+def length(dimension: str, sizes: dict[str, int]) -> int:
+    """How long a dimension is that a promise states as "N" or "2*N"."""
     factor, _, name = dimension.rpartition("*")
     return int(factor or 1) * sizes[name]
