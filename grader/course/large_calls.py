@@ -19,7 +19,7 @@ from grader.numerics.data_sets import seed_for
 from grader.numerics.layouts import Layout
 
 # Not transposed: where a size is 1, the stride along it would be so long that offsets of masked lanes leave int32. That
-# does no harm, and would be told of a kernel that is wrong for another reason.
+# does no harm and shows nothing. Strides that are long and matter are those of `_far_apart`.
 COMPACT = (drawn_layouts.contiguous, drawn_layouts.begins_later)
 REACH = 2**31 - 1  # elements from the first to the last of a view: all that a lesson promises
 
