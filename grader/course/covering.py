@@ -36,7 +36,7 @@ class Covering:
 
     @property
     def open_pairs(self) -> int:
-        """How many pairs have met in no row."""
+        """The number of pairs that have met in no row."""
         return sum(map(len, self._open.values())) // 2
 
     def complete(self, started: Mapping[Axis, Value | None]) -> Row:

@@ -25,7 +25,7 @@ MOST_ELEMENTS = 1 << 15  # of an argument of a call with a size that occurs once
 # Axes of the table, apart from those of a size, a layout or a kind of value: (what, of which size or argument).
 DTYPE, BLOCKS = ("dtype", ""), ("blocks", "")
 Axis = tuple[str, str]
-# How much it matters that values of two axes meet; 1 for all others.
+# They say how much it matters that values of two axes meet; it is 1 for all others.
 WEIGHTS = {frozenset(("kind", "dtype")): 9, frozenset(("layout", "size")): 3}
 KIND_AND_ONE, KIND_AND_SHARED = 5, 3  # a kind of values where a size is 1, or where elements are seen again
 
@@ -60,7 +60,7 @@ def table_of(promise: Promise, numbers: random.Random) -> Covering:
 
 
 def _axes(promise: Promise, numbers: random.Random) -> dict[Axis, list]:
-    """What a call has, and what it may be."""
+    """Returns the axes of the table: for each thing that a call has all that it may be."""
     axes = {DTYPE: list(promise.dtypes), BLOCKS: list(range(1 + len(promise.blocks)))}
     axes |= {("size", name): _classes(one, promise, numbers) for name, one in promise.sizes.items()}
     axes |= {("layout", name): list(one.families) for name, one in promise.arguments.items()}
@@ -68,13 +68,13 @@ def _axes(promise: Promise, numbers: random.Random) -> dict[Axis, list]:
 
 
 def _classes(one: Sizes, promise: Promise, numbers: random.Random) -> list[str]:
-    """Those that fit around a block of any length that a call gives."""
+    """Returns the classes that fit around a block of any length that a call gives."""
     blocks = {one.block, *(constants.get(one.name, one.block) for constants in promise.blocks)}
     return list(dict.fromkeys(name for block in sorted(blocks) for name in one.classes(numbers, block)))
 
 
 def _weight(one: Cell, other: Cell) -> int:
-    """How much it matters that these meet. Whole numbers are of one kind, whatever a promise says of floats."""
+    """Returns how much it matters that these meet. Whole numbers are of one kind, whatever a promise says of floats."""
     (axis, value), (other_axis, met) = one, other
     named = {axis[0]: value, other_axis[0]: met}
     if "kind" in named and is_whole(named.get("dtype", "")):
@@ -217,7 +217,7 @@ def _many_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
 
 
 def _of_blocks(one: Sizes, count: int, constants: dict[str, int], numbers: random.Random) -> int:
-    """A size that takes so many blocks, the last of them in part; the largest, where that is less."""
+    """Returns a size that takes this number of blocks, the last of them in part; the largest, where that is less."""
     block = constants.get(one.name, one.block if not constants else SMALL)
     return max(1, min(count * block - numbers.randint(1, SMALL), one.largest))
 

@@ -24,7 +24,7 @@ Kind = Callable[..., Recipe]  # of values: a data set of a shape, as `normal` is
 
 @dataclass(frozen=True)
 class Sizes:
-    """What one size of a call may be: from `least` to `most`, and once in a run near `once`.
+    """A size of a call may be anything from `least` to `most`, and once in a run comes near `once`.
 
     `limit`: the largest that the lesson promises and that a sample of a call's programs can show; 0: no large calls.
     `block`: how many elements a program handles along it; `name`: of the constant that says so, if one does.
@@ -38,7 +38,7 @@ class Sizes:
     limit: int = 0
 
     def classes(self, numbers: random.Random, block: int) -> dict[str, list[int]]:
-        """Of each class a size that fits, if there is one; in elements."""
+        """Returns for each class a size that fits, if there is one; in elements."""
         several = (self.most - 1) // block
         beyond = [size for size in range(block + 2, self.most + 1) if size % block not in (0, 1, block - 1)]
         sixteens = [size for size in range(16, self.most + 1, 16) if size % block]
@@ -77,7 +77,7 @@ def upto(most: int, least: int = 1, once: int = 0, limit: int = 0, **block: int)
 
 @dataclass(frozen=True)
 class Promised:
-    """What may be given for an argument: its shape by the names of its sizes, or multiples of one as "2*N"; layouts,
+    """An argument may be given so: its shape by the names of its sizes, or multiples of one as "2*N"; layouts,
     kinds of values."""
 
     shape: tuple[str, ...]
@@ -178,7 +178,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Promise:
-    """What a test file states: see the fixture `drawn`."""
+    """A test file states this: see the fixture `drawn`."""
 
     sizes: dict[str, Sizes]
     arguments: dict[str, Promised]
@@ -226,7 +226,7 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
 
 
 def is_whole(dtype: str) -> bool:
-    """Whether numbers of this dtype are whole."""
+    """Returns True for dtypes whose numbers are whole."""
     return dtype.startswith(("int", "uint"))
 
 

@@ -15,7 +15,7 @@ from grader.judge.run import Run
 
 @dataclass(frozen=True)
 class DrawnTrials:
-    """Those of the test of this name, in a run of the exercise."""
+    """They belong to the test of this name, in a run of the exercise."""
 
     exercise: Exercise
     run: Run

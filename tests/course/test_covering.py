@@ -43,7 +43,7 @@ def test_all_pairs_meet_in_few_rows(seed):
     rows = rows_of(Covering(AXES, alike, random.Random(seed)), 100)
     for one, other in combinations(AXES, 2):
         assert met(rows, one, other) == set(product(AXES[one], AXES[other]))
-    assert len(rows) <= 28  # 20 are the least: so many pairs do N and the layout have
+    assert len(rows) <= 28  # 20 are the least: N and the layout have as many pairs
 
 
 @pytest.mark.parametrize("seed", SEEDS)
