@@ -205,12 +205,12 @@ def _large(promise: Promise, numbers: random.Random) -> list[Draft]:
 
 def _many_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
     """For each size that may be so large a call with a prime number of blocks, which no grouping of them divides, and
-    three of the others: fewer, where blocks are large."""
+    three of the others: fewer, where blocks are large, and two of the others where these are two and more sizes."""
     drafts, constants = [], ({}, *promise.blocks)[-1]
-    primes = (17, 19, 23) if constants else (11, 13)
+    primes, others = ((17, 19, 23), 3) if constants else ((11, 13), 3 if len(promise.sizes) < 3 else 2)
     for name, one in promise.sizes.items():
         if constants or one.limit:
-            counts = dict.fromkeys(promise.sizes, 3) | {name: numbers.choice(primes)}
+            counts = dict.fromkeys(promise.sizes, others) | {name: numbers.choice(primes)}
             sizes = {other: _of_blocks(promise.sizes[other], n, constants, numbers) for other, n in counts.items()}
             drafts.append(Draft(_without_sizes(promise) | {BLOCKS: len(promise.blocks)}, sizes=sizes))
     return drafts
