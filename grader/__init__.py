@@ -7,6 +7,7 @@ _HOME |= {"Elements": "grader.explain.cost"}
 _HOME |= dict.fromkeys(
     (
         "amid",
+        "around_fp16_max",
         "cancelling",
         "cancelling_rows",
         "falling",
@@ -16,10 +17,12 @@ _HOME |= dict.fromkeys(
         "leading",
         "large",
         "lengths",
+        "lone",
         "normal",
         "one_hot",
         "output",
         "packed",
+        "peaked",
         "some_minus_infinity",
         "special",
         "subnormal",
@@ -32,7 +35,7 @@ _HOME |= dict.fromkeys(
 )
 _HOME |= dict.fromkeys(
     ("aligned_rows", "any_strides", "between", "contiguous", "into", "one_of", "target", "upto"),
-    "grader.course.drawn_calls",
+    "grader.course.promise",
 )
 __all__ = list(_HOME)
 

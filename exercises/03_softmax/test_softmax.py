@@ -10,7 +10,9 @@ from grader import (
     far_below_zero,
     large,
     leading,
+    lone,
     normal,
+    peaked,
     some_minus_infinity,
     subnormal,
     unusual,
@@ -109,7 +111,9 @@ def test_a_long_row_stays_in_registers(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={"M": upto(40, limit=2**30, block=8), "N": upto(1500, once=16384, block=256)},
-        x=any_strides("M", "N", values=(normal, large, subnormal, far_below_zero, some_minus_infinity, unusual)),
+        x=any_strides(
+            "M", "N", values=(normal, large, subnormal, far_below_zero, some_minus_infinity, peaked, lone, unusual)
+        ),
         dtypes=("float32", "float16", "bfloat16"),
     )
 

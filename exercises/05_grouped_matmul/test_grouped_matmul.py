@@ -4,8 +4,10 @@ from grader import (
     Example,
     Exercise,
     any_strides,
+    around_fp16_max,
     cancelling,
     integers,
+    lone,
     normal,
     one_hot,
     subnormal,
@@ -100,8 +102,8 @@ def test_any_call_that_the_lesson_promises(drawn):
             "K": upto(160, least=0, once=2400, BLOCK_K=64),
             "N": upto(260, limit=2**20, BLOCK_N=256),
         },
-        a=any_strides("M", "K", values=(uniform, normal, subnormal, unusual)),
-        b=any_strides("K", "N", values=(uniform, normal, subnormal, unusual)),
+        a=any_strides("M", "K", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
+        b=any_strides("K", "N", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
         blocks=(SMALL, dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=64, GROUP_M=3)),
     )
 

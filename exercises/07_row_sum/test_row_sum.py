@@ -4,8 +4,10 @@ from grader import (
     Example,
     Exercise,
     any_strides,
+    around_fp16_max,
     cancelling_rows,
     integers,
+    lone,
     normal,
     subnormal,
     uniform,
@@ -100,7 +102,7 @@ def test_a_long_row_stays_in_registers(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={"M": upto(12, least=0, limit=2**30, block=4), "N": upto(5000, once=40000, limit=2**21, BLOCK_N=2048)},
-        x=any_strides("M", "N", values=(uniform, normal, subnormal, unusual)),
+        x=any_strides("M", "N", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
         dtypes=("float32", "float16", "bfloat16"),
         blocks=({"BLOCK_N": 128},),
     )

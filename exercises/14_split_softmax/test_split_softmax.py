@@ -10,7 +10,9 @@ from grader import (
     falling,
     far_below_zero,
     leading,
+    lone,
     normal,
+    peaked,
     unusual,
     upto,
     with_some,
@@ -136,7 +138,7 @@ def test_the_longest_vector_stays_in_registers(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={"N": upto(20_000, once=100_000, limit=2**27, BLOCK_N=8192)},
-        x=any_strides("N", values=(normal, far_below_zero, with_minus_infinity, below_a_hole, unusual)),
+        x=any_strides("N", values=(normal, far_below_zero, with_minus_infinity, below_a_hole, peaked, lone, unusual)),
         dtypes=("float32", "float16", "bfloat16"),
         blocks=({"BLOCK_N": 128}, {"BLOCK_N": 1024}),
     )

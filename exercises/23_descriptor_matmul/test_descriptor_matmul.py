@@ -4,8 +4,10 @@ from grader import (
     Example,
     Exercise,
     aligned_rows,
+    around_fp16_max,
     cancelling,
     integers,
+    lone,
     normal,
     one_hot,
     subnormal,
@@ -116,11 +118,11 @@ def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
             "M": upto(160, limit=2**20, BLOCK_M=128),
-            "K": upto(20, once=300, block=8),
+            "K": upto(160, once=2400, BLOCK_K=64),
             "N": upto(40, limit=2**20, block=32),
         },
-        a=aligned_rows("M", "8*K", values=(uniform, normal, subnormal, unusual)),
-        b=aligned_rows("8*K", "8*N", values=(uniform, normal, subnormal, unusual)),
+        a=aligned_rows("M", "K", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
+        b=aligned_rows("K", "8*N", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
         blocks=(SMALL, dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=64, GROUP_M=3)),
     )
 

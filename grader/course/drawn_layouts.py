@@ -68,6 +68,22 @@ def repeated_last(numbers: random.Random, rank: int) -> Layout:
     return layouts.repeated(rank - 1, rank)
 
 
+def repeated_all(numbers: random.Random, rank: int) -> Layout:
+    return layouts.repeated_all(rank)
+
+
+def aligned(numbers: random.Random, rank: int) -> Layout:
+    return layouts.ALIGNED_ROWS
+
+
+def aligned_later(numbers: random.Random, rank: int) -> Layout:
+    return layouts.ALIGNED_ROWS.at(16 * numbers.randint(1, 3))
+
+
+def aligned_padded(numbers: random.Random, rank: int) -> Layout:
+    return layouts.padded(8 * numbers.randint(1, 3), rank, "longer rows, aligned to 8 elements", multiple=8)
+
+
 def overlapping(numbers: random.Random, rank: int) -> Layout:
     return OVERLAPPING
 
@@ -86,7 +102,8 @@ def holes(rank: int) -> tuple[Family, ...]:
     return families if rank == 2 else (*families, back_to_front)
 
 
-SHARED = (repeated_first, repeated_last, overlapping)  # an element may be seen twice
+ALIGNED = (aligned, aligned_later, aligned_padded)
+SHARED = (repeated_first, repeated_last, overlapping, repeated_all)  # an element may be seen twice
 
 
 def sharing(rank: int) -> tuple[Family, ...]:

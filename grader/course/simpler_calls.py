@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from grader.course.drawn_calls import Between, Call, Kind, Promise
-from grader.numerics.layouts import CONTIGUOUS
+from grader.course.promise import Between, Call, Kind, Promise
 
 
 def simpler(promise: Promise, call: Call) -> Iterator[Call]:
     """Calls that differ from this one by something left out, what leaves most out first."""
-    strided = [name for name, layout in call.layouts.items() if layout != CONTIGUOUS]
+    plain = {name: argument.plain_layout for name, argument in promise.arguments.items()}
+    strided = [name for name, layout in call.layouts.items() if layout != plain[name]]
     ordinary = {name: argument.values[0] for name, argument in promise.arguments.items()}
     unusual = [name for name, kind in call.values.items() if kind is not ordinary[name] and _is_a_kind(ordinary[name])]
     if call.same:
         yield replace(call, same={})
-    yield from _without(call, "layouts", strided, lambda name: CONTIGUOUS)
+    yield from _without(call, "layouts", strided, plain.get)
     yield from _without(call, "values", unusual, lambda name: ordinary[name])
     if call.constants:
         yield replace(call, constants={})

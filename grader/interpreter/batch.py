@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grader.interpreter.lost_offsets import Lost
 from grader.ttir.module import Place
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Broken:
 
 @dataclass
 class Overflow:
-    """A number on its way to an address that its type, `dtype`, does not hold: it wrapped around, or was rounded."""
+    """A number that its type, `dtype`, does not hold: it wrapped around, or was rounded, and an access went by it."""
 
     dtype: str
     place: Place
@@ -78,6 +79,7 @@ class Batch:
     asked: int = 0  # atomics that the running programs have done
     unmasked_fills: list[int] = field(default_factory=list)  # lines of masked loads without `other`
     broken: list[Broken] = field(default_factory=list)
+    lost: Lost = field(default_factory=Lost)
     overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
     watcher: Watcher | None = None  # of the one program that runs, if it is watched

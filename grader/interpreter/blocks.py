@@ -44,6 +44,10 @@ class Descriptor:
     block: Type
     nan: bool
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return self.base, *self.shape, *self.strides
+
     def merged(self, mask: np.ndarray, other: Descriptor) -> Descriptor:
         """This one for the programs of the mask, `other` for the rest."""
         shape, strides = _merged(mask, self.shape, other.shape), _merged(mask, self.strides, other.strides)
@@ -54,6 +58,10 @@ class Descriptor:
 class BlockPointer:
     tensor: Descriptor
     corner: tuple[np.ndarray, ...]  # i32, by program
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return *self.tensor.arrays, *self.corner
 
     def merged(self, mask: np.ndarray, other: BlockPointer) -> BlockPointer:
         return BlockPointer(self.tensor.merged(mask, other.tensor), _merged(mask, self.corner, other.corner))

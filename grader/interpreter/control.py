@@ -54,7 +54,7 @@ def _both_ways(blocks: Region, frame: Frame, last: Operation, sides: tuple[np.nd
         own.values = list(frame.values)
         at = _enter(blocks, own, last, way)
         ends.append(run_region(blocks, own, at))
-    return [merged(sides[0], one, other) for one, other in zip(*ends)]
+    return [_joined(frame, sides[0], one, other) for one, other in zip(*ends)]
 
 
 def merged(mask: np.ndarray, new: Any, old: Any) -> Any:
@@ -64,6 +64,14 @@ def merged(mask: np.ndarray, new: Any, old: Any) -> Any:
     if not isinstance(new, np.ndarray):  # a descriptor or a block pointer
         return new.merged(mask, old)
     return np.where(over(mask, new.ndim - 1), new, old)
+
+
+def _joined(frame: Frame, mask: np.ndarray, new: Any, old: Any) -> Any:
+    """The same, of values of a frame: lanes that are lost stay so."""
+    out = merged(mask, new, old)
+    if frame.batch.lost:
+        frame.batch.lost.merge(out, mask, new, old)
+    return out
 
 
 def _results(values: list[Any]) -> Any:
@@ -82,7 +90,7 @@ def _if(operation: Operation, regions: list[Region], functions: dict[str, ReadyF
         if len(regions) < 2 or not regions[1]:
             return None
         otherwise = run_region(regions[1], frame.branch(frame.everyone() & ~truth))
-        return _results([merged(truth, one, other) for one, other in zip(then, otherwise)])
+        return _results([_joined(frame, truth, one, other) for one, other in zip(then, otherwise)])
 
     return run
 
@@ -112,7 +120,7 @@ def _for(operation: Operation, regions: list[Region], functions: dict[str, Ready
             else:
                 going = np.broadcast_to(trips, (frame.count,)) > turn
                 new = run_region(body, frame.branch(going))
-                now = [merged(going, one, other) for one, other in zip(new, now)]
+                now = [_joined(frame, going, one, other) for one, other in zip(new, now)]
             at = at + step
         return _results(now)
 
@@ -132,7 +140,7 @@ def _while(operation: Operation, regions: list[Region], functions: dict[str, Rea
                 values[number] = value
             condition, *given = run_region(before, inner)
             here = inner.everyone()
-            out = given if out is None else [merged(here, new, old) for new, old in zip(given, out)]
+            out = given if out is None else [_joined(frame, here, new, old) for new, old in zip(given, out)]
             goes_on = np.broadcast_to(condition, (frame.count,)) & here
             if not goes_on.any():
                 return _results(out)
@@ -140,7 +148,7 @@ def _while(operation: Operation, regions: list[Region], functions: dict[str, Rea
                 values[number] = value
             inner = frame.branch(None if goes_on.all() else goes_on)
             new = run_region(after, inner)
-            now = new if inner.active is None else [merged(goes_on, one, old) for one, old in zip(new, now)]
+            now = new if inner.active is None else [_joined(frame, goes_on, one, old) for one, old in zip(new, now)]
             going = inner.active
 
     return run

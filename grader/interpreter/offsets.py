@@ -1,7 +1,8 @@
 """Numbers that lead to addresses and masks: where one leaves what its type holds, that is noted, and ends nothing.
 
 An offset that wraps around, or that fp32 rounds, leads to another element, which may well lie in bounds. Wrapping alone
-is no mistake: masked lanes may do it. What is noted here explains a call that has gone wrong for other reasons.
+is no mistake: masked lanes may do it. It is noted where an active lane uses such an offset, or a mask is made of one
+(lost_offsets.py follows them), and explains a call that has gone wrong.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grader.interpreter.batch import Overflow
+from grader.interpreter.control import HANDLERS as CONTROL
 from grader.interpreter.dtypes import dtype_of, is_float
+from grader.interpreter.lost_offsets import Lanes, hand_on
 from grader.ttir.module import Block, Function, Module, Operation
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ Edges = dict[Value, list[Value]]  # a value -> those that it is made of
 LOADS = ("tt.load", "tt.atomic_load", "tt.descriptor_load", "tt.descriptor_gather")
 STORES = ("tt.store", "tt.atomic_store", "tt.atomic_rmw", "tt.atomic_cas")
 BOXES = ("tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_scatter")
+ACCESSES = (*LOADS, *STORES, *BOXES)
+MASKS = {"tt.load": 1, "tt.atomic_load": 1, "tt.store": 2, "tt.atomic_rmw": 2, "tt.atomic_store": 2}  # which operand
 # What such an operation yields is no longer an offset: memory's content, or the truth of a comparison of floats.
 ENDS = (*LOADS, *STORES, "arith.cmpf", "tt.dot", "tt.reduce", "tt.scan")
 
@@ -116,24 +121,64 @@ def _in_regions(name: str, op: Operation, edges: Edges) -> None:
 # ---- what is noted ---------------------------------------------------------------------------------------------------
 
 
-def watched(operation: Operation, run: Callable, stateful: bool) -> Callable | None:
-    """`run`, its result held against the exact one; None where this operation loses nothing.
+def watched(operation: Operation, run: Callable, stateful: bool, leads: bool) -> Callable | None:
+    """`run` with an eye on offsets, in front of whose operands stands the frame; None where there is nothing to see.
 
-    Of integers of 64 bits nothing is noted: no memory has so many elements.
+    An operation whose result leads to memory has that held against the exact one, and hands on which lanes of its
+    operands are lost; an access notes those that it uses. Of integers of 64 bits nothing is lost: no memory has so many
+    elements.
     """
-    lost = _check(operation)
-    if lost is None:
-        return None
-    held = _name(operation)
+    if operation.name in ACCESSES:
+        return _using(operation, run)
+    if leads and operation.operands and operation.name not in ENDS and operation.name not in CONTROL:
+        return _losing(operation, run, stateful)
+    return None
+
+
+def _losing(operation: Operation, run: Callable, stateful: bool) -> Callable:
+    check = _check(operation)
+    origin = (_name(operation), operation.place) if check is not None else ("", operation.place)
 
     def checked(frame: Frame, *operands: Any) -> Any:
         out = run(frame, *operands) if stateful else run(*operands)
-        bad = lost(out, *operands)
-        if bad is not None and bad.any():
-            _note(frame, operation, held, bad)
+        lost = frame.batch.lost
+        if lost:
+            hand_on(lost, operation, run, operands, out)
+        bad = check(out, *operands) if check is not None else None
+        if bad is not None:
+            lost.note(out, origin, bad)
         return out
 
     return checked
+
+
+def _using(operation: Operation, run: Callable) -> Callable:
+    """An access, whose operands say where it leads; and one of them in which lanes, where it has a mask."""
+    where = [operation.operands.index(number) for number in _roots(operation)]
+    at = MASKS.get(operation.name, len(operation.operands))
+    masked = at < len(operation.operands) and operation.operand_types[at].element == "i1"
+
+    def checked(frame: Frame, *operands: Any) -> Any:
+        lost = frame.batch.lost
+        if lost:
+            mask = operands[at] if masked else None
+            for number in where:
+                active = mask if number != at else None  # lanes that are off because of a lost number count, too
+                _note(frame, lost.of(operands[number]), active)
+        return run(frame, *operands)
+
+    return checked
+
+
+def _note(frame: Frame, lanes: Lanes, mask: np.ndarray | None) -> None:
+    """The first program that runs here and has such a lane."""
+    for (held, place), bad in lanes.items():
+        used = bad if mask is None else bad & mask
+        rows = used.reshape(len(used), -1).any(axis=1)
+        rows = np.broadcast_to(rows, (frame.count,)) & frame.everyone()
+        overflows = frame.batch.overflows
+        if rows.any() and len(overflows) < MOST_NOTED and all(one.place != place for one in overflows):
+            overflows.append(Overflow(held, place, int(frame.batch.programs[int(np.argmax(rows))])))
 
 
 def _name(operation: Operation) -> str:
@@ -187,12 +232,3 @@ def _of_floats(name: str) -> Callable[..., np.ndarray | None] | None:
         return (out.astype(np.float64) != wanted) & (np.floor(wanted) == wanted) & np.isfinite(wanted)
 
     return lost
-
-
-def _note(frame: Frame, operation: Operation, held: str, bad: np.ndarray) -> None:
-    """The first program that runs here and has such a lane."""
-    rows = bad.reshape(len(bad), -1).any(axis=1)
-    rows = np.broadcast_to(rows, (frame.count,)) & frame.everyone()
-    overflows = frame.batch.overflows
-    if rows.any() and len(overflows) < MOST_NOTED and all(one.place != operation.place for one in overflows):
-        overflows.append(Overflow(held, operation.place, int(frame.batch.programs[int(np.argmax(rows))])))

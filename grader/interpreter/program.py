@@ -123,9 +123,9 @@ class Kernel:
 
     def _step(self, operation: Operation) -> Step:
         run, stateful = self._prepared(operation)
-        if self._leading.intersection(operation.results):
-            watched = offsets.watched(operation, run, stateful)
-            run, stateful = (run, stateful) if watched is None else (watched, True)
+        leads = bool(self._leading.intersection(operation.results))
+        watched = offsets.watched(operation, run, stateful, leads)
+        run, stateful = (run, stateful) if watched is None else (watched, True)
         if promises.has_hints(operation):
             run, stateful = promises.with_hints(operation, run, stateful), True
         return Step(run, operation.operands, operation.results, stateful, operation)

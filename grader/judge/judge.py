@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from grader.compiler.compiler_pool import processes_here
-from grader.course.drawn_calls import Call, Promise, stated
 from grader.course.exercise import Exercise
-from grader.course.large_calls import large_calls
+from grader.course.promise import Call, Promise, stated
 from grader.course.resized import fitting
 from grader.course.simpler_calls import smallest
 from grader.course.stated_calls import CHECK, DRAWN, THROUGHPUT, TRAFFIC, Asked
@@ -24,6 +22,7 @@ from grader.explain.verdict import FAIL, NOT_ATTEMPTED, NOT_RUN, PASS, SKIPPED, 
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
 from grader.judge import on_gpu
+from grader.judge.drawn_trials import DrawnTrials
 from grader.judge.every_configuration import choice_verdict
 from grader.judge.foreseen import Foreseen, in_turns
 from grader.judge.in_interpreter import Interpreted
@@ -72,7 +71,7 @@ class Judge:
         foreseen: list[Foreseen] = []
         for use in twice:
             if use.fixture == DRAWN:  # of these, a wrong one ends the test
-                trials = self._drawn_trials(use.test, self.promise(use.options))
+                trials = self._drawn_trials(use.test, self.promise(use.options)).all
             else:
                 trials = self._trials(use.test, use.data, None, use.options.get("dtypes") or (), use.constants)
             foreseen += [Foreseen(trial, if_right=use.fixture == DRAWN) for trial in trials]
@@ -83,7 +82,7 @@ class Judge:
         foreseen = []
         for use in uses:
             if use.fixture == DRAWN:
-                foreseen += [Foreseen(trial) for trial in self._drawn_trials(use.test, self.promise(use.options))]
+                foreseen += [Foreseen(trial) for trial in self._drawn_trials(use.test, self.promise(use.options)).all]
                 continue
             in_one_dtype = use.fixture in (TRAFFIC, THROUGHPUT)
             dtypes = use.options.get("dtypes") or self.exercise.dtypes[: 1 if in_one_dtype else None]
@@ -113,34 +112,37 @@ class Judge:
 
     def drawn(self, name: str, promise: Promise) -> Verdict:
         """Values and memory safety of the calls that the run's seed makes of a promise; of a failure the simplest."""
-        verdict, largest = Verdict(PASS), 0.0
-        calls = self._drawn_calls(name, promise)
+        verdict, largest, trials = Verdict(PASS), 0.0, self._drawn_trials(name, promise)
+        calls = trials.calls
         for call in calls:
-            trial = self._drawn_trial(name, promise, call)
-            verdict = self._judged(trial, lambda trial: self._values(trial, blame=False)[0])
+            verdict = self._judged(trials.of(call), self._right_or_not)
             largest = max(largest, verdict.figures.get("largest_error", 0.0))
             if verdict.outcome != PASS:
                 break
         if verdict.outcome == PASS:
-            return self._large_calls(name, promise, len(calls)) or all_right(len(calls), largest)
+            return self._large_calls(trials, len(calls)) or all_right(len(calls), largest)
         if verdict.outcome == FAIL and verdict.kind not in NOT_SIMPLER:
-            verdict = self._simplest(name, promise, call, verdict)
+            verdict = self._simplest(trials, call, verdict)
         if verdict.outcome == FAIL and verdict.kind != "file":
             self.run.machine_code.values_are_wrong()
         return verdict
 
-    def _large_calls(self, name: str, promise: Promise, after: int) -> Verdict | None:
+    def _drawn_trials(self, name: str, promise: Promise) -> DrawnTrials:
+        return DrawnTrials(self.exercise, self.run, name, promise)
+
+    def _right_or_not(self, trial: Trial) -> Verdict:
+        return self._values(trial, blame=False)[0]
+
+    def _large_calls(self, trials: DrawnTrials, after: int) -> Verdict | None:
         """Returns the first of the calls up to the promise's limits that is wrong, or cannot be judged; else None."""
-        calls = large_calls(promise, self.run.seed, name, after)
-        judged = calls[: math.ceil(self.run.share_of_drawn * len(calls))]
-        verdicts = (self._judged(self._drawn_trial(name, promise, call), self._large) for call in judged)
+        verdicts = (self._judged(trials.of(call), self._large) for call in trials.large(after))
         return next((one for one in verdicts if one.outcome == FAIL or one.id == UNJUDGED), None)
 
     def _large(self, trial: Trial) -> Verdict:
         verdict = sampled(self.run, self.interpreted, trial, self._known, SOME_PROGRAMS)
         return self._in_full(trial) if verdict.id == UNJUDGED and self.run.replays is not None else verdict
 
-    def _simplest(self, name: str, promise: Promise, call: Call, verdict: Verdict) -> Verdict:
+    def _simplest(self, trials: DrawnTrials, call: Call, verdict: Verdict) -> Verdict:
         """Of a call that failed: the verdict of the simplest one that fails in the same way.
 
         A guess gives way to whatever a simpler call shows.
@@ -149,28 +151,15 @@ class Judge:
 
         def fails(simpler: Call) -> bool:
             nonlocal found
-            trial = self._drawn_trial(name, promise, simpler)
-            other = self._judged(trial, lambda trial: self._values(trial, blame=False)[0])
+            other = self._judged(trials.of(simpler), self._right_or_not)
             same = other.outcome == FAIL and other.kind not in NOT_SIMPLER
             if same and (other.id == found.id or found.kind == "guess"):
                 found = other
                 return True
             return False
 
-        smallest(promise, call, fails, MOST_SIMPLER)
+        smallest(trials.promise, call, fails, MOST_SIMPLER)
         return found
-
-    def _drawn_trials(self, name: str, promise: Promise) -> list[Trial]:
-        return [self._drawn_trial(name, promise, call) for call in self._drawn_calls(name, promise)]
-
-    def _drawn_calls(self, name: str, promise: Promise) -> list[Call]:
-        """Returns those that are judged: the first ones, of calls in an order that the seed has drawn."""
-        calls = promise.calls(self.run.seed, name)
-        return calls[: math.ceil(self.run.share_of_drawn * len(calls))]
-
-    def _drawn_trial(self, name: str, promise: Promise, call: Call) -> Trial:
-        """Its data are drawn under its number, which a simpler call keeps."""
-        return self.trial(f"{name} {call.number}", promise.data(call), call.dtype, None, call.constants)
 
     def raises(self, name: str, data: tuple[Recipe, ...], asked: Unpromised, **constants: int) -> Verdict:
         """Whether the entry refuses a call that the lesson does not promise, in every dtype of the exercise."""

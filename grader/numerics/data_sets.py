@@ -270,6 +270,21 @@ def unusual(*shape: int) -> Data:
     return replace(special(normal(*shape)), about="with inf, NaN and -0.0")
 
 
+def lone(*shape: int) -> Data:
+    """Normal values, and in most rows one infinity or NaN: the first of the row, the last, or any."""
+    return replace(normal(*shape).then("alone", 1), about="with one inf or NaN in a row")
+
+
+def around_fp16_max(*shape: int) -> Data:
+    """Each row has one sign, and a sum between an eighth and four times of 65504, fp16's largest number."""
+    return Data(shape, (("around fp16's largest",),), about="with row sums around 65504")
+
+
+def peaked(*shape: int) -> Data:
+    """One 0 in each row, and exponentials of the other numbers that add up to something like 1: none may be dropped."""
+    return Data(shape, (("peak",),), about="one peak in a row, and a long floor")
+
+
 def some_minus_infinity(*shape: int) -> Data:
     """A tenth of the elements are -inf, and about half of the rows hold nothing else."""
     data = with_some(float("-inf"), normal(*shape)).then("whole rows", float("-inf"))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
+
+FP16_MAX = 65504.0
 
 
 def _on(generator: torch.Generator) -> dict:
@@ -54,6 +57,23 @@ def _cancelling_rows(size: tuple[int, ...], generator: torch.Generator, precisio
     return values
 
 
+def _around_fp16_max(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    """Each row has a sign, and a sum between an eighth and four times of the largest number of fp16."""
+    *rows, N = size
+    halvings = torch.rand((*rows, 1), dtype=precision, **_on(generator)).mul_(5).sub_(2)
+    signs = torch.randint(0, 2, (*rows, 1), dtype=torch.int8, **_on(generator)).to(precision).mul_(2).sub_(1)
+    of_each = FP16_MAX / max(N, 1) * signs * 2**-halvings
+    values = torch.rand(size, dtype=precision, **_on(generator)).mul_(0.5).add_(0.75) * of_each
+    return values.clamp_(-FP16_MAX, FP16_MAX)
+
+
+def _peak(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    """Each row has a 0, and exponentials of the other numbers add up to something like 1."""
+    *rows, N = size
+    values = torch.rand(size, dtype=precision, **_on(generator)).mul_(5).sub_(4 + math.log(max(N, 1)))
+    return values.scatter_(-1, torch.randint(0, N, (*rows, 1), **_on(generator)), 0.0) if values.numel() else values
+
+
 def _whole(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
     return torch.randint(-(2**31) + 1, 2**31, size, dtype=torch.int64, **_on(generator))
 
@@ -90,6 +110,19 @@ def _whole_rows(values: torch.Tensor, generator: torch.Generator, value: float) 
     return values.masked_fill(chosen[..., None], value)
 
 
+def _alone(values: torch.Tensor, generator: torch.Generator, _: float) -> torch.Tensor:
+    """One inf, -inf or NaN in three of four rows, and in a vector: its first element, its last, or any."""
+    if not values.numel():
+        return values
+    *rows, N = values.shape
+    kind = torch.randint(0, 4 if rows else 3, rows, **_on(generator))
+    end = torch.randint(0, 3, rows, **_on(generator))
+    place = torch.where(end == 2, torch.randint(0, N, rows, **_on(generator)), end * (N - 1))
+    numbers = values.new_tensor([math.inf, -math.inf, math.nan])[kind.clamp(max=2)]
+    chosen = (torch.arange(N, device=values.device) == place[..., None]) & (kind < 3)[..., None]
+    return torch.where(chosen, numbers[..., None], values)
+
+
 def _leading(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tensor:
     values = values.clone()
     values[..., : values.shape[-1] // 2] = value
@@ -105,7 +138,7 @@ def _amid(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tenso
 DRAWS: dict[str, Callable[..., torch.Tensor]] = {
     "normal": _normal, "uniform": _uniform, "integers": _integers, "one hot": _one_hot, "falling": _falling,
     "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "cancelling rows": _cancelling_rows, "whole": _whole,
-    "bits": _bits, "below": _below,
+    "bits": _bits, "below": _below, "around fp16's largest": _around_fp16_max, "peak": _peak,
 }  # fmt: skip
 MADE_OF_PARTS = {"integers", "cancelling a", "cancelling b", "cancelling rows"}  # held beside the values: as much again
 
@@ -114,6 +147,7 @@ CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor
     "times": lambda values, _, number: values * _fitting(values, number),
     "with some": _with_some,
     "leading": _leading,
+    "alone": _alone,
     "amid": _amid,
     "whole rows": _whole_rows,
 }

@@ -6,6 +6,7 @@ hole. Numbers count elements, one entry a dimension; a tuple left empty stands f
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -20,7 +21,8 @@ class Layout:
     order: the dimensions from the one that is outermost in memory to the innermost; the tensor's own, if empty.
     steps: 3 takes every third element along a dimension. padding: elements that memory has more than the view uses
     along a dimension. offset: elements before the first. repeated: dimensions along which the same elements are seen
-    again, with stride 0. sliding: each step along dimension 0 moves one element on, so that windows overlap.
+    again, with stride 0. sliding: each step along dimension 0 moves one element on, so that windows overlap. multiple:
+    the length of a row in memory is a multiple of this number.
     """
 
     name: str = ""
@@ -30,12 +32,13 @@ class Layout:
     offset: int = 0
     repeated: tuple[int, ...] = ()
     sliding: bool = False
+    multiple: int = 1
 
     @property
     def fits_together(self) -> bool:
         """Whether a view of this layout fills its memory: no hole, nothing seen twice."""
         tight = all(step == 1 for step in self.steps) and not any(self.padding)
-        return tight and not (self.order or self.offset or self.repeated or self.sliding)
+        return tight and not (self.order or self.offset or self.repeated or self.sliding or self.multiple > 1)
 
     @property
     def shares_elements(self) -> bool:
@@ -52,6 +55,7 @@ class Layout:
                 continue
             strides[dimension] = reach * steps[dimension]
             reach *= max(1, shape[dimension]) * steps[dimension] + padding[dimension]
+            reach += -reach % self.multiple
         if self.sliding:
             strides[0] = 1
             reach = 1 + sum(max(0, size - 1) * stride for size, stride in zip(shape, strides))
@@ -67,7 +71,16 @@ class Layout:
         return replace(self, offset=offset, name=f"{self.name}, {begin}" if self.name else begin)
 
     def to_json(self) -> list:
-        return [self.name, self.order, self.steps, self.padding, self.offset, self.repeated, self.sliding]
+        return [
+            self.name,
+            self.order,
+            self.steps,
+            self.padding,
+            self.offset,
+            self.repeated,
+            self.sliding,
+            self.multiple,
+        ]
 
     @staticmethod
     def from_json(data: list) -> Layout:
@@ -109,9 +122,9 @@ def every(step: int, rank: int = 2, rows: int = 1) -> Layout:
     return Layout(name, steps=_inner(rank, step, rows, 1))
 
 
-def padded(by: int, rank: int = 2, name: str = "") -> Layout:
-    """Rows that are longer in memory than in the view."""
-    return Layout(name or f"rows padded by {by}", padding=_inner(rank, by, 0, 0))
+def padded(by: int, rank: int = 2, name: str = "", multiple: int = 1) -> Layout:
+    """Rows that are longer in memory than in the view, by this number or up to the next multiple."""
+    return Layout(name or f"rows padded by {by}", padding=_inner(rank, by, 0, 0), multiple=multiple)
 
 
 def repeated(dimension: int, rank: int = 2) -> Layout:
@@ -120,11 +133,25 @@ def repeated(dimension: int, rank: int = 2) -> Layout:
     return Layout(f"one {noun}, expanded", repeated=(dimension,))
 
 
+def repeated_all(rank: int) -> Layout:
+    """One element, seen at every index: what torch makes of the gradient of a sum."""
+    return Layout("one element, expanded", repeated=tuple(range(rank)))
+
+
+def far_apart(shape: tuple[int, ...], dimension: int, reach: int) -> Layout:
+    """As far apart along one dimension as a memory of `reach` elements permits, and close together along the others."""
+    step, dimensions = max(1, reach // max(1, math.prod(shape))), range(len(shape))
+    order = (dimension, *(other for other in dimensions if other != dimension))
+    steps = tuple(step if other == dimension else 1 for other in dimensions)
+    return Layout(f"far apart along dimension {dimension}", order, steps)
+
+
 def every_second(rank: int) -> Layout:
     """Every second index of every dimension."""
     return Layout("every second element", steps=(2,) * rank)
 
 
+ALIGNED_ROWS = Layout("rows aligned to 8 elements", multiple=8)
 OVERLAPPING = Layout("overlapping rows", sliding=True)  # row i + 1 begins one element after row i
 PADDING = 13  # elements between two padded rows; odd, so that it hides behind no power of two
 EXPANDED = repeated(0)

@@ -64,9 +64,12 @@ def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[t
         return Comparison(out, expected, ref, wrong, _infinite_where(wrong))
     allowed = tolerance(bound, inputs, ref, out.dtype)
     distance = (out.double() - ref).abs()
-    # A finite reference past the largest finite number of the dtype rounds to infinity: then infinity is right.
-    finite = out.isfinite() & expected.isfinite()
+    # A finite reference past the largest finite number of the dtype rounds to infinity: then infinity is right. Within
+    # the bound of that number both are.
+    limit = torch.finfo(out.dtype).max
+    finite = out.isfinite() & ref.isfinite()
     same = (out == expected) | (out.isnan() & expected.isnan())
+    same |= (out == ref.sign() * torch.inf) & (ref.abs() + allowed.clamp(max=limit / 2) >= limit)
     error = torch.where(finite, distance / allowed, _infinite_where(~same))
     return Comparison(out, expected, ref, error > 1, error)
 

@@ -42,7 +42,7 @@ def raises(session: Session, item: pytest.Item):
 
 
 def drawn(session: Session, item: pytest.Item):
-    """drawn(sizes={"N": upto(300, block=64)}, x=any_strides("N"), dtypes=(), blocks=(), same=()): about twenty calls.
+    """drawn(sizes={"N": upto(300, block=64)}, x=any_strides("N"), dtypes=(), blocks=(), same=()): about thirty calls.
 
     What the lesson promises, argument by argument; the calls within it come from the run's seed. sizes: of each name
     in a shape. dtypes: those of the exercise, if none are given. blocks: constants of the module that some

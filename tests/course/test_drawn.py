@@ -4,20 +4,46 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from dataclasses import replace
 
 import pytest
 import torch
 
-from grader import any_strides, contiguous, large, normal, subnormal, target, unusual, upto
+from grader import (
+    any_strides,
+    around_fp16_max,
+    contiguous,
+    large,
+    lone,
+    normal,
+    peaked,
+    subnormal,
+    target,
+    unusual,
+    upto,
+)
 from grader.author.mutants import mutants_of
-from grader.course.drawn_calls import Between, Promise, stated
+from grader.course.drawn_calls import MOST_CALLS, drawn_calls
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.large_calls import large_calls
+from grader.course.promise import Between, Call, Promise, stated
 from grader.course.simpler_calls import simpler, smallest
 from grader.course.stated_calls import asked
 from grader.numerics.data_sets import Data, generator_for, is_poison, some_minus_infinity, whole
-from grader.numerics.layouts import CONTIGUOUS, OVERLAPPING, Layout, every, padded, repeated, reversed_order, transposed
+from grader.numerics.layouts import (
+    ALIGNED_ROWS,
+    CONTIGUOUS,
+    OVERLAPPING,
+    Layout,
+    every,
+    far_apart,
+    padded,
+    repeated,
+    repeated_all,
+    reversed_order,
+    transposed,
+)
 from tests.conftest import ROOT
 from tests.typed_commands import run_pytest
 
@@ -46,9 +72,10 @@ def a_promise(**changes) -> Promise:
 def test_calls_up_to_a_limit_are_at_it_and_on_the_way_to_it():
     promise = a_promise(sizes={"B": upto(3, block=1), "M": upto(150, limit=2**30, BLOCK_M=64),
                                "N": upto(150, once=4000, limit=2**20, BLOCK_N=64)})  # fmt: skip
-    found = [large_calls(promise, seed, "test", after=20) for seed in SEEDS]
+    drawn = [large_calls(promise, seed, "test", after=20) for seed in SEEDS]
+    assert all(sorted(call.number for call in calls) == [21, 22, 23, 24, 25] for calls in drawn)
+    found = [[call for call in calls if not _is_far_apart(promise, call)] for calls in drawn]
     for calls in found:
-        assert sorted(call.number for call in calls) == [21, 22, 23, 24]
         assert {(call.sizes["M"], call.sizes["N"]) for call in calls} >= {(2**30, 1), (1, 2**20)}
         assert all(call.sizes["B"] == 1 for call in calls)
         (m,) = [call.sizes["M"] for call in calls if call.sizes["M"] not in (1, 2**30)]
@@ -56,7 +83,34 @@ def test_calls_up_to_a_limit_are_at_it_and_on_the_way_to_it():
         assert 150 < m < 2**30 and 4000 < n < 2**20
     between = [call.sizes["M"] for calls in found for call in calls if call.sizes["M"] not in (1, 2**30)]
     assert min(between) < 2**16 and max(between) > 2**22  # each power of two is as likely as any other
-    assert large_calls(a_promise(), 1, "test", 20) == []
+
+
+def _is_far_apart(promise: Promise, call: Call) -> bool:
+    return any(_reach(data) > 2**30 > 100 * data.elements for data in promise.data(call) if data.layout.steps)
+
+
+def _reach(data: Data) -> int:
+    return sum((size - 1) * stride for size, stride in zip(data.shape, data.layout.strides(data.shape)[0]))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_in_one_call_elements_lie_as_far_apart_as_is_promised(seed):
+    promise = a_promise()
+    (call,) = large_calls(promise, seed, "test", 20)
+    for data in promise.data(call):
+        assert 2**29 < _reach(data) < 2**31 and 64 <= data.shape[-1] <= 150
+    tight = contiguous("B", "M", "N")
+    assert large_calls(a_promise(x=tight, y=contiguous("N"), z=tight), 1, "test", 20) == []
+
+
+@pytest.mark.parametrize("block", [16, 64, 100])
+def test_a_size_of_each_class_is_what_its_name_says(block):
+    for seed in SEEDS:
+        sizes = {name: found[0] for name, found in upto(999, block=block).classes(random.Random(seed), block).items()}
+        assert sizes["one"] == 1 and 2 <= sizes["a few"] <= 15 and sizes["a block"] == block
+        assert sizes["one past several blocks"] % block == 1 and sizes["one past several blocks"] > 4 * block
+        assert sizes["several blocks and a part"] % block not in (0, 1, block - 1)
+    assert list(upto(1, block=4).classes(random.Random(1), 4)) == ["one"]
 
 
 # ---- strata ----------------------------------------------------------------------------------------------------------
@@ -66,8 +120,8 @@ def test_calls_up_to_a_limit_are_at_it_and_on_the_way_to_it():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_an_exercise_promises_occurs_in_every_run(folder, seed):
     promise, test = promise_of(folder)
-    calls = promise.calls(seed, test)
-    assert 13 <= len(calls) <= 26
+    calls = drawn_calls(promise, seed, test)
+    assert len(calls) <= MOST_CALLS
     assert {call.dtype for call in calls} == set(promise.dtypes)
     for name, argument in promise.arguments.items():
         kinds, ranges = {call.values[name] for call in calls}, [k for k in argument.values if isinstance(k, Between)]
@@ -123,7 +177,7 @@ def _promised_of(sizes) -> set[str]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_kind_of_value_meets_the_first_dtype_and_sizes_of_several_blocks(seed):
-    calls = a_promise().calls(seed, "test")
+    calls = drawn_calls(a_promise(), seed, "test")
     for kind in (normal, large, unusual):
         chosen = [call for call in calls if call.values["x"] is kind]
         assert any(call.dtype == "float32" for call in chosen)
@@ -136,7 +190,7 @@ def test_all_arguments_may_lie_alike_and_each_in_its_own_way(seed):
         ["x", "z"], ("float32",), dict(sizes={"M": upto(99, block=32), "N": upto(99, block=32)},
                                        x=any_strides("M", "N"), z=target("M", "N")),
     )  # fmt: skip
-    pairs = [(call.layouts["x"], call.layouts["z"]) for call in promise.calls(seed, "test")]
+    pairs = [(call.layouts["x"], call.layouts["z"]) for call in drawn_calls(promise, seed, "test")]
     assert any(x == z and not x.fits_together for x, z in pairs)
     assert sum(x != z for x, z in pairs) > len(pairs) / 2
     assert not any(z.shares_elements for _, z in pairs)
@@ -148,15 +202,15 @@ def test_one_row_and_one_column_have_odd_strides(seed, single):
     promise = stated(
         ["x"], ("float32",), dict(sizes={"M": upto(99, block=32), "N": upto(99, block=32)}, x=any_strides("M", "N"))
     )
-    calls = [call for call in promise.calls(seed, "test") if call.sizes[single] == 1]
+    calls = [call for call in drawn_calls(promise, seed, "test") if call.sizes[single] == 1]
     strides = [call.layouts["x"].strides(promise.data(call)[0].shape)[0] for call in calls]
     assert any(row > 1 and column > 1 for row, column in strides)
 
 
 def test_seeds_give_other_calls_and_a_seed_gives_the_same():
     promise = a_promise()
-    assert promise.calls(3, "test") == promise.calls(3, "test") != promise.calls(4, "test")
-    assert promise.calls(3, "test") != promise.calls(3, "another test")
+    assert drawn_calls(promise, 3, "test") == drawn_calls(promise, 3, "test") != drawn_calls(promise, 4, "test")
+    assert drawn_calls(promise, 3, "test") != drawn_calls(promise, 3, "another test")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -165,7 +219,7 @@ def test_five_dimensions_and_vectors_are_drawn_too(seed):
     sizes = dict.fromkeys(shape, upto(6, block=4))
     promise = stated(["x", "s", "z"], ("float32", "int32"), dict(
         sizes=sizes, x=any_strides(*shape), s=any_strides("C"), z=target(*shape)))  # fmt: skip
-    for call in promise.calls(seed, "test"):
+    for call in drawn_calls(promise, seed, "test"):
         for data in promise.data(call):
             generator = generator_for(seed, call.number)
             tensor = data.tensor(getattr(torch, call.dtype), generator)
@@ -175,13 +229,13 @@ def test_five_dimensions_and_vectors_are_drawn_too(seed):
 def test_a_dimension_may_be_a_multiple_of_a_size():
     options = dict(sizes={"N": upto(9, least=0, block=4)}, x=any_strides("2*N"), y=contiguous("N"))
     promise = stated(["x", "y"], ("float32",), options)
-    shapes = [[data.shape for data in promise.data(call)] for call in promise.calls(1, "test")]
+    shapes = [[data.shape for data in promise.data(call)] for call in drawn_calls(promise, 1, "test")]
     assert [(0,), (0,)] in shapes and all(x[0] == 2 * y[0] for x, y in shapes)
 
 
 def test_one_tensor_may_be_given_twice():
     options = dict(sizes={"N": upto(99, block=16)}, x=contiguous("N"), y=contiguous("N"), same=("x", "y"))
-    calls = stated(["x", "y"], ("float32",), options).calls(1, "test")
+    calls = drawn_calls(stated(["x", "y"], ("float32",), options), 1, "test")
     promise = stated(["x", "y"], ("float32",), options)
     assert sum(promise.data(call)[1].same_as == "x" for call in calls) == 1
 
@@ -210,6 +264,11 @@ LAYOUTS = {
     "3 elements in": (CONTIGUOUS.at(3), (7, 1)),
     "rows padded by 5, 3 elements in": (padded(5).at(3), (12, 1)),
     "dimensions reversed": (reversed_order(2), (1, 5)),
+    "one element, expanded": (repeated_all(2), (0, 0)),
+    "rows aligned to 8 elements": (ALIGNED_ROWS, (8, 1)),
+    "rows padded by 5, up to 8": (padded(5, name="rows padded by 5, up to 8", multiple=8), (16, 1)),
+    "far apart along dimension 0": (far_apart((5, 7), 0, 1000), (196, 1)),
+    "far apart along dimension 1": (far_apart((5, 7), 1, 1000), (1, 140)),
 }
 
 
@@ -231,6 +290,33 @@ def test_overlapping_rows_hold_the_values_of_a_copy_in_order():
     tensor, values = (one.tensor(torch.float64, generator_for(1)) for one in (data, normal(4, 6)))
     assert torch.equal(tensor[0], values[0]) and torch.equal(tensor[1, :-1], tensor[0, 1:])
     assert torch.equal(tensor[:, -1], values[:, -1])
+
+
+@pytest.mark.parametrize("shape", [(400, 1), (400, 50), (3, 40, 20)])
+def test_one_element_of_most_rows_is_infinite_or_no_number(shape):
+    rows = lone(*shape).tensor(torch.float32, generator_for(2)).reshape(-1, shape[-1])
+    unusual = ~rows.isfinite()
+    assert set(unusual.sum(dim=1).tolist()) == {0, 1}
+    assert all((rows == value).any() for value in (math.inf, -math.inf)) and bool(rows.isnan().any())
+    assert bool(unusual[:, 0].any()) and bool(unusual[:, -1].any()) and 0.6 < float(unusual.sum()) / len(rows) < 0.9
+    assert int((~lone(50).tensor(torch.float32, generator_for(3)).isfinite()).sum()) == 1
+
+
+def test_sums_of_rows_lie_on_both_sides_of_the_largest_number_of_fp16():
+    values = around_fp16_max(200, 33).tensor(torch.float16, generator_for(2)).double()
+    sums = values.sum(dim=1)
+    assert bool(values.isfinite().all()) and bool(((values >= 0).all(dim=1) | (values <= 0).all(dim=1)).all())
+    for signed in (sums, -sums):
+        assert int((signed > 65520).sum()) > 20 and int(((signed > 8000) & (signed < 65504)).sum()) > 20
+    assert bool(around_fp16_max(9, 1).tensor(torch.float16, generator_for(2)).isfinite().all())
+
+
+def test_a_peak_counts_as_much_as_the_floor():
+    for N in (1, 40, 5000):
+        values = peaked(20, N).tensor(torch.float64, generator_for(2))
+        assert bool((values.amax(dim=1) == 0).all()) and bool(((values == 0).sum(dim=1) == 1).all())
+        floor = values.exp().sum(dim=1) - 1
+        assert N == 1 or bool(((floor > 0.1) & (floor < 2)).all())
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
@@ -257,7 +343,7 @@ def test_some_rows_hold_minus_infinity_alone_and_some_do_not(seed):
 
 def test_what_a_failure_does_not_need_is_left_out():
     promise = a_promise()
-    call = max(promise.calls(1, "test"), key=lambda call: call.sizes["M"])
+    call = max(drawn_calls(promise, 1, "test"), key=lambda call: call.sizes["M"])
     call = replace(call, layouts=call.layouts | {"x": every(3, 3)}, values=call.values | {"x": unusual})
 
     def fails(call) -> bool:
@@ -272,7 +358,7 @@ def test_what_a_failure_does_not_need_is_left_out():
 
 def test_no_more_calls_are_tried_than_allowed_and_none_twice():
     promise, tried = a_promise(), []
-    call = promise.calls(1, "test")[0]
+    call = drawn_calls(promise, 1, "test")[0]
     smallest(promise, call, lambda one: bool(tried.append(one)), 7)
     assert len(tried) == 7 and all(one != call for one in tried)
     assert len({repr(one) for one in tried}) == 7
@@ -281,7 +367,7 @@ def test_no_more_calls_are_tried_than_allowed_and_none_twice():
 @pytest.mark.parametrize("seed", range(5))
 def test_a_simpler_call_is_one_that_is_promised(seed):
     promise = a_promise()
-    for call in promise.calls(seed, "test"):
+    for call in drawn_calls(promise, seed, "test"):
         for one in simpler(promise, call):
             assert all(0 < size <= call.sizes[name] or size == call.sizes[name] for name, size in one.sizes.items())
             assert one.number == call.number and one != call

@@ -82,6 +82,65 @@ def test_what_is_right_may_wrap_around(bench):
     assert judged.check(normal(1009), normal(1009)).outcome == PASS
 
 
+ADD_WITH_FACTOR = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    lanes = tl.arange(0, BLOCK_N)
+    mask = lanes < N
+{body}
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x * {factor} + y, mask=mask)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    masked_add_kernel[(1,)](x, y, z, x.numel(), BLOCK_N=256)
+    return z
+"""
+TRUNCATED = "    offsets = lanes.to(tl.int8)"
+AS_A_COLUMN = """    columns = lanes[None, :].to(tl.int8)
+    offsets = tl.reshape(tl.trans(tl.broadcast_to(columns + 0, (1, BLOCK_N))), (BLOCK_N,)).to(tl.int32)"""
+CARRIED = """    offsets = lanes
+    for _ in range(N // 50):
+        offsets = offsets.to(tl.int8).to(tl.int32) + tl.where(mask, 0, 1)"""
+IN_ONE_BRANCH = """    offsets = lanes
+    if tl.program_id(0) < N:
+        offsets = offsets.to(tl.int8).to(tl.int32)"""
+CHOSEN = "    offsets = tl.where(lanes < 256, lanes.to(tl.int8).to(tl.int32), lanes)"
+ADVANCED = """    offsets = lanes
+    small = (N > 0).to(tl.int8) * 100
+    step = (small + small).to(tl.int32) + 56
+    for _ in range(N // 200):
+        offsets += step"""
+BODIES = (TRUNCATED, AS_A_COLUMN, CARRIED, IN_ONE_BRANCH, CHOSEN, ADVANCED)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_offsets_that_only_masked_lanes_have_are_not_what_made_values_wrong(bench, body):
+    verdict = bench(ADD_WITH_FACTOR.format(body=body, factor=0.5)).check(normal(100), normal(100))
+    assert verdict.outcome == FAIL and verdict.id != "offset-overflow"
+    assert not any("leaves int8" in line for line in verdict.lines)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_offsets_that_an_access_uses_are_named_whatever_else_is_wrong(bench, body):
+    verdict = bench(ADD_WITH_FACTOR.format(body=body, factor=0.5)).check(normal(200), normal(200))
+    assert verdict.id == "offset-overflow" and "leaves int8" in verdict.lines[0]
+
+
+def test_offsets_that_a_mask_is_made_of_are_named(bench):
+    """The lanes are off because of them."""
+    body = "    offsets = lanes\n    mask = (offsets.to(tl.int8) >= 0) & (offsets < N)"
+    verdict = bench(ADD_WITH_FACTOR.format(body=body, factor=1.0)).check(normal(200), normal(200))
+    assert verdict.id == "offset-overflow" and "leaves int8" in verdict.lines[0]
+
+
 def test_a_view_made_in_python_gives_no_right_to_what_lies_between_an_arguments_elements(bench):
     source = (ROOT / "solutions/02_strided_blocks/strided_blocks.py").read_text()
     source = source.replace("    M, N = x.shape\n", "    M, N = x.shape\n    x = x.as_strided((M, N), (N, 1))\n", 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from grader.interpreter.views import View
 from grader.judge.judge import Judge
 from grader.numerics.data_sets import Data
 from grader.numerics.drawn_pages import ENTRIES, entries_of
+from grader.numerics.layouts import far_apart
 from tests.conftest import ROOT
 from tests.typed_commands import run_pytest
 
@@ -129,6 +131,23 @@ def test_drawn_calls_go_up_to_what_the_lesson_promises(bench):
         verdict = judge.drawn(use.test, judge.promise(use.options))
         assert verdict.outcome == outcome
         assert outcome == PASS or "z is wrong in" in verdict.lines[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "reach", "words"),
+    [
+        (("", ""), 2**31 - 1, None),
+        (("tl.dot(a, b, ", "tl.dot(a * 1.5, b, "), 2**31 - 1, "c is wrong in"),
+        (("", ""), 2**33, "An offset leaves int32"),
+    ],
+)
+def test_long_strides_are_blamed_only_where_an_offset_is_used(bench, change, reach, words):
+    """Masked lanes leave int32 in all of these: rows past the end, where rows lie far apart."""
+    a, b = normal(70, 64), normal(64, 50)
+    data = (replace(a, layout=far_apart(a.shape, 0, reach)), b)
+    verdict = verdict_on(bench, SOLUTIONS["05"], data, change=change)
+    assert verdict.outcome == (FAIL if words else SKIPPED)
+    assert words is None or words in verdict.lines[0]
 
 
 def test_a_run_that_leaves_a_large_call_open_has_not_passed(tmp_path):

@@ -100,6 +100,17 @@ def test_a_result_past_the_largest_fp16_number_is_infinite():
     assert compare(out, ref, "gemm", factors).right and is_right(out, ref, "gemm", factors)
 
 
+@pytest.mark.parametrize(
+    ("exact", "given", "right"),
+    [(65504.0, torch.inf, True), (-65500.0, -torch.inf, True), (65530.0, 65504.0, True), (65000.0, torch.inf, False),
+     (65504.0, -torch.inf, False), (1e5, 65504.0, False), (0.0, torch.inf, False)],
+)  # fmt: skip
+def test_within_the_bound_of_the_largest_number_infinity_is_right_too(exact, given, right):
+    ref, out = torch.tensor([[exact]], dtype=torch.float64), torch.tensor([[given]], dtype=torch.float16)
+    factors = [torch.ones(1, 1, dtype=torch.float64), ref]
+    assert compare(out, ref, "gemm", factors).right == is_right(out, ref, "gemm", factors) == right
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("change", [0.0, 1e-9, 1e-3, 1.0, -1.0, torch.nan, torch.inf])
 def test_the_quick_answer_is_that_of_the_comparison_and_changes_nothing(dtype, change):

@@ -8,6 +8,7 @@ import pytest
 
 from grader import Elements, indices, normal
 from grader.author.accepted_constants import accepted_constants
+from grader.course.drawn_calls import drawn_calls
 from grader.course.stated_calls import asked
 from grader.explain.verdict import FAIL, PASS
 from tests.operations.conftest import FOLDER
@@ -266,7 +267,7 @@ def test_drawn_calls_bring_indices_numbers_and_dtypes_of_their_own(graded, seed)
     one = graded(SOLUTION, seed)
     (use,) = asked(one.module, "drawn")
     promise = one.judge.promise(use.options)
-    calls = promise.calls(seed, use.test)
+    calls = drawn_calls(promise, seed, use.test)
     given = [promise.data(call) for call in calls]
     assert {args[3] for args in given} == {0.5, 4.0} and {args[4] for args in given} == {False, True}
     for call, (x, state, index, _, _) in zip(calls, given):

@@ -1,0 +1,92 @@
+"""Tables in which any two values of two axes meet in some row, as far as the number of rows permits.
+
+D. Cohen, S. Dalal, M. Fredman, G. Patton, The AETG System: An Approach to Testing Based on Combinatorial Design, IEEE
+Transactions on Software Engineering 23 (1997): rows are made one after the other, each the best of a few candidates,
+and a candidate takes axis after axis the value that meets most others for the first time.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import combinations, product
+
+CANDIDATES = 4  # rows of which the best is taken
+NEVER_MET = 20  # what a cell is worth that has been in no row, beside the pairs that it opens
+
+Axis = Hashable
+Value = Hashable
+Cell = tuple[Axis, Value]  # a value on its axis
+Row = dict[Axis, Value]
+
+
+class Covering:
+    """The pairs of cells that have not met yet, each with a weight: how much it matters that they do; 0 for not."""
+
+    def __init__(
+        self, axes: Mapping[Axis, Sequence[Value]], weight: Callable[[Cell, Cell], int], numbers: random.Random
+    ):
+        self.axes, self.numbers = axes, numbers
+        self._open: dict[Cell, dict[Cell, int]] = {(axis, value): {} for axis in axes for value in axes[axis]}
+        for one, other in combinations(axes, 2):
+            for cell, met in product(_on(axes, one), _on(axes, other)):
+                if worth := weight(cell, met):
+                    self._open[cell][met] = self._open[met][cell] = worth
+        self._unseen = set(self._open)
+
+    @property
+    def open_pairs(self) -> int:
+        """The number of pairs that have met in no row."""
+        return sum(map(len, self._open.values())) // 2
+
+    def complete(self, started: Mapping[Axis, Value | None]) -> Row:
+        """A row that keeps what this one says, and has on all other axes what is best. None: the axis has no value, and
+        nothing is met there."""
+        candidates = [self._filled(started) for _ in range(CANDIDATES)]
+        best = max(candidates, key=self._weight_of)
+        self._unseen.difference_update(_cells(best))
+        for cell, met in combinations(_cells(best), 2):
+            self._open[cell].pop(met, None)
+            self._open[met].pop(cell, None)
+        return best
+
+    def _filled(self, started: Mapping[Axis, Value | None]) -> Row:
+        row = dict(started)
+        if not _cells(row):
+            axis, value = self._least_met(row)
+            row[axis] = value
+        free = [axis for axis in self.axes if axis not in row]
+        self.numbers.shuffle(free)
+        for axis in free:
+            row[axis] = self._best_on(axis, _cells(row))
+        return row
+
+    def _least_met(self, row: Row) -> Cell:
+        """The cell whose open pairs weigh most, of those on axes that the row says nothing of."""
+        cells = [cell for cell in self._open if cell[0] not in row]
+        self.numbers.shuffle(cells)
+        return max(cells, key=lambda cell: sum(self._open[cell].values()))
+
+    def _best_on(self, axis: Axis, cells: Sequence[Cell]) -> Value:
+        """The value that meets most of these cells for the first time."""
+        values = list(self.axes[axis])
+        self.numbers.shuffle(values)
+
+        def gain(value: Value) -> tuple[int, int]:
+            opened, first = self._open[axis, value], NEVER_MET if (axis, value) in self._unseen else 0
+            return first + sum(opened.get(cell, 0) for cell in cells), len(opened)
+
+        return max(values, key=gain)
+
+    def _weight_of(self, row: Row) -> int:
+        cells = _cells(row)
+        worth = sum(self._open[cell].get(met, 0) for cell, met in combinations(cells, 2))
+        return worth + NEVER_MET * sum(cell in self._unseen for cell in cells)
+
+
+def _on(axes: Mapping[Axis, Sequence[Value]], axis: Axis) -> list[Cell]:
+    return [(axis, value) for value in axes[axis]]
+
+
+def _cells(row: Mapping[Axis, Value | None]) -> list[Cell]:
+    return [(axis, value) for axis, value in row.items() if value is not None]

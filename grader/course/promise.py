@@ -1,0 +1,241 @@
+"""A test file's promise: how large each size may become, how each argument may lie in memory, which dtypes and which
+kinds of values there are. Drawn calls are made of it, and large ones.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from grader.course import drawn_layouts
+from grader.course.drawn_layouts import Family
+from grader.numerics.arguments import Recipe
+from grader.numerics.data_sets import Data, indices, normal, output, whole
+from grader.numerics.layouts import Layout
+
+SMALL = 15  # "a few"
+ONE, SEVERAL = "one", "several blocks and a part"  # classes of sizes
+
+Kind = Callable[..., Recipe]  # of values: a data set of a shape, as `normal` is
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A size of a call may be anything from `least` to `most`, and once in a run comes near `once`.
+
+    `limit`: the largest that the lesson promises and that a sample of a call's programs can show; 0: no large calls.
+    `block`: how many elements a program handles along it; `name`: of the constant that says so, if one does.
+    """
+
+    most: int
+    block: int
+    name: str = ""
+    least: int = 1
+    once: int = 0
+    limit: int = 0
+
+    def classes(self, numbers: random.Random, block: int) -> dict[str, list[int]]:
+        """Returns for each class a size that fits, if there is one; in elements."""
+        several = (self.most - 1) // block
+        beyond = [size for size in range(block + 2, self.most + 1) if size % block not in (0, 1, block - 1)]
+        sixteens = [size for size in range(16, self.most + 1, 16) if size % block]
+        found = {
+            "a few": [numbers.randint(2, max(2, min(SMALL, self.most)))],
+            "one below a block": [block - 1],
+            "a block": [block],
+            "one past a block": [block + 1],
+            SEVERAL: beyond and [numbers.choice(beyond)],
+            "one past several blocks": [numbers.randint(several // 2 + 1, several) * block + 1] if several > 1 else [],
+            "a multiple of 16 and of no block": sixteens and [numbers.choice(sixteens)],
+            ONE: [1],
+        }
+        return {name: sizes for name, sizes in found.items() if sizes and 1 <= sizes[0] <= self.most}
+
+    @property
+    def largest(self) -> int:
+        """The largest size of any call."""
+        return max(self.most, self.once, self.limit)
+
+    def of_class(self, wanted: str, numbers: random.Random, block: int) -> int:
+        """A size of this class; of any, where none of it fits."""
+        classes = self.classes(numbers, block)
+        return classes.get(wanted, next(iter(classes.values())))[0]
+
+
+def upto(most: int, least: int = 1, once: int = 0, limit: int = 0, **block: int) -> Sizes:
+    """upto(300, BLOCK_M=64): sizes from 1 to 300, around blocks of 64 elements unless a call gives BLOCK_M itself.
+
+    `block=64` is a size that no constant changes. once: a larger size, which one call of a run comes near. limit: see
+    Sizes.
+    """
+    ((name, size),) = block.items()
+    return Sizes(most, size, "" if name == "block" else name, least, once, limit)
+
+
+@dataclass(frozen=True)
+class Promised:
+    """An argument may be given so: its shape by the names of its sizes, or multiples of one as "2*N"; layouts,
+    kinds of values."""
+
+    shape: tuple[str, ...]
+    families: tuple[Family, ...]
+    values: tuple[Kind, ...]  # the first is the ordinary one
+    dtype: str = ""  # of its own, whatever that of the call
+
+    @property
+    def plain_layout(self) -> Layout:
+        """The simplest of all that it may have."""
+        return self.families[0](random.Random(0), len(self.shape))
+
+
+def contiguous(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
+    """A contiguous tensor; it may begin later than its memory does, but at a multiple of 16 bytes, as x[16:] does."""
+    return Promised(shape, (drawn_layouts.contiguous, drawn_layouts.begins_at_sixteen), tuple(values), dtype)
+
+
+def aligned_rows(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
+    """Neighbours of a row lie side by side, and each row begins at a multiple of 8 elements."""
+    return Promised(shape, drawn_layouts.ALIGNED, tuple(values), dtype)
+
+
+def any_strides(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
+    """A tensor with any strides, also such that see an element twice."""
+    return Promised(shape, (*drawn_layouts.holes(len(shape)), *drawn_layouts.sharing(len(shape))), tuple(values), dtype)
+
+
+def target(*shape: str, values: Sequence[Kind] = (output,), dtype: str = "") -> Promised:
+    """An argument that is filled: any strides, but each element has a place of its own. values: of one that is
+    updated."""
+    return Promised(shape, drawn_layouts.holes(len(shape)), tuple(values), dtype)
+
+
+@dataclass(frozen=True)
+class Into:
+    """Kind of values: indices into dimensions of these sizes, taken together. No size is 0."""
+
+    sizes: tuple[str, ...]
+
+    def within(self, sizes: dict[str, int]) -> Kind:
+        return partial(indices, below=math.prod(sizes[name] for name in self.sizes))
+
+
+@dataclass(frozen=True)
+class Given:
+    """Kind of values: this number of Python's, or that of a size."""
+
+    number: float | str
+
+    def within(self, sizes: dict[str, int]) -> Kind:
+        return lambda: sizes[self.number] if isinstance(self.number, str) else self.number
+
+
+@dataclass(frozen=True)
+class Between:
+    """Kind of values: a number of Python's in this range, another one in each call."""
+
+    low: float
+    high: float
+
+    def given(self, numbers: random.Random) -> Given:
+        """Returns a number of the range: each power of two is as likely as any other."""
+        number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
+        return Given(min(max(float(f"{number:.3g}"), self.low), self.high))  # short enough to be typed again
+
+
+def into(*sizes: str) -> Into:
+    """values=(into("M"),): indices into a dimension of size M, in int32 unless the argument has a dtype of its own.
+
+    into("B", "H"): into what B and H make together.
+    """
+    return Into(sizes)
+
+
+def one_of(*numbers: float | str) -> Promised:
+    """An argument that is no tensor: one of these numbers, or bools; a text stands for the size of that name."""
+    return Promised((), (drawn_layouts.contiguous,), tuple(map(Given, numbers)))
+
+
+def between(low: float, high: float) -> Promised:
+    """An argument that is no tensor: any number of this range, and both of its ends. 0 < low."""
+    return Promised((), (drawn_layouts.contiguous,), (Between(low, high), Given(low), Given(high)))
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: sizes by name; of each argument its layout and kind of values; one dtype; block sizes."""
+
+    number: int  # in the run, from 1
+    sizes: dict[str, int]
+    dtype: str
+    layouts: dict[str, Layout]
+    values: dict[str, Kind]
+    constants: dict[str, int] = field(default_factory=dict)
+    same: dict[str, str] = field(default_factory=dict)  # an argument, and the earlier one that it is
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A test file states this: see the fixture `drawn`."""
+
+    sizes: dict[str, Sizes]
+    arguments: dict[str, Promised]
+    dtypes: tuple[str, ...]
+    blocks: tuple[dict[str, int], ...] = ()
+    same: tuple[str, ...] = ()  # arguments that may be one and the same tensor
+
+    def data(self, call: Call) -> tuple[Recipe, ...]:
+        """The data sets of a call's arguments, in order."""
+        return tuple(self._data(call, name) for name in self.arguments)
+
+    def _data(self, call: Call, name: str) -> Recipe:
+        origin, promised = call.same.get(name, name), self.arguments[name]
+        shape = [length(dimension, call.sizes) for dimension in promised.shape]
+        kind, dtype = call.values[origin], promised.dtype or call.dtype
+        if isinstance(kind, Into | Given):
+            data = kind.within(call.sizes)(*shape)
+        else:
+            data = whole(*shape) if is_whole(dtype) and kind is not output else kind(*shape)
+        if not isinstance(data, Data):
+            return data
+        data = data.of(promised.dtype) if promised.dtype else data
+        return replace(data, layout=call.layouts[origin], same_as=call.same.get(name, ""))
+
+
+def with_numbers(call: Call, numbers: random.Random) -> Call:
+    """Returns the call with a number for each range."""
+    kinds = call.values.items()
+    return replace(call, values={name: k.given(numbers) if isinstance(k, Between) else k for name, k in kinds})
+
+
+def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
+    """The promise that the keywords of the fixture `drawn` state, for arguments of these names."""
+    options = dict(options)
+    sizes, blocks, same = (options.pop(key, default) for key, default in (("sizes", {}), ("blocks", ()), ("same", ())))
+    dtypes = options.pop("dtypes", ()) or dtypes
+    if list(options) != names:
+        raise ValueError(f"drawn: the arguments {', '.join(names)} were expected, in this order.")
+    used = {_size_of(dimension) for promised in options.values() for dimension in promised.shape}
+    numbers = [kind.number for promised in options.values() for kind in promised.values if isinstance(kind, Given)]
+    used |= {number for number in numbers if isinstance(number, str)}
+    if used != set(sizes):
+        raise ValueError(f"drawn: sizes {', '.join(sorted(used ^ set(sizes)))}: stated and not used, or the reverse.")
+    return Promise(sizes, options, tuple(dtypes), tuple(blocks), tuple(same))
+
+
+def is_whole(dtype: str) -> bool:
+    """Returns True for dtypes whose numbers are whole."""
+    return dtype.startswith(("int", "uint"))
+
+
+def _size_of(dimension: str) -> str:
+    """ "N" of "N" and of "2*N" """
+    return dimension.rpartition("*")[2]
+
+
+def length(dimension: str, sizes: dict[str, int]) -> int:
+    """How long a dimension is that a promise states as "N" or "2*N"."""
+    factor, _, name = dimension.rpartition("*")
+    return int(factor or 1) * sizes[name]

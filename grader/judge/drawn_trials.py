@@ -1,0 +1,45 @@
+"""The trials of a test that draws its calls: which of the calls that a run's seed makes of a promise are judged."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from grader.course.drawn_calls import drawn_calls
+from grader.course.exercise import Exercise
+from grader.course.large_calls import large_calls
+from grader.course.promise import Call, Promise
+from grader.course.trial import Trial, trial_of
+from grader.judge.run import Run
+
+
+@dataclass(frozen=True)
+class DrawnTrials:
+    """They belong to the test of this name, in a run of the exercise."""
+
+    exercise: Exercise
+    run: Run
+    name: str
+    promise: Promise
+
+    @property
+    def calls(self) -> list[Call]:
+        """The first ones, of calls in an order that the seed has drawn."""
+        return self._share_of(drawn_calls(self.promise, self.run.seed, self.name))
+
+    def large(self, after: int) -> list[Call]:
+        """The first ones of the calls up to the promise's limits. after: the number of the last call before them."""
+        return self._share_of(large_calls(self.promise, self.run.seed, self.name, after))
+
+    def _share_of(self, calls: list[Call]) -> list[Call]:
+        return calls[: math.ceil(self.run.share_of_drawn * len(calls))]
+
+    @property
+    def all(self) -> list[Trial]:
+        """The trials of `calls`."""
+        return [self.of(call) for call in self.calls]
+
+    def of(self, call: Call) -> Trial:
+        """Its data are drawn under its number, which a simpler call keeps."""
+        name = f"{self.name} {call.number}"
+        return trial_of(self.exercise, name, self.promise.data(call), call.dtype, None, call.constants)
