@@ -9,6 +9,8 @@ from grader.sentences import Sentence
 from grader.submission.text import calls_of
 from grader.wire.reply import BrokenPromise
 
+UNALIGNED = "unaligned tl.max_contiguous"  # as the interpreter calls it
+
 
 class Promise(Sentence):
     """What was promised, and what is true instead."""
@@ -26,6 +28,14 @@ class Promise(Sentence):
         "tl.max_constancy in line {line} promises what does not hold for program {program}: the values are not equal "
         "in runs of that length there."
     )
+    UNALIGNED = (
+        "tl.max_contiguous in line {line} promises what does not hold for program {program}: the values begin again in "
+        "the middle of a run, and go on from places that are not the promised multiples."
+    )
+    ENDS_THE_KERNEL = (
+        "Where neighbours lie side by side in memory, a thread that believes it moves several at once, from an address "
+        "that is no multiple of their bytes: that ends the kernel. Values that are clamped to 0 do no such harm."
+    )
     OTHER = "{function} in line {line} promises what does not hold for program {program}: it is false there."
     CHANGES = "Where a compiled kernel believes it, {element} changes."
     IS_BELIEVED = (
@@ -38,6 +48,7 @@ PROMISES = {
     "tl.multiple_of": Promise.MULTIPLE_OF,
     "tl.max_contiguous": Promise.MAX_CONTIGUOUS,
     "tl.max_constancy": Promise.MAX_CONSTANCY,
+    UNALIGNED: Promise.UNALIGNED,
 }
 
 
@@ -52,6 +63,8 @@ def broken(evidence: Evidence, promise: BrokenPromise, changed: str = "") -> Ver
     else:
         sentence = Promise.OTHER(function=promise.what, line=line, program=program)
     why = Promise.CHANGES(element=changed) if changed else Promise.IS_BELIEVED()
+    if promise.what == UNALIGNED:
+        why = Promise.ENDS_THE_KERNEL()
     return failed(Cause.FALSE_PROMISE, sentence, why, evidence.source_line(line), kind="cause", line=line)
 
 
@@ -62,6 +75,6 @@ def harmless(evidence: Evidence, promise: BrokenPromise) -> str:
 
 def _line_of(evidence: Evidence, promise: BrokenPromise) -> int:
     """Returns the line of the promise; the compiler's text tells that of the value, which comes before it."""
-    lines = calls_of(evidence.submission.tree, promise.what.removeprefix("tl."))
+    lines = calls_of(evidence.submission.tree, promise.what.rpartition(".")[2])
     after = [line for line in lines if line >= promise.line]
     return min(after, default=promise.line)

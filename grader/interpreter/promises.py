@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ HINTS = {
     "tt.divisibility": "tl.multiple_of", "tt.contiguity": "tl.max_contiguous", "tt.constancy": "tl.max_constancy",
 }  # fmt: skip
 CONTIGUITY = "tt.contiguity"
+UNALIGNED = "unaligned tl.max_contiguous"  # a run that another one interrupts, at a place that is no multiple
 WIDEST = 32  # elements of a byte that one thread moves at once, on the GPUs that move most
 MOST_BROKEN, MOST_PRINTED = 16, 64
 SHOWN = 8  # elements of a printed tensor
@@ -40,6 +42,8 @@ def with_hints(operation: Operation, run: Callable, stateful: bool) -> Callable:
         bad = _false_hint(spelled_out(out, shape), promised)
         if bad is not None:
             _note(frame, HINTS[bad[0]], operation, bad[1])
+            if bad[0] == CONTIGUITY:
+                _note(frame, UNALIGNED, operation, _unaligned(spelled_out(out, shape), promised))
         return out
 
     return checked
@@ -63,6 +67,20 @@ def _believed(x: np.ndarray, contiguity: list[int]) -> np.ndarray:
             believed = runs[..., :1] + np.arange(length, dtype=x.dtype)
             x = np.moveaxis(believed.reshape(moved.shape), -1, axis + 1)
     return x
+
+
+def _unaligned(x: np.ndarray, promised: dict[str, list[int]]) -> np.ndarray:
+    """Returns by program True where an access of a thread would begin at no multiple of what it moves.
+
+    Rows that wrap around begin again in the middle of a run: 64, ..., 70, 0 and then 1, where 72 was promised.
+    """
+    bad = np.zeros(len(x), bool)
+    for axis, (number, multiple) in enumerate(zip(promised[CONTIGUITY], promised.get("tt.divisibility", []))):
+        length = math.gcd(min(number, WIDEST), multiple)
+        if length > 1 and x.ndim > axis + 1:
+            firsts = np.moveaxis(x, axis + 1, -1)[..., ::length]
+            bad |= (firsts % length != 0).reshape(len(x), -1).any(axis=1)
+    return bad
 
 
 def _false_hint(x: np.ndarray, promised: dict[str, list[int]]) -> tuple[str, np.ndarray] | None:

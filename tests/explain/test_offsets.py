@@ -180,6 +180,16 @@ def test_a_hint_that_is_false_where_nothing_is_stored_is_told_and_costs_nothing(
     assert verdict.note.endswith(f"the hint in line {FIRST_LINE + 1} is false where nothing is stored")
 
 
+def test_a_hint_that_leads_to_an_address_that_is_no_multiple_is_refused(bench):
+    """Elements 71 to 127 wrap around to 0 to 56: the group of eight that begins at 72 begins at 1."""
+    near = "tl.multiple_of(offsets % N, 64)"
+    body = HINTED.format(loaded=HINT.format(near), stored="offsets")
+    verdict = bench(ADD.format(body=body)).check(normal(71), normal(71))
+    assert verdict.id == "false-promise" and "begin again in the middle of a run" in verdict.lines[0]
+    assert "an address that is no multiple of their bytes" in verdict.lines[1]
+    assert bench(ADD.format(body=body)).check(normal(96), normal(96)).outcome == PASS
+
+
 CHANGED = {"loaded": "z[0] changes", "stored": "a GPU then reads and writes other places"}
 
 

@@ -1,4 +1,4 @@
-"""Right: rows and columns past the end start again at 0, and hints that are false there change no element of c."""
+"""Right: rows past the end are taken as row 0; hints that are false there change nothing in c, which may be filled."""
 
 import torch
 import triton
@@ -25,8 +25,8 @@ def matmul_kernel(
     m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
     n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)
-    rows = tl.max_contiguous(tl.multiple_of(m % M, BLOCK_M), BLOCK_M)
-    columns = tl.max_contiguous(tl.multiple_of(n % N, BLOCK_N), BLOCK_N)
+    rows = tl.max_contiguous(tl.multiple_of(tl.where(m < M, m, 0), BLOCK_M), BLOCK_M)
+    columns = tl.max_contiguous(tl.multiple_of(tl.where(n < N, n, 0), BLOCK_N), BLOCK_N)
     a_ptrs = a_ptr + rows[:, None] * stride_am + k[None, :] * stride_ak
     b_ptrs = b_ptr + k[:, None] * stride_bk + columns[None, :] * stride_bn
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
@@ -43,6 +43,8 @@ def matmul_kernel(
 def matmul(a, b):
     (M, K), N = a.shape, b.shape[1]
     c = torch.empty((M, N), dtype=a.dtype, device=a.device)
+    if K == 0:
+        return c.zero_()
     grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)
     matmul_kernel[grid](
         a, b, c, M, N, K, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1),
