@@ -58,7 +58,7 @@ class Compiler:
     def compile(
         self, source: str, options: dict, model: GpuModel, parts: Iterable[str] = (), limit: float = COMPILE_LIMIT
     ) -> Compiled | Failed:
-        """Machine code of a kernel, and those texts of `parts` ("optimised", "ttir", "ttgir", "laid out", "llir", "ptx").
+        """Machine code of a kernel, and those texts of `parts` ("optimised", "laid out", "ttir", "ttgir", "llir" ...).
 
         source: MLIR's generic form after the inliner; options: as grader.wire.recorded_call.Recipe has them.
         Raises MachineFault if no process comes up.

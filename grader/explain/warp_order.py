@@ -21,13 +21,14 @@ class WarpOrder(Sentence):
         "same elements, and nothing makes the warps wait in between."
     )
     COPIES_LOST = (
-        "The tile of {elements:#element} in line {load} is held by {copies:#warp}, and one of them stores it: it may do "
-        "so before another has loaded. Take fewer warps, or a tile of at least {threads} elements, or write "
-        "tl.debug_barrier() between the two lines."
+        "Each of the {elements:#element} of the tile in line {load} is held by {copies:#warp}, and one of them stores "
+        "it: it may do so before another has loaded. Take fewer warps, or a tile of at least {threads} elements, or "
+        "write tl.debug_barrier() between the two lines."
     )
     COPIES_EARLY = (
-        "The tile of {elements:#element} in line {load} is held by {copies:#warp}, and one of them has stored it: "
-        "another may load before that. Keep the values in a variable, or write tl.debug_barrier() between the two lines."
+        "Each of the {elements:#element} of the tile in line {load} is held by {copies:#warp}, and one of them has "
+        "stored it: another may load before that. Keep the values in a variable, or write tl.debug_barrier() between "
+        "the two lines."
     )
     OTHERS_LOST = (
         "One warp stores an element that another loads, and may do so before. Store to other memory than you load "

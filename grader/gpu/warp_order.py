@@ -50,7 +50,7 @@ class Conflict:
 
 @dataclass
 class WarpOrder:
-    """What one kernel's text says, once its tiles have layouts; `filename`: of the submission, to which places refer."""
+    """What one kernel's text says, once its tiles have layouts. `filename`: of the submission that places refer to."""
 
     laid_out: LaidOut
     filename: str
