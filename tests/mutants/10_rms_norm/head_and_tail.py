@@ -28,8 +28,9 @@ def add_rms_norm_kernel(
     x_ptr += row * stride_xm
     residual_ptr += row * stride_rm
     h = _added(x_ptr + head * stride_xn, residual_ptr + head * stride_rn, first)
+    squares = tl.sum(h * h, 0)
     g = _added(x_ptr + tail * stride_xn, residual_ptr + tail * stride_rn, rest)
-    squares = tl.sum(h * h, 0) + tl.sum(g * g, 0)
+    squares += tl.sum(g * g, 0)
     tl.store(residual_ptr + tail * stride_rn, g, mask=rest)
     tl.store(residual_ptr + head * stride_rn, h, mask=first)
     rstd = 1.0 / tl.sqrt(squares / N + eps)
