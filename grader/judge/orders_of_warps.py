@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain.verdict import Verdict
-from grader.explain.warp_order import in_any_order
+from grader.explain.waiting_warps import in_any_order
 from grader.gpu.laid_out import read_laid_out
 from grader.gpu.warp_order import Conflict, WarpOrder, may_matter
 from grader.judge.run import Run
