@@ -38,6 +38,7 @@ class Meetings:
     """Of the first, the last and the middle program of each launch."""
 
     _told: set[int] = field(default_factory=set)
+    _there: set[int] = field(default_factory=set)  # of these, those of the batch
     _launch: int = 0
     _noted: dict[tuple[int, Buffer], list[_Noted]] = field(default_factory=dict)
     _counts: Counter = field(default_factory=Counter)  # of what is noted, by program
@@ -49,11 +50,14 @@ class Meetings:
         self._noted.clear()
         self._counts.clear()
 
+    def begin_batch(self, programs: np.ndarray) -> None:
+        self._there = self._told & set(programs.tolist())
+
     def note(self, access: Access, part: Part, changing: np.ndarray | None = None) -> None:
         """A load, or a store and by lane whether it changes what memory holds: else no order of warps matters."""
-        if access.lanes is None:
+        if access.lanes is None or not self._there:
             return
-        chosen = np.isin(part.programs, list(self._told))
+        chosen = np.isin(part.programs, list(self._there))
         chosen = chosen if changing is None else chosen & changing
         if chosen.any():
             shape = access.lanes[1][1:]

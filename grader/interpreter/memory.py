@@ -87,6 +87,8 @@ class Memory:
         self.programs, self.batches = programs, self.batches + 1
         self.numbers = np.sort(programs)
         self.busy, self.all_busy = np.zeros(programs.size, bool), False
+        if self.meetings is not None:
+            self.meetings.begin_batch(programs)
         if self.order is not None:
             self.order.begin_program()
         if self.groups and programs.size:
