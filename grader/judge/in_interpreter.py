@@ -87,7 +87,12 @@ class Interpreted:
     def of_config(self, trial: Trial, inputs: list[Argument], config: int) -> Verdict:
         """Of another configuration of the same call."""
         other = replace(trial, config=config)
-        return self._first_call(other, inputs, self.run.call(self.exercise, other, inputs))
+        reply = self.run.call(self.exercise, other, inputs)
+        verdict = self._first_call(other, inputs, reply)
+        if verdict.outcome == PASS and self.orders_of_warps.are_in_question(other, inputs, reply):
+            again = self.run.call(self.exercise, other, inputs, again=True, meetings=True)
+            verdict = self.orders_of_warps.verdict(other, inputs, again) or verdict
+        return verdict
 
     def wrong_after_a_trial(self, trial: Trial, inputs: list[Argument], kept: Sequence[str] = ()) -> Evidence | None:
         """The first result that is wrong when the call's configuration was tried before on the same memory.

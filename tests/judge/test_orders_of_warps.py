@@ -77,3 +77,12 @@ def test_a_barrier_makes_warps_wait(bench):
         normal(4, 50), normal(4, 50), normal(50), 1e-5, dtypes=("float32",)
     )
     assert verdict.outcome == PASS, verdict.lines
+
+
+def test_a_configuration_may_have_too_many_warps(bench):
+    configs = "[triton.Config({}, num_warps=1), triton.Config({}, num_warps=8)]"
+    tuned = f'@triton.autotune(configs={configs}, key=["N"], restore_value=["r_ptr"])\n@triton.jit'
+    text = KERNEL.replace("@triton.jit", tuned).replace(", num_warps=WARPS", "").replace("AGAIN", "pass")
+    verdict = bench(text, "10_rms_norm").check(normal(4, 128), normal(4, 128), normal(128), 1e-5, dtypes=("float32",))
+    assert (verdict.outcome, verdict.id) == (FAIL, Cause.WARP_ORDER)
+    assert "num_warps" in verdict.lines[0] or "num_warps" in verdict.lines[1], verdict.lines
