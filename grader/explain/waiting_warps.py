@@ -21,13 +21,13 @@ class WarpOrder(Sentence):
         "same elements, and nothing makes the warps wait in between."
     )
     COPIES_LOST = (
-        "Each of the {elements:#element} of the tile in line {load} is held by {copies:#warp}, and one of them stores "
-        "it: it may do so before another has loaded. Take fewer warps, or a tile of at least {threads} elements, or "
+        "Line {load} loads a tile of {elements:#element}, each by {copies:#warp}, and one of them stores it: it may do "
+        "so before another has loaded. Take fewer warps, or a tile of at least {threads} elements, or "
         "write tl.debug_barrier() between the two lines."
     )
     COPIES_EARLY = (
-        "Each of the {elements:#element} of the tile in line {load} is held by {copies:#warp}, and one of them has "
-        "stored it: another may load before that. Keep the values in a variable, or write tl.debug_barrier() between "
+        "Line {load} loads a tile of {elements:#element}, each by {copies:#warp}, and one of them has stored it: "
+        "another may load before that. Keep the values in a variable, or write tl.debug_barrier() between "
         "the two lines."
     )
     OTHERS_LOST = (

@@ -46,7 +46,7 @@ def judged(bench, columns: int, warps: int, again: str = "pass"):
     [
         (50, 4, "pass", "line 12 stores to the same elements"),
         (50, 4, AGAIN, "line 12 stores residual, line 13 loads the same elements"),
-        (128, 8, "pass", "Each of the 128 elements of the tile in line 11 is held by 2 warps"),
+        (128, 8, "pass", "Line 11 loads a tile of 128 elements, each by 2 warps"),
     ],
 )
 def test_copies_in_several_warps_may_be_lost(bench, columns, warps, again, said):
