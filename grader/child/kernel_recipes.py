@@ -10,6 +10,7 @@ import ast
 import inspect
 import json
 import linecache
+import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
@@ -38,6 +39,7 @@ OPTIONS = (
 )  # fmt: skip
 MOST_TEXT = 200  # characters of a constant
 MOST_NAMES = 250  # of a function, and functions of a kernel
+TRITON = os.path.join(os.path.dirname(triton.__file__), "")
 TWO_VALUES = {"other": "another value in each function that is made of these lines"}
 
 _compile_in_full = compiler.compile
@@ -169,7 +171,7 @@ def _symbol(source: ASTSource) -> str:
 
 def _told(value: Any) -> dict:
     """A value that is compiled into the kernel, or that it sees beside its arguments."""
-    value = value.value if isinstance(value, constexpr) else value
+    value = value.value if type(value) is constexpr else value
     if type(value) is tuple or isinstance(value, tuple) and hasattr(value, "_fields"):
         return {"items": [_told(item) for item in value]}
     if isinstance(value, JITCallable):
@@ -190,6 +192,10 @@ def _told(value: Any) -> dict:
 
 def _line(function: JITCallable) -> int:
     return getattr(getattr(function.fn, "__code__", None), "co_firstlineno", 0)
+
+
+def _file(function: JITCallable) -> str:
+    return getattr(getattr(function.fn, "__code__", None), "co_filename", "")
 
 
 def _public_path(value: Any) -> str:
@@ -243,7 +249,7 @@ def _defaults_of(function: FunctionType) -> dict[str, Any]:
 def _functions_in(value: Any) -> Iterator[JITCallable]:
     """Yields the functions of the file that a value is, or holds. Triton's own functions are left out."""
     value = value.value if isinstance(value, constexpr) else value
-    if isinstance(value, JITCallable) and not value.fn.__module__.startswith("triton."):
+    if isinstance(value, JITCallable) and not _file(value).startswith(TRITON):
         yield value
     elif isinstance(value, tuple):
         for item in value:
@@ -254,7 +260,7 @@ def _functions_in(value: Any) -> Iterator[JITCallable]:
 def _names_in(source: str) -> list[str]:
     """Returns the names in a function's text that are no parameter's, and those of its defaults and annotations."""
     (function,) = ast.parse(source).body
-    parameters = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+    parameters = {node.arg for node in ast.iter_child_nodes(function.args) if isinstance(node, ast.arg)}
     inside = [name for statement in function.body for name in _named(statement) if name not in parameters]
     return list(dict.fromkeys([*inside, *_named(function.args)]))
 

@@ -38,7 +38,7 @@ def _is_allowed(value: Any, name: str) -> bool:
     if isinstance(value, ModuleType):
         return is_public(value.__name__, name)
     if isinstance(value, tl.constexpr):
-        return name in ("value", "type") or _is_allowed(value.value, name)
+        return name == "value" or name != "type" and _is_allowed(value.value, name)
     if name.startswith("_"):
         return False
     if isinstance(value, type):

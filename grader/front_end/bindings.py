@@ -93,12 +93,12 @@ at_last = partial(since, math.inf)  # for code that runs when the module has run
 
 
 class FileScopes:
-    """`around[node]`: the scope in which a function is defined, or a call stands; `inside[node]`: that of a class."""
+    """`around[node]`: the scope in which a function is defined, or a call stands; `inside`: its own, or a class's."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.module = Scope(tree)
         self.around: dict[ast.AST, Scope] = {}
-        self.inside: dict[ast.ClassDef, Scope] = {}
+        self.inside: dict[ast.AST, Scope] = {}
         self._nonlocal: list[tuple[str, Scope, Binding]] = []  # until all scopes are known
         for statement in tree.body:
             self._read(statement, self.module, is_certain=True)
@@ -110,6 +110,10 @@ class FileScopes:
         scope = self.around[function]
         return scope.around if scope.is_class else scope
 
+    def is_own(self, name: str, function: ast.FunctionDef) -> bool:
+        """Returns True for a name that the function binds itself: it is looked for in the module only after that."""
+        return name in self.inside[function].names
+
     def path(self, node: ast.expr, scope: Scope) -> str:
         """Returns what of a module an expression names, "triton.jit"; "" if it may be anything else."""
         if isinstance(node, ast.Attribute):
@@ -117,6 +121,8 @@ class FileScopes:
             return f"{inner}.{node.attr}" if inner else ""
         paths = set()
         for one in since(node.lineno, scope.bindings(node.id)) if isinstance(node, ast.Name) else ():
+            if isinstance(one.made_by, ast.Constant):
+                continue  # None where an import fails: no decorator and no class is made of it
             is_alias = isinstance(one.made_by, (ast.Attribute, ast.Name)) and one.line < node.lineno
             paths.add(self.path(one.made_by, one.scope) if is_alias else one.path)
         return paths.pop() if len(paths) == 1 else ""
@@ -134,6 +140,8 @@ class FileScopes:
             self._read_all(ast.iter_child_nodes(node), scope)
         elif isinstance(node, COMPREHENSIONS):
             self._read_all(ast.iter_child_nodes(node), Scope(node, scope))
+        elif isinstance(node, ast.If) and _is_main(node.test):
+            self._read_all(node.orelse, scope)  # the rest runs in no process that imports the file
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             self._assignment(node, scope, is_certain)
         elif isinstance(node, ast.NamedExpr):
@@ -154,7 +162,7 @@ class FileScopes:
             self._read(node, scope)
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope, is_certain: bool):
-        inner = Scope(node, scope)
+        inner = self.inside[node] = Scope(node, scope)
         self.around[node] = scope
         if not isinstance(node, ast.Lambda):
             self._bind(node.name, scope, Binding(line_of(node), scope, node, is_certain=is_certain))
@@ -228,6 +236,13 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
         else:
             top = one.name.partition(".")[0]
             yield one.asname or top, one.name if one.asname else top
+
+
+def _is_main(test: ast.expr) -> bool:
+    """Returns True for __name__ == "__main__"."""
+    parts = [test.left, *test.ops, *test.comparators] if isinstance(test, ast.Compare) else []
+    said = [getattr(part, "id", getattr(part, "value", type(part))) for part in parts]
+    return said == ["__name__", ast.Eq, "__main__"]
 
 
 def _own_nodes(nodes: list[ast.AST]) -> Iterator[ast.AST]:

@@ -151,9 +151,11 @@ class Evaluation:
     def _annassign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self._store(node.target, self.value(node.value))
+        elif not isinstance(node.target, ast.Name):
+            self._refused(node)  # Python evaluates the parts of its target
 
     def _augassign(self, node: ast.AugAssign) -> None:
-        apply = IN_PLACE.get(type(node.op)) or self._refused(node)
+        apply = self._operator(IN_PLACE, node)
         if isinstance(node.target, ast.Name):
             self.own[node.target.id] = apply(self._name_of(node.target.id, node), self.value(node.value))
         elif isinstance(node.target, ast.Subscript):
@@ -255,11 +257,19 @@ class Evaluation:
         return {self.value(key): self.value(one) for key, one in zip(node.keys, node.values)}
 
     def _value_binop(self, node: ast.BinOp) -> Any:
-        apply = BINARY.get(type(node.op)) or self._refused(node)
-        left, right = self.value(node.left), self.value(node.right)
-        if isinstance(left, str) and not _has_text(right):  # "%s" % right
-            self._refused(node)
-        return apply(left, right)
+        apply = self._operator(BINARY, node)
+        return apply(self.value(node.left), self.value(node.right))
+
+    def _operator(self, table: Mapping[type, Callable], node: ast.BinOp | ast.AugAssign) -> Callable[[Any, Any], Any]:
+        apply = table.get(type(node.op)) or self._refused(node)
+
+        def checked(left: Any, right: Any) -> Any:
+            of = left.value if isinstance(left, tl.constexpr) else left
+            if isinstance(of, str) and not _has_text(right):  # "%s" % right
+                self._refused(node)
+            return apply(left, right)
+
+        return checked
 
     def _value_unaryop(self, node: ast.UnaryOp) -> Any:
         return UNARY[type(node.op)](self.value(node.operand))

@@ -194,7 +194,8 @@ def _is_being_made(*arguments: Any, **named: Any) -> None:
 
 
 def _without_places(node: ast.FunctionDef) -> list[str]:
-    return [ast.dump(one) for one in (node.args, *node.body)]
+    """Texts of several lines are left without their indentation: Triton takes it off where a function is indented."""
+    return [re.sub(r"\\n +", r"\\n", ast.dump(one).replace(r"\t", " ")) for one in (node.args, *node.body)]
 
 
 def _qualified(node: ast.AST, before: str) -> Iterator[tuple[ast.AST, str]]:

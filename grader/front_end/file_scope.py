@@ -38,7 +38,7 @@ LASTING = (
     ModuleType, type,
 )  # fmt: skip
 UNKNOWN = object()  # a value that the syntax tree does not tell
-_FAILED = object()  # the value of a name whose import fails
+_HIDDEN = object()  # a value that no recipe can tell: an import that fails, a class that is more than its fields
 
 
 class FileScope:
@@ -49,6 +49,7 @@ class FileScope:
 
     def __init__(self, scopes: FileScopes, names: FileNames, functions: Functions, constants: Mapping[str, int]):
         self.scopes, self.names, self.functions, self.constants = scopes, names, functions, constants
+        self._made: dict[tuple[ast.AST, bool], Any] = {}  # by what makes a value
         self._found: dict[tuple[str, int, bool], Any] = {}  # values of certain names: each may be made of others
 
     def values(self, function: ast.FunctionDef, told: list[list]) -> dict[str, Any]:
@@ -57,13 +58,21 @@ class FileScope:
         told: [name, 1 for a constexpr, value] each, as recipes tell them.
         """
         around = self.scopes.seen_by(function)
-        found = {one[0]: self._checked(one[0], around, one) for one in told}
-        for name in _names_in(function) - found.keys():
+        found = {}
+        for one in told:
+            is_own = self.scopes.is_own(one[0], function)
+            found[one[0]] = self._checked(one[0], self.scopes.module if is_own else around, one, is_own)
+        for name in self._names_in(function) - found.keys():
             self._check_stars(name, at_last(around.bindings(name)))
             value = self.certain(name, around, self.constants)
             if value is not UNKNOWN:
                 found[name] = value
         return found
+
+    def _names_in(self, function: ast.FunctionDef) -> set[str]:
+        """Returns the names that the function takes from scopes around it."""
+        names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+        return {name for name in names if not self.scopes.is_own(name, function)}
 
     def check_is_made(self, function: ast.FunctionDef) -> None:
         """Raises NotPlain unless Triton makes the function: by its decorator, or by a call with its name alone."""
@@ -93,8 +102,10 @@ class FileScope:
             return possible[0] if _is_lasting(possible[0]) else Unseen()
         return self._agreed(f"the default of {parameter}", told, possible, function.lineno)
 
-    def _checked(self, name: str, around: Scope, told: list) -> Any:
+    def _checked(self, name: str, around: Scope, told: list, is_own: bool) -> Any:
         bindings = at_last(around.bindings(name))
+        if is_own and any(one.is_star for one in bindings):
+            return Unseen()  # what a star may bring is hidden by the function's own
         self._check_stars(name, bindings)
         if not bindings and hasattr(builtins, name):
             raise NotPlain(f"{name} is Python's own, and no line of the file gives it another value")
@@ -118,10 +129,10 @@ class FileScope:
             if told[1]:  # a constexpr
                 raise NotPlain(f"{name} is {error}") from None
             return Unseen()
-        is_class = isinstance(value, type) and issubclass(value, tuple)  # which the file has to show as it is
-        if not any(one is UNKNOWN and not is_class or is_same(value, one) for one in possible):
+        same = next((one for one in possible if is_same(value, one)), UNKNOWN)
+        if same is UNKNOWN and all(one is not UNKNOWN for one in possible):
             raise NotPlain(f"{name} has another value at the launch than line {line} gives it")
-        return value
+        return value if same is UNKNOWN else same
 
     def certain(self, name: str, around: Scope, known: Mapping[str, int]) -> Any:
         """Returns the value of a name that is bound once, by a statement that always runs; UNKNOWN of another."""
@@ -149,11 +160,14 @@ class FileScope:
             return _imported(binding.path)
         if isinstance(node, ast.FunctionDef):
             return self._function(node)
-        if isinstance(node, ast.ClassDef):
-            return self._named_tuple(node, known)
-        if isinstance(node, ast.expr):
-            return self._of_expression(node, binding.scope, known)
-        return UNKNOWN
+        if not isinstance(node, ast.ClassDef | ast.expr):
+            return UNKNOWN
+        place = node, bool(known)
+        if place not in self._made:  # a class is one object, under all of its names
+            is_class = isinstance(node, ast.ClassDef)
+            made = self._named_tuple(node, known) if is_class else self._of_expression(node, binding.scope, known)
+            self._made[place] = made
+        return self._made[place]
 
     def _function(self, node: ast.FunctionDef) -> Any:
         """A function under one decorator of Triton is what stands there; another decorator may make anything of it."""
@@ -166,12 +180,13 @@ class FileScope:
         inside = self.scopes.inside[node]
         is_bare = not node.decorator_list and not node.keywords
         if not is_bare or [self.scopes.path(base, inside.outer) for base in node.bases] != ["typing.NamedTuple"]:
-            return UNKNOWN
+            return _HIDDEN
         fields = [one for one in node.body if isinstance(one, ast.AnnAssign) and one.simple]
         given = [one for one in fields if one.value]
         are_fields = all(isinstance(one, (ast.AnnAssign, ast.FunctionDef, ast.Expr, ast.Pass)) for one in node.body)
+        are_fields &= not any(name.startswith("__") for name in inside.names)  # __add__ would make it another class
         if not are_fields or any(len(inside.names.get(one.target.id, ())) > bool(one.value) for one in fields):
-            return UNKNOWN  # a branch makes a field, or a field is given its default in another way
+            return _HIDDEN  # a branch makes a field, or a field is given its default in another way
         defaults = [self._of_expression(one.value, inside, known) for one in given]
         if not all(map(_is_lasting, defaults)):
             return UNKNOWN
@@ -195,7 +210,7 @@ class FileScope:
     def _of_call(self, node: ast.Call, around: Scope) -> Any:
         """Returns what namedtuple("Pair", "x y") and triton.jit(function) make; UNKNOWN for another call."""
         if self.scopes.path(node.func, around) == "collections.namedtuple":
-            name, fields = node.args[0], self.names.namedtuple_fields(node)
+            name, fields = next(iter(node.args), None), self.names.namedtuple_fields(node)
             has_defaults = any(keyword.arg != "rename" for keyword in node.keywords)
             is_plain = fields and not has_defaults and isinstance(name, ast.Constant) and isinstance(name.value, str)
             return tuple_class(name.value, fields, []) if is_plain else UNKNOWN
@@ -208,14 +223,6 @@ def _is_lasting(value: Any) -> bool:
     if isinstance(value, tl.constexpr):
         return _is_lasting(value.value)
     return all(map(_is_lasting, value)) if isinstance(value, tuple) else isinstance(value, LASTING)
-
-
-def _names_in(function: ast.FunctionDef) -> set[str]:
-    """Returns the names that the function takes from scopes around it."""
-    names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
-    own = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
-    own |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
-    return {node.id for node in names} - own
 
 
 class _Certain(Mapping):
@@ -245,4 +252,4 @@ def _imported(path: str) -> Any:
     try:
         return public_object(path)
     except (ImportError, AttributeError):
-        return _FAILED
+        return _HIDDEN

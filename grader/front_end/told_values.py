@@ -74,11 +74,13 @@ def named_value(told: list, functions: Functions) -> Any:
 
 def tuple_class(name: str, fields: list[str], defaults: list[Any]) -> type:
     """Returns a class of tuples with names for their parts. Raises ValueError for names that Python does not take."""
-    return namedtuple(name, fields, rename=True, defaults=defaults)
+    return namedtuple(name, fields, rename=True, defaults=defaults, module="__main__")
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Returns True for values that a kernel cannot tell apart."""
+    """Returns True for values that a kernel cannot tell apart, but for names that a tuple's parts have."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(is_same, one, other))
     if type(one) is not type(other):
         return False
     if isinstance(one, tl.constexpr):
@@ -86,8 +88,6 @@ def is_same(one: Any, other: Any) -> bool:
     if isinstance(one, type) and issubclass(one, tuple) and issubclass(other, tuple):
         facts, others = ((kind.__name__, kind._fields, *kind._field_defaults.items()) for kind in (one, other))
         return is_same(facts, others)
-    if isinstance(one, tuple):
-        return len(one) == len(other) and all(map(is_same, one, other))
     if one is None or isinstance(one, (bool, int, float, str)):
         return repr(one) == repr(other)  # which tells 0.0 from -0.0, and takes NaN for NaN
     return one == other if isinstance(one, tl.dtype) else one is other

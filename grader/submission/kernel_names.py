@@ -11,7 +11,8 @@ import ast
 import builtins
 import difflib
 import functools
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -183,9 +184,9 @@ class _Body:
 
     def __init__(self, names: FileNames, function: ast.FunctionDef):
         self.names, self.function = names, function
-        self.nodes = [node for statement in function.body for node in ast.walk(statement)]
+        self.nodes = list(_inside(function.body, names.bodies))
         self.kind = "a kernel" if function in names.kernels else "a constexpr function"
-        self.own = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+        self.own = {node.arg for node in (*ast.walk(function.args), *self.nodes) if isinstance(node, ast.arg)}
         self.own |= _stored(self.nodes)
         in_comprehensions = _stored(inner for node in self.nodes for inner in _targets_of(node))
         self.own -= in_comprehensions & vars(builtins).keys()  # outside of the comprehension they are Python's
@@ -280,6 +281,15 @@ class _Body:
         line = node.end_lineno if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end
         said = sentence(line=line, what=_short(what), body=self.kind, **evidence)
         return Refused(line, said, node.end_col_offset)
+
+
+def _inside(nodes: Iterable[ast.AST], bodies: Collection[ast.AST]) -> Iterator[ast.AST]:
+    """Yields all that stands in these but for functions that are bodies themselves, and are read on their own."""
+    waiting = deque(nodes)
+    while waiting:
+        if (node := waiting.popleft()) not in bodies:
+            yield node
+            waiting.extend(ast.iter_child_nodes(node))
 
 
 def _stored(nodes: Iterable[ast.AST]) -> set[str]:

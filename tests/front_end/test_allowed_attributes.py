@@ -135,7 +135,9 @@ def test_a_builtin_that_no_line_binds_has_no_value_of_the_file(text):
         text("min(i, i)", told=[["min", 0, {"public": "triton.language.maximum"}]])
 
 
-@pytest.mark.parametrize("also", ["N = 1", "if tl: y: int = 2", "x: int = 2", "for x in (): pass"])
+@pytest.mark.parametrize(
+    "also", ["N = 1", "if tl: y: int = 2", "x: int = 2", "for x in (): pass", "def __add__(self, o): pass"]
+)
 def test_a_tuple_whose_fields_are_made_in_other_ways_is_refused(text, also):
     with pytest.raises(NotPlain, match="Three has another value at the launch than line 4"):
         text(
@@ -143,6 +145,18 @@ def test_a_tuple_whose_fields_are_made_in_other_ways_is_refused(text, also):
             THREE.format(also),
             told=[["Three", 0, {"tuple": ["Three", ["x"], [["x", 0, {"value": "1"}]]]}]],
         )
+
+
+def test_a_class_is_one_object_under_all_of_its_names(text):
+    before = (
+        PAIR + "Other = Pair\n" + CONSTEXPR.format(body="return 1.0 if Pair == Other and Pair in {Other: 0} else 2.0")
+    )
+    assert "dense<1.000000e+00>" in text("value(BLOCK)", before)
+
+
+def test_a_constant_has_a_value_and_no_type_of_its_own(text):
+    with pytest.raises(CompilationError, match="reads no attribute type of constexpr"):
+        text("N.type.value", "N = tl.constexpr(1.0)\n")
 
 
 def test_a_class_under_the_name_of_named_tuples_is_none(text):

@@ -101,6 +101,7 @@ def test_it_raises_what_python_raises(text, error):
         "n.x = 1", "raise ValueError", "return max(*[1, 2])", "return max(1, **{})", "print(n, file=n)",
         "yield n", "return {**{}}", "class A: pass", "return n is 7", "n @= n", "return f'{max}'", "return str(max)",
         "return str((n, max))", "return '%s' % max", "return '%s' % (n, max)", "return max[n]", "return max(n, _m=1)",
+        "s = '%s'; s %= max", "n[0]: int",
     ],
 )  # fmt: skip
 def test_what_is_not_evaluated_is_refused_by_its_line(body):

@@ -146,6 +146,35 @@ else:
         tl.store(z_ptr + tl.arange(0, BLOCK), 2.0)
 """
     + KERNEL.format(arguments="z, "),
+    "a kernel with words in a class": """
+class K:
+    @triton.jit
+    def kernel(z_ptr, BLOCK: tl.constexpr):
+        '''Stores ones:
+
+            all of them
+        '''
+        tl.store(z_ptr + tl.arange(0, BLOCK), 1.0)
+kernel = K.kernel
+"""
+    + KERNEL.format(arguments="z, "),
+    "Triton by an import that may fail": file(
+        PLAIN.replace("VALUE", "1.0"), before="try:\n    import triton\nexcept ImportError:\n    triton = None\n"
+    ),
+    "a file that is a program too": file(PLAIN.replace("VALUE", "1.0"))
+    + "if __name__ == '__main__':\n    from math import *\n    tl = triton = None\n",
+    "a name that a star may bring, and that the kernel gives itself": file(
+        PLAIN.replace("    i =", "    e =").replace("i, VALUE", "e, 1.0"),
+        before="from math import *\nimport triton\nimport triton.language as tl\n",
+    ),
+    "a tuple with names as a default": file(
+        PLAIN.replace("VALUE", "T.scale").replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, T: tl.constexpr = HELD"),
+        before="from collections import namedtuple\nHeld = namedtuple('Held', 'scale, rows')\nHELD = Held(1.5, 2)\n",
+    ),
+    "a tuple with names by keywords": file(
+        PLAIN.replace("VALUE", "Held(i, 2)[1]"),
+        before="from collections import namedtuple\nHeld = namedtuple(typename='Held', field_names='scale, rows')\n",
+    ),
     "annotations as text": "from __future__ import annotations\n" + SCALE + ENTRY,
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ import types
 
 import pytest
 
-from grader.submission.kernel_names import MODULES, MOST_MISSPELT, all_refused, members
+from grader.submission.kernel_names import MODULES, MOST_MISSPELT, FileNames, _Body, all_refused, members
 from tests.waiting import NEVER
 
 HEAD = "import math\nimport os\nimport torch\nimport triton\nimport triton.language as tl\n"
@@ -147,6 +147,14 @@ def test_only_some_misspelt_names_are_compared_with_all_of_triton(monkeypatch):
     body = "\n    ".join(f"tl.laod{n}(i)" for n in range(2 * MOST_MISSPELT))
     assert len(all_refused(ast.parse(HEAD + in_kernel(body)))) == 2 * MOST_MISSPELT
     assert len(compared) == MOST_MISSPELT
+
+
+def test_a_kernel_in_a_kernel_is_walked_once():
+    text = "".join(f"{'    ' * n}@triton.jit\n{'    ' * n}def k{n}():\n" for n in range(20)) + "    " * 20 + "os.a\n"
+    tree = ast.parse(HEAD + text)
+    names = FileNames(tree)
+    assert sum(len(_Body(names, body).nodes) for body in names.bodies) < len(names.nodes)
+    assert [refused.sentence.text[:13] for refused in all_refused(tree)] == ["Line 46: os.a"]
 
 
 LIST_MODULES = """
