@@ -1,0 +1,30 @@
+import torch
+import triton
+import triton.language as tl
+from typing import NamedTuple
+BLOCK_N = 1024
+
+class P(NamedTuple):
+    s: float
+class Q(P):
+    s = property(lambda self: -1.0)
+@triton.constexpr_function
+def sign(p):
+    return p.s
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr, P: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    pass
+    tl.store(z_ptr + offsets, x + sign(P) * y, mask=mask)
+
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    masked_add_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, y, z, x.numel(), BLOCK_N=BLOCK_N, P=Q(1.0))
+    return z
