@@ -9,16 +9,18 @@ import triton.language as tl
 
 BLOCK_N = 1024
 
+# fmt: off
 if triton:
 
     @triton.jit
     def added(x, y):
-        """
-        def added(x, y):
-            return x - y
-        """
-        return x + y
+        '''
+def added(x, y):
+    return x + y
+    '''
+        return x - y
         "'''#"
+# fmt: on
 
 
 @triton.jit
