@@ -46,7 +46,7 @@ def kernels_of(folder: Folder, run: Run) -> list[tuple[Kernel, dict[str, int]]]:
     """Of some of the drawn calls of the exercise's tests, all recorded in one child: with the constants they set."""
     judge = Judge(load_test_file(folder).exercise, run)
     drawn = [
-        judge._drawn_trials(use.test, judge.promise(use.options)) for use in asked(load_test_file(folder), "drawn")
+        judge._drawn_trials(use.test, judge.promise(use.options)).all for use in asked(load_test_file(folder), "drawn")
     ]
     trials = [trial for trials in drawn for trial in trials[::EVERY]]
     calls = [run.recorded(judge.exercise, trial, without_values(trial.data, trial.dtype)).call for trial in trials]
