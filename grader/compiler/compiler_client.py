@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 
-from grader.compiler.result import Compiled, Failed, read_answer
+from grader.compiler.result import LAID_OUT, Compiled, Failed, read_answer
 from grader.processes import scratch
 from grader.processes.call_clock import LAST_RESORT
 from grader.processes.environment import trusted_path
@@ -58,7 +58,7 @@ class Compiler:
     def compile(
         self, source: str, options: dict, model: GpuModel, parts: Iterable[str] = (), limit: float = COMPILE_LIMIT
     ) -> Compiled | Failed:
-        """Machine code of a kernel, and those texts of `parts` ("optimised", "ttir", "ttgir", "llir", "ptx").
+        """Machine code of a kernel, and those texts of `parts` ("optimised", "laid out", "ttir", "ttgir", "llir" ...).
 
         source: MLIR's generic form after the inliner; options: as grader.wire.recorded_call.Recipe has them.
         Raises MachineFault if no process comes up.
@@ -68,6 +68,10 @@ class Compiler:
     def optimised(self, source: str, options: dict, model: GpuModel, limit: float = COMPILE_LIMIT) -> Compiled | Failed:
         """What Triton's first passes make of a kernel, for `optimised` alone: a hundredth of the work."""
         return self._answer(source, options, model, ("optimised",), "ttir", limit)
+
+    def laid_out(self, source: str, options: dict, model: GpuModel, limit: float = COMPILE_LIMIT) -> Compiled | Failed:
+        """Tiles with their layouts, for `laid_out` alone: a quarter of the work."""
+        return self._answer(source, options, model, (LAID_OUT,), "ttgir", limit)
 
     @property
     def versions(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 import torch
 
 from grader.compiler.compiler_client import Compiler
-from grader.compiler.result import Compiled, Failed
+from grader.compiler.result import LAID_OUT, Compiled, Failed
 from grader.wire.messages import GpuModel
 
 MOST_PROCESSES = 6  # half of torch's threads at most: a judge among many has one
@@ -45,7 +45,10 @@ class Pool:
         self._lock = threading.Lock()
 
     def compile(self, source: str, options: dict, model: GpuModel, parts: Iterable[str]) -> Future[Compiled | Failed]:
-        """As Compiler.compile answers. One that was cancelled before it began is asked anew."""
+        """As Compiler.compile answers, or as Compiler.laid_out for this part alone.
+
+        One that was cancelled before it began is asked anew.
+        """
         question = Question(source, json.dumps(options, sort_keys=True), model, tuple(sorted(parts)))
         with self._lock:
             kept = self._kept.get(question)
@@ -67,7 +70,10 @@ class Pool:
         if future.set_running_or_notify_cancel():
             try:
                 options = json.loads(question.options)
-                future.set_result(compiler.compile(question.source, options, question.model, question.parts))
+                if question.parts == (LAID_OUT,):
+                    future.set_result(compiler.laid_out(question.source, options, question.model))
+                else:
+                    future.set_result(compiler.compile(question.source, options, question.model, question.parts))
             except BaseException as error:  # whoever waits for it gets it
                 future.set_exception(error)
         with self._lock:

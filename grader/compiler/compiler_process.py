@@ -9,7 +9,8 @@ process's affair alone. The parent gives it a time limit and starts another one.
     process -> parent    compiled {metadata, parts}                        places of texts and machine code in the blob
                          failed   {what, stage, message}
 
-Stages: ttir, ttgir, llir, ptx, cubin. Parts: these, and "optimised", the generic form of what the stage ttir made.
+Stages: ttir, ttgir, llir, ptx, cubin. Parts: these, and two generic forms: "optimised" of what the stage ttir made,
+"laid out" of what the stage ttgir made.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ METADATA = (
     "name", "shared", "num_warps", "num_stages", "num_ctas", "launch_cooperative_grid", "launch_pdl", "tmem_size",
     "global_scratch_size", "global_scratch_align", "profile_scratch_size", "profile_scratch_align",
 )  # fmt: skip
+GENERIC = {"ttir": "optimised", "ttgir": "laid out"}  # parts that stages make, beside their own
 ERROR = re.compile(r"error: (.*)")
 FAILED_PASS = re.compile(r"Pipeline failed while executing \[`(\w+)`")
 SAYS_NOTHING = "Failures have been detected"
@@ -123,8 +125,9 @@ class _Compilation:
 
     def _keep(self, module: Any, context: Any) -> None:
         """Adds what is asked for of this stage's result."""
-        if self.stage == "ttir" and "optimised" in self.request["parts"]:
-            self.parts["optimised"] = generic_text(module, context).encode()
+        part = GENERIC.get(self.stage)
+        if part in self.request["parts"]:
+            self.parts[part] = generic_text(module, context).encode()
         if self.stage in self.request["parts"]:
             self.parts[self.stage] = module if isinstance(module, bytes) else str(module).encode()
 

@@ -12,7 +12,7 @@ from functools import cache
 
 from grader.compiler.compiler_pool import Pool, processes_here
 from grader.compiler.plans import NotCompiled, plan_of
-from grader.compiler.result import Compiled
+from grader.compiler.result import LAID_OUT, Compiled
 from grader.gpu.plan import Plan
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import Failure, GpuModel, TensorSpec
@@ -77,6 +77,18 @@ class MachineCode:
         answer = self._compiled(kernel, ("optimised",)).result()
         text = answer.optimised if isinstance(answer, Compiled) else ""
         return text if text.count(PRODUCT) > kernel.source.count(PRODUCT) else ""
+
+    def laid_out(self, kernel: Kernel) -> str:
+        """The kernel's text once its tiles have layouts; "" where there is none."""
+        if INLINE_ASSEMBLY in kernel.source:
+            return ""
+        answer = shared_pool().compile(kernel.source, kernel.recipe.options, self._model, (LAID_OUT,)).result()
+        return answer.laid_out if isinstance(answer, Compiled) else ""
+
+    def ptx(self, kernel: Kernel) -> str:
+        """The text before machine code; "" where there is none."""
+        answer = self._compiled(kernel, ()).result()
+        return answer.kernel.texts.get("ptx", "") if isinstance(answer, Compiled) else ""
 
     def _answer(self, kernel: Kernel, texts: Iterable[str]):
         if INLINE_ASSEMBLY in kernel.source:

@@ -11,6 +11,8 @@ from grader.wire.frames import ProtocolError
 from grader.wire.messages import GpuModel
 from grader.wire.recorded_parts import read_part
 
+LAID_OUT = "laid out"
+GENERIC = ("optimised", LAID_OUT)  # texts beside those of the stages
 STAGES = ("ttir", "ttgir", "llir", "ptx", "cubin")
 TENSOR_MEMORY_COLUMNS = 512  # of a multiprocessor from sm_100 on
 FAILURES = ("options", "text", "stage", "assembler", "memory", "time", "died", "resources")
@@ -62,11 +64,13 @@ class TensorMapForm:
 
 @dataclass
 class Compiled:
-    """`kernel` is whole where machine code was asked for; `optimised` is the generic form after make_ttir."""
+    """`kernel` is whole where machine code was asked for; `optimised` and `laid_out` are the generic forms after
+    make_ttir and make_ttgir."""
 
     kernel: Kernel
     metadata: Metadata
     optimised: str = ""
+    laid_out: str = ""
     descriptors: list[TensorMapForm] = field(default_factory=list)  # one for each that the host made; none before sm_90
 
 
@@ -80,9 +84,9 @@ def read_answer(header: dict, blob: bytes, model: GpuModel) -> Compiled | Failed
     if header["kind"] != "compiled" or not isinstance(header.get("parts"), dict):
         raise ProtocolError("an answer of the wrong kind")
     metadata = build(Metadata, header.get("metadata"))
-    parts = {name: read_part(place, blob) for name, place in header["parts"].items() if name in (*STAGES, "optimised")}
+    parts = {name: read_part(place, blob) for name, place in header["parts"].items() if name in (*STAGES, *GENERIC)}
     texts = {name: data.decode("utf-8", "replace") for name, data in parts.items() if name != "cubin"}
-    compiled = Compiled(_kernel(metadata), metadata, texts.pop("optimised", ""))
+    compiled = Compiled(_kernel(metadata), metadata, *(texts.pop(name, "") for name in GENERIC))
     compiled.descriptors = items(header, "descriptors", lambda data: build(TensorMapForm, data))
     compiled.kernel.texts = {name: texts[name] for name in TEXTS if name in texts}
     if "cubin" in parts:

@@ -77,6 +77,7 @@ class Cause(StrEnum):
     DOUBLE_WRITE = "double-write"
     LANE_CONFLICT = "lane-conflict"
     RACE = "race"
+    WARP_ORDER = "warp-order"
     UNINITIALISED_READ = "uninitialised-read"
     NO_OTHER = "no-other"
     OFFSET_OVERFLOW = "offset-overflow"

@@ -102,18 +102,25 @@ def ptx_lines(ptx: str, filename: str) -> Iterator[tuple[int, str]]:
 
 
 def _ptx_places(ptx: str, filename: str) -> Iterator[tuple[Place, str]]:
+    return ((place, text) for place, _, text in ptx_rows(ptx, filename))
+
+
+def ptx_rows(ptx: str, filename: str) -> Iterator[tuple[Place, int, str]]:
+    """Each row with its place, and the line of the call that led there if it was inlined, else 0."""
     own = {number for number, path in FILE.findall(ptx) if path.rpartition("/")[2] == filename}
-    place, places = (0, 0), 0  # places: seen in this piece of inline assembly
+    place, caller, places = (0, 0), 0, 0  # places: seen in this piece of inline assembly
     for text in ptx.splitlines():
         if "inline asm" in text:
             places = 1 if "begin" in text else 0
         elif said := PLACE.match(text):
             inner, outer = said.groups()[:3], said.groups()[3:]
             if places < 2:  # the lines of one piece are numbered on, as if the source had them: only the first is right
-                place = next(((int(at), int(column)) for file, at, column in (inner, outer) if file in own), place)
+                mine = [(int(at), int(column)) for file, at, column in (inner, outer) if file in own]
+                if mine:
+                    place, caller = mine[0], mine[1][0] if len(mine) > 1 else 0
             places += places > 0
         else:
-            yield place, text
+            yield place, caller, text
 
 
 def without_counted_lines(ptx: str) -> str:
@@ -140,10 +147,10 @@ def _accesses(ptx: str, filename: str) -> Iterator[tuple[Place, Access]]:
 
 def mlir_lines(text: str, filename: str) -> dict[str, int]:
     """The line in the submission of each location that a text of Triton's names, such as #loc5; 0 if there is none."""
-    return {name: line for name, (line, _) in _mlir_places(text, filename).items()}
+    return {name: line for name, (line, _) in mlir_places(text, filename).items()}
 
 
-def _mlir_places(text: str, filename: str) -> dict[str, Place]:
+def mlir_places(text: str, filename: str) -> dict[str, Place]:
     named = ((name, (int(line), int(at)), path) for name, path, line, at in LOCATION.findall(text))
     places = {name: place for name, place, path in named if path.rpartition("/")[2] == filename}
     aliases = {name: (inner, outer) for name, inner, outer in ALIAS.findall(text)}
@@ -158,7 +165,7 @@ class _Tiles:
     """
 
     def __init__(self, ttgir: str, filename: str) -> None:
-        places = _mlir_places(ttgir, filename)
+        places = mlir_places(ttgir, filename)
         self._at: dict[Place, int] = {places.get(location, (0, 0)): 0 for location in NUMBER.findall(ttgir)}
         self._in_line: dict[int, int] = {}
         for shape, bits, location in TILE.findall(ttgir):

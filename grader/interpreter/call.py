@@ -15,6 +15,7 @@ from grader.interpreter.blocks import Descriptor
 from grader.interpreter.buffers import Argument, Buffer, OutOfMemory, base_of
 from grader.interpreter.dtypes import DTYPES, Unsupported, dtype_of
 from grader.interpreter.launch import MOST_PROGRAMS, run_launch
+from grader.interpreter.meetings import Meetings
 from grader.interpreter.memory import Memory
 from grader.interpreter.program import Kernel
 from grader.interpreter.trial_runs import with_a_trial
@@ -58,6 +59,7 @@ class Call:
         self.memory = Memory(
             fill=request.fill, count_traffic=request.count_traffic, at_once=request.at_once, trace=request.trace
         )
+        self.memory.meetings = Meetings() if request.meetings else None
         self.buffers = list(self._buffers())
         for buffer in self.buffers:
             self.memory.register(buffer)
@@ -69,6 +71,7 @@ class Call:
             "launches": [asdict(launch) for launch in self.launches],
             "traffic": [asdict(traffic) for traffic in self.memory.traffic()],
             "trace": [asdict(access) for access in self.memory.trace_accesses()],
+            "meetings": [asdict(meeting) for meeting in self.memory.told_meetings()],
             "broken": self.broken,
             "overflows": self.overflows,
             "printed": self.printed,

@@ -15,13 +15,14 @@ import numpy as np
 
 from grader.interpreter.buffers import FILLS, SHIFT, Argument, Buffer, base_of
 from grader.interpreter.findings import MOST_REPORTS, Reports, Seen, Turn
+from grader.interpreter.meetings import Meetings
 from grader.interpreter.parts import Access, Part, conflicts, in_rounds, outside, units_of
 from grader.interpreter.shadow import ATOMIC, NOBODY, SEVERAL, Order, Sight, Units
 from grader.interpreter.trace import NO_OFFSET, Lanes, Trace
 from grader.interpreter.traffic import Groups, count_instruction, is_increasing, starts_of_runs
 from grader.interpreter.views import View
 from grader.ttir.module import Place
-from grader.wire.messages import Finding, TracedAccess, Traffic
+from grader.wire.messages import Finding, Meeting, TracedAccess, Traffic
 
 APART = 1 << 42  # bytes from one buffer's pretended address to the next one's
 
@@ -35,6 +36,7 @@ class Memory:
     def __init__(self, *, fill: str = "poison", count_traffic: bool = False, at_once: int = 1, trace: bool = False):
         self.fill, self.count_traffic, self.at_once = fill, count_traffic, at_once
         self.trace = Trace() if trace else None
+        self.meetings: Meetings | None = None  # of accesses inside of one program, where they are asked for
         self.other_outside = True  # lanes out of bounds read `other`, where a load has one
         self.count_readers = count_traffic  # what each program reads
         self.buffers: list[Buffer] = []
@@ -74,6 +76,8 @@ class Memory:
         self.busy = np.zeros(0, bool)  # which programs of the batch, in the order of their numbers, have used memory
         self.idle = self.accesses = self.batches = 0
         self.groups: dict[Buffer, Groups] = {}
+        if self.meetings is not None:
+            self.meetings.begin_launch(self.launches - 1, grid[0] * grid[1] * grid[2])
         self.loaded: set[Buffer] = set()  # by the launch; an atomic loads and stores
         self.stored: set[Buffer] = set()
 
@@ -83,6 +87,8 @@ class Memory:
         self.programs, self.batches = programs, self.batches + 1
         self.numbers = np.sort(programs)
         self.busy, self.all_busy = np.zeros(programs.size, bool), False
+        if self.meetings is not None:
+            self.meetings.begin_batch(programs)
         if self.order is not None:
             self.order.begin_program()
         if self.groups and programs.size:
@@ -132,6 +138,8 @@ class Memory:
         for part in self._parts(pointers, programs, access := self._access("load", item, place, lanes)):
             self._note(part, access)
             values = part.argument.buffer.words(item)[part.index]
+            if self.meetings is not None:
+                self.meetings.note(access, part)
             if part.chosen is None:
                 return values.copy() if isinstance(part.index, slice) else values
             out = self._nothing(pointers.size, item, rest) if out is None else out
@@ -152,6 +160,8 @@ class Memory:
             self._note(part, access)
             values = raw if part.chosen is None else raw[part.chosen]
             words = part.argument.buffer.words(item)
+            if self.meetings is not None:
+                self.meetings.note(access, part, words[part.index] != values)
             words[part.index] = values
             if not part.distinct and (words[part.index] != values).any():
                 lost = conflicts(part, values)
@@ -377,6 +387,9 @@ class Memory:
 
     def trace_accesses(self) -> list[TracedAccess]:
         return self.trace.accesses() if self.trace is not None else []
+
+    def told_meetings(self) -> list[Meeting]:
+        return self.meetings.told() if self.meetings is not None else []
 
     def writers_of(self, buffer: Buffer, view: View) -> np.ndarray:
         """int32 in the view's shape: the last program that wrote each element, -1 none, -2 none but initialised.

@@ -33,6 +33,7 @@ from grader.explain.verdict import PASS, Verdict
 from grader.explain.wrong_results import Shape, wrong_results
 from grader.judge import every_configuration
 from grader.judge.believed_hints import broken_promise
+from grader.judge.orders_of_warps import OrdersOfWarps
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT
@@ -57,7 +58,11 @@ class Interpreted:
     wrong_when_contiguous: bool = False
     right_before: set[str] = field(default_factory=set)  # bounds
     right_trials: list[Trial] = field(default_factory=list)
+    orders_of_warps: OrdersOfWarps = field(init=False)
     _wanted: tuple[list[Argument], list[torch.Tensor]] | None = field(default=None, repr=False)  # of these inputs
+
+    def __post_init__(self) -> None:
+        self.orders_of_warps = OrdersOfWarps(self.exercise, self.run)
 
     def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
         """Of all configurations of the call, and the reply to its first run, which has these `options`."""
@@ -68,8 +73,13 @@ class Interpreted:
             return failures.file_failure(failure, self.run.submission, self.exercise), first
         verdict = self._first_call(trial, inputs, first)
         if verdict.outcome == PASS and twice:
-            second = self.run.call(self.exercise, trial, inputs, again=True, order="reverse", fill="zero")
+            meetings = self.orders_of_warps.are_in_question(trial, inputs, first)
+            second = self.run.call(
+                self.exercise, trial, inputs, again=True, order="reverse", fill="zero", meetings=meetings
+            )
             verdict = self._second_call(trial, inputs, first, second) or verdict
+            if verdict.outcome == PASS and second.meetings:
+                verdict = self.orders_of_warps.verdict(trial, inputs, second) or verdict
         if verdict.outcome == PASS and twice:
             verdict = self._as_product(trial, inputs) or verdict
         return every_configuration.of_configurations(self, trial, inputs, first, verdict, twice), first
@@ -77,7 +87,12 @@ class Interpreted:
     def of_config(self, trial: Trial, inputs: list[Argument], config: int) -> Verdict:
         """Of another configuration of the same call."""
         other = replace(trial, config=config)
-        return self._first_call(other, inputs, self.run.call(self.exercise, other, inputs))
+        reply = self.run.call(self.exercise, other, inputs)
+        verdict = self._first_call(other, inputs, reply)
+        if verdict.outcome == PASS and self.orders_of_warps.are_in_question(other, inputs, reply):
+            again = self.run.call(self.exercise, other, inputs, again=True, meetings=True)
+            verdict = self.orders_of_warps.verdict(other, inputs, again) or verdict
+        return verdict
 
     def wrong_after_a_trial(self, trial: Trial, inputs: list[Argument], kept: Sequence[str] = ()) -> Evidence | None:
         """The first result that is wrong when the call's configuration was tried before on the same memory.

@@ -56,7 +56,7 @@ class Suspects:
 
     def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:
         """Right so far, wrong as soon as the block sizes change: they stand in the code as numbers."""
-        if verdict.kind in ("file", "ended", "error"):
+        if verdict.kind in ("file", "ended", "error") or verdict.id == Cause.WARP_ORDER:
             return
         constants = trial.in_effect(self.run.recorder.constants)
         if constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:

@@ -172,6 +172,7 @@ class InterpretRequest:
     count_traffic: bool = False  # distinct elements per load, summed over groups of `at_once` programs
     at_once: int = 1
     trace: bool = False  # send every access, lane by lane; for small calls
+    meetings: bool = False  # send where a program loads what it stores too
     watch: list[int] | None = None  # the program of each launch whose every value is sent
     sample: Sample | None = None  # then no argument has bytes: their `start` means nothing
     limit: float = 10.0  # seconds of a core that its launches may take; then it tells where they are
@@ -245,6 +246,28 @@ class TracedAccess:
     program: list[int] = field(default_factory=list)
     launch: int = 0
     elements: list[int] = field(default_factory=list)  # by lane, numbered row by row; -1: masked off, or no element
+
+
+@dataclass
+class Met:
+    """One of two accesses that meet: its place, its tile, and which of its lanes meet the other's, pair by pair."""
+
+    line: int
+    via: list[int]  # lines of the calls that led to what was inlined there
+    shape: list[int]
+    lanes: list[int] = field(default_factory=list)  # numbered row by row
+
+
+@dataclass
+class Meeting:
+    """A load and a store of the same bytes by one program of a launch; the store changes what they hold."""
+
+    argument: str
+    launch: int
+    loads_first: bool
+    in_one_turn: bool  # the first place is not come to again before the second: no loop has led back in between
+    load: Met
+    store: Met
 
 
 @dataclass

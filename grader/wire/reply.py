@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import torch
 
 from grader.wire.fields import build, checked, items
 from grader.wire.frames import ProtocolError
-from grader.wire.messages import DTYPE_BYTES, FINDING_KINDS, Failure, Finding, Launch, TensorSpec, TracedAccess, Traffic
+from grader.wire.messages import (
+    DTYPE_BYTES,
+    FINDING_KINDS,
+    Failure,
+    Finding,
+    Launch,
+    Meeting,
+    Met,
+    TensorSpec,
+    TracedAccess,
+    Traffic,
+)
 from grader.wire.recorded_parts import Returned
 from grader.wire.watched_program import WatchedProgram, watched_program
 
@@ -81,6 +93,7 @@ class Reply:
     sampled: list[Sampled] = field(default_factory=list)  # of each result, where not all programs were run
     traffic: list[Traffic] = field(default_factory=list)
     trace: list[TracedAccess] = field(default_factory=list)
+    meetings: list[Meeting] = field(default_factory=list)
     configurations: list[int] = field(default_factory=lambda: [0])  # numbers of those that can run
     broken: list[BrokenPromise] = field(default_factory=list)
     overflows: list[Overflow] = field(default_factory=list)
@@ -115,6 +128,7 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         launches=items(header, "launches", _launch),
         traffic=items(header, "traffic", lambda data: build(Traffic, data)),
         trace=items(header, "trace", lambda data: build(TracedAccess, data)),
+        meetings=items(header, "meetings", _meeting),
         broken=items(header, "broken", lambda data: build(BrokenPromise, data)),
         overflows=items(header, "overflows", lambda data: build(Overflow, data)),
         watched=items(header, "watched", watched_program),
@@ -184,6 +198,18 @@ def _finding(data: object) -> Finding:
     if finding.kind not in FINDING_KINDS:
         raise ProtocolError("a finding of an unknown kind")
     return finding
+
+
+def _meeting(data: object) -> Meeting:
+    if not isinstance(data, dict):
+        raise ProtocolError("a meeting is not an object")
+    kinds = {"argument": "str", "launch": "int", "loads_first": "bool", "in_one_turn": "bool"}
+    said = {name: checked(data.get(name), kind, name) for name, kind in kinds.items()}
+    load, store = (build(Met, data.get(name)) for name in ("load", "store"))
+    inside = all(0 <= lane < math.prod(met.shape) for met in (load, store) for lane in met.lanes)
+    if not inside or len(load.lanes) != len(store.lanes):
+        raise ProtocolError("the lanes of a meeting do not go with its tiles")
+    return Meeting(**said, load=load, store=store)
 
 
 def _launch(data: object) -> Launch:

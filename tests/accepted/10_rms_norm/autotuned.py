@@ -19,9 +19,10 @@ def add_rms_norm_kernel(
     old = tl.load(residual_ptr + row * stride_rm + cols * stride_rn, mask=inside)
     new = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=inside)
     h = tl.where(inside, old.to(tl.float32) + new.to(tl.float32), 0.0)  # no `other`: the padding becomes 0 here
-    tl.store(residual_ptr + row * stride_rm + cols * stride_rn, h, mask=inside)
     weight = tl.load(weight_ptr + cols * stride_w, mask=inside)
     mean_square = tl.sum(h * h) / N
+    # Several warps hold each of 128 columns: after the sum all of them have loaded.
+    tl.store(residual_ptr + row * stride_rm + cols * stride_rn, h, mask=inside)
     tl.store(z_ptr + row * stride_zm + cols * stride_zn, h * (weight / tl.sqrt(mean_square + eps)), mask=inside)
 
 

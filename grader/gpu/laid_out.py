@@ -1,0 +1,153 @@
+"""What the compiler's text says after its tiles have got layouts: operations in blocks, as far as values are followed.
+
+The text is MLIR's generic form of what the stage ttgir made. What cannot be read is left out: whoever asks for more
+than a layout and the way of a value reads the text before, as grader.ttir does.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from grader.gpu.compiled_facts import Place as At
+from grader.gpu.compiled_facts import mlir_places
+from grader.ttir.lines import ALIAS, LABEL, result_names
+from grader.ttir.locations import Locations
+from grader.ttir.module import BadText, Place
+
+WARPS = re.compile(r'"ttg\.num-warps" = (\d+) : i32')
+SEVERAL_BLOCKS = re.compile(r'"ttg\.num-ctas" = (?!1 : i32)')
+ARGUMENT = re.compile(r"(%[\w$.\-]+): ")
+LOCATION = re.compile(r"#\w+")
+END = r"(?: \{.*\})? : \((?P<operand_types>.*?)\) -> (?P<result_types>.*) loc\((?P<location>.*)\)"
+OPERATION = re.compile(
+    r' *(?:(?P<results>%[^"=]*) = )?"(?P<name>[\w.]+)"\((?P<operands>[^()"]*)\)(?:\[[^\]"]*\])?'
+    r"(?: <\{(?P<attributes>.*?)\}>)?(?:(?P<opens> \(\{)|" + END + ")",
+)
+CLOSE = re.compile(r" *\}\)" + END)
+MOST_ROW = 1 << 14  # characters of an operation; a large constant has more
+OPENING, CLOSING = "<([{", ">)]}"
+
+
+@dataclass(eq=False)
+class Step:
+    """An operation; values are numbers."""
+
+    name: str
+    operands: list[int]
+    results: list[int]
+    operand_types: list[str]
+    result_types: list[str]
+    attributes: str
+    place: Place = Place()
+    at: At = (0, 0)
+    regions: list[list[Block]] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Block:
+    arguments: list[int] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+
+
+@dataclass
+class LaidOut:
+    blocks: list[Block]  # of the kernel
+    layouts: tuple[tuple[str, str], ...]  # names and what they stand for
+    warps: int
+
+
+def read_laid_out(text: str, filename: str) -> LaidOut | None:
+    """None where it is no kernel of one block of warps, or cannot be read."""
+    warps = WARPS.search(text)
+    if warps is None or SEVERAL_BLOCKS.search(text):
+        return None
+    try:
+        reader = _Reader(text, filename)
+        return LaidOut(reader.kernel(), tuple(reader.layouts.items()), int(warps[1]))
+    except (BadText, IndexError, KeyError):
+        return None
+
+
+class _Reader:
+    def __init__(self, text: str, filename: str) -> None:
+        self.rows = text.split("\n")
+        aliases = dict(found.groups() for row in self.rows if (found := ALIAS.fullmatch(row)))
+        self.layouts = {name: said for name, said in aliases.items() if not said.startswith("loc(")}
+        places = {name: said[4:-1] for name, said in aliases.items() if name not in self.layouts}
+        self.locations, self.at = Locations(places, filename), mlir_places(text, filename)
+        self.values: dict[str, int] = {}
+        self.count = 0
+
+    def kernel(self) -> list[Block]:
+        """Goes by rows, as the generic form does: an operation each, or the begin and the end of one with regions."""
+        opened: list[Step] = []
+        regions: list[list[Block]] = [[]]
+        blocks: list[Block] = [Block()]  # that are being read, the innermost last
+        for row in self.rows:
+            bare = row.lstrip(" ")
+            if bare.startswith('"') or bare.startswith("%"):
+                step, opens = self._step(row)
+                blocks[-1].steps.append(step)
+                if opens:
+                    opened.append(step)
+                    regions.append([Block()])
+                    blocks.append(regions[-1][0])
+            elif bare.startswith("^"):
+                if blocks[-1].steps:
+                    regions[-1].append(Block())
+                    blocks[-1] = regions[-1][-1]
+                blocks[-1].arguments = self._arguments(row)
+            elif bare == "}, {":
+                opened[-1].regions.append(regions[-1])
+                regions[-1] = [Block()]
+                blocks[-1] = regions[-1][0]
+            elif found := CLOSE.fullmatch(row):
+                step = opened.pop()
+                step.regions.append(regions.pop())
+                blocks.pop()
+                self._type(step, found)
+        (module,) = blocks[0].steps
+        functions = module.regions[0][0].steps
+        return functions[-1].regions[0] if len(functions) == 1 else []
+
+    def _step(self, row: str) -> tuple[Step, bool]:
+        found = OPERATION.fullmatch(row) if len(row) <= MOST_ROW else None
+        if found is None:
+            raise BadText(f"it cannot be read: {row.strip()[:60]!r}")
+        operands = [self.values[name] for name in (found["operands"] or "").split(", ") if name]
+        names = result_names(found["results"]) if found["results"] else []
+        step = Step(found["name"], operands, [self._new(name) for name in names], [], [], found["attributes"] or "")
+        if not found["opens"]:
+            self._type(step, found)
+        return step, bool(found["opens"])
+
+    def _type(self, step: Step, found: re.Match[str]) -> None:
+        step.operand_types = parts_of(found["operand_types"])
+        step.result_types = parts_of(found["result_types"].removeprefix("(").removesuffix(")"))
+        location = found["location"]
+        step.place = self.locations.place(location)
+        step.at = self.at.get(location, (0, 0)) if LOCATION.fullmatch(location) else (0, 0)
+
+    def _arguments(self, row: str) -> list[int]:
+        label = LABEL.fullmatch(row)
+        if label is None:
+            raise BadText(f"a label that cannot be read: {row.strip()[:60]!r}")
+        return [self._new(name) for name in ARGUMENT.findall(label[2] or "")]
+
+    def _new(self, name: str) -> int:
+        """Siblings may use a name again."""
+        self.count += 1
+        self.values[name] = self.count
+        return self.count
+
+
+def parts_of(text: str) -> list[str]:
+    """`tensor<8xf32, #blocked>, i32` in parts, at the commas that stand in no brackets."""
+    parts, depth, start = [], 0, 0
+    for at, character in enumerate(text):
+        depth += (character in OPENING) - (character in CLOSING and text[at - 1] != "-")
+        if character == "," and not depth:
+            parts.append(text[start:at])
+            start = at + 2
+    return [*parts, text[start:]] if text else []

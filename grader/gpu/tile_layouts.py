@@ -1,0 +1,156 @@
+"""Which warps hold each element of a tile, from the layout that Triton's text gives it.
+
+A layout says by bits: each bit of the number of a register, of a lane (a thread of a warp) and of a warp adds an offset
+to the place in the tile, by XOR. A bit that adds nothing new makes copies: where a tile has fewer elements than there
+are threads, several threads hold each element, and in the end several warps. All of them load it. One copy of each is
+stored: that of the threads in whose numbers these bits are 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+Offset = tuple[int, ...]  # in the tile, one number for each axis
+MOST_ELEMENTS = 1 << 20  # registers, lanes and warps together
+WARP_THREADS = 32
+TENSOR = re.compile(r"tensor<((?:\d+x)+)(.*)>")
+LISTS = re.compile(r"(\w+) = (\[[\d\[\], ]*\])")
+SLICE = re.compile(r"#ttg\.slice<\{dim = (\d+), parent = (.*)\}>")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """By bit, the lowest first, the offset that it adds."""
+
+    registers: tuple[Offset, ...]
+    lanes: tuple[Offset, ...]
+    warps: tuple[Offset, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Holders:
+    """By element of a tile, counted row by row."""
+
+    holds: np.ndarray  # [elements, warps], bool: has the warp a copy?
+    storing: np.ndarray  # [elements]: the warp that stores it
+
+
+def shape_of(text: str) -> tuple[int, ...]:
+    """The shape that a type names; () of a number."""
+    found = TENSOR.fullmatch(text)
+    return tuple(int(size) for size in found[1].split("x")[:-1]) if found else ()
+
+
+def holders_of(text: str, aliases: tuple[tuple[str, str], ...], warps: int) -> Holders | None:
+    """Of a type such as tensor<8xf32, #blocked>, or of a number; None where its layout is none that is known here.
+
+    aliases: what the names of the text's layouts stand for, without the #.
+    """
+    if "tensor<" not in text:
+        storing = np.zeros(1, np.int64)  # by the first thread
+        return Holders(np.ones((1, warps), bool), storing)
+    return _holders_of(text, aliases, warps)
+
+
+@lru_cache(512)
+def _holders_of(text: str, aliases: tuple[tuple[str, str], ...], warps: int) -> Holders | None:
+    _, _, encoding = text.removesuffix(">").partition(", ")
+    shape = shape_of(text)
+    layout = layout_of(encoding, dict(aliases), shape) if shape and encoding else None
+    return holders(layout, shape) if layout is not None and 1 << len(layout.warps) == warps else None
+
+
+def layout_of(encoding: str, aliases: dict[str, str], shape: tuple[int, ...]) -> Layout | None:
+    text = aliases.get(encoding.removeprefix("#"), encoding)
+    if found := SLICE.fullmatch(text):
+        axis = int(found[1])
+        parent = layout_of(found[2], aliases, (*shape[:axis], 1, *shape[axis:]))
+        return parent and Layout(*(_without(axis, bits) for bits in (parent.registers, parent.lanes, parent.warps)))
+    lists = {name: _numbers(value) for name, value in LISTS.findall(text)}
+    if text.startswith("#ttg.linear<"):
+        parts = (lists.get(name, ()) for name in ("register", "lane", "warp"))
+        return Layout(*parts) if not lists.get("block") else None
+    if text.startswith("#ttg.blocked<"):
+        return _blocked(lists, shape)
+    return None
+
+
+def _numbers(text: str) -> tuple:
+    """A list of numbers, or of lists of them."""
+    if text.startswith("[["):
+        return tuple(_numbers(f"[{part}]") for part in text[2:-2].split("], ["))
+    return tuple(int(number) for number in text[1:-1].split(", ") if number)
+
+
+def _without(axis: int, bits: Sequence[Offset]) -> tuple[Offset, ...]:
+    return tuple((*bit[:axis], *bit[axis + 1 :]) for bit in bits)
+
+
+def _blocked(lists: dict[str, tuple], shape: tuple[int, ...]) -> Layout:
+    """A thread has `sizePerThread` elements beside each other, then come the threads, then the warps.
+
+    A tile that is longer is covered by further registers; one that is shorter, by copies.
+    """
+    reached = [1] * len(shape)
+
+    def bits(sizes: Sequence[int]) -> tuple[Offset, ...]:
+        found = []
+        for axis in lists["order"]:
+            for _ in range(sizes[axis].bit_length() - 1):
+                step = reached[axis] if reached[axis] < shape[axis] else 0
+                found.append(tuple(step * (one == axis) for one in range(len(shape))))
+                reached[axis] *= 2
+        return tuple(found)
+
+    registers, lanes, warps = (bits(lists[name]) for name in ("sizePerThread", "threadsPerWarp", "warpsPerCTA"))
+    more = bits([max(1, size // had) for size, had in zip(shape, reached)])
+    return Layout(registers + more, lanes, warps)
+
+
+def holders(layout: Layout, shape: tuple[int, ...]) -> Holders | None:
+    registers, lanes, warps = layout.registers, layout.lanes, layout.warps
+    if 1 << len(registers) + len(lanes) + len(warps) > MOST_ELEMENTS:
+        return None
+    of_warp = _places(registers + lanes, shape)
+    of_warps = _places(warps, shape)
+    holds = np.zeros((int(np.prod(shape)), of_warps.size), bool)
+    for warp, place in enumerate(of_warps.tolist()):
+        holds[of_warp ^ place, warp] = True
+    free = _free(registers + lanes, warps, shape)
+    storing = np.full(holds.shape[0], -1)
+    for warp in range(of_warps.size):
+        if not warp & free:
+            storing[holds[:, warp]] = warp
+    return Holders(holds, storing) if (storing >= 0).all() else None
+
+
+def _places(bits: Sequence[Offset], shape: tuple[int, ...]) -> np.ndarray:
+    """Where each number leads, counted row by row; sizes of tiles are powers of two, so that too goes by XOR."""
+    places = np.zeros(1, np.int64)
+    for place in _flat(bits, shape):
+        places = np.concatenate([places, places ^ place])
+    return places
+
+
+def _flat(bits: Sequence[Offset], shape: tuple[int, ...]) -> list[int]:
+    return [int(np.ravel_multi_index(bit, shape)) for bit in bits]
+
+
+def _free(first: Sequence[Offset], warps: Sequence[Offset], shape: tuple[int, ...]) -> int:
+    """Bits of a warp's number that lead nowhere the bits before them do not: 1 in each of these."""
+    reached: list[int] = []  # independent, each with a highest bit of its own
+    free = 0
+    for number, place in enumerate(_flat([*first, *warps], shape), -len(first)):
+        for one in reached:
+            place = min(place, place ^ one)
+        if place:
+            reached.append(place)
+            reached.sort(reverse=True)
+        elif number >= 0:
+            free |= 1 << number
+    return free

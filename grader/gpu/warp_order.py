@@ -1,0 +1,219 @@
+"""Whether a kernel depends on the order of its warps: one stores what another has yet to load, or loads too early.
+
+Warps of a program wait for each other at barriers alone. The compiler puts some around shared memory, none around
+global memory. A warp that may load too early or too late has an unsafe value. That matters where the value comes to
+something that this warp stores, or that it hands to other warps.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from grader.gpu.compiled_facts import ACCESS, ptx_rows
+from grader.gpu.laid_out import Block, LaidOut, Step
+from grader.gpu.tile_layouts import WARP_THREADS, Holders, holders_of, shape_of
+from grader.wire.messages import Meeting, Met
+
+BARRIER = re.compile(r"\b(?:bar|barrier)(?:\.cta)?\.(?:sync|red)\b|\bbarrier\.cluster\.arrive\b")
+STORES = ("tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_store")
+BETWEEN_WARPS = (
+    "tt.dot", "tt.dot_scaled", "tt.histogram", "ttg.local_alloc", "ttg.local_store", "ttng.warp_group_dot",
+    "ttng.tc_gen5_mma", "ttng.tmem_alloc", "ttng.tmem_store",
+)  # fmt: skip
+COMBINES = ("tt.reduce", "tt.scan", "tt.map_elementwise")  # their regions are about single numbers
+ALONG_AN_AXIS = ("tt.reduce", "tt.scan", "tt.gather")
+AXIS = re.compile(r"\baxis = (\d+)")
+
+
+def may_matter(meeting: Meeting, warps: int) -> bool:
+    """Whether a load and a store of these lanes may be those of different warps: the compiler need not be asked else.
+
+    Each element of a tile with as many elements as there are threads is one thread's, the same in both.
+    """
+    few = min(math.prod(met.shape) for met in (meeting.load, meeting.store)) < WARP_THREADS * warps
+    return warps > 1 and (few or meeting.load.lanes != meeting.store.lanes)
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """How many elements the loaded tile has, how many warps hold a copy of one, and how many threads there are."""
+
+    elements: int
+    copies: int
+    threads: int
+
+
+@dataclass
+class WarpOrder:
+    """What one kernel's text says, once its tiles have layouts. `filename`: of the submission that places refer to."""
+
+    laid_out: LaidOut
+    filename: str
+    _all: int = field(init=False)  # a set of warps is a number: its bits
+
+    def __post_init__(self) -> None:
+        self._all = (1 << self.laid_out.warps) - 1
+
+    def conflict(self, meeting: Meeting) -> Conflict | None:
+        """Returns one where a warp other than the storing one loads, and its value has an effect; barriers apart."""
+        for load in self._steps("tt.load", meeting.load):
+            for store in self._steps("tt.store", meeting.store):
+                if self._matters(load, self._unsafe(load, store, meeting)):
+                    holds = self._held(load.operand_types[0]).holds
+                    return Conflict(holds.shape[0], int(holds.sum(1).max()), WARP_THREADS * self.laid_out.warps)
+        return None
+
+    def lacks_barrier(self, meeting: Meeting, ptx: str) -> bool:
+        """Whether the machine code has no barrier between the two; False where its text does not show them."""
+        rows = list(ptx_rows(ptx, self.filename))
+        loads = _rows(rows, "ld", self._steps("tt.load", meeting.load))
+        stores = _rows(rows, "st", self._steps("tt.store", meeting.store))
+        first, second = (loads, stores) if meeting.loads_first else (stores, loads)
+        barriers = [number for number, (_, _, text) in enumerate(rows) if BARRIER.search(text)]
+        if not first or not second:
+            return False
+        later = [number for number in second if number > first[0]]
+        if not meeting.in_one_turn or not later:  # a loop leads back
+            return not barriers
+        start = max(number for number in first if number < later[0])
+        return not any(start < number < later[0] for number in barriers)
+
+    def _steps(self, name: str, met: Met) -> list[Step]:
+        return [
+            step
+            for step in _walk(self.laid_out.blocks)
+            if step.name == name
+            and (step.place.line, list(step.place.via)) == (met.line, met.via)
+            and list(shape_of(step.operand_types[0])) == met.shape
+        ]
+
+    def _held(self, type: str) -> Holders | None:
+        return holders_of(type, self.laid_out.layouts, self.laid_out.warps)
+
+    def _unsafe(self, load: Step, store: Step, meeting: Meeting) -> int:
+        """The warps that load an element which another one stores; none where a layout is not known."""
+        loaded, stored = self._held(load.operand_types[0]), self._held(store.operand_types[0])
+        if loaded is None or stored is None:
+            return 0
+        others = np.arange(self.laid_out.warps) != stored.storing[meeting.store.lanes][:, None]
+        return _as_set(np.flatnonzero((loaded.holds[meeting.load.lanes] & others).any(0)))
+
+    # ---- the way of a value --------------------------------------------------------------------------------------
+
+    def _matters(self, load: Step, unsafe: int) -> bool:
+        """Whether what these warps have loaded comes to something that one of them stores."""
+        if not unsafe:
+            return False
+        values = dict.fromkeys(load.results, unsafe)
+        before = None
+        while before != values:  # loops lead values back
+            before = dict(values)
+            if self._in_blocks(self.laid_out.blocks, values, 0):
+                return True
+        return False
+
+    def _in_blocks(self, blocks: Iterable[Block], values: dict[int, int], around: int) -> bool:
+        """Adds to the warps whose value is unsafe, by value; True once one of them stores. around: of what decides
+        whether these blocks run."""
+        return any(self._in_step(step, values, around) for block in blocks for step in block.steps)
+
+    def _in_step(self, step: Step, values: dict[int, int], around: int) -> bool:
+        unsafe = around
+        for operand in step.operands:
+            unsafe |= values.get(operand, 0)
+        if step.regions and step.name not in COMBINES:
+            return self._in_regions(step, values, around)
+        if unsafe and self._stores(step) & unsafe:
+            return True
+        if unsafe and self._goes_between_warps(step):
+            unsafe = self._all
+            for operand in step.operands[1:] if step.name == "ttg.local_store" else ():
+                values[operand] = unsafe
+        for result in step.results:
+            values[result] = values.get(result, 0) | unsafe
+        return False
+
+    def _in_regions(self, step: Step, values: dict[int, int], around: int) -> bool:
+        """Of a loop or a branch: what is given in and yielded goes on by its number."""
+        given = step.operands[{"scf.for": 3, "scf.while": 0}.get(step.name, len(step.operands)) :]
+        decide = step.operands[: len(step.operands) - len(given)]
+        around = self._together(decide, values, around)
+        blocks = [block for region in step.regions for block in region]
+        ends = [block.steps[-1] for block in blocks if block.steps]
+        for end in ends:
+            if end.name == "scf.condition":
+                around = self._together(end.operands[:1], values, around)
+        yielded = [end.operands[end.name == "scf.condition" :] for end in ends]
+        for block in blocks:
+            skipped = 1 if step.name == "scf.for" else 0
+            for sources in (given, *yielded):
+                self._join(block.arguments[skipped:], sources, values, around)
+        found = self._in_blocks(blocks, values, around)
+        for sources in (given, *yielded):
+            self._join(step.results, sources, values, around)
+        return found
+
+    def _join(self, targets: list[int], sources: list[int], values: dict[int, int], around: int) -> None:
+        for target, source in zip(targets, sources):
+            values[target] = self._together([source, target], values, around)
+
+    def _together(self, ones: Iterable[int], values: dict[int, int], unsafe: int) -> int:
+        for one in ones:
+            unsafe |= values.get(one, 0)
+        return unsafe
+
+    def _stores(self, step: Step) -> int:
+        """The warps that store something there."""
+        if step.name in STORES:
+            held = self._held(step.operand_types[0])
+            return self._all if held is None else _as_set(np.unique(held.storing))
+        writes = step.name.startswith("ttng.async_tma") and "global_to_local" not in step.name
+        return self._all if writes else 0
+
+    def _goes_between_warps(self, step: Step) -> bool:
+        """Whether a warp gets something there that it did not hold."""
+        if step.name == "ttg.convert_layout":
+            source, target = self._held(step.operand_types[0]), self._held(step.result_types[0])
+            return source is None or target is None or bool((target.holds & ~source.holds).any())
+        if step.name in ALONG_AN_AXIS:
+            return not all(self._is_within_warps(type, step) for type in step.operand_types[: len(step.results)])
+        return step.name in BETWEEN_WARPS
+
+    def _is_within_warps(self, type: str, step: Step) -> bool:
+        """Whether each warp that holds an element holds all others along the axis."""
+        held, axis = self._held(type), AXIS.search(step.attributes)
+        if held is None or axis is None:
+            return False
+        by_axes = held.holds.reshape(*shape_of(type), -1)
+        return bool((by_axes.any(int(axis[1])) == by_axes.all(int(axis[1]))).all())
+
+
+def _as_set(warps: Iterable[int]) -> int:
+    return sum(1 << int(warp) for warp in warps)
+
+
+def _walk(blocks: Iterable[Block]) -> Iterable[Step]:
+    for block in blocks:
+        for step in block.steps:
+            yield step
+            for region in step.regions:
+                yield from _walk(region)
+
+
+def _rows(rows: list[tuple], opcode: str, steps: list[Step]) -> list[int]:
+    """Numbers of the rows that carry out these steps, as far as places tell."""
+    at = {step.at for step in steps}
+    found = [number for number, (place, _, text) in enumerate(rows) if place in at and _is(text, opcode)]
+    callers = {step.place.via[0] for step in steps if step.place.via}
+    exact = [number for number in found if rows[number][1] in callers]
+    return exact if callers and exact else found
+
+
+def _is(text: str, opcode: str) -> bool:
+    found = ACCESS.search(text)
+    return found is not None and found[1] == opcode

@@ -1,0 +1,131 @@
+"""Where one program meets its own bytes again: it loads what it stores later, or stores what it loads later.
+
+The programs of a GPU run in warps, and nothing makes one warp wait for another between two such accesses. Which lane of
+the one meets which lane of the other tells whether they are the same warp's, once it is known how tiles are laid out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from grader.interpreter.buffers import Buffer
+from grader.interpreter.parts import Access, Part
+from grader.wire.messages import Meeting, Met
+
+MOST_MEETINGS = 64  # pairs of places
+MOST_NOTED = 64  # accesses of one program
+MOST_PAIRS = 256  # lanes of one meeting, as many as a list may have
+
+
+@dataclass(eq=False)
+class _Noted:
+    met: Met
+    stores: bool
+    item: int
+    offsets: np.ndarray  # int64, by lane
+    lanes: np.ndarray
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        return int(self.offsets[0]), int(self.offsets[-1])
+
+
+@dataclass
+class Meetings:
+    """Of the first, the last and the middle program of each launch."""
+
+    _told: set[int] = field(default_factory=set)
+    _there: set[int] = field(default_factory=set)  # of these, those of the batch
+    _launch: int = 0
+    _noted: dict[tuple[int, Buffer], list[_Noted]] = field(default_factory=dict)
+    _counts: Counter = field(default_factory=Counter)  # of what is noted, by program
+    _pairs: dict[tuple, set[tuple[int, int]]] = field(default_factory=dict)  # of lanes, by who meets whom
+    _labels: dict[tuple, Buffer] = field(default_factory=dict)
+
+    def begin_launch(self, number: int, programs: int) -> None:
+        self._launch, self._told = number, {0, programs // 2, programs - 1}
+        self._noted.clear()
+        self._counts.clear()
+
+    def begin_batch(self, programs: np.ndarray) -> None:
+        self._there = self._told & set(programs.tolist())
+
+    def note(self, access: Access, part: Part, changing: np.ndarray | None = None) -> None:
+        """A load, or a store and by lane whether it changes what memory holds: else no order of warps matters."""
+        if access.lanes is None or not self._there:
+            return
+        chosen = np.isin(part.programs, list(self._there))
+        chosen = chosen if changing is None else chosen & changing
+        if chosen.any():
+            shape = access.lanes[1][1:]
+            met = Met(access.place.line, list(access.place.via), list(shape))
+            numbers = _numbers(access, part)[chosen]
+            offsets, programs = part.offsets[chosen], part.programs[chosen]
+            for program in np.unique(programs).tolist():
+                own = programs == program
+                order = np.argsort(offsets[own], kind="stable")
+                lanes = numbers[own][order]
+                self._add(program, part, _Noted(met, changing is not None, access.item, offsets[own][order], lanes))
+
+    def _add(self, program: int, part: Part, noted: _Noted) -> None:
+        if self._counts[program] >= MOST_NOTED:
+            return
+        self._counts[program] += 1
+        buffer = part.argument.buffer
+        earlier = self._noted.setdefault((program, buffer), [])
+        latest = {_key(one.met): one for one in earlier}
+        for one in earlier:
+            if one.stores != noted.stores and one.item == noted.item:
+                self._meet(buffer, one, noted, one is latest[_key(one.met)])
+        earlier.append(noted)
+
+    def _meet(self, buffer: Buffer, first: _Noted, second: _Noted, in_one_turn: bool) -> None:
+        (low, high), (other_low, other_high) = first.ends, second.ends
+        if high < other_low or other_high < low:
+            return
+        ours, theirs = _equal(first.offsets, second.offsets)
+        key = self._launch, first.stores, in_one_turn, _key(first.met), _key(second.met)
+        if not ours.size or key not in self._pairs and len(self._pairs) >= MOST_MEETINGS:
+            return
+        self._labels[key] = buffer
+        pairs = self._pairs.setdefault(key, set())
+        step = -(-ours.size // MOST_PAIRS)
+        for pair in zip(first.lanes[ours[::step]].tolist(), second.lanes[theirs[::step]].tolist()):
+            if len(pairs) < MOST_PAIRS:
+                pairs.add(pair)
+
+    def told(self) -> list[Meeting]:
+        """In the order in which they were met."""
+        found = []
+        for key, pairs in self._pairs.items():
+            launch, stored_first, in_one_turn, *both = key
+            first, second = (Met(line, list(via), list(shape)) for line, via, shape in both)
+            lanes = [list(one) for one in zip(*sorted(pairs))]
+            first.lanes, second.lanes = lanes
+            load, store = (second, first) if stored_first else (first, second)
+            found.append(Meeting(self._labels[key].label, launch, not stored_first, in_one_turn, load, store))
+        return found
+
+
+def _key(met: Met) -> tuple:
+    return met.line, tuple(met.via), tuple(met.shape)
+
+
+def _equal(ones: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places of equal values in two sorted arrays, pair by pair."""
+    left, right = np.searchsorted(others, ones), np.searchsorted(others, ones, "right")
+    counts = right - left
+    ours = np.repeat(np.arange(ones.size), counts)
+    return ours, np.arange(ours.size) - np.repeat(np.cumsum(counts) - counts - left, counts)
+
+
+def _numbers(access: Access, part: Part) -> np.ndarray:
+    """Of each lane of the part its number in the tile, counted row by row."""
+    mask, shape = access.lanes
+    size = int(np.prod(shape))
+    active = np.arange(size) if mask is None else np.flatnonzero(np.broadcast_to(mask, shape))
+    active = active if part.chosen is None else active[part.chosen]
+    return active % max(1, int(np.prod(shape[1:])))

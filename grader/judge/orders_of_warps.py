@@ -1,0 +1,73 @@
+"""Kernels that are right by their text, and depend on a GPU on which of a program's warps comes first.
+
+The interpreter tells where one program loads and stores the same bytes. The compiler, which is asked where these may be
+different warps, tells which warps hold what, and whether they wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from grader.course.exercise import Exercise
+from grader.course.trial import Trial
+from grader.explain.verdict import Verdict
+from grader.explain.waiting_warps import in_any_order
+from grader.gpu.laid_out import read_laid_out
+from grader.gpu.warp_order import Conflict, WarpOrder, may_matter
+from grader.judge.run import Run
+from grader.numerics.arguments import Argument
+from grader.wire.messages import Meeting
+from grader.wire.recorded_call import Kernel, RecordedCall
+from grader.wire.recorded_parts import PlannedLaunch, steps_with
+from grader.wire.reply import Reply
+
+
+@dataclass
+class OrdersOfWarps:
+    """Asks of each kernel and each two places once."""
+
+    exercise: Exercise
+    run: Run
+    _known: set[str] = field(default_factory=set)
+
+    def are_in_question(self, trial: Trial, inputs: list[Argument], reply: Reply) -> bool:
+        """Whether a launch of a call reads memory that it writes, with several warps."""
+        call = self.run.recorded(self.exercise, trial, inputs).call
+        return any(
+            launch.updated and _warps(kernel) > 1 for launch, kernel in zip(reply.launches, _launched(call, trial))
+        )
+
+    def verdict(self, trial: Trial, inputs: list[Argument], reply: Reply) -> Verdict | None:
+        """What is wrong with a call whose values are right; `reply`, to its second run, tells the meetings."""
+        launched = list(_launched(self.run.recorded(self.exercise, trial, inputs, again=True).call, trial))
+        for meeting in reply.meetings:
+            kernel = launched[meeting.launch] if 0 <= meeting.launch < len(launched) else None
+            if kernel is None or not may_matter(meeting, _warps(kernel)) or self._is_known(kernel, meeting):
+                continue
+            if conflict := self._conflict(kernel, meeting):
+                return in_any_order(self.run.submission, kernel.name, meeting, conflict)
+        return None
+
+    def _is_known(self, kernel: Kernel, meeting: Meeting) -> bool:
+        key = repr((kernel.source, kernel.recipe.options, meeting.loads_first, meeting.load, meeting.store))
+        known = key in self._known
+        self._known.add(key)
+        return known
+
+    def _conflict(self, kernel: Kernel, meeting: Meeting) -> Conflict | None:
+        machine_code, filename = self.run.machine_code, self.run.filename
+        laid_out = read_laid_out(machine_code.laid_out(kernel), filename)
+        order = laid_out and WarpOrder(laid_out, filename)
+        conflict = order and order.conflict(meeting)
+        return conflict if conflict and order.lacks_barrier(meeting, machine_code.ptx(kernel)) else None
+
+
+def _launched(call: RecordedCall, trial: Trial) -> Iterator[Kernel]:
+    """The kernel of each launch."""
+    steps = steps_with(call.steps, trial.config)
+    return (call.kernels[step.kernel] for step in steps if isinstance(step, PlannedLaunch))
+
+
+def _warps(kernel: Kernel) -> int:
+    return int(kernel.recipe.options.get("num_warps", 1))

@@ -1,0 +1,101 @@
+"""Where one program loads and stores the same bytes: which places, and which lanes meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grader.interpreter.buffers import Argument, Buffer, View, base_of
+from grader.interpreter.meetings import MOST_PAIRS, Meetings
+from grader.interpreter.memory import Memory
+from grader.ttir.module import Place
+
+SIZE = 2048
+LOAD, STORE = Place(3, via=(8,)), Place(5)
+
+
+class Program:
+    """One program at a time, with whole tiles of numbers of four bytes."""
+
+    def __init__(self, programs: int = 1) -> None:
+        self.memory = Memory()
+        self.memory.meetings = Meetings()
+        data = np.zeros(4 * SIZE, np.uint8)
+        x = Buffer("x", 4 * SIZE, data=data, view=View(0, (SIZE,), (1,), 4))
+        self.memory.begin_launch((programs, 1, 1), 1, [Argument("x_ptr", x)])
+        self.begin(0)
+
+    def begin(self, number: int) -> None:
+        self.number = number
+        self.memory.begin_batch(np.array([number], np.int32))
+
+    def load(self, elements: np.ndarray, place: Place = LOAD) -> None:
+        self._access(self.memory.load, elements, place)
+
+    def store(self, elements: np.ndarray, value: int = 1, place: Place = STORE) -> None:
+        self._access(self.memory.store, elements, place, np.full(elements.size, value, np.uint32))
+
+    def _access(self, access, elements: np.ndarray, place: Place, *values: np.ndarray) -> None:
+        programs, whole = np.full(elements.size, self.number, np.int32), (None, (1, elements.size))
+        access(4 * elements.astype(np.int64) + base_of(0), *values, 4, place, programs, whole)
+
+    @property
+    def met(self) -> list[tuple]:
+        found = self.memory.told_meetings()
+        return [(one.loads_first, one.in_one_turn, one.load.lanes, one.store.lanes) for one in found]
+
+
+def test_a_load_meets_the_store_of_the_same_element():
+    program = Program()
+    program.load(np.arange(0, 4))
+    program.store(np.arange(2, 6))
+    (told,) = program.memory.told_meetings()
+    assert (told.argument, told.launch, told.load.line, told.load.via, told.load.shape) == ("x", 0, 3, [8], [4])
+    assert program.met == [(True, True, [2, 3], [0, 1])]
+
+
+def test_a_store_meets_the_load_after_it_lane_by_lane():
+    program = Program()
+    program.store(np.arange(4))
+    program.load(np.array([3, 0, 0]))
+    assert program.met == [(False, True, [1, 2, 0], [0, 0, 3])]
+
+
+def test_what_keeps_its_value_meets_nothing():
+    program = Program()
+    program.load(np.arange(4))
+    program.store(np.arange(4), value=0)
+    assert program.met == []
+
+
+def test_a_loop_that_leads_back_is_told():
+    program = Program()
+    program.load(np.array([1]))
+    program.load(np.array([2]))
+    program.store(np.array([1]))
+    assert program.met == [(True, False, [0], [0])]
+
+
+@pytest.mark.parametrize(("number", "told"), [(0, 1), (1, 0), (2, 1), (3, 0), (4, 1)])
+def test_the_first_the_last_and_the_middle_program_are_looked_at(number, told):
+    program = Program(programs=5)
+    program.begin(number)
+    program.load(np.arange(4))
+    program.store(np.arange(4))
+    assert len(program.met) == told
+
+
+def test_two_programs_do_not_meet_each_other():
+    program = Program(programs=2)
+    program.load(np.arange(4))
+    program.begin(1)
+    program.store(np.arange(4))
+    assert program.met == []
+
+
+def test_of_many_lanes_some_are_told():
+    program = Program()
+    program.load(np.arange(SIZE))
+    program.store(np.arange(SIZE))
+    ((_, _, loaded, stored),) = program.met
+    assert len(loaded) == MOST_PAIRS and loaded == stored and max(loaded) > SIZE // 2
