@@ -67,7 +67,7 @@ def test_one_row(check):
 
 
 def test_small_values_beside_a_large_eps(check):
-    check(normal(8, 200) * 0.002, normal(8, 200) * 0.002, normal(200), 1.0)
+    check(normal(8, 200) * 0.002, normal(8, 200) * 0.002, normal(200), 1e-5)
 
 
 def test_rows_of_zeros_give_zeros(check):

@@ -165,7 +165,7 @@ def between(low: float, high: float) -> Promised:
 
 @dataclass(frozen=True)
 class Call:
-    """One call: sizes by name; of each argument its layout and kind of values; one dtype; block sizes."""
+    """A call: sizes by name; of each argument its layout and kind of values; one dtype; block sizes."""
 
     number: int  # in the run, from 1
     sizes: dict[str, int]

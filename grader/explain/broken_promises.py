@@ -7,9 +7,8 @@ from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict, failed
 from grader.sentences import Sentence
 from grader.submission.text import calls_of
+from grader.wire.messages import ASSUME, MAX_CONSTANCY, MAX_CONTIGUOUS, MULTIPLE_OF, UNALIGNED
 from grader.wire.reply import BrokenPromise
-
-UNALIGNED = "unaligned tl.max_contiguous"  # as the interpreter calls it
 
 
 class Promise(Sentence):
@@ -43,11 +42,11 @@ class Promise(Sentence):
     )
 
 
-PROMISES = {
-    "tl.assume": Promise.ASSUME,
-    "tl.multiple_of": Promise.MULTIPLE_OF,
-    "tl.max_contiguous": Promise.MAX_CONTIGUOUS,
-    "tl.max_constancy": Promise.MAX_CONSTANCY,
+SENTENCES = {
+    ASSUME: Promise.ASSUME,
+    MULTIPLE_OF: Promise.MULTIPLE_OF,
+    MAX_CONTIGUOUS: Promise.MAX_CONTIGUOUS,
+    MAX_CONSTANCY: Promise.MAX_CONSTANCY,
     UNALIGNED: Promise.UNALIGNED,
 }
 
@@ -58,8 +57,8 @@ def broken(evidence: Evidence, promise: BrokenPromise, changed: str = "") -> Ver
     changed: the first element that believing it changes, "z[3, 4]"; "" where none is known.
     """
     line, program = _line_of(evidence, promise), tuple(promise.program)
-    if promise.what in PROMISES:
-        sentence = PROMISES[promise.what](line=line, program=program)
+    if promise.what in SENTENCES:
+        sentence = SENTENCES[promise.what](line=line, program=program)
     else:
         sentence = Promise.OTHER(function=promise.what, line=line, program=program)
     why = Promise.CHANGES(element=changed) if changed else Promise.IS_BELIEVED()

@@ -97,6 +97,7 @@ class Cause(StrEnum):
     WRONG_OPERATION = "wrong-operation"
     THROUGH_FP32 = "through-fp32"
     LOW_PRECISION = "low-precision"
+    FLUSHED = "flushed"
     MISPLACED_TILE = "misplaced-tile"
     NOT_TURNED = "not-turned"
     LOCAL_LOAD = "local-load"

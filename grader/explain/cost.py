@@ -30,7 +30,9 @@ class Cost(Sentence):
     READ = "{name} is read {times:.3g} times; {most:.3g} times are enough."
     READ_AGAIN = "{name} is read {times:.3g} times; once is enough."
     ADVICE_LOAD_ONCE = "What was read once can stay with the program: load it once."
-    ADVICE_TWO_PURPOSES = "One load can serve two purposes: the other load of the same elements can go."
+    ADVICE_LARGER_TILES = (
+        "In a program one load can serve all that is done with an element; a larger tile shares more of what it reads."
+    )
     READ_BY_NEIGHBOURS = (
         "{name} is read {times:.3g} times when {at_once} neighbouring programs share what they read; {most:.3g} times "
         "are enough."
@@ -41,7 +43,7 @@ class Cost(Sentence):
     ADVICE_NEIGHBOURS = "Programs that run at the same time should work on tiles that need the same rows and columns."
     ROWS_READ = "{name} is read {times:.3g} times as often as it has to be."
     ADVICE_BEFORE_LOOP = (
-        "Load what a program needs of it once, before its loop; programs that need the same part could be one."
+        "Load what a program needs of it once, before any loop; programs that need the same part could be one."
     )
 
     WRITTEN = "{name} is written {times:.3g} times; {most:.3g} times is enough."
@@ -197,7 +199,7 @@ def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple
     if at_once == 1:
         if most == 1:
             return Cost.READ_AGAIN(**read), Cost.ADVICE_LOAD_ONCE()
-        return Cost.READ(**read, most=most), Cost.ADVICE_TWO_PURPOSES()
+        return Cost.READ(**read, most=most), Cost.ADVICE_LARGER_TILES()
     read["at_once"] = at_once
     again = Cost.READ_AGAIN_BY_NEIGHBOURS(**read) if most == 1 else Cost.READ_BY_NEIGHBOURS(**read, most=most)
     return again, Cost.ADVICE_NEIGHBOURS()

@@ -40,7 +40,7 @@ class Unwritten(Sentence):
     LAST_ROWS = "The last rows of {name} are not covered by {grid}."
     MASKED_OUT = "The {end} of {name} is never written: a program has lanes there, and its mask leaves it out."
     LAST_COLUMNS = "The last columns of {name} are not covered by {grid}."
-    PARTS = "Parts of {name} are not covered by {grid}."
+    PARTS = "Parts of {name} are not covered by {grid}: it has too few programs, or the block of each is too small."
 
 
 def unwritten(evidence: Evidence) -> Verdict | None:

@@ -65,6 +65,11 @@ class Values(Sentence):
     FEW_DIGITS = "Digits are lost on the way: errors are up to {error:.3g} times the bound."
     WHERE_DIGITS_GO = "Where do large numbers meet whose difference is small, or are many added up in one variable?"
 
+    FLUSHED = (
+        "{name} is 0 wherever its size should be {limit:.2g} or less. Small numbers have digits of their own: nothing "
+        "may turn them to 0."
+    )
+
     EVERY_ELEMENT = "{name} is wrong in every element, {dtype}."
     SOME_ELEMENTS = "{name} is wrong in {count:#element} of {total}, {dtype}."
     FROM_AN_ELEMENT_ON = "{name} is wrong in {count:#element} of {total}, all from element {start} on, {dtype}."
@@ -81,6 +86,7 @@ def value_verdict(evidence: Evidence) -> Verdict:
         or _misplaced(evidence)
         or _special_values(evidence)
         or _layout(evidence)
+        or _flushed(evidence)
         or _low_precision(evidence)
         or _nothing_ordinary(evidence)
         or failed(Cause.WRONG_VALUES, _where_wrong(evidence))
@@ -159,6 +165,18 @@ def _layout(evidence: Evidence) -> Verdict | None:
     if not strided or not evidence.right_when_contiguous:
         return None
     return failed(Cause.STRIDE_IGNORED, Values.STRIDE_IGNORED(names=in_words(strided)), kind="guess")
+
+
+def _flushed(evidence: Evidence) -> Verdict | None:
+    """Returns the verdict where all wrong elements are 0, and smaller than all that are right and are not 0."""
+    comparison, size = evidence.comparison, evidence.comparison.expected.abs()
+    wrong = comparison.wrong
+    if not comparison.out.is_floating_point() or comparison.wrong_count < 2 or bool(comparison.out[wrong].any()):
+        return None
+    right, limit = size[~wrong & (comparison.out != 0)], float(size[wrong].max())
+    if right.numel() < 2 or not limit < float(right.nan_to_num(posinf=torch.inf).min()):
+        return None
+    return failed(Cause.FLUSHED, Values.FLUSHED(name=evidence.returns, limit=limit), kind="cause")
 
 
 def _low_precision(evidence: Evidence) -> Verdict | None:

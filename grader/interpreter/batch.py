@@ -42,7 +42,7 @@ class KernelFault(Exception):
 
 @dataclass
 class Broken:
-    """A promise to the compiler that does not hold: tl.assume, tl.multiple_of, tl.max_contiguous."""
+    """A promise to the compiler that does not hold."""
 
     what: str
     place: Place

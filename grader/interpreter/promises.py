@@ -10,17 +10,15 @@ import numpy as np
 
 from grader.interpreter.batch import Broken, KernelFault
 from grader.interpreter.dtypes import spelled_out
+from grader.wire.messages import ASSUME, MAX_CONSTANCY, MAX_CONTIGUOUS, MULTIPLE_OF, UNALIGNED
 
 if TYPE_CHECKING:
     from grader.interpreter.program import Frame
     from grader.ttir.module import Operation
 
 # As the text names them -> as a kernel does.
-HINTS = {
-    "tt.divisibility": "tl.multiple_of", "tt.contiguity": "tl.max_contiguous", "tt.constancy": "tl.max_constancy",
-}  # fmt: skip
 CONTIGUITY = "tt.contiguity"
-UNALIGNED = "unaligned tl.max_contiguous"  # a run that another one interrupts, at a place that is no multiple
+HINTS = {"tt.divisibility": MULTIPLE_OF, CONTIGUITY: MAX_CONTIGUOUS, "tt.constancy": MAX_CONSTANCY}
 WIDEST = 32  # elements of a byte that one thread moves at once, on the GPUs that move most
 MOST_BROKEN, MOST_PRINTED = 16, 64
 SHOWN = 8  # elements of a printed tensor
@@ -116,7 +114,7 @@ def _note(frame: Frame, what: str, operation: Operation, bad: np.ndarray) -> Non
 
 def _assume(operation: Operation) -> Callable:
     def run(frame: Frame, truth: np.ndarray) -> None:
-        _note(frame, "tl.assume", operation, ~truth.reshape(len(truth), -1).all(axis=1))
+        _note(frame, ASSUME, operation, ~truth.reshape(len(truth), -1).all(axis=1))
 
     return run
 

@@ -11,15 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-
 from grader.explain.broken_promises import broken, harmless
 from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict
-from grader.operations.comparison import bits_of
+from grader.operations.comparison import bits_of, other_bits
+from grader.wire.messages import MAX_CONTIGUOUS
 from grader.wire.reply import Reply
 
-BELIEVED = "tl.max_contiguous"  # the one promise whose meaning for a single access is known
 OF_LOADS = ("out-of-bounds-load", "wild-pointer", "uninitialised-read")  # findings
 
 
@@ -29,7 +27,9 @@ def broken_promise(evidence: Evidence, believing: Callable[[], Reply]) -> tuple[
     believing: carries out the call once more, with values as they are promised.
     """
     promises = evidence.reply.broken
-    others = [promise for promise in promises if promise.what != BELIEVED]
+    others = [
+        promise for promise in promises if promise.what != MAX_CONTIGUOUS
+    ]  # its meaning for a single access is known
     if others:
         return broken(evidence, others[0]), ""
     changed = _first_changed(evidence.reply, believing())
@@ -50,13 +50,9 @@ def _first_changed(first: Reply, believed: Reply) -> str | None:
         other = believed.outputs.get(name)
         if other is None or (other.shape, other.dtype) != (out.shape, out.dtype):
             return ""
-        if out.device.type != "meta" and (differing := _differing(out, other)).any():
+        if out.device.type != "meta" and (differing := other_bits(out, other)).any():
             return f"{name}{differing.nonzero()[0].tolist()}"
     return None if _stored(first) == _stored(believed) else ""
-
-
-def _differing(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    return (bits_of(one) != bits_of(other)) & ~(one.isnan() & other.isnan())
 
 
 def _stored(reply: Reply) -> list[tuple[list[int], list[int]]]:

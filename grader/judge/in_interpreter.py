@@ -37,7 +37,7 @@ from grader.judge.orders_of_warps import OrdersOfWarps
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT
-from grader.operations.comparison import Comparison, bits_of, compare
+from grader.operations.comparison import Comparison, compare, other_bits
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
 
@@ -293,17 +293,12 @@ def _changed(one: Reply, other: Reply) -> list[str]:
 
 
 def _order_matters(name: str, first: Reply, second: Reply) -> Verdict:
-    differing = int(_differing(first.outputs[name], second.outputs[name]).sum())
+    differing = int(other_bits(first.outputs[name], second.outputs[name]).sum())
     return second_calls.order_matters(name, differing)
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and one.dtype == other.dtype and not bool(_differing(one, other).any())
-
-
-def _differing(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """Which elements have other bits; one NaN is as good as another. [same shape], bool."""
-    return (bits_of(one) != bits_of(other)) & ~(one.isnan() & other.isnan())
+    return one.shape == other.shape and one.dtype == other.dtype and not bool(other_bits(one, other).any())
 
 
 def _passed(results: list[Evidence], also: str) -> Verdict:

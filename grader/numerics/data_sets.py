@@ -94,11 +94,11 @@ class Data:
         return replace(self, layout=layouts.padded(by, len(self.shape), name))
 
     def expanded(self) -> Data:
-        """One row seen M times: row stride 0."""
+        """A row seen M times: row stride 0."""
         return replace(self, layout=layouts.EXPANDED)
 
     def shifted(self) -> Data:
-        """One element past the start of its memory: no address is a multiple of 16 bytes."""
+        """Begins an element past the start of its memory: no address is a multiple of 16 bytes."""
         return replace(self, layout=layouts.SHIFTED)
 
     @property
@@ -281,7 +281,7 @@ def around_fp16_max(*shape: int) -> Data:
 
 
 def peaked(*shape: int) -> Data:
-    """One 0 in each row, and exponentials of the other numbers that add up to something like 1: none may be dropped."""
+    """A 0 in each row, and exponentials of the other numbers that add up to something like 1: none may be dropped."""
     return Data(shape, (("peak",),), about="one peak in a row, and a long floor")
 
 

@@ -91,7 +91,7 @@ CONTIGUOUS = Layout()
 
 
 def _inner(rank: int, last: int, before: int, other: int) -> tuple[int, ...]:
-    """One number a dimension: for the last one, for that before it, and for all others."""
+    """A number for each dimension: for the last one, for that before it, and for all others."""
     return (*(other,) * (rank - 2), before, last)[-rank:] if rank else ()
 
 
@@ -134,7 +134,7 @@ def repeated(dimension: int, rank: int = 2) -> Layout:
 
 
 def repeated_all(rank: int) -> Layout:
-    """One element, seen at every index: what torch makes of the gradient of a sum."""
+    """A single element, seen at every index: what torch makes of the gradient of a sum."""
     return Layout("one element, expanded", repeated=tuple(range(rank)))
 
 

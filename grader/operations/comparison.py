@@ -116,6 +116,11 @@ def bits_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().view(BITS[tensor.element_size()])
 
 
+def other_bits(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Returns which elements have other bits; one NaN is as good as another. [same shape], bool."""
+    return (bits_of(one) != bits_of(other)) & ~(one.isnan() & other.isnan())
+
+
 def row_slices(rows: int, step: int) -> list[slice]:
     """The parts in which a result of so many rows is compared, so many at a time."""
     return [slice(start, start + step) for start in range(0, rows, step)]

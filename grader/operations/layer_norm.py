@@ -44,9 +44,12 @@ class LayerNorm(Sentence):
     SQUARES_OVER_BLOCK = "The sum of squares is divided by {block}, the lanes of the block: a row has {N:#number}."
 
     UNBIASED = "The sum of squares is divided by N - 1; layer norm divides it by N."
-    EPS_LEFT_OUT = "eps is left out: without it a row of equal numbers is divided by 0."
+    EPS_LEFT_OUT = (
+        "eps is not added to the variance: it has to be in every row, or a row of equal numbers is divided by 0."
+    )
     ANOTHER_EPS = "eps is not used: the result is that of eps = {used:g}, and this call gives {eps:g}."
     EPS_OUTSIDE = "eps is added outside of the root: rstd is 1 / sqrt(variance + eps)."
+    EPS_AS_LEAST = "eps stands in for smaller variances: it is added to each, and rstd is 1 / sqrt(variance + eps)."
     NO_ROOT = "The root is missing: x is divided by the variance, not by its root."
     SQUARES_NOT_CENTRED = "The squares are those of x itself: subtract the mean first, then square."
     VARIANCE_FOR_RSTD = "rstd holds the variance: it has to be 1 / sqrt(variance + eps)."
@@ -183,6 +186,7 @@ def _in_statistics(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor
         yield with_rstd("eps-not-used", LayerNorm.ANOTHER_EPS(used=used, eps=eps), (var + used).rsqrt())
     for outside in (1 / (var.sqrt() + eps), var.rsqrt() + eps):
         yield with_rstd("eps-outside", LayerNorm.EPS_OUTSIDE(), outside)
+    yield with_rstd("eps-outside", LayerNorm.EPS_AS_LEAST(), var.clamp(min=eps).rsqrt())
     yield with_rstd("no-root", LayerNorm.NO_ROOT(), 1 / (var + eps))
     around_zero = (x.square().mean(dim=1, keepdim=True) + eps).rsqrt()
     yield with_rstd("not-centred", LayerNorm.SQUARES_NOT_CENTRED(), around_zero)

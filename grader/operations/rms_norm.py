@@ -50,6 +50,7 @@ class RmsNorm(Sentence):
     MULTIPLIED_BY_RMS = "The rows of {z} are multiplied by the root mean square: they are to be divided by it."
 
     EPS_OUTSIDE = "eps is added to the root: it belongs under it, beside the mean square."
+    EPS_AS_LEAST = "eps stands in for smaller mean squares: it is added to each of them, under the root."
     EPS_FORGOTTEN = "eps is not added: a row of zeros is 0 / 0, and small rows come out too large."
     EPS_IGNORED = "eps is taken to be {used:g}, and this call gives {eps:g}: the argument is not used."
 
@@ -144,6 +145,7 @@ def _of_the_statistic(evidence: Evidence, inputs: list[Argument], h: torch.Tenso
 def _of_eps(h: torch.Tensor, weight: torch.Tensor, eps: float) -> Iterator[Hypothesis]:
     mean = h.square().mean(dim=1, keepdim=True)
     yield Hypothesis("eps-outside", RmsNorm.EPS_OUTSIDE(), h / (torch.sqrt(mean) + eps) * weight)
+    yield Hypothesis("eps-outside", RmsNorm.EPS_AS_LEAST(), h / torch.sqrt(mean.clamp(min=eps)) * weight)
     yield Hypothesis("eps-forgotten", RmsNorm.EPS_FORGOTTEN(), h / torch.sqrt(mean) * weight)
     for used in USUAL_EPS:
         if used != eps:

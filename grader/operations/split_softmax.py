@@ -25,6 +25,7 @@ CAUSES = (
     "stand-in-kept",
 )  # fmt: skip
 PLAIN_CAUSES = ("exp2", "logarithm")
+ROUNDINGS_OF_EXPONENTS = 3
 EXACTLY = 1e-6  # two sums in fp32 agree as well as that
 SUM = "{name} sums to {total:.6g} instead of 1: "
 ALL_OF_X = " A result needs the maximum and the sum of all of x: join those of the blocks before you scale."
@@ -232,6 +233,8 @@ def _wrong_sum(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
     if not bool(((out / total - ref).abs() <= allowed).all()):
         return
     excess, sum_ = 1 / float(total) - 1, _sum_of(evidence)
+    if abs(excess) < ROUNDINGS_OF_EXPONENTS * U32 * abs(float(parts.largest)):
+        return  # the divisor is as good as the exponents, which are rounded as x is, or as a logarithm of the sum
     known = [("last-element", -float(ref[-1]), SplitSoftmax.LAST_LEFT_OUT(**sum_))]
     each = float(torch.exp(-parts.largest) / parts.total)
     known += [(id, lanes * each, sentence) for id, lanes, sentence in _padded(evidence, parts)]
@@ -239,8 +242,8 @@ def _wrong_sum(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
         if abs(added) > 4 * EXACTLY and abs(excess - added) < EXACTLY:
             yield Hypothesis(id, sentence, None)
     coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF[evidence.wanted.dtype])
-    if abs(excess) < max(coarsest / 64, 2 * U32 * abs(float(parts.largest))):
-        return  # the divisor is as good as the numerators, whose exponents are rounded as x is
+    if abs(excess) < coarsest / 64:
+        return
     if abs(excess) < 2 * coarsest:
         yield Hypothesis("low-precision", SplitSoftmax.WRONG_AS_FP16_ROUNDS(**sum_), None)
     yield Hypothesis("wrong-sum", SplitSoftmax.WRONG_DIVISOR(**sum_), None)

@@ -50,8 +50,8 @@ class Swiglu(Sentence):
 
     ROUNDED = "{step} is rounded to {dtype} on the way: convert what is loaded to fp32, and leave it there."
     LOST_DIGITS = (
-        "Where the gate is far below 0, 1 + tanh(g / 2) and 1 - 1 / (1 + exp(g)) lose what sigmoid is there: 1 / (1 + "
-        "exp(-g)) keeps it."
+        "1 / (1 + exp(-g)) keeps the digits of sigmoid. 1 + tanh(g / 2) and 1 - 1 / (1 + exp(g)) lose them where the "
+        "gate is far below 0, and exp2 wants log2(e) with all digits that fp32 has, 1.44269504."
     )
 
 

@@ -210,6 +210,10 @@ class Failure:
     program: list[int] = field(default_factory=list)  # of the kernel, that shows it; empty: it is not one's alone
 
 
+# Promises to the compiler, by the words of a kernel; a run that another one interrupts at no multiple of its length.
+ASSUME, MULTIPLE_OF = "tl.assume", "tl.multiple_of"
+MAX_CONTIGUOUS, MAX_CONSTANCY = "tl.max_contiguous", "tl.max_constancy"
+UNALIGNED = "unaligned tl.max_contiguous"
 # The likeliest cause first: a write outside destroys what later findings look at.
 FINDING_KINDS = (
     "input-written", "out-of-bounds-store", "out-of-bounds-atomic", "race-write-write", "out-of-bounds-load",

@@ -38,9 +38,9 @@ class Refusal:
 
 @dataclass
 class BrokenPromise:
-    """What a kernel told the compiler, and what does not hold: tl.assume, tl.multiple_of, tl.max_contiguous."""
+    """A promise to the compiler that does not hold."""
 
-    what: str
+    what: str  # tl.assume, tl.multiple_of ..., or UNALIGNED
     line: int = 0
     variable: str = ""
     program: list[int] = field(default_factory=list)  # the first for which it does not

@@ -271,3 +271,9 @@ def test_a_number_that_is_one_in_a_call_is_said_to_be_a_constant(bench):
     assert one.check(normal(2), normal(2)).outcome == PASS
     refused = one.check(normal(1), normal(1))
     assert refused.id == "does-not-compile" and "numbers that are 1 in a call: it has no .to" in refused.lines[0]
+
+
+def test_small_results_that_become_0_are_not_taken_for_lost_digits(bench):
+    change = ("z_ptr + offsets, x + y", "z_ptr + offsets, tl.where(tl.abs(x + y) < 0.25, 0.0, x + y)")
+    verdict = judged(bench, "01_masked_add", change, normal(600), normal(600))
+    assert verdict.id == "flushed" and "z is 0 wherever its size should be 0.2" in verdict.lines[0]
