@@ -15,7 +15,7 @@ from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
 
 SLACK = 1e-6  # of a reading; counts are exact, divisions are not
-MOST_ALONE = 0.1  # of all bytes of a call: so many may be moved a few at a time
+LITTLE = 0.1  # of all bytes of a call: so many may be moved a few at a time, or lie apart
 
 
 class Cost(Sentence):
@@ -229,11 +229,12 @@ def _repeated(traffic: list[Traffic], most: float | None) -> Verdict | None:
 
 
 def _scattered(traffic: list[Traffic], most: float | None) -> Verdict | None:
-    """Lanes whose addresses lie apart: a GPU moves a whole sector for each."""
+    """Lanes whose addresses lie apart: a GPU moves a whole sector for each. What is little of a call may lie apart."""
     if most is None:
         return None
+    total = sum(item.moved for item in traffic)
     for item in traffic:
-        if item.moved > (most + SLACK) * item.used:
+        if item.moved > (most + SLACK) * item.used and item.moved >= LITTLE * total:
             return failed(
                 Cause.SCATTERED,
                 Cost.SCATTERED(moved=item.moved / item.used, name=item.argument, most=most),
@@ -251,7 +252,7 @@ def _one_by_one(traffic: list[Traffic], most: float | None) -> Verdict | None:
     for item in traffic:
         bytes_of_item = item.read + item.written
         alone = bytes_of_item - item.used
-        if alone > MOST_ALONE * total and alone > bytes_of_item / 2:
+        if alone > LITTLE * total and alone > bytes_of_item / 2:
             said = Cost.ONE_BY_ONE(share=100 * alone / bytes_of_item, name=item.argument)
             return failed(Cause.SCATTERED, said, Cost.ADVICE_BLOCKS(), kind="cost")
     return None

@@ -9,7 +9,6 @@ from functools import cached_property
 from grader.compiler.compiler_pool import processes_here
 from grader.course.exercise import Exercise
 from grader.course.promise import Call, Promise, stated
-from grader.course.resized import fitting
 from grader.course.simpler_calls import smallest
 from grader.course.stated_calls import CHECK, DRAWN, THROUGHPUT, TRAFFIC, Asked
 from grader.course.trial import Bound, Trial, trial_of
@@ -18,7 +17,7 @@ from grader.explain.blame import blame_empty_regions
 from grader.explain.causes import Cause
 from grader.explain.compiled_code import Expectations, compiled_verdict
 from grader.explain.refused_by_compiler import compiler_refusal
-from grader.explain.verdict import FAIL, NOT_ATTEMPTED, NOT_RUN, PASS, SKIPPED, UNJUDGED, WAITED, Verdict
+from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, UNJUDGED, WAITED, Verdict
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
 from grader.judge import on_gpu
@@ -27,16 +26,16 @@ from grader.judge.every_configuration import choice_verdict
 from grader.judge.foreseen import Foreseen, in_turns
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.in_samples import SOME_PROGRAMS, Kernels, sampled, wrong_in_a_sample
+from grader.judge.measured_speed import MeasuredSpeed
 from grader.judge.refused_calls import Unpromised, refused_call
 from grader.judge.run import Run
 from grader.judge.seriousness import all_right, is_no_pass, seriousness
-from grader.judge.speed_samples import not_timed, speed_verdict
 from grader.judge.suspects import Suspects
 from grader.numerics.arguments import Argument, Recipe
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.kernel_names import Refused, all_refused
 from grader.wire.messages import MULTIPROCESSORS, Failure, Launch
-from grader.wire.reply import DTYPES, Reply
+from grader.wire.reply import Reply
 
 MOST_SIMPLER = 12  # calls that look for a simpler one that fails too
 NOT_SIMPLER = ("file", "region", "ended")  # kinds of failures that a simpler call would not explain better
@@ -56,8 +55,10 @@ class Judge:
     wrong_trials: list[tuple[Trial, Verdict]] = field(default_factory=list)
     interpreted: Interpreted = field(init=False)
     suspects: Suspects = field(init=False)
+    speed: MeasuredSpeed = field(init=False)
 
     def __post_init__(self) -> None:
+        self.speed = MeasuredSpeed(self.exercise, self.run, self._recording)
         self.interpreted = Interpreted(self.exercise, self.run)
         self.suspects = Suspects(self.exercise, self.run)
 
@@ -86,7 +87,7 @@ class Judge:
                 continue
             in_one_dtype = use.fixture in (TRAFFIC, THROUGHPUT)
             dtypes = use.options.get("dtypes") or self.exercise.dtypes[: 1 if in_one_dtype else None]
-            data = self._fitting(use.data) if use.fixture == THROUGHPUT else use.data
+            data = self.speed.fitting(use.data) if use.fixture == THROUGHPUT else use.data
             for trial in self._trials(use.test, data, None, dtypes, use.constants):
                 foreseen.append(Foreseen(trial, if_right=use.fixture != CHECK))
         self.run.compile_ahead(self.exercise, in_turns(foreseen) if processes_here() > 1 else foreseen)
@@ -179,7 +180,9 @@ class Judge:
 
         def moved(trial: Trial) -> Verdict:
             verdict, reply = self._values(trial, twice=False, count_traffic=True, at_once=at_once)
-            return verdict if verdict.outcome != PASS else cost.traffic_verdict(reply, limits, self.exercise, at_once)
+            if verdict.outcome != PASS:
+                return verdict
+            return self.speed.instead_of(cost.traffic_verdict(reply, limits, self.exercise, at_once))
 
         return self._judged(trial, moved)
 
@@ -237,24 +240,15 @@ class Judge:
 
     def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float, since: str = "") -> Verdict:
         """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
-        if why := not_timed(self.run.model, anchor, since):
-            return Verdict(SKIPPED, NOT_RUN, note=why)
-
-        def timed(trial: Trial) -> Verdict:
-            recording, refused = self._recording(trial)
-            return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate)
-
-        return self._judged(self.trial(name, self._fitting(data), self.exercise.dtypes[0]), timed)
+        if skipped := self.speed.not_timed(anchor, since):
+            return skipped
+        return self._judged(self.speed.trial(name, data), lambda trial: self.speed.verdict(trial, anchor, gate))
 
     def untimed(self, name: str, data: tuple[Recipe, ...]) -> Verdict | None:
         """Returns the failure that a few programs show of a call that nobody times; None if they are right."""
-        trial = self.trial(name, self._fitting(data), self.exercise.dtypes[0])
+        trial = self.speed.trial(name, data)
         verdict = self._judged(trial, lambda trial: self._wrong(trial) or Verdict(PASS))
         return verdict if verdict.outcome != PASS else None
-
-    def _fitting(self, data: tuple[Recipe, ...]) -> tuple[Recipe, ...]:
-        """A call to be timed, with as many rows as the GPU's memory has room for."""
-        return fitting(self.exercise, data, DTYPES[self.exercise.dtypes[0]], self.run.model.memory_bytes)
 
     def _trials(
         self,
@@ -281,7 +275,8 @@ class Judge:
         recording, refused = self._recording(trial)
         if refused is not None:
             return refused
-        return compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
+        code = compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
+        return self.speed.instead_of(code, trial)
 
     def _recording(self, trial: Trial, inputs: list[Argument] | None = None) -> tuple[Recording | None, Verdict | None]:
         """The launch plan of a trial, ready to be replayed, or why there is none."""

@@ -187,6 +187,7 @@ class Session:
         grading = self.gradings[Folder.containing(item.path).id]
         if grading.judge is None:
             grading.judge = Judge(item.module.exercise, grading.run)
+            grading.judge.speed.timed = asked(item.module, THROUGHPUT)
             chosen = {other.name for other in item.session.items if other.path == item.path}
             twice = [use for use in asked(item.module, *JUDGED_TWICE) if use.test in chosen]
             uses = asked(item.module, *((COMPILED,) if self.replays is None else COMPILED_FOR))

@@ -7,7 +7,10 @@ import pytest
 pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not have
 
 from grader.course.folder import Folder  # noqa: E402
+from grader.course.stated_calls import THROUGHPUT, Asked  # noqa: E402
+from grader.explain.compiled_code import Expectations  # noqa: E402
 from grader.explain.verdict import FAIL, PASS  # noqa: E402
+from grader.judge.judge import Judge  # noqa: E402
 from grader.numerics.data_sets import normal, output  # noqa: E402
 from tests.conftest import ROOT  # noqa: E402
 from tests.gpu.replays_here import replays_here  # noqa: E402, F401
@@ -57,3 +60,32 @@ def test_one_wrong_element_is_found_however_it_is_asked(judge):
     first = ", ".join("0" * len(judge.data[0].shape))
     assert all(f"the first is {name}[{first}]" in verdict.lines[0] for verdict in found[:2])
     assert "an output of a timed call is wrong" in " ".join(found[2].lines)
+
+
+NARROW = ("x_ptr + offsets, mask=mask", "x_ptr + tl.where(offsets < 0, 0, offsets), mask=mask")
+
+
+def narrow(bench, replays) -> Judge:
+    """A kernel whose text says that it moves few bytes at a time; where every launch is timed as fast as a copy."""
+    source = (ROOT / "solutions/01_masked_add/masked_add.py").read_text(encoding="utf-8")
+    assert NARROW[0] in source
+    judge = bench(source.replace(*NARROW)).judge
+    judge.run.replays = replays
+    judge.speed.timed = [Asked("a test", THROUGHPUT, CALLS["01_masked_add"], dict(at_least=0.5))]
+    return judge
+
+
+def test_narrow_accesses_that_are_fast_as_measured_are_advice(bench, replays_here):  # noqa: F811
+    judge, wide = narrow(bench, replays_here), Expectations(vectors=True)
+    large = normal(1 << 14), normal(1 << 14)
+    verdict = judge.compiled("a test", large, wide)
+    assert verdict.outcome == PASS
+    assert "fast as measured; but The load" in verdict.note and "bytes at a time" in verdict.note
+    judge.speed.timed[0].options["at_least"] = 2.0
+    verdict = judge.compiled("a test", large, wide)
+    assert (verdict.outcome, verdict.id) == (FAIL, "scalar-access")
+
+
+def test_without_a_gpu_a_prediction_stands(bench):
+    judge = narrow(bench, None)
+    assert judge.compiled("a test", (normal(1 << 14),) * 2, Expectations(vectors=True)).id == "scalar-access"

@@ -1,0 +1,66 @@
+"""The calls that an exercise's tests time, and how fast they are; what is measured beats what a text predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from grader.course.exercise import Exercise
+from grader.course.resized import fitting
+from grader.course.stated_calls import Asked
+from grader.course.trial import Trial, trial_of
+from grader.explain.causes import Cause
+from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict
+from grader.gpu.answers import COPY
+from grader.gpu.plan import Recording
+from grader.judge.run import Run
+from grader.judge.speed_samples import not_timed, speed_verdict
+from grader.numerics.arguments import Recipe
+from grader.wire.reply import DTYPES
+
+# Costs that a text predicts, and that cost time alone: a kernel with one of them may be fast all the same.
+PREDICTED = (Cause.SCALAR_ACCESS, Cause.SPILLS, Cause.NOT_PIPELINED, Cause.SCATTERED)
+
+
+@dataclass
+class MeasuredSpeed:
+    """recording: the launch plan of a trial, or the verdict on why there is none."""
+
+    exercise: Exercise
+    run: Run
+    recording: Callable[[Trial], tuple[Recording | None, Verdict | None]]
+    timed: list[Asked] = field(default_factory=list)  # by the exercise's tests
+
+    def trial(self, name: str, data: tuple[Recipe, ...]) -> Trial:
+        """Returns a call to be timed, in the exercise's first dtype."""
+        return trial_of(self.exercise, name, self.fitting(data), self.exercise.dtypes[0])
+
+    def fitting(self, data: tuple[Recipe, ...]) -> tuple[Recipe, ...]:
+        """Returns the data with as many rows as the GPU's memory has room for."""
+        return fitting(self.exercise, data, DTYPES[self.exercise.dtypes[0]], self.run.model.memory_bytes)
+
+    def not_timed(self, anchor: str, since: str) -> Verdict | None:
+        """Returns the skip of a test whose speed says nothing on this GPU; None where it is to be timed."""
+        why = not_timed(self.run.model, anchor, since)
+        return Verdict(SKIPPED, NOT_RUN, note=why) if why else None
+
+    def verdict(self, trial: Trial, anchor: str, gate: float) -> Verdict:
+        """Returns the verdict on a call's speed, as a share of the anchor's. Raises GpuBusy."""
+        recording, refused = self.recording(trial)
+        return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate)
+
+    def instead_of(self, predicted: Verdict, trial: Trial | None = None) -> Verdict:
+        """Returns a pass that keeps the prediction as advice where a GPU is fast; else the verdict as predicted.
+
+        trial: the call that the prediction is about, if it is large enough to be timed; else those of the tests are.
+        Raises GpuBusy.
+        """
+        if predicted.id not in PREDICTED or self.run.replays is None or not self.timed:
+            return predicted
+        for use in self.timed if trial is None else self.timed[:1]:
+            anchor, since = use.options.get("anchor", COPY), use.options.get("since", "")
+            timed = trial or self.trial(use.test, use.data)
+            speed = self.not_timed(anchor, since) or self.verdict(timed, anchor, use.options["at_least"])
+            if speed.outcome != PASS:
+                return predicted
+        return Verdict(PASS, note=f"fast as measured; but {predicted.lines[0]}", figures=predicted.figures)

@@ -1,0 +1,21 @@
+"""What a call's traffic costs: scattered accesses count by their share of all that is moved."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.explain.cost import TrafficLimits, traffic_verdict
+from grader.explain.verdict import FAIL, PASS
+from grader.wire.messages import Traffic
+from grader.wire.reply import Reply
+from tests.conftest import exercise_of
+
+
+@pytest.mark.parametrize(("elements", "outcome"), [(10_000, PASS), (100_000, FAIL)])
+def test_a_short_vector_may_be_read_with_gaps(elements, outcome):
+    """Whole sectors of 32 bytes for 4 bytes each: 0.32 MB beside 8 MB are little, 3.2 MB are not."""
+    used, much = 4 * elements, 8_000_000
+    x = Traffic("x", read=used, size=used, used=used, moved=8 * used, asked=used)
+    z = Traffic("z", written=much, size=much, used=much, moved=much, asked=much)
+    verdict = traffic_verdict(Reply(traffic=[x, z]), TrafficLimits(moved=1.5), exercise_of("01_masked_add"), at_once=1)
+    assert verdict.outcome == outcome
