@@ -108,9 +108,9 @@ def test_matrices_of_more_than_two_billion_bytes(on_gpu):
     on_gpu(normal(24593, 24593).padded(), output(24593, 24593), dtypes=("float32",))
 
 
-def test_it_is_as_fast_as_memory_allows(throughput):
+def test_it_reaches_the_gate(throughput):
     throughput(normal(8192, 8192), output(8192, 8192), at_least=0.44)
 
 
-def test_a_transposed_source_is_no_slower(throughput):
+def test_a_transposed_source_reaches_the_gate(throughput):
     throughput(normal(8192, 8192).transposed(), output(8192, 8192), at_least=0.44)

@@ -13,10 +13,16 @@ def tuning():
 
 
 def that_fit(configs, arguments, **others):
-    """Those for whose pieces of a and b, fp16, shared memory has room; at least the last."""
-    room = torch.cuda.get_device_properties(arguments["a_ptr"].device).shared_memory_per_block_optin
-    needed = [c.num_stages * (c.kwargs["BLOCK_M"] + c.kwargs["BLOCK_N"]) * c.kwargs["BLOCK_K"] * 2 for c in configs]
-    return [config for config, bytes_ in zip(configs, needed) if bytes_ <= room] or configs[-1:]
+    """Those for whose pieces of a and b, fp16, shared memory has room; at least the last.
+
+    Hopper and its successors multiply from shared memory. Others hold the pair that they multiply in registers.
+    """
+    gpu = torch.cuda.get_device_properties(arguments["a_ptr"].device)
+    in_registers = 0 if gpu.major in (9, 10) else 1
+    pieces = [(c.kwargs["BLOCK_M"] + c.kwargs["BLOCK_N"]) * c.kwargs["BLOCK_K"] for c in configs]
+    needed = [2 * size * (config.num_stages - in_registers) for config, size in zip(configs, pieces)]
+    fitting = [config for config, bytes_ in zip(configs, needed) if bytes_ <= gpu.shared_memory_per_block_optin]
+    return fitting or configs[-1:]
 
 
 configs, key = tuning() or ([], [])

@@ -26,14 +26,17 @@ def num_sms(device):
 
 
 def tile_that_fits(device):
-    """(columns of a tile, stages): 256 and 4 where shared memory has room for 4 pairs of pieces, as on an H200.
+    """(columns of a tile, stages): 256 and 4 on Hopper and its successors, which multiply from shared memory.
 
-    Smaller GPUs also keep more of a and b in registers, so their tiles are half as wide.
+    Others hold a pair of pieces in registers beside the sums: their tiles are half as wide, and 3 pairs of 4 are shared.
     """
     if device.type == "cpu":  # the interpreter
         return BLOCK_N, 2
-    shared = torch.cuda.get_device_properties(device).shared_memory_per_block_optin
-    return (BLOCK_N, 4) if shared >= 4 * (BLOCK_M + BLOCK_N) * BLOCK_K * 2 else (min(BLOCK_N, 128), 3)
+    gpu = torch.cuda.get_device_properties(device)
+    if gpu.major in (9, 10) and gpu.shared_memory_per_block_optin >= 4 * (BLOCK_M + BLOCK_N) * BLOCK_K * 2:
+        return BLOCK_N, 4
+    columns = min(BLOCK_N, 128)
+    return columns, 4 if gpu.shared_memory_per_block_optin >= 3 * (BLOCK_M + columns) * BLOCK_K * 2 else 3
 
 
 def matmul(a, b):

@@ -122,5 +122,5 @@ def test_matrices_of_more_than_two_billion_bytes(on_gpu):
     on_gpu(normal(65537, 64), normal(64, 16411), MULTIPROCESSORS=8192)
 
 
-def test_it_keeps_the_tensor_cores_busy(throughput):
+def test_it_reaches_the_gate(throughput):
     throughput(normal(8192, 8192), normal(8192, 8192), anchor="matmul", at_least=0.36)

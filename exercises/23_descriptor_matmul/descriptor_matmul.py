@@ -1,4 +1,4 @@
-"""23 · Descriptor matmul: whole tiles are moved by the GPU's copy engine, which gets their corners and no addresses."""
+"""23 · Descriptor matmul: the Tensor Memory Accelerator moves whole tiles, and gets their corners and no addresses."""
 
 import torch
 import triton
@@ -19,11 +19,15 @@ def matmul_kernel(
 
 
 def stages_that_fit(device):
-    """4 pairs of pieces of a and b on the chip at a time where shared memory has room for them (H200: yes), else 3."""
+    """How many pairs of pieces of a and b are under way at a time: 4 where shared memory has room for them, else 3.
+
+    Hopper and its successors multiply from shared memory, so all pairs lie there. Others hold one of them in registers.
+    """
     if device.type == "cpu":  # the interpreter
         return 3
-    shared = torch.cuda.get_device_properties(device).shared_memory_per_block_optin
-    return 4 if shared > 4 * (BLOCK_M + BLOCK_N) * BLOCK_K * 2 else 3
+    gpu = torch.cuda.get_device_properties(device)
+    pairs = 4 if gpu.major in (9, 10) else 3
+    return 4 if gpu.shared_memory_per_block_optin > pairs * (BLOCK_M + BLOCK_N) * BLOCK_K * 2 else 3
 
 
 def matmul(a, b):

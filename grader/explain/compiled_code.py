@@ -49,7 +49,9 @@ class Compiled(Sentence):
         "neighbours."
     )
     BY_POINTERS = "The {kind} in line {line} moves a tile by pointers, an address for each thread."
-    ADVICE_DESCRIPTOR = "The load and the store of a tensor descriptor hand the whole tile to the copy engine."
+    ADVICE_DESCRIPTOR = (
+        "The load and the store of a tensor descriptor hand the whole tile to the Tensor Memory Accelerator."
+    )
     NOT_PIPELINED = "The loads of {kernel} wait for memory: none runs ahead of the product that needs it."
     ADVICE_STAGES = (
         "The compiler copies the next tiles to shared memory during a product if they are loaded in the loop, in "

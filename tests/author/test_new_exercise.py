@@ -42,7 +42,7 @@ def test_a_new_exercise_works_and_check_says_only_what_it_still_lacks(course):
         f"  tests/mutants/{ID} has 1 kernel; 10 are the least",
         f"  exercises/{ID}/README.md has 574 words; 700 are the least",
         f"  exercises/{ID}/README.md links to programs.svg, which is not there",
-        "  test_it_is_as_fast_as_memory_allows has no measured gate: course gate 37",
+        "  test_it_reaches_the_gate has no measured gate: course gate 37",
         "5 complaints.",
     ]
 

@@ -27,7 +27,7 @@ MATMUL = Speed("matmul", 0.6, 0.87, 612e12, 703e12, 703e12, samples=2)
 def run_of(course: Course, id: str, *tests: tuple[str, Speed], **more) -> None:
     """The last result of an exercise, as a run on a GPU leaves it."""
     shown = [
-        {"name": "test_it_is_as_fast_as_memory_allows", "item": "speed", "hidden": False, "outcome": outcome, "id": "",
+        {"name": "test_it_reaches_the_gate", "item": "speed", "hidden": False, "outcome": outcome, "id": "",
          "points": 1, "message": "inconclusive: too noisy", "figures": speed.figures}
         for outcome, speed in tests
     ]  # fmt: skip

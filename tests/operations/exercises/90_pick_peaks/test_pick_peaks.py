@@ -85,6 +85,6 @@ def test_a_size_that_only_a_gpu_gets_through(on_gpu):
     on_gpu(normal(8, 64, 512, 64), normal(1_000_003).of("float32"), indices(1_000_003, below=512), 0.5, False)
 
 
-def test_it_is_as_fast_as_memory_allows(throughput):
+def test_it_reaches_the_gate(throughput):
     data = normal(16, 64, 1024, 64), normal(1 << 20).of("float32"), indices(1 << 20, below=1024), 0.5, False
     throughput(*data, at_least=0.5)
