@@ -136,4 +136,4 @@ def test_matrices_of_more_than_two_billion_bytes(on_gpu):
 
 
 def test_it_reaches_the_gate(throughput):
-    throughput(normal(8192, 8192), normal(8192, 8192), anchor="matmul", at_least=0.63, since="sm_90")
+    throughput(normal(8192, 8192), normal(8192, 8192), anchor="matmul", at_least=0.62, since="sm_90")
