@@ -14,6 +14,7 @@ _HOME |= dict.fromkeys(
         "far_below_zero",
         "indices",
         "integers",
+        "last",
         "leading",
         "large",
         "lengths",

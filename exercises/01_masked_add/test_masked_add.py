@@ -1,6 +1,6 @@
 """01 · Masked add: what a right kernel must do."""
 
-from grader import Example, Exercise, contiguous, large, normal, subnormal, unusual, upto
+from grader import Example, Exercise, contiguous, large, normal, subnormal, uniform, unusual, upto
 
 exercise = Exercise(
     entry="masked_add",
@@ -39,6 +39,11 @@ def test_one_element(check):
 
 def test_no_element(check):
     check(normal(0), normal(0))
+
+
+def test_a_sum_that_rounds_to_the_largest_number_of_fp16_is_finite(check):
+    # Up to 65504 + 15: infinity begins at 65504 + 16.
+    check(uniform(1009) * 32 + 65472, uniform(1009) * 15, dtypes=("float16",))
 
 
 def test_another_block_size_gives_the_same_result(check):

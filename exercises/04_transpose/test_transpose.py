@@ -73,8 +73,8 @@ def test_reads_and_writes_move_16_bytes_at_a_time(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
-            "M": upto(300, once=12000, limit=1_000_000, BLOCK_M=128),
-            "N": upto(200, once=8000, limit=1_000_000, BLOCK_N=64),
+            "M": upto(300, once=12000, limit=2**30, BLOCK_M=128),
+            "N": upto(200, once=8000, limit=2_000_000, BLOCK_N=64),
         },
         x=any_strides("M", "N", values=(normal, large, subnormal, unusual)),
         dtypes=("float32", "float16", "bfloat16"),

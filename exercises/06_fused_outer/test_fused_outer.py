@@ -83,8 +83,8 @@ def test_tiles_are_written_16_bytes_at_a_time(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
-            "M": upto(100, least=0, once=3000, limit=1_000_000, BLOCK_M=32),
-            "N": upto(300, least=0, once=6000, limit=1_000_000, BLOCK_N=128),
+            "M": upto(100, least=0, once=3000, limit=2_000_000, BLOCK_M=32),
+            "N": upto(300, least=0, once=6000, limit=2**30, BLOCK_N=128),
         },
         x=any_strides("M", values=(normal, large, subnormal, unusual)),
         y=any_strides("N", values=(normal, subnormal, large, unusual)),

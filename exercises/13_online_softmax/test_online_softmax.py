@@ -10,6 +10,7 @@ from grader import (
     falling,
     far_below_zero,
     large,
+    last,
     leading,
     lone,
     normal,
@@ -117,6 +118,7 @@ def test_whole_blocks_of_minus_infinity_may_stand_in_the_middle(check):
 
 def test_nan_and_infinity_spoil_their_own_row_from_end_to_end(check):
     check(unusual(60, 5))
+    check(last(float("nan"), normal(4, 8193)))  # alone in its block, beside lanes past the end
 
 
 def test_the_input_is_a_transposed_view(check):

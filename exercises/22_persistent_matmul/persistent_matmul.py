@@ -28,7 +28,7 @@ def num_sms(device):
 def tile_that_fits(device):
     """(columns of a tile, stages): 256 and 4 on Hopper and its successors, which multiply from shared memory.
 
-    Others hold a pair of pieces in registers beside the sums: their tiles are half as wide, and 3 pairs of 4 are shared.
+    Others hold a pair of pieces in registers beside the sums: their tiles are half as wide, and 3 pairs are shared.
     """
     if device.type == "cpu":  # the interpreter
         return BLOCK_N, 2

@@ -91,6 +91,14 @@ def test_gaps_between_columns_are_refused(raises):
     raises(normal(64, 64).every_second(), normal(64, 64), because="neighbours in a row of a lie 2 elements apart")
 
 
+def test_gaps_between_columns_of_b_are_refused(raises):
+    raises(normal(64, 64), normal(64, 64).every_second(), because="neighbours in a row of b lie 2 elements apart")
+
+
+def test_the_stride_of_a_single_row_is_refused_too(raises):
+    raises(normal(1, 100), normal(100, 64), because="rows of a begin 200 bytes apart, though there is one")
+
+
 def test_a_transposed_view_is_refused(raises):
     raises(normal(64, 64), normal(64, 64).transposed(), because="neighbours in a row of b lie 64 elements apart")
 

@@ -9,7 +9,7 @@ them meet where not all can, and all numbers. A call is a recipe: nothing is dra
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from grader.course import drawn_layouts
@@ -21,6 +21,7 @@ from grader.numerics.data_sets import seed_for
 MOST_CALLS = 32
 LEAST_MIXED = 8  # calls of which no stratum says anything
 MOST_ELEMENTS = 1 << 15  # of an argument of a call with a size that occurs once
+MOST_AROUND, MOST_BOUNDARY = 4, (1 << 20) + 1  # calls with a size around a number of the file; the largest such size
 
 # Axes of the table, apart from those of a size, a layout or a kind of value: (what, of which size or argument).
 DTYPE, BLOCKS = ("dtype", ""), ("blocks", "")
@@ -44,10 +45,14 @@ class Draft:
     is_empty: bool = False
 
 
-def drawn_calls(promise: Promise, seed: int, test: str) -> list[Call]:
-    """All calls of a run with this seed, in the order in which they are judged."""
+def drawn_calls(promise: Promise, seed: int, test: str, of_file: Sequence[int] = ()) -> list[Call]:
+    """All calls of a run with this seed, in the order in which they are judged.
+
+    of_file: numbers that stand in the file; some sizes are drawn around them.
+    """
     numbers = random.Random(seed_for(seed, test, "calls"))
     drafts = [draft for stratum in STRATA for draft in stratum(promise, numbers)]
+    drafts += _around(promise, of_file, numbers)
     drafts += [Draft()] * max(LEAST_MIXED, MOST_CALLS - len(drafts))
     calls = list(_made(promise, drafts, numbers))
     numbers.shuffle(calls)
@@ -200,6 +205,23 @@ def _large(promise: Promise, numbers: random.Random) -> list[Draft]:
             sizes = {other: numbers.randint(room // 2 + 1, room) for other in promise.sizes}
             row = _without_sizes(promise) | _ordinary(promise) | {BLOCKS: 0}
             drafts.append(Draft(row, sizes=sizes | {name: size}))
+    return drafts
+
+
+def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) -> list[Draft]:
+    """A size that is a number of the file, or one less or more: a rule of the file's own may begin there, or end."""
+    places = [
+        (name, size)
+        for name, one in promise.sizes.items()
+        for number in of_file
+        if one.block < number
+        and one.least <= (size := number + numbers.randint(-1, 1)) <= min(one.largest, MOST_BOUNDARY)
+    ]
+    drafts = []
+    for name, size in numbers.sample(places, min(MOST_AROUND, len(places))):
+        room = max(1, min(SMALL, MOST_ELEMENTS // size))
+        sizes = {other: numbers.randint(1, min(room, one.most)) for other, one in promise.sizes.items()}
+        drafts.append(Draft(_without_sizes(promise) | {BLOCKS: 0}, sizes=sizes | {name: size}))
     return drafts
 
 

@@ -11,6 +11,7 @@ from grader.course.large_calls import large_calls
 from grader.course.promise import Call, Promise
 from grader.course.trial import Trial, trial_of
 from grader.judge.run import Run
+from grader.submission.whole_numbers import whole_numbers
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class DrawnTrials:
     @property
     def calls(self) -> list[Call]:
         """The first ones, of calls in an order that the seed has drawn."""
-        return self._share_of(drawn_calls(self.promise, self.run.seed, self.name))
+        of_file = whole_numbers(self.run.submission.tree)
+        return self._share_of(drawn_calls(self.promise, self.run.seed, self.name, of_file))
 
     def large(self, after: int) -> list[Call]:
         """The first ones of the calls up to the promise's limits. after: the number of the last call before them."""

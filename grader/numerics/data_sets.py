@@ -258,6 +258,11 @@ def amid(value: float, data: Data) -> Data:
     return data.then("amid", value)
 
 
+def last(value: float, data: Data) -> Data:
+    """`data` with the last element of each row replaced by `value`."""
+    return data.then("last", value)
+
+
 def special(data: Data) -> Data:
     """`data` with infinities, NaN and -0.0 strewn in: values that arithmetic changes and a copy must not."""
     for value in (float("inf"), float("-inf"), float("nan"), -0.0):

@@ -129,6 +129,12 @@ def _leading(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Te
     return values
 
 
+def _last(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tensor:
+    values = values.clone()
+    values[..., -1:] = value
+    return values
+
+
 def _amid(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tensor:
     values, quarter = values.clone(), values.shape[-1] // 4
     values[..., quarter : values.shape[-1] - quarter] = value
@@ -149,5 +155,6 @@ CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor
     "leading": _leading,
     "alone": _alone,
     "amid": _amid,
+    "last": _last,
     "whole rows": _whole_rows,
 }

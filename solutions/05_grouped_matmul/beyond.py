@@ -1,9 +1,9 @@
 """05 · Grouped matmul, a step beyond the lesson: nothing to write, something to read once you have passed.
 
-Same tiles, same groups; three things are new. Tensor descriptors let the Tensor Memory Accelerator fetch whole tiles, so
-that no thread counts addresses. A persistent grid starts one program per multiprocessor, which begins to load its next tile
-while the last one is still being stored. The tile is stored in two halves, which leaves room for the loads. The
-accelerator came with Hopper (sm_90).
+Same tiles, same groups; three things are new. Tensor descriptors let the Tensor Memory Accelerator, which came with
+Hopper (sm_90), fetch whole tiles, so that no thread counts addresses. A persistent grid starts one program per
+multiprocessor, which begins to load its next tile while the last one is still being stored. The tile is stored in two
+halves, which leaves room for the loads.
 """
 
 import torch

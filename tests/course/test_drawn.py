@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import random
@@ -44,6 +45,7 @@ from grader.numerics.layouts import (
     reversed_order,
     transposed,
 )
+from grader.submission.whole_numbers import whole_numbers
 from tests.conftest import ROOT
 from tests.typed_commands import run_pytest
 
@@ -460,3 +462,22 @@ def test_what_only_drawn_calls_show_is_rejected_in_every_run(bench, name):
 
 def test_there_are_mutants_that_only_drawn_calls_reject():
     assert {folder.id for folder, _ in ONLY_DRAWN.values()} == {folder.id for folder in FOLDERS}
+
+
+def test_sizes_are_drawn_around_the_numbers_of_a_file():
+    """Whatever the seed, four calls have a size that is such a number, or one less or more."""
+    sizes = {"B": upto(3, block=1), "M": upto(150, BLOCK_M=64), "N": upto(150, limit=2**30, BLOCK_N=64)}
+    promise = a_promise(sizes=sizes)
+    around = {1 << 17, (1 << 17) - 1, (1 << 17) + 1, 499, 500, 501}
+    for seed in range(20):
+        calls = drawn_calls(promise, seed, "test", [3, 500, 1 << 17, 1 << 25])
+        found = [call.sizes for call in calls if call.sizes["N"] in around]
+        assert len(found) >= 2 and all(sizes["M"] <= 150 for sizes in found)
+        assert not any(call.sizes["N"] > 1 << 21 for call in calls)  # that is for samples
+
+
+def test_the_numbers_of_a_file_are_found_where_they_stand_and_where_they_are_made():
+    text = "BLOCK = 64\nLIMIT = 1 << 17\ndef f(x):\n    return x > 2 * 1024 - 1 or x == 2 ** 20 or x < 3.5 or x == True"
+    assert whole_numbers(ast.parse(text)) == [17, 20, 64, 1024, 2047, 2048, 1 << 17, 1 << 20]
+    assert whole_numbers(None) == []
+    assert whole_numbers(ast.parse("x = 2 ** 5000 + (1 << 5000)")) == [5000]
