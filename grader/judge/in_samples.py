@@ -114,8 +114,9 @@ def kernels_of(call: RecordedCall, config: int) -> Kernels:
 def _shapes_of(exercise: Exercise, inputs: list[Argument]) -> list[tuple[int, ...]]:
     """Of the results. The reference could always tell, without memory, but that takes torch a second at first."""
     cut, names = Cut.of(exercise.cut), [one.name for one in exercise.results]
-    if set(names) <= set(cut.results):
-        return [cut.shape(name, dict(tensors_of(exercise.arguments, inputs))) for name in names]
+    tensors = dict(tensors_of(exercise.arguments, inputs))
+    if set(names) <= set(tensors) | set(cut.results):
+        return [tuple(tensors[name].shape) if name in tensors else cut.shape(name, tensors) for name in names]
     return [tuple(result.shape) for result in exercise.expected(exact(inputs))]
 
 
