@@ -56,7 +56,7 @@ exercise = Exercise(
     minutes=40,
     presumes=("11_rope", "12_gather_rows"),
     example=Example(
-        normal(4, 1, 2), normal(4, 1, 2), normal(2, 4, 1, 2), normal(2, 4, 1, 2), slots(4, below=8, nowhere=0.25),
+        normal(7, 1, 2), normal(7, 1, 2), normal(3, 4, 1, 2), normal(3, 4, 1, 2), slots(7, below=12, nowhere=0.25),
         BLOCK_H=1,
     ),
 )  # fmt: skip
@@ -166,7 +166,7 @@ def test_neighbouring_lanes_touch_neighbouring_memory(traffic):
 
 
 def test_a_thread_moves_16_bytes_at_a_time(compiled):
-    data = normal(4096, 8, 128), normal(4096, 8, 128), normal(512, 16, 8, 128), normal(512, 16, 8, 128)
+    data = normal(4096, 8, 256), normal(4096, 8, 256), normal(512, 16, 8, 256), normal(512, 16, 8, 256)
     compiled(*data, slots(4096, below=8192), vectors=True)
 
 

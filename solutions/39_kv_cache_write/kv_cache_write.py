@@ -1,6 +1,5 @@
 """39 · KV cache write: each token's keys and values go to the place in a paged cache that its slot names."""
 
-import torch
 import triton
 import triton.language as tl
 
