@@ -176,7 +176,7 @@ def test_any_call_that_the_lesson_promises(drawn):
             "T": upto(12, least=0, block=4),
             "H": upto(12, block=8),
             "D": upto(40, once=256, block=16),
-            "P": upto(4, block=2),
+            "P": upto(5, block=3),
             "page": upto(26, block=16),
         },
         k=any_strides("T", "H", "D", values=(normal, large, subnormal, unusual)),

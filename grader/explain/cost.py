@@ -44,13 +44,12 @@ class Cost(Sentence):
         "Load what a program needs of it once, before its loop; programs that need the same part could be one."
     )
 
-    NOT_NEEDED = "{name} is read {times:.3g} times, and nothing of what it holds is needed."
+    NOT_NEEDED = "{share:.3g} % of {name} is read, and nothing of what it holds is needed."
     ADVICE_LEAVE_ALONE = (
         "What is to stay as it is, stays so untouched: who reads it and writes it back undoes what others write there "
         "in between."
     )
 
-    ROWS_WRITTEN = "{name} is written {times:.3g} times as often as it has to be."
     WRITTEN = "{name} is written {times:.3g} times; {most:.3g} times is enough."
     WRITTEN_AGAIN = "{name} is written {times:.3g} times; once is enough."
     WRITTEN_IN_FULL = "{name} is written once; {most:.3g} times is enough."
@@ -203,7 +202,7 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
 
 def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple[Said, Said]:
     if not most:
-        return Cost.NOT_NEEDED(name=name, times=times), Cost.ADVICE_LEAVE_ALONE()
+        return Cost.NOT_NEEDED(name=name, share=100 * times), Cost.ADVICE_LEAVE_ALONE()
     if most < 1:  # of a table only some rows are needed
         return Cost.ROWS_READ(name=name, times=times / most), Cost.ADVICE_BEFORE_LOOP()
     read = dict(name=name, times=times)
@@ -217,8 +216,6 @@ def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple
 
 
 def _written_too_often(name: str, times: float, most: float) -> Said:
-    if 0 < most < 1:  # of a table only some rows change
-        return Cost.ROWS_WRITTEN(name=name, times=times / most)
     if _is_once(most):
         return Cost.WRITTEN_AGAIN(name=name, times=times)
     if _is_once(times):

@@ -137,7 +137,7 @@ def _note(reply: Reply, values: bool) -> str:
 
 
 def table_of(run: Run, trial: Trial, number: int) -> torch.Tensor | None:
-    """The values that an argument's memory repeats; [ENTRIES], [0] for an output or a number, or all values of a vector;
+    """The values that an argument's memory repeats; [ENTRIES], or all of a vector, or [0] for an output or a number;
     None: not such values."""
     data = trial.data[number]
     if not isinstance(data, Data) or data.is_output:

@@ -1,7 +1,7 @@
 """Wrong: a program per page loads the whole page, puts the rows of its tokens in, and stores it all back.
 
 Finding: traffic
-Rejected with: _cache is read 1 times, and nothing of what it holds is needed.
+Rejected with: 100 % of k_cache is read, and nothing of what it holds is needed.
 """
 
 import triton
