@@ -99,7 +99,7 @@ class SampledCall(Call):
 
 
 def _content(table: np.ndarray, view: View) -> Callable[[np.ndarray], np.ndarray]:
-    """What elements hold, by their numbers."""
+    """Returns the function that gives the values of elements by their numbers."""
     values, first = table.view(f"u{view.item}"), view.offset // view.item
     return lambda elements: values[entries_in(values.size, elements, view.shape, view.strides, first)]
 

@@ -1,7 +1,7 @@
 """Rows into two caches in pages: k, v [T, H, D], caches [P, page, H, D], slots [T] -> both caches. Nothing is rounded.
 
-What a wrong kernel does is told by where it stores: by the address that it makes of each slot. What lands in the cache
-is a result to compare with; what does not, the memory checker has seen.
+A wrong kernel is told by the address that it makes of each slot. The stores that land in the cache give a result to
+compare with; those that do not, the memory checker has seen.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class KvCacheWrite(Sentence):
 
 @dataclass(frozen=True)
 class Storing:
-    """What a kernel stores where: values by token, head and column, each with an address, in elements from the first
-    of a cache's; those that are not live are not stored."""
+    """Stores of a kernel: values by token, head and column, each with an address, in elements from the first one of a
+    cache. Tokens that are not live are not stored."""
 
     id: str
     sentence: Said
@@ -74,14 +74,14 @@ class Storing:
 
 @dataclass(frozen=True)
 class Cache:
-    """One of the caches before the call, and how its elements lie in memory."""
+    """A cache before the call, and how its elements lie in memory."""
 
     name: str
     values: torch.Tensor  # [P, page, H, D]
     strides: tuple[int, ...]
 
     def address(self, page: torch.Tensor, row: torch.Tensor, strides: tuple[int, ...] = ()) -> torch.Tensor:
-        """Of all elements of the rows of some tokens; [T] and [T] -> [T, H, D]."""
+        """The addresses of all elements in the rows of some tokens; [T] and [T] -> [T, H, D]."""
         of_page, of_row, of_head, of_column = strides or self.strides
         *_, H, D = self.values.shape
         start = (page * of_page + row * of_row)[:, None, None]
@@ -122,7 +122,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypothesis | None:
-    """What makes a kernel store outside of a cache, or two tokens in one place, if the rest of the cache fits it."""
+    """Names the mistake that leads outside of a cache, or two tokens to one place, if the rest of the cache fits it."""
     name, out = finding.argument, evidence.reply.outputs.get(finding.argument)
     if name not in evidence.exercise.updates or out is None or inputs[0].is_meta:
         return None
@@ -147,7 +147,7 @@ def _cache(evidence: Evidence, inputs: list[Argument], name: str) -> Cache:
 
 
 def _right(evidence: Evidence, inputs: list[Argument], cache: Cache) -> Storing:
-    """What is to be stored: all that is wrong then is what becomes of the other rows."""
+    """The stores of a right kernel: all that can be wrong beside them is what becomes of the other rows."""
     slots, page = inputs[-1], cache.values.shape[1]
     tokens = inputs[evidence.exercise.arguments.index(cache.name) - 2]
     address = cache.address(slots // page, slots % page)
@@ -155,7 +155,7 @@ def _right(evidence: Evidence, inputs: list[Argument], cache: Cache) -> Storing:
 
 
 def _storings(evidence: Evidence, inputs: list[Argument], cache: Cache) -> Iterator[Storing]:
-    """What is stored in this cache by kernels with one mistake, the likeliest first."""
+    """The stores into this cache of kernels with one mistake each, the likeliest first."""
     slots, names = inputs[-1], evidence.exercise.arguments
     right = _right(evidence, inputs, cache)
     yield from _of_minus_one(right, cache, slots, names[-1])
