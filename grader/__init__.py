@@ -24,6 +24,7 @@ _HOME |= dict.fromkeys(
         "output",
         "packed",
         "peaked",
+        "slots",
         "some_minus_infinity",
         "special",
         "subnormal",
@@ -35,7 +36,7 @@ _HOME |= dict.fromkeys(
     "grader.numerics.data_sets",
 )
 _HOME |= dict.fromkeys(
-    ("aligned_rows", "any_strides", "between", "contiguous", "into", "one_of", "target", "upto"),
+    ("aligned_rows", "any_strides", "between", "contiguous", "into", "one_of", "slots_into", "target", "upto"),
     "grader.course.promise",
 )
 __all__ = list(_HOME)

@@ -41,7 +41,8 @@ class Exercise:
     Python's as they are. It gives the results in order, a tuple of them where there are several.
     returns: the result's name, or those of several; where an argument has that name, the entry fills and returns this
     very argument. updates: arguments that are changed in place, whether they are returned or not; as results they come
-    after those returned. No other argument may change.
+    after those returned. No other argument may change. unread: of these, what only gets other values in some places: a
+    call has no need to read it.
     bound: how much rounding a right kernel may show: "bits", "exact", or the name of one of `grader.operations`.
     operation: that of `grader.operations` whose mistakes are named, in every result; "" stands for that of each bound.
     time_limit: seconds of a core for one call in the interpreter. example: what `course programs` shows.
@@ -55,6 +56,7 @@ class Exercise:
     minutes: int
     returns: str | Result | tuple[str | Result, ...] = "z"
     updates: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ("float32", "float16")
     presumes: tuple[str, ...] = ()
     time_limit: float = 10.0

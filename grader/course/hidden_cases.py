@@ -32,7 +32,7 @@ from grader.numerics.data_sets import Data
 from grader.wire.reply import DTYPES
 
 OF_FLOATS = ("falling", "integers", "normal", "one_hot", "output", "uniform")
-BELOW = ("indices", "lengths")  # data sets that need to know what their numbers stay below
+BELOW = ("indices", "lengths", "slots")  # data sets that need to know what their numbers stay below
 DATA_SETS = {name: getattr(data_sets, name) for name in (*OF_FLOATS, *BELOW, "packed")}
 LAYOUTS: dict[str, Callable[[Data], Data]] = {
     "contiguous": lambda data: data,

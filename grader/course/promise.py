@@ -13,7 +13,7 @@ from functools import partial
 from grader.course import drawn_layouts
 from grader.course.drawn_layouts import Family
 from grader.numerics.arguments import Recipe
-from grader.numerics.data_sets import Data, indices, normal, output, whole
+from grader.numerics.data_sets import Data, indices, normal, output, slots, whole
 from grader.numerics.layouts import Layout
 
 SMALL = 15  # "a few"
@@ -117,9 +117,10 @@ class Into:
     """Kind of values: indices into dimensions of these sizes, taken together. No size is 0."""
 
     sizes: tuple[str, ...]
+    draw: Kind = indices
 
     def within(self, sizes: dict[str, int]) -> Kind:
-        return partial(indices, below=math.prod(sizes[name] for name in self.sizes))
+        return partial(self.draw, below=math.prod(sizes[name] for name in self.sizes))
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,11 @@ def into(*sizes: str) -> Into:
     into("B", "H"): into what B and H make together.
     """
     return Into(sizes)
+
+
+def slots_into(*sizes: str, nowhere: float = 0) -> Into:
+    """values=(slots_into("P", "page"),): as `into`, and none of them twice; a share of `nowhere` is -1."""
+    return Into(sizes, partial(slots, nowhere=nowhere))
 
 
 def one_of(*numbers: float | str) -> Promised:

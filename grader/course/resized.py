@@ -21,11 +21,12 @@ LEAST_BYTES = 32 << 10  # a call that moves less measures little but its launch
 
 def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
     """The same call, smaller: axes as long as the first argument's first one shrink with it, as a square stays one,
-    and what indices stay below, so that they point into what has shrunk."""
+    and what indices stay below, so that they point into what has shrunk; pages that have as many rows become fewer."""
     most = data[0].shape[0]
+    draws = {"below": _indices_below, "slots": _slots_below}
 
     def smaller(data: Data) -> Data:
-        steps = [_indices_below(size, most, *step[1:]) if step[0] == "below" else step for step in data.steps]
+        steps = [draws[step[0]](size, most, *step[1:]) if step[0] in draws else step for step in data.steps]
         return replace(data, shape=shape_with(data, size, most), steps=tuple(steps))
 
     return tuple(smaller(one) if isinstance(one, Data) else one for one in data)
@@ -37,7 +38,14 @@ def _indices_below(size: int, most: int, below: int, *least: int) -> tuple[str |
     return ("below", max(below * size // most, *(number + 1 for number in (0, *least))), *least)
 
 
+def _slots_below(size: int, most: int, below: int, nowhere: float) -> tuple[str | float, ...]:
+    return ("slots", max(1, below * size // most), nowhere)
+
+
 def shape_with(data: Data, size: int, most: int) -> tuple[int, ...]:
+    pages, *page = data.shape or (0,)
+    if len(page) > 1 and pages < most == pages * page[0]:
+        return -(-size // page[0]), *page
     return tuple(size if axis == most else axis for axis in data.shape)
 
 

@@ -46,6 +46,12 @@ class Cost(Sentence):
         "Load what a program needs of it once, before any loop; programs that need the same part could be one."
     )
 
+    NOT_NEEDED = "{share:.3g} % of {name} is read, and nothing of what it holds is needed."
+    ADVICE_LEAVE_ALONE = (
+        "What is to stay as it is, stays so untouched: who reads it and writes it back undoes what others write there "
+        "in between."
+    )
+
     WRITTEN = "{name} is written {times:.3g} times; {most:.3g} times is enough."
     WRITTEN_AGAIN = "{name} is written {times:.3g} times; once is enough."
     WRITTEN_IN_FULL = "{name} is written once; {most:.3g} times is enough."
@@ -87,7 +93,7 @@ class Cost(Sentence):
 
 @dataclass(frozen=True)
 class Elements:
-    """A limit of reads as a number of elements, where it is no multiple of the argument's size: rows of a table."""
+    """A limit as a number of elements, where it is no multiple of the argument's size: rows of a table."""
 
     count: int
 
@@ -112,7 +118,7 @@ def limits_of(
     exercise: Exercise,
     data: tuple[Recipe, ...],
     reads: float | dict[str, float | Elements],
-    writes: float | dict[str, float],
+    writes: float | dict[str, float | Elements],
     share: float | dict[str, float] | None = None,
     **others: float | None,
 ) -> TrafficLimits:
@@ -120,11 +126,15 @@ def limits_of(
     filled = set(exercise.written) - set(exercise.updates)
     inputs, results = [n for n in exercise.arguments if n not in filled], [one.name for one in exercise.results]
     reads = reads if isinstance(reads, dict) else dict.fromkeys(inputs, reads)
+    reads = dict.fromkeys(exercise.unread, 0) | reads
     writes = writes if isinstance(writes, dict) else dict.fromkeys(results, writes)
     sizes = {name: one.elements for name, one in zip(exercise.arguments, data) if isinstance(one, Data)}
-    times = {n: most.count / sizes[n] if isinstance(most, Elements) else most for n, most in reads.items()}
+    reads, writes = (
+        {n: most.count / sizes[n] if isinstance(most, Elements) else most for n, most in limits.items()}
+        for limits in (reads, writes)
+    )
     share = dict.fromkeys(inputs, share) if isinstance(share, int | float) else share or {}
-    return TrafficLimits(times, writes, share=share, **others)
+    return TrafficLimits(reads, writes, share=share, **others)
 
 
 def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
@@ -193,6 +203,8 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
 
 
 def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple[Said, Said]:
+    if not most:
+        return Cost.NOT_NEEDED(name=name, share=100 * times), Cost.ADVICE_LEAVE_ALONE()
     if most < 1:  # of a table only some rows are needed
         return Cost.ROWS_READ(name=name, times=times / most), Cost.ADVICE_BEFORE_LOOP()
     read = dict(name=name, times=times)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict, failed
+from grader.numerics.arguments import exact
+from grader.numerics.roundoff import EXACT
+from grader.operations import named
 from grader.sentences import Said, Sentence, Value, count_text
 from grader.submission.text import is_in_loop, loaded_in_address
 from grader.wire.messages import FINDING_KINDS, Finding
@@ -115,6 +118,8 @@ def memory_verdict(evidence: Evidence) -> Verdict | None:
     if not findings:
         return None
     first = findings[0]
+    if (known := _known_mistake(evidence, first)) is not None:
+        return known
     if first.kind.startswith("out-of-bounds") or first.kind == "wild-pointer":
         return _outside(evidence, first)
     if first.kind == "misaligned":
@@ -128,6 +133,17 @@ def memory_verdict(evidence: Evidence) -> Verdict | None:
 
 def _memory(evidence: Evidence, finding: Finding, id: str, *said: Said) -> Verdict:
     return failed(id, *said, evidence.source_line(finding.line), kind="memory", line=finding.line)
+
+
+def _known_mistake(evidence: Evidence, finding: Finding) -> Verdict | None:
+    """A mistake of the exercise's own operation, if that is what leads there."""
+    operation = evidence.exercise.operation or evidence.wanted.operation
+    astray = None if operation in EXACT else getattr(named(operation), "astray", None)
+    found = astray(evidence, exact(evidence.inputs), finding) if astray is not None else None
+    if found is None:
+        return None
+    shown = _both_write(finding) if finding.kind == "race-write-write" else _place(evidence, finding, "writes")
+    return _memory(evidence, finding, found.id, found.sentence, shown)
 
 
 def _outside(evidence: Evidence, finding: Finding) -> Verdict:
@@ -216,15 +232,18 @@ def _element(finding: Finding) -> dict[str, Value]:
 
 
 def _written_twice(evidence: Evidence, finding: Finding) -> Verdict:
-    both = _element(finding) | dict(count=finding.count)
-    if finding.other_program:
-        shown = Memory.SHOWN_BOTH_WRITE(**both, other=tuple(finding.other_program))
-    else:
-        shown = Memory.SHOWN_SEVERAL_WRITE(**both)
-    verdict = _memory(evidence, finding, Cause.DOUBLE_WRITE, _cause_written_twice(evidence, finding), shown)
+    cause, shown = _cause_written_twice(evidence, finding), _both_write(finding)
+    verdict = _memory(evidence, finding, Cause.DOUBLE_WRITE, cause, shown)
     if _unused_axes(evidence):  # then the store is not to blame
         verdict.kind, verdict.line = "cause", 0
     return verdict
+
+
+def _both_write(finding: Finding) -> Said:
+    both = _element(finding) | dict(count=finding.count)
+    if finding.other_program:
+        return Memory.SHOWN_BOTH_WRITE(**both, other=tuple(finding.other_program))
+    return Memory.SHOWN_SEVERAL_WRITE(**both)
 
 
 def _cause_written_twice(evidence: Evidence, finding: Finding) -> Said:

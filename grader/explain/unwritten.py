@@ -61,7 +61,8 @@ def unwritten(evidence: Evidence) -> Verdict | None:
         were="was" if count == 1 else "were",
         index=first_index(missing),
     )
-    cause = _nothing(evidence) if bool(missing.all()) else _silent(evidence) or _left_out(evidence, missing)
+    by_nobody = bool(missing.all()) or (evidence.wanted.is_updated and bool((writers.programs < 0).all()))
+    cause = _nothing(evidence) if by_nobody else _silent(evidence) or _left_out(evidence, missing)
     return failed(Cause.UNWRITTEN, cause, shown, kind="memory")
 
 
@@ -73,7 +74,10 @@ def _nothing(evidence: Evidence) -> Said:
 
 
 def _silent(evidence: Evidence) -> Said | None:
-    """What makes whole programs write nothing, or each too little of its walk; None where it is neither."""
+    """What makes whole programs write nothing, or each too little of its walk; None where it is neither, or where only
+    the data say who writes at all."""
+    if evidence.returns in evidence.exercise.unread:
+        return None
     silent, total = _silent_programs(evidence)
     if told := walk_that_ends_early(evidence, silent, total):
         return told

@@ -79,9 +79,11 @@ class Values(Sentence):
 
 def value_verdict(evidence: Evidence) -> Verdict:
     """For a comparison that is not right; always finds words."""
+    # Of what is updated, all but the elements that were to change is unwritten: what was written instead tells more.
+    first, second = (_known_mistake, unwritten) if evidence.wanted.is_updated else (unwritten, _known_mistake)
     verdict = (
-        unwritten(evidence)
-        or _known_mistake(evidence)
+        first(evidence)
+        or second(evidence)
         or _constant(evidence)
         or _misplaced(evidence)
         or _special_values(evidence)

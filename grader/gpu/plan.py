@@ -131,7 +131,7 @@ class Recording:
 
 def least_bytes(plan: Plan, arguments: list[TensorSpec], exercise: Exercise) -> int:
     """Bytes that a call has to move: each element of an input read once, each of a result written once."""
-    filled = set(exercise.written) - set(exercise.updates)
+    filled = set(exercise.written) - set(exercise.updates) | set(exercise.unread)
     moved = [(spec.shape, spec.dtype) for spec in arguments if spec.name not in filled]
     moved += [(view.shape, view.dtype) for view in plan.results.values()]
     return sum(math.prod(shape) * VIEW_BYTES[dtype] for shape, dtype in moved)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from grader.interpreter.launch import run_launch
 from grader.interpreter.program import Kernel
 from grader.interpreter.traffic import SUMS, Counts
 from grader.interpreter.views import View
-from grader.numerics.drawn_pages import entries_of
+from grader.numerics.drawn_pages import entries_in
 from grader.wire.recorded_results import results_by_name
 
 MOST_PAGED = 160 << 20  # bytes of the pages of one buffer
@@ -44,7 +44,7 @@ class SampledCall(Call):
             if buffer.argument:
                 spec, table = next(arguments)
                 view = view_of_spec(spec)
-                content = _repeating(table.view(f"u{view.item}")) if table.size else None
+                content = _content(table, view) if table.size else None
                 read_only = spec.name not in self.request.writable
                 made = Buffer(spec.name, spec.size, read_only=read_only, view=view, content=content, given=True,
                               virtual=True)  # fmt: skip
@@ -98,8 +98,10 @@ class SampledCall(Call):
         return {"outputs": [], "sampled": sampled}, bytes(blob)
 
 
-def _repeating(table: np.ndarray):
-    return lambda elements: table[entries_of(elements)]
+def _content(table: np.ndarray, view: View) -> Callable[[np.ndarray], np.ndarray]:
+    """Returns the function that gives the values of elements by their numbers."""
+    values, first = table.view(f"u{view.item}"), view.offset // view.item
+    return lambda elements: values[entries_in(values.size, elements, view.shape, view.strides, first)]
 
 
 def programs_of(grid: tuple[int, ...], count: int, seed: int) -> list[int]:

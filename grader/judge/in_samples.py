@@ -31,7 +31,7 @@ from grader.judge.in_interpreter import Interpreted
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, without_values
 from grader.numerics.data_sets import Data, generator_for
-from grader.numerics.drawn_pages import ENTRIES, entries_of
+from grader.numerics.drawn_pages import ENTRIES, entries_in
 from grader.numerics.layouts import CONTIGUOUS
 from grader.operations.comparison import compare
 from grader.wire.messages import MULTIPROCESSORS
@@ -45,6 +45,8 @@ MOST_COMPARED = 1 << 20  # elements of the part of a result that a program's are
 FEW = 512  # of a program's elements, from each end, where its part is larger
 # Draws of which an element says nothing about the others; of "below" two do, but any indices are as good.
 ONE_BY_ONE = ("normal", "uniform", "integers", "whole", "below", "bits")
+TOGETHER = ("slots",)  # draws of vectors of which an element says what others are not: all of them are drawn
+MOST_TOGETHER = 1 << 20  # elements
 BY_ROWS = ("leading", "amid", "whole rows")  # changes that look at whole rows
 NEEDS_GPU = "needs a GPU"
 MOST_BYTES = 40 << 30  # of memory for a call, scratch included: on many GPUs it could not be made
@@ -112,8 +114,9 @@ def kernels_of(call: RecordedCall, config: int) -> Kernels:
 def _shapes_of(exercise: Exercise, inputs: list[Argument]) -> list[tuple[int, ...]]:
     """Of the results. The reference could always tell, without memory, but that takes torch a second at first."""
     cut, names = Cut.of(exercise.cut), [one.name for one in exercise.results]
-    if set(names) <= set(cut.results):
-        return [cut.shape(name, dict(tensors_of(exercise.arguments, inputs))) for name in names]
+    tensors = dict(tensors_of(exercise.arguments, inputs))
+    if set(names) <= set(tensors) | set(cut.results):
+        return [tuple(tensors[name].shape) if name in tensors else cut.shape(name, tensors) for name in names]
     return [tuple(result.shape) for result in exercise.expected(exact(inputs))]
 
 
@@ -134,14 +137,16 @@ def _note(reply: Reply, values: bool) -> str:
 
 
 def table_of(run: Run, trial: Trial, number: int) -> torch.Tensor | None:
-    """The values that an argument's memory repeats; [ENTRIES], or [0] for an output or a number; None: not such
-    values."""
+    """The values that an argument's memory repeats; [ENTRIES], or all of a vector, or [0] for an output or a number;
+    None: not such values."""
     data = trial.data[number]
     if not isinstance(data, Data) or data.is_output:
         return torch.empty(0, dtype=trial.dtype)
+    generator = generator_for(run.seed, run.folder.id, trial.name, short_dtype(trial.dtype), number)
+    if data.steps[0][0] in TOGETHER and data.elements <= MOST_TOGETHER:
+        return replace(data, layout=CONTIGUOUS).tensor(trial.dtype, generator)
     if data.same_as or data.steps[0][0] not in ONE_BY_ONE or any(step[0] in BY_ROWS for step in data.steps):
         return None
-    generator = generator_for(run.seed, run.folder.id, trial.name, short_dtype(trial.dtype), number)
     return replace(data, shape=(ENTRIES,), layout=CONTIGUOUS).tensor(trial.dtype, generator)
 
 
@@ -291,4 +296,5 @@ def _values(
         places = places.unsqueeze(-1) + index * tensor.stride(dim)
     if not table.numel():
         return torch.zeros(places.shape, dtype=table.dtype)
-    return table[torch.from_numpy(entries_of(places.numpy()))]
+    first = tensor.storage_offset()
+    return table[torch.from_numpy(entries_in(len(table), places.numpy(), tensor.shape, tensor.stride(), first))]

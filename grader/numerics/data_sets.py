@@ -88,6 +88,10 @@ class Data:
         """Every second row and column of a larger matrix: holes between all elements."""
         return replace(self, layout=layouts.every_second(len(self.shape)))
 
+    def beside_another(self) -> Data:
+        """Every second index of the first dimension: where two tensors take turns in one memory, one of them."""
+        return replace(self, layout=layouts.beside_another(len(self.shape)))
+
     def padded(self, by: int = layouts.PADDING) -> Data:
         """The first N columns of a wider matrix: holes between the rows."""
         name = "padded rows" if by == layouts.PADDING else ""
@@ -320,6 +324,15 @@ def indices(*shape: int, below: int, least: int = 0) -> Data:
 def lengths(*shape: int, below: int) -> Data:
     """How long each of several sequences is, in int32: from 0, which occurs, to below - 1, which occurs too."""
     return indices(*shape, below=below)
+
+
+def slots(*shape: int, below: int, nowhere: float = 0) -> Data:
+    """Whole numbers from 0 to below - 1 in any order, none of them twice, in int32; 0 and the last one occur.
+
+    -1 stands for none: a share of `nowhere` has it, rounded up, and so has what is more than there are numbers.
+    """
+    about = f"below {below}, some -1" if nowhere or math.prod(shape) > below else f"below {below}"
+    return Data(shape, (("slots", below, nowhere),), about=about, dtype="int32")
 
 
 def packed(*shape: int) -> Data:

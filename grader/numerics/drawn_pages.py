@@ -6,10 +6,22 @@ can be held against the right result of these very inputs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 ENTRIES = 1 << 16  # of a table: a wrong address meets the right value by chance in one case of so many
 _MIX = np.uint64(0x9E37_79B9_7F4A_7C15)  # odd, and its upper bits depend on all of an element's
+
+
+def entries_in(
+    table: int, elements: np.ndarray, shape: Sequence[int], strides: Sequence[int], first: int
+) -> np.ndarray:
+    """As entries_of, for a table of so many. One with an entry for each element of a vector is that vector: its view
+    has this shape, strides, and first element."""
+    if tuple(shape) != (table,):
+        return entries_of(elements)
+    return ((elements - first) // max(1, strides[0])).clip(0, table - 1)  # holes hold what is before them
 
 
 def entries_of(elements: np.ndarray) -> np.ndarray:

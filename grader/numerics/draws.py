@@ -95,6 +95,20 @@ def _below(
     return values
 
 
+def _slots(
+    size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, below: int, nowhere: float
+) -> torch.Tensor:
+    """Each number at most once, 0 and the last one first; -1 for this share of the places, and where no number is
+    left."""
+    count = math.prod(size)
+    taken = min(count - math.ceil(nowhere * count), below)
+    ends = torch.tensor([0, below - 1][: min(taken, below)], dtype=torch.int64, device=generator.device)
+    others = torch.randperm(max(0, below - 2), **_on(generator))[: taken - len(ends)] + 1
+    values = torch.full((count,), -1, dtype=torch.int64, device=generator.device)
+    values[torch.randperm(count, **_on(generator))[:taken]] = torch.cat([ends, others])
+    return values.view(size)
+
+
 def _fitting(values: torch.Tensor, number: float) -> float | int:
     """Whole numbers stay whole when one is added: torch would make fp32 of them."""
     return number if values.is_floating_point() else int(number)
@@ -144,7 +158,7 @@ def _amid(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tenso
 DRAWS: dict[str, Callable[..., torch.Tensor]] = {
     "normal": _normal, "uniform": _uniform, "integers": _integers, "one hot": _one_hot, "falling": _falling,
     "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "cancelling rows": _cancelling_rows, "whole": _whole,
-    "bits": _bits, "below": _below, "around fp16's largest": _around_fp16_max, "peak": _peak,
+    "bits": _bits, "below": _below, "slots": _slots, "around fp16's largest": _around_fp16_max, "peak": _peak,
 }  # fmt: skip
 MADE_OF_PARTS = {"integers", "cancelling a", "cancelling b", "cancelling rows"}  # held beside the values: as much again
 

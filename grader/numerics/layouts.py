@@ -151,6 +151,11 @@ def every_second(rank: int) -> Layout:
     return Layout("every second element", steps=(2,) * rank)
 
 
+def beside_another(rank: int) -> Layout:
+    """Every second index of the first dimension, and between two of them room for one of another tensor."""
+    return Layout("in turns with another tensor", steps=(2, *(1,) * (rank - 1)))
+
+
 ALIGNED_ROWS = Layout("rows aligned to 8 elements", multiple=8)
 OVERLAPPING = Layout("overlapping rows", sliding=True)  # row i + 1 begins one element after row i
 PADDING = 13  # elements between two padded rows; odd, so that it hides behind no power of two

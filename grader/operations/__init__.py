@@ -13,6 +13,9 @@ Such a file has
     mistakes(evidence, inputs) yields a Hypothesis for each: its id, what is said of it and what a kernel with this
                                mistake computes, in float64: the looked-at result, or all of them as the reference
                                gives them.
+    astray(evidence, inputs, finding)
+                               a Hypothesis without a result, or None: what makes a kernel store where the memory
+                               checker has seen it.
     LOST_DIGITS                what is said as advice where digits are lost and nothing else is known.
 
 All may be left out: an operation with one rounding is "exact" and has none of its own. It knows no exercise: those

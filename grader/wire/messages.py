@@ -140,7 +140,8 @@ class RecordRequest:
 class Sample:
     """Some programs of each launch, on arguments that are not sent: their memory repeats the values of a table.
 
-    tables: of each argument (start, bytes) of its table in the blob; none: an output, which holds poison.
+    tables: of each argument (start, bytes) of its table in the blob; none: an output, which holds poison. One with an
+    entry for each element of a vector is that vector.
     """
 
     programs: int

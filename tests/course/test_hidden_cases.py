@@ -8,6 +8,7 @@ import pytest
 
 from grader.course.folder import Folder
 from grader.course.hidden_cases import read_cases
+from grader.numerics.data_sets import slots
 from tests.classroom.instructor import ROOT
 from tests.conftest import mutant
 from tests.typed_commands import Finished, run_pytest
@@ -61,6 +62,13 @@ def test_where_only_a_hidden_case_fails_the_diagnosis_is_its_name(tmp_path):
     assert "43 x 1" not in done.out
     assert result["tiles"]["shape"] != [43, 1]
     assert result["outcome"] == "fail"
+
+
+def test_slots_stay_below_a_number_too(tmp_path):
+    argument = '{ input = "slots", shape = [20], below = 15, dtype = "int64" }'
+    (tmp_path / "03_softmax.toml").write_text(f'[[case]]\nname = "a"\narguments = [{argument}]\n')
+    (case,) = read_cases(tmp_path, FOLDER)
+    assert case.data == (slots(20, below=15).of("int64"),)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from grader import Exercise
 from grader.gpu.models import MODELS
-from grader.gpu.plan import BadPlan, Plan, read_plan
+from grader.gpu.plan import BadPlan, Plan, least_bytes, read_plan
 from grader.wire.cubin import HEADER, SECTION, BadCubin, read_cubin
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import TensorSpec
+from grader.wire.recorded_parts import View
 from tests.waiting import NEVER
 
 MODEL = MODELS["sm_90"]
@@ -350,3 +352,12 @@ def test_a_real_global_variable_is_seen():
         source.write_text(text)
         subprocess.run([assembler, "-arch=sm_90", source, "-o", binary], check=True, timeout=NEVER)
         assert read_cubin(binary.read_bytes()).writable_globals == 1024
+
+
+@pytest.mark.parametrize(("unread", "crossings"), [((), 3), (("cache",), 2)])
+def test_what_is_updated_and_need_not_be_read_is_moved_once(unread, crossings):
+    exercise = Exercise("write", lambda x, cache: x, "bits", 1, returns=("cache",), updates=("cache",), unread=unread)
+    shape, strides = (5, 7), (7, 1)
+    arguments = [TensorSpec(name, "float16", shape, strides, 0, 0, 70) for name in ("x", "cache")]
+    plan = Plan(results={"cache": View(1, 0, "float16", [5, 7], [7, 1])})
+    assert least_bytes(plan, arguments, exercise) == crossings * 70

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grader import Exercise, indices, normal, output, whole
+from grader import Exercise, indices, normal, output, slots, whole
 from grader.course.cut import Cut
 from grader.course.exercise import Result
 from grader.course.folder import all_folders, load_test_file
@@ -284,6 +284,29 @@ def test_a_product_that_leaves_int32_is_named_with_every_seed(bench, data, chang
     assert "its largest number is 2**31 - 1 = 2147483647" in verdict.lines[0]
 
 
+def paged(bench, path: str, where: Data, pages: int, seed: int):
+    """A call that writes as many tokens as there are slots into caches of so many pages with 16 rows."""
+    (count,), cache = where.shape, normal(pages, 16, 8, 128)
+    judge = bench((ROOT / path).read_text(), "39_kv_cache_write", seed).judge
+    return judge.on_gpu("test_large", (normal(count, 8, 128), normal(count, 8, 128), cache, cache, where), None, ())
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    "path", ["solutions/39_kv_cache_write/kv_cache_write.py", "tests/accepted/39_kv_cache_write/tiles_of_tokens.py"]
+)
+def test_no_two_slots_of_a_large_call_are_the_same(bench, path, seed):
+    for where in (slots(70_001, below=80_000, nowhere=0.1), slots(3, below=140_000 * 16).every_second().of("int64")):
+        verdict = paged(bench, path, where, 140_000, seed)
+        assert (verdict.outcome, verdict.id) == (SKIPPED, NOT_RUN), verdict.lines
+        assert "programs" in verdict.note and "in bounds; values in full need a GPU" in verdict.note
+
+
+def test_too_many_slots_to_be_drawn_for_a_sample_are_left_to_a_gpu(bench):
+    many = slots((1 << 20) + 1, below=140_000 * 16)
+    assert paged(bench, "solutions/39_kv_cache_write/kv_cache_write.py", many, 140_000, 1).note == "needs a GPU"
+
+
 # ---- several results, and numbers ------------------------------------------------------------------------------------
 
 PEAKS = Exercise(
@@ -344,7 +367,10 @@ def test_the_result_that_is_wrong_is_named(bench, change, words):
     assert verdict.outcome == FAIL and verdict.lines[0].startswith(words), verdict.lines
 
 
-UNCUT = {"14_split_softmax": "each of its results is made of all of x"}
+UNCUT = {
+    "14_split_softmax": "each of its results is made of all of x",
+    "39_kv_cache_write": "what a row of its results is made of, its slots alone tell",
+}
 
 
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)

@@ -26,7 +26,7 @@ from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.run import Run
 from grader.learn.curve_table import curve_table
 from grader.learn.sweep import Sweep
-from grader.numerics.data_sets import Data, indices, normal
+from grader.numerics.data_sets import Data, indices, normal, slots
 from grader.progress import curves as curve_file
 from grader.progress.curves import Curves
 from tests.learn.conftest import ROOT
@@ -142,6 +142,13 @@ def test_indices_point_into_what_has_shrunk():
     shrunk = resized(data, 64)
     assert [(one.shape, one.steps) for one in shrunk] == [(one.shape, one.steps) for one in wanted]
     assert resized(data, 1)[1].steps == (("below", 1, 0),) and resized(data, 4096) == data
+
+
+def test_pages_with_as_many_rows_become_fewer():
+    data = normal(4096, 2, 8), normal(256, 16, 2, 8), slots(4096, below=4096)
+    wanted = normal(40, 2, 8), normal(3, 16, 2, 8), slots(40, below=40)
+    assert [(one.shape, one.steps) for one in resized(data, 40)] == [(one.shape, one.steps) for one in wanted]
+    assert resized(data, 4096) == data
 
 
 def test_a_size_that_is_no_power_of_two_is_the_last():

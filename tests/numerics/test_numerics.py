@@ -17,6 +17,7 @@ from grader.numerics.data_sets import (
     normal,
     one_hot,
     output,
+    slots,
     whole,
     with_some,
 )
@@ -257,6 +258,13 @@ def test_layouts_are_what_they_say_and_holes_hold_poison(layout):
     assert int(is_poison(whole).sum()) == whole.numel() - (7 if layout == "expanded" else 35)
 
 
+def test_a_tensor_that_takes_turns_with_another_leaves_every_second_place_to_it():
+    tensor = normal(3, 2, 5).beside_another().tensor(torch.float32, generator_for(1))
+    assert tensor.stride() == (20, 5, 1) and tensor.untyped_storage().nbytes() == 4 * 3 * 20
+    whole = torch.empty(0).set_(tensor.untyped_storage()).view(3, 2, 10)
+    assert is_poison(whole[:, 1]).all() and not is_poison(whole[:, 0]).any()
+
+
 def test_outputs_hold_poison_only():
     assert is_poison(output(5, 7).padded().tensor(torch.float16, generator_for(1))).all()
 
@@ -285,6 +293,28 @@ def test_indices_have_the_first_and_the_last_of_what_they_may_be():
         (30, 39, torch.int32),
     ]
     assert indices(50, below=40, least=30).label == "50 (int32, from 30 to 39)"
+
+
+@pytest.mark.parametrize(
+    ("data", "taken"),
+    [(slots(40, below=40), 40), (slots(7, below=1000), 7), (slots(10, below=30, nowhere=0.25), 7),
+     (slots(10, below=4), 4), (slots(1, below=9), 1), (slots(3, 5, below=15), 15), (slots(0, below=9), 0)],
+)  # fmt: skip
+def test_slots_are_different_numbers_with_minus_one_for_none(data, taken):
+    orders = set()
+    for seed in range(3):
+        drawn = data.tensor(torch.float16, generator_for(seed))
+        numbers = drawn[drawn >= 0].tolist()
+        assert (
+            drawn.shape == data.shape
+            and drawn.dtype == torch.int32
+            and int((drawn == -1).sum()) == drawn.numel() - taken
+        )
+        assert len(set(numbers)) == len(numbers) == taken and set(numbers) <= set(range(data.steps[0][1]))
+        assert {0, data.steps[0][1] - 1} <= set(numbers) or taken < 2
+        orders.add(tuple(drawn.flatten().tolist()))
+    assert taken < 2 or len(orders) == 3
+    assert slots(40, below=40).label == "40 (int32, below 40)" and ", some -1" in slots(10, below=4).label
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import indent
 
 import pytest
@@ -231,6 +232,25 @@ def test_each_result_and_the_updated_argument_have_their_own_traffic(graded):
     assert verdict(launches=2).note.startswith("2 launches, x read once")
     refused = verdict(launches=1)
     assert refused.id == "too-many-launches" and refused.lines[0] == "2 kernels are launched; 1 is enough."
+
+
+def test_of_what_only_gets_other_values_in_some_places_nothing_may_be_read(graded):
+    judge, call = graded(SOLUTION).judge, data(normal(2, 3, 37, 16))
+    judge.exercise = replace(judge.exercise, unread=("state",))
+    judge.interpreted.exercise = judge.exercise
+
+    def verdict(**limits):
+        return judge.traffic("a test", call, judge.limits(call, **{**dict(reads={}, writes=1), **limits}))
+
+    found = verdict()
+    assert found.id == "traffic"
+    assert found.lines[0] == "100 % of state is read, and nothing of what it holds is needed."
+    assert found.lines[1].startswith("What is to stay as it is, stays so untouched")
+    assert verdict(reads={"state": 1}).outcome == PASS
+    (count,) = call[1].shape
+    assert verdict(reads={"state": 1}, writes={"state": Elements(count // 2)}).lines == [
+        "state is written once; 0.5 times is enough."
+    ]
 
 
 def test_the_share_of_one_program_and_memory_of_its_own_are_counted_where_a_test_asks_for_it(graded):
