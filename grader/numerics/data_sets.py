@@ -243,6 +243,11 @@ def falling(*shape: int) -> Data:
     return Data(shape, (("falling",),))
 
 
+def falling_down(*shape: int) -> Data:
+    """Each column falls from 100 to -100."""
+    return Data(shape, (("falling down",),))
+
+
 def with_some(value: float, data: Data) -> Data:
     """`data` with about a tenth of its elements replaced by `value`."""
     return data.then("with some", value)
@@ -251,6 +256,11 @@ def with_some(value: float, data: Data) -> Data:
 def leading(value: float, data: Data) -> Data:
     """`data` with the first half of each row replaced by `value`."""
     return data.then("leading", value)
+
+
+def first_row(value: float, data: Data) -> Data:
+    """`data` with the first row of each matrix replaced by `value`."""
+    return data.then("first row", value)
 
 
 def amid(value: float, data: Data) -> Data:
@@ -342,6 +352,28 @@ def cancelling_rows(*shape: int) -> Data:
     any order.
     """
     return Data(shape, (("cancelling rows",),))
+
+
+def cancelling_down(*shape: int) -> Data:
+    """Columns of whole numbers from 1 to 3, then their negatives, the last one changed by at most 2.
+
+    Of 8192 such numbers the sum passes 2048 on the way, where fp16 holds only even numbers, and comes back to at most 2.
+    """
+    return Data(shape, (("cancelling down",),))
+
+
+def codes(*shape: int) -> Data:
+    """Each row is a code of 1 and -1, the n-th row the n-th code: the product of two codes is 0, or less.
+
+    A row has a power of two of elements, and there are at most twice as many rows: the second half are the negatives.
+    """
+    return Data(shape, (("codes",),), about="codes")
+
+
+def a_code_each(*shape: int, below: int) -> Data:
+    """Each row is one of the first `below` codes: its product with itself is the length of a row, with others 0 or
+    less."""
+    return Data(shape, (("a code each", below),), about="a code each")
 
 
 def output(*shape: int) -> Data:

@@ -5,6 +5,8 @@ Such a file has
     rounding(inputs, ref)      c S of `bounds.tolerance`, [shape of ref]: what a right kernel's arithmetic may add, with
                                its source. `inputs`: the entry's arguments, tensors in float64 or int64. A result with
                                a bound of its own, "layer_norm.mean": rounding_of_mean(inputs, ref).
+    conversion(inputs, ref)    R and L of `bounds.tolerance`, [shape of ref] each, where a right kernel converts something
+                               to the output's dtype on its way; of a result with a bound of its own conversion_of_mean.
     terms(inputs, ref)         what a rounding on the way is relative to, where it is not the result: of a sum that of
                                its |terms|; [shape of ref].
     CAUSES, PLAIN_CAUSES       the ids of mistakes that it can name, beside those of any operation (explain/causes.py):
