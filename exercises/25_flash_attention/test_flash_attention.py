@@ -39,6 +39,7 @@ exercise = Exercise(
 
 SMALL = dict(BLOCK_M=64, BLOCK_N=32)  # many tiles from little data
 BOTH = ("float16", "bfloat16")
+O_ALONE = {"lse": "unjudged"}  # the core asks for o: lse may wait
 
 
 def around(number, *shape):
@@ -50,28 +51,28 @@ def around(number, *shape):
 
 
 def test_one_tile_of_keys(check):
-    check(normal(1, 1, 64, 64), normal(1, 1, 32, 64), normal(1, 1, 32, 64), **SMALL)
+    check(normal(1, 1, 64, 64), normal(1, 1, 32, 64), normal(1, 1, 32, 64), bound=O_ALONE, **SMALL)
 
 
 def test_many_tiles_of_keys(check):
-    check(normal(1, 2, 64, 64), normal(1, 2, 128, 64), normal(1, 2, 128, 64), **SMALL)
+    check(normal(1, 2, 64, 64), normal(1, 2, 128, 64), normal(1, 2, 128, 64), bound=O_ALONE, **SMALL)
 
 
 def test_each_head_has_its_own_keys(check):
-    check(normal(2, 3, 64, 64), normal(2, 3, 96, 64), normal(2, 3, 96, 64), **SMALL)
+    check(normal(2, 3, 64, 64), normal(2, 3, 96, 64), normal(2, 3, 96, 64), bound=O_ALONE, **SMALL)
 
 
 def test_each_query_picks_one_key(check):
     q, k = a_code_each(1, 1, 64, 64, below=128) * 6, codes(1, 1, 128, 64) * 6
-    check(q, k, normal(1, 1, 128, 64), bound={"o": "exact"}, **SMALL)
+    check(q, k, normal(1, 1, 128, 64), bound=O_ALONE | {"o": "exact"}, **SMALL)
 
 
 def test_scores_rise_along_the_keys(check):
-    check(around(4, 1, 1, 64, 64), falling_down(1, 1, 128, 64) * -0.03, normal(1, 1, 128, 64), **SMALL)
+    check(around(4, 1, 1, 64, 64), falling_down(1, 1, 128, 64) * -0.03, normal(1, 1, 128, 64), bound=O_ALONE, **SMALL)
 
 
 def test_scores_fall_along_the_keys(check):
-    check(around(4, 1, 1, 64, 64), falling_down(1, 1, 128, 64) * 0.03, normal(1, 1, 128, 64), **SMALL)
+    check(around(4, 1, 1, 64, 64), falling_down(1, 1, 128, 64) * 0.03, normal(1, 1, 128, 64), bound=O_ALONE, **SMALL)
 
 
 # ---- full ------------------------------------------------------------------------------------------------------------

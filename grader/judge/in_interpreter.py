@@ -35,7 +35,7 @@ from grader.judge import every_configuration
 from grader.judge.believed_hints import broken_promise
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
-from grader.numerics.roundoff import EXACT
+from grader.numerics.roundoff import EXACT, UNJUDGED
 from grader.operations.comparison import Comparison, bits_of, compare
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
@@ -262,7 +262,7 @@ class Interpreted:
 
 def _unwritten(evidence: Evidence) -> bool:
     """Elements of fresh memory that no program wrote: right by luck at most."""
-    return evidence.writers is not None and bool((evidence.writers.programs == -1).any())
+    return evidence.wanted.bound != UNJUDGED and evidence.writers is not None and bool((evidence.writers.programs == -1).any())
 
 
 def _alike(one: Reply, other: Reply) -> bool:

@@ -17,7 +17,7 @@ def check(session: Session, item: pytest.Item):
     """check(*data, bound=None, dtypes=(), **constants): values and memory safety of one call, in every dtype.
 
     data: a data set for each argument, or a number where the argument is one. bound: of all results, or of some by
-    name, as in bound={"z": "exact"}, in place of the exercise's.
+    name, as in bound={"z": "exact"}, in place of the exercise's; "unjudged" of one that may hold anything.
     """
 
     def check(*data, bound=None, dtypes=(), **constants):
