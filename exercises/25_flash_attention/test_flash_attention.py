@@ -106,21 +106,28 @@ def test_a_head_of_128(check):
     check(normal(1, 2, 33, 128), normal(1, 2, 45, 128), normal(1, 2, 45, 128), dtypes=BOTH, **SMALL)
 
 
-def test_heads_and_tokens_have_changed_places_in_memory(check):
+def test_heads_and_tokens_have_changed_places_in_q(check):
+    check(normal(2, 3, 33, 16).stored_as(0, 2, 1, 3), normal(2, 3, 45, 16), normal(2, 3, 45, 16).transposed(), **SMALL)
+
+
+def test_heads_and_tokens_have_changed_places_in_all(check):
     q, k, v = (normal(2, 3, tokens, 16).stored_as(0, 2, 1, 3) for tokens in (33, 45, 45))
     check(q, k, v, **SMALL)
 
 
 def test_q_is_transposed_k_padded_v_every_second(check):
-    check(normal(1, 2, 33, 16).transposed(), normal(1, 2, 45, 16).padded(), normal(1, 2, 45, 16).every_second(), **SMALL)
+    q, k, v = normal(1, 2, 33, 16), normal(1, 2, 45, 16), normal(1, 2, 45, 16)
+    check(q.transposed(), k.padded(), v.every_second(), **SMALL)
 
 
 def test_q_is_padded_k_every_second_v_transposed(check):
-    check(normal(1, 2, 33, 16).padded(), normal(1, 2, 45, 16).every_second(), normal(1, 2, 45, 16).transposed(), **SMALL)
+    q, k, v = normal(1, 2, 33, 16), normal(1, 2, 45, 16), normal(1, 2, 45, 16)
+    check(q.padded(), k.every_second(), v.transposed(), **SMALL)
 
 
 def test_q_is_every_second_k_transposed_v_padded(check):
-    check(normal(1, 2, 33, 16).every_second(), normal(1, 2, 45, 16).transposed(), normal(1, 2, 45, 16).padded(), **SMALL)
+    q, k, v = normal(1, 2, 33, 16), normal(1, 2, 45, 16), normal(1, 2, 45, 16)
+    check(q.every_second(), k.transposed(), v.padded(), **SMALL)
 
 
 def test_scores_below_zero(check):
@@ -152,7 +159,7 @@ def test_scores_are_never_in_memory(traffic):
 
 def test_both_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
     data = normal(4, 16, 4096, 128), normal(4, 16, 4096, 128), normal(4, 16, 4096, 128)
-    compiled(*data, tensor_cores=True, pipelined=True)
+    compiled(*data, tensor_cores=True, halves=True, pipelined=True)
 
 
 def test_any_call_that_the_lesson_promises(drawn):

@@ -262,7 +262,9 @@ class Interpreted:
 
 def _unwritten(evidence: Evidence) -> bool:
     """Elements of fresh memory that no program wrote: right by luck at most."""
-    return evidence.wanted.bound != UNJUDGED and evidence.writers is not None and bool((evidence.writers.programs == -1).any())
+    if evidence.wanted.bound == UNJUDGED or evidence.writers is None:
+        return False
+    return bool((evidence.writers.programs == -1).any())
 
 
 def _alike(one: Reply, other: Reply) -> bool:

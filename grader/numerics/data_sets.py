@@ -357,7 +357,7 @@ def cancelling_rows(*shape: int) -> Data:
 def cancelling_down(*shape: int) -> Data:
     """Columns of whole numbers from 1 to 3, then their negatives, the last one changed by at most 2.
 
-    Of 8192 such numbers the sum passes 2048 on the way, where fp16 holds only even numbers, and comes back to at most 2.
+    Sums of 8192 of them pass 2048, where fp16 holds only even numbers, and come back to at most 2.
     """
     return Data(shape, (("cancelling down",),))
 

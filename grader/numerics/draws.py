@@ -43,9 +43,7 @@ def _codes(size: tuple[int, ...], generator: torch.Generator, precision: torch.d
     return _code_of(torch.arange(size[-2], device=generator.device), size[-1]).to(precision).expand(size)
 
 
-def _a_code_each(
-    size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, below: int
-) -> torch.Tensor:
+def _a_code_each(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, below: int) -> torch.Tensor:
     return _code_of(torch.randint(0, below, size[:-1], **_on(generator)), size[-1]).to(precision)
 
 
@@ -180,7 +178,9 @@ DRAWS: dict[str, Callable[..., torch.Tensor]] = {
     "bits": _bits, "below": _below, "around fp16's largest": _around_fp16_max, "peak": _peak,
     "falling down": _falling_down, "cancelling down": _cancelling_down, "codes": _codes, "a code each": _a_code_each,
 }  # fmt: skip
-MADE_OF_PARTS = {"integers", "cancelling a", "cancelling b", "cancelling rows", "cancelling down"}  # held beside the values: as much again
+MADE_OF_PARTS = {  # held beside the values: as much again
+    "integers", "cancelling a", "cancelling b", "cancelling rows", "cancelling down", "codes", "a code each",
+}  # fmt: skip
 
 CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor]] = {
     "add": lambda values, _, number: values + _fitting(values, number),

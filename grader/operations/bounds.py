@@ -5,10 +5,10 @@
 u_out is the unit roundoff of the output's dtype: one correct rounding costs 1.0 of it, the rest is slack. S_i sums
 |terms| that make output i, so cancellation is paid for where it happens and nowhere else; c counts roundings of fp32
 arithmetic (u32 = 2**-24). eta is what may be lost near 0: half a step of subnormal fp16, and with the same slack all of
-a number that is flushed to 0, in fp32 and bf16. R and L are there where a right kernel converts something to the
-output's dtype on its way: what the rounding of it is relative to, and how often what it loses near 0 counts. The terms are added per element; no share of wrong elements is ever
-allowed. Sources: N. Higham, Accuracy and Stability of Numerical Algorithms, chapters 3 and 4 (sums, products), and the
-blocked order in which kernels add.
+a number that is flushed to 0, in fp32 and bf16. R and L are there where a right kernel converts to the output's dtype
+on its way: what that rounding is relative to, and how often what it loses near 0 counts. The terms are added per
+element; no share of wrong elements is ever allowed. Sources: N. Higham, Accuracy and Stability of Numerical Algorithms,
+chapters 3 and 4 (sums, products), and the blocked order in which kernels add.
 """
 
 from __future__ import annotations

@@ -88,20 +88,22 @@ def traffic(session: Session, item: pytest.Item):
 
 
 def compiled(session: Session, item: pytest.Item):
-    """compiled(*data, vectors=False, tensor_cores=False, pipelined=False, descriptors=False, **constants): the machine
-    code of one call.
+    """compiled(*data, vectors=False, tensor_cores=False, halves=False, pipelined=False, descriptors=False,
+    **constants): the machine code of one call.
 
     It has to exist, fit the GPU and spill no registers. vectors: every access to global memory moves 16 bytes.
-    tensor_cores: products of tiles run on the instruction made for them. pipelined: loads run ahead of their use.
-    descriptors: all large tiles are moved through descriptors, on GPUs that have a unit for it.
+    tensor_cores: products of tiles run on the instruction made for them. halves: all of them multiply tiles of 16 bits.
+    pipelined: loads run ahead of their use. descriptors: all large tiles are moved through descriptors, on GPUs that
+    have a unit for it.
     Sizes may be as on a GPU. Values are judged too, in the first dtype: in full on a GPU, else in two programs.
     """
 
-    def compiled(*data, vectors=False, tensor_cores=False, pipelined=False, descriptors=False, **constants):
+    def compiled(*data, vectors=False, tensor_cores=False, halves=False, pipelined=False, descriptors=False,
+                 **constants):  # fmt: skip
         from grader.explain.compiled_code import Expectations
 
         session.wait_for_right_values(item)
-        expected = Expectations(vectors, tensor_cores, pipelined, descriptors)
+        expected = Expectations(vectors, tensor_cores, halves, pipelined, descriptors)
         session.settle(item, lambda judge, name: judge.compiled(name, data, expected, **constants))
 
     return compiled
