@@ -107,7 +107,7 @@ def test_a_head_of_128(check):
 
 
 def test_heads_and_tokens_have_changed_places_in_q(check):
-    check(normal(2, 3, 33, 16).stored_as(0, 2, 1, 3), normal(2, 3, 45, 16), normal(2, 3, 45, 16).transposed(), **SMALL)
+    check(normal(2, 3, 33, 16).stored_as(0, 2, 1, 3), normal(2, 3, 45, 16).transposed(), normal(2, 3, 45, 16), **SMALL)
 
 
 def test_heads_and_tokens_have_changed_places_in_all(check):

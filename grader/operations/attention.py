@@ -207,10 +207,7 @@ def _in_joining(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
     yield Hypothesis("rescale-inverted", Attention.RESCALE_INVERTED(), walk.joined(at, 1 / right, 1 / right))
     s, v = walk.tiles[-1]
     yield Hypothesis("only-last-block", Attention.ONLY_LAST_TILE(o=o), whole(s, v))
-    each = torch.exp(falls(walk.own)).float()  # fp32, as in the kernel: it is right where nothing overflows
-    acc, total = folded(walk.outs(walk.own).float(), each[..., None, :]), folded(walk.sums(walk.own).float(), each)
-    narrow = (acc / total[..., None]).double()
-    if not bool(narrow.isfinite().all()) and bool((evidence.comparison.out.isfinite() == narrow.isfinite()).all()):
+    if evidence.returns == o and _overflows_as_here(evidence, walk):
         yield Hypothesis("block-maximum", Attention.TILE_MAXIMUM(), None)
     sums, outs = walk.sums(at), walk.outs(at)
     total, acc = sums[..., 0], outs[..., 0] / sums[..., 0, None]
@@ -220,6 +217,17 @@ def _in_joining(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
     lse = torch.logsumexp(walk.s, dim=-1)
     for divided in (acc, acc / total[..., None]):
         yield Hypothesis("divided-each-turn", Attention.DIVIDED_EACH_TURN(), (divided, lse))
+
+
+def _overflows_as_here(evidence: Evidence, walk: Walk) -> bool:
+    """Whether o is finite just where it is if each tile's own maximum is kept; that is right where nothing overflows."""
+    factors = torch.exp(falls(walk.own)).float()  # fp32, as in the kernel
+    acc, total = (
+        folded(walk.outs(walk.own).float(), factors[..., None, :]),
+        folded(walk.sums(walk.own).float(), factors),
+    )
+    finite = (acc / total[..., None]).isfinite()
+    return not bool(finite.all()) and torch.equal(finite, evidence.comparison.out.isfinite())
 
 
 def _in_turns(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterator[Hypothesis]:

@@ -17,6 +17,7 @@ from grader import (
     large,
     lone,
     normal,
+    only,
     peaked,
     subnormal,
     target,
@@ -67,6 +68,18 @@ def a_promise(**changes) -> Promise:
         blocks=(BLOCKS,),
     )
     return stated(["x", "y", "z"], ("float32", "bfloat16", "int32"), options | changes)
+
+
+def test_of_few_sizes_each_occurs_and_no_other():
+    sizes = {"B": upto(3, least=0, block=1), "M": upto(150, once=4000, limit=2**30, BLOCK_M=64), "N": only(16, 128, 32)}
+    promise = a_promise(sizes=sizes)
+    for seed in SEEDS:
+        calls, large = drawn_calls(promise, seed, "test"), large_calls(promise, seed, "test", 32)
+        assert {call.sizes["N"] for call in calls} == {16, 32, 128} and {call.sizes["N"] for call in large} <= {16, 32}
+        for call in calls:
+            assert all(one.sizes["N"] in (16, 32, 128) for one in simpler(promise, call))
+    smaller = {one.sizes["N"] for one in simpler(promise, replace(calls[0], sizes=calls[0].sizes | {"N": 128}))}
+    assert smaller == {128, 32, 16}
 
 
 def test_calls_up_to_a_limit_are_at_it_and_on_the_way_to_it():
