@@ -220,7 +220,7 @@ def _in_joining(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
 
 
 def _overflows_as_here(evidence: Evidence, walk: Walk) -> bool:
-    """Whether o is finite just where it is if each tile's own maximum is kept; that is right where nothing overflows."""
+    """Whether o is finite just where it is with each tile's own maximum kept, which is right but for overflow."""
     factors = torch.exp(falls(walk.own)).float()  # fp32, as in the kernel
     acc, total = (
         folded(walk.outs(walk.own).float(), factors[..., None, :]),

@@ -146,7 +146,10 @@ def test_what_an_exercise_promises_occurs_in_every_run(folder, seed):
         expected = {_kind_of_layout(family(_Fixed(), len(argument.shape))) for family in argument.families}
         assert expected <= used, name
     for name, sizes in promise.sizes.items():
-        assert _classes_met(name, sizes, calls) >= {"one", "below", "block", "past"} | _promised_of(sizes)
+        if sizes.only:
+            assert {call.sizes[name] for call in calls} == set(sizes.only)
+        else:
+            assert _classes_met(name, sizes, calls) >= {"one", "below", "block", "past"} | _promised_of(sizes)
 
 
 class _Fixed:
