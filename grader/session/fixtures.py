@@ -143,8 +143,9 @@ def throughput(session: Session, item: pytest.Item):
     same GPU.
 
     anchor: "copy", which reads and writes as many bytes as the call has to, or "matmul", the vendor's product of the
-    same matrices. since: the first target that it is asked of, as "sm_90". Without a GPU a few programs of the call are
-    judged; what they show is a failure, and else the test is skipped. So it is where noise hides the speed.
+    same matrices, or of those that the exercise states as its `product`. since: the first target that it is asked of,
+    as "sm_90". Without a GPU a few programs of the call are judged; what they show is a failure, and else the test is
+    skipped. So it is where noise hides the speed.
     """
 
     def throughput(*data, at_least, anchor="copy", since=""):
