@@ -89,8 +89,8 @@ def compiled_verdict(
     Triton passes over a configuration that does not fit, and one that spills is slow and is not chosen. So one has to
     fit, to spill nothing and to meet what else is expected; or the first is explained.
     """
-    if expected.tensor_cores and not model.has_tensor_cores:
-        return Verdict(SKIPPED, NOT_RUN, note=f"{model.target}: {NO_TENSOR_CORES}")
+    if (skipped := not_asked(expected, model)) is not None:
+        return skipped
     sound, unsound = [], []
     for config in range(plan.configs):
         numbers = dict.fromkeys(launch.kernel for launch in plan.launches(config))
@@ -109,6 +109,13 @@ def compiled_verdict(
     if unsound and best.outcome == PASS:
         best.note += f"; {len(unsound)} of {plan.configs} configurations {UNSOUND}"
     return best
+
+
+def not_asked(expected: Expectations, model: GpuModel) -> Verdict | None:
+    """Why nothing is asked of the machine code for this GPU; None where it is."""
+    if expected.tensor_cores and not model.has_tensor_cores:
+        return Verdict(SKIPPED, NOT_RUN, note=f"{model.target}: {NO_TENSOR_CORES}")
+    return None
 
 
 def _does_not_run(

@@ -7,6 +7,8 @@ Such a file has
                                a bound of its own, "layer_norm.mean": rounding_of_mean(inputs, ref).
     conversion(inputs, ref)    R and L of `bounds.tolerance`, [shape of ref] each, where a right kernel converts to the
                                output's dtype on its way; of a result with a bound of its own conversion_of_mean.
+    held(shapes)               how many numbers its bounds keep at a time beside the inputs, where that is more than a
+                               few copies of these.
     terms(inputs, ref)         what a rounding on the way is relative to, where it is not the result: of a sum that of
                                its |terms|; [shape of ref].
     CAUSES, PLAIN_CAUSES       the ids of mistakes that it can name, beside those of any operation (explain/causes.py):

@@ -93,6 +93,12 @@ def scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
     return q @ k.mT * q.shape[-1] ** -0.5
 
 
+def held(shapes: Sequence[Sequence[int]]) -> int:
+    """Six numbers for each score of the heads that are taken at a time: the score, its terms, what is made of them."""
+    (B, H, M, _), (_, _, N, _) = shapes[:2]
+    return 6 * M * N * min(B * H, _heads_at_a_time(M * N))
+
+
 Heads = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
@@ -105,8 +111,12 @@ def _by_heads(inputs: Sequence[Argument], ref: torch.Tensor, of_heads: Heads) ->
     return found.view(ref.shape)
 
 
+def _heads_at_a_time(scores_of_each: int) -> int:
+    return max(1, MOST_SCORES // max(1, scores_of_each))
+
+
 def _few_heads(q: torch.Tensor, k: torch.Tensor) -> Iterator[slice]:
-    count, step = q.shape[0] * q.shape[1], max(1, MOST_SCORES // max(1, q.shape[2] * k.shape[2]))
+    count, step = q.shape[0] * q.shape[1], _heads_at_a_time(q.shape[2] * k.shape[2])
     return (slice(start, start + step) for start in range(0, count, step))
 
 

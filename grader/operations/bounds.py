@@ -18,8 +18,10 @@ from collections.abc import Callable, Sequence
 import torch
 
 from grader.numerics.arguments import Argument
-from grader.numerics.roundoff import ETA, EXACT, UNIT_ROUNDOFF
+from grader.numerics.roundoff import ETA, EXACT, UNIT_ROUNDOFF, UNJUDGED
 from grader.operations import named
+
+NOT_COMPUTED = (*EXACT, UNJUDGED)  # bounds of which no tolerance is made
 
 
 def tolerance(
@@ -54,3 +56,9 @@ def size_of_terms(bound: str, inputs: Sequence[Argument], ref: torch.Tensor) -> 
     """What rounding on the way is relative to: of a sum its terms, however small it is itself; [shape of ref]."""
     terms = None if bound in EXACT else getattr(named(bound), "terms", None)
     return ref.abs() if terms is None else terms(inputs, ref)
+
+
+def held(bound: str, shapes: Sequence[Sequence[int]]) -> int:
+    """How many numbers a tolerance keeps at a time beside copies of the inputs; `shapes`: of these."""
+    found = None if bound in NOT_COMPUTED else getattr(named(bound), "held", None)
+    return 0 if found is None else found(shapes)
