@@ -181,7 +181,7 @@ def test_any_call_that_the_lesson_promises(drawn):
         sizes={
             "B": upto(4, least=0, block=3),
             "H": upto(4, least=0, block=3),
-            "M": upto(80, least=0, BLOCK_M=128),
+            "M": upto(80, least=0, limit=2**26, BLOCK_M=128),
             "N": upto(150, BLOCK_N=64),
             "D": only(16, 32, 128, 64),
         },

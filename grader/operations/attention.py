@@ -38,7 +38,7 @@ TELLING = 8  # elements: fewer may fit rounded numbers by chance
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Of o: each p errs by a relative delta, and so does their sum: 2 sum p delta |v|.
+    """Each p errs by a relative delta, and so does their sum: 2 sum p delta |v| in o.
 
     delta: exp of a rounded difference errs by 2 |s - max| u; the score itself is a sum of D products, which errs as any
     product's does, and is scaled and measured in another base: 4 u more, all of a = sum |q k| / sqrt(D).
@@ -82,7 +82,7 @@ def _divided_by_the_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> to
 
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Of o the sum of p |v|; of lse the largest sum of |q k|, which a rounded score errs by."""
+    """The sum of p |v| for o; for lse the largest sum of |q k|, which a rounded score errs by."""
     if ref.dim() == inputs[0].dim():
         return _by_heads(inputs, ref, lambda q, k, v: torch.softmax(scores(q, k), dim=-1) @ v.abs())
     return _by_heads(inputs, ref, lambda q, k, v: scores(q.abs(), k.abs()).amax(dim=-1)) + 1
@@ -230,7 +230,7 @@ def _in_joining(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
 
 
 def _overflows_as_here(evidence: Evidence, walk: Walk) -> bool:
-    """Whether o is finite just where it is with each tile's own maximum kept, which is right but for overflow."""
+    """Returns True where o is finite just where it is with each tile's own maximum kept, right but for overflow."""
     factors = torch.exp(falls(walk.own)).float()  # fp32, as in the kernel
     acc, total = (
         folded(walk.outs(walk.own).float(), factors[..., None, :]),
@@ -324,14 +324,14 @@ def _with_heads_of(one: torch.Tensor, other: torch.Tensor) -> tuple[int, ...]:
 
 
 def _in_few_digits(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterator[Hypothesis]:
-    """What is rounded beside p for the second product; lse shows most of it."""
+    """Yields what is rounded beside p for the second product; lse shows most of it."""
     for id, said, results in _rounded_on_the_way(evidence, inputs, walk):
         decided = evidence.returns == evidence.exercise.results[1].name and _explains(evidence, results[1])
         yield Hypothesis(id, said, None if decided else results)
 
 
 def _explains(evidence: Evidence, result: torch.Tensor) -> bool:
-    """Whether a result so made is much nearer than the right one, nearly wherever that is wrong.
+    """Returns True where a result so made is much nearer than the right one, nearly wherever that is wrong.
 
     Not everywhere: what lies between two numbers of fp16 may be rounded to the other one.
     """

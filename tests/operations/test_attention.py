@@ -37,7 +37,7 @@ def largest_errors(inputs: list[torch.Tensor], o: torch.Tensor, lse: torch.Tenso
 
 
 def with_rounded_p(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the best of right kernels gives: p is rounded for the second product, all else is in float64."""
+    """Returns what the best of right kernels gives: p is rounded for the second product, all else is in float64."""
     s = attention.scores(*exact([q, k]))
     m = s.amax(dim=-1, keepdim=True)
     p = torch.exp(s - m)
@@ -55,7 +55,7 @@ def test_a_kernel_that_rounds_p_and_nothing_else_stays_well_below_the_bound(dtyp
 
 
 def test_what_fp16_loses_of_small_probabilities_is_paid_for():
-    """One key takes nearly all, and its value is 0: o is made of probabilities that fp16 holds with few digits."""
+    """A single key takes nearly all, and its value is 0: o is made of probabilities that fp16 holds with few digits."""
     v = first_row(0, uniform(1, 1, 1000, 64))
     inputs = drawn(normal(1, 1, 9, 64) * 0.1 + 1, first_row(1.75, normal(1, 1, 1000, 64) * 0.1), v)
     o, _ = largest_errors(inputs, *with_rounded_p(*inputs))
@@ -68,7 +68,7 @@ def test_what_fp16_loses_of_small_probabilities_is_paid_for():
 
 
 def test_the_bound_is_made_of_its_terms():
-    """Of equal scores: p is 1 / N, o the mean of v, and every term can be told by hand."""
+    """With equal scores p is 1 / N, o the mean of v, and every term can be told by hand."""
     q, k, v = (one.double() for one in (torch.zeros(1, 1, 1, 16), torch.ones(1, 1, 8, 16), torch.ones(1, 1, 8, 16)))
     ref = torch.ones(1, 1, 1, 16).double()
     u, u32 = UNIT_ROUNDOFF[torch.bfloat16], 2.0**-24
