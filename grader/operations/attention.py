@@ -31,6 +31,7 @@ CAUSES = (
 )  # fmt: skip
 PLAIN_CAUSES = ("wrong-axis",)
 MOST_SCORES = 1 << 24
+MOST_EXPLAINED = 1 << 21  # scores: every mistake makes them anew
 LN_2, LOG2_E = math.log(2), 1 / math.log(2)
 FEW = 16  # roundings beside those of scores and of their differences
 FEW_OF_A_SCORE = 4
@@ -127,7 +128,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     if len(inputs) != 3 or inputs[0].dim() != 4 or not inputs[0].numel():
         return
     q, k, v = inputs
-    if q.numel() // q.shape[3] * k.shape[2] > MOST_SCORES:
+    if q.numel() // q.shape[3] * k.shape[2] > MOST_EXPLAINED:
         return
     step = evidence.constants.get("BLOCK_N", 0)
     walk = Walk(scores(q, k), v, step if step > 0 else k.shape[2])
