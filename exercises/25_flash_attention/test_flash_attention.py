@@ -40,7 +40,7 @@ exercise = Exercise(
     dtypes=("float16",),
     minutes=150,
     presumes=("05_grouped_matmul", "11_rope", "13_online_softmax"),
-    example=Example(integers(1, 1, 6, 16), integers(1, 1, 10, 16), normal(1, 1, 10, 16), BLOCK_M=4, BLOCK_N=4),
+    example=Example(integers(1, 1, 6, 4), integers(1, 1, 10, 4), normal(1, 1, 10, 4), BLOCK_M=4, BLOCK_N=4),
     cut="q[b, h, m, :], k[b, h, :, :], v[b, h, :, :] -> o[b, h, m, :], lse[b, h, m]",
 )
 
