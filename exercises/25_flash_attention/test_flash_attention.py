@@ -32,6 +32,12 @@ def attention_of_each_head(q, k, v):
     return o, lse
 
 
+def as_much_work(q, k, v):
+    """Two products with 2 M N D operations each, for every head: the rows of one product with K = 4096."""
+    (B, H, M, D), N = q, k[2]
+    return 4096, 4096, 2 * B * H * M * N * D // 4096**2
+
+
 exercise = Exercise(
     entry="attention",
     reference=attention_of_each_head,  # called in float64
@@ -42,6 +48,7 @@ exercise = Exercise(
     presumes=("05_grouped_matmul", "11_rope", "13_online_softmax"),
     example=Example(integers(1, 1, 6, 4), integers(1, 1, 10, 4), normal(1, 1, 10, 4), BLOCK_M=4, BLOCK_N=4),
     cut="q[b, h, m, :], k[b, h, :, :], v[b, h, :, :] -> o[b, h, m, :], lse[b, h, m]",
+    product=as_much_work,
 )
 
 SMALL = dict(BLOCK_M=64, BLOCK_N=32)  # many tiles from little data
@@ -196,3 +203,13 @@ def test_any_call_that_the_lesson_promises(drawn):
 def test_a_size_that_only_a_gpu_gets_through(on_gpu):
     data = normal(2, 3, 4099, 64), normal(2, 3, 6007, 64), normal(2, 3, 6007, 64)
     on_gpu(*data, dtypes=BOTH)
+
+
+def test_heads_of_64_keep_the_tensor_cores_busy(throughput):
+    data = normal(4, 16, 4096, 64), normal(4, 16, 4096, 64), normal(4, 16, 4096, 64)
+    throughput(*data, anchor="matmul", at_least=0.33)
+
+
+def test_heads_of_128_keep_the_tensor_cores_busy(throughput):
+    data = normal(4, 16, 4096, 128), normal(4, 16, 4096, 128), normal(4, 16, 4096, 128)
+    throughput(*data, anchor="matmul", at_least=0.40)
