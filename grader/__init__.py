@@ -6,12 +6,17 @@ _HOME = dict.fromkeys(("Exercise", "Example", "Result"), "grader.course.exercise
 _HOME |= {"Elements": "grader.explain.cost"}
 _HOME |= dict.fromkeys(
     (
+        "a_code_each",
         "amid",
         "around_fp16_max",
         "cancelling",
+        "cancelling_down",
         "cancelling_rows",
+        "codes",
         "falling",
+        "falling_down",
         "far_below_zero",
+        "first_row",
         "indices",
         "integers",
         "last",
@@ -36,7 +41,18 @@ _HOME |= dict.fromkeys(
     "grader.numerics.data_sets",
 )
 _HOME |= dict.fromkeys(
-    ("aligned_rows", "any_strides", "between", "contiguous", "into", "one_of", "slots_into", "target", "upto"),
+    (
+        "aligned_rows",
+        "any_strides",
+        "between",
+        "contiguous",
+        "into",
+        "one_of",
+        "only",
+        "slots_into",
+        "target",
+        "upto",
+    ),
     "grader.course.promise",
 )
 __all__ = list(_HOME)

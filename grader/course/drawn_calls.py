@@ -179,7 +179,7 @@ def _alike(promise: Promise, numbers: random.Random) -> list[Draft]:
 def _single(promise: Promise, numbers: random.Random) -> list[Draft]:
     """For each size a call in which it is 1 and strides are odd: one row, or one column, of a larger matrix."""
     row = _several(promise) | _in_family(promise, drawn_layouts.sparse)
-    return [Draft(row | {("size", name): ONE}) for name in promise.sizes]
+    return [Draft(row | {("size", name): ONE}) for name, one in promise.sizes.items() if not one.only]
 
 
 def _shared(promise: Promise, numbers: random.Random) -> list[Draft]:
@@ -202,7 +202,7 @@ def _large(promise: Promise, numbers: random.Random) -> list[Draft]:
         if one.once:
             size = numbers.randint(9 * one.once // 10, one.once)
             room = max(2, min(SMALL, MOST_ELEMENTS // size))
-            sizes = {other: numbers.randint(room // 2 + 1, room) for other in promise.sizes}
+            sizes = {n: other.fitting(numbers.randint(room // 2 + 1, room)) for n, other in promise.sizes.items()}
             row = _without_sizes(promise) | _ordinary(promise) | {BLOCKS: 0}
             drafts.append(Draft(row, sizes=sizes | {name: size}))
     return drafts
@@ -215,12 +215,13 @@ def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) ->
         for name, one in promise.sizes.items()
         for number in of_file
         if one.block < number
+        and not one.only
         and one.least <= (size := number + numbers.randint(-1, 1)) <= min(one.largest, MOST_BOUNDARY)
     ]
-    drafts = []
+    drafts, others = [], max(1, len(promise.sizes) - 1)
     for name, size in numbers.sample(places, min(MOST_AROUND, len(places))):
-        room = max(1, min(SMALL, MOST_ELEMENTS // size))
-        sizes = {other: numbers.randint(1, min(room, one.most)) for other, one in promise.sizes.items()}
+        room = max(1, min(SMALL, int((MOST_ELEMENTS / size) ** (1 / others))))
+        sizes = {n: one.fitting(numbers.randint(1, min(room, one.most))) for n, one in promise.sizes.items()}
         drafts.append(Draft(_without_sizes(promise) | {BLOCKS: 0}, sizes=sizes | {name: size}))
     return drafts
 
@@ -231,7 +232,7 @@ def _many_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
     drafts, constants = [], ({}, *promise.blocks)[-1]
     primes, others = ((17, 19, 23), 3) if constants else ((11, 13), 3 if len(promise.sizes) < 3 else 2)
     for name, one in promise.sizes.items():
-        if constants or one.limit:
+        if not one.only and (constants or one.limit):
             counts = dict.fromkeys(promise.sizes, others) | {name: numbers.choice(primes)}
             sizes = {other: _of_blocks(promise.sizes[other], n, constants, numbers) for other, n in counts.items()}
             drafts.append(Draft(_without_sizes(promise) | {BLOCKS: len(promise.blocks)}, sizes=sizes))
@@ -240,6 +241,8 @@ def _many_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
 
 def _of_blocks(one: Sizes, count: int, constants: dict[str, int], numbers: random.Random) -> int:
     """Returns a size that takes this number of blocks, the last of them in part; the largest, where that is less."""
+    if one.only:
+        return numbers.choice(one.only)
     block = constants.get(one.name, one.block if not constants else SMALL)
     return max(1, min(count * block - numbers.randint(1, SMALL), one.largest))
 

@@ -48,6 +48,8 @@ class Exercise:
     time_limit: seconds of a core for one call in the interpreter. example: what `course programs` shows.
     cut: which part of each input a part of the result is made of, for samples of large calls: "a[m, :], b[:, n] ->
     c[m, n]". Dimensions with a letter are cut, those with a colon are whole.
+    product: (M, K, N) of a matrix product that is as much work as a call, from the shapes of the call's arguments: with
+    it the speed is compared. None: the product of the first two.
     """
 
     entry: str
@@ -63,6 +65,7 @@ class Exercise:
     example: Example | None = None
     cut: str = ""
     operation: str = ""
+    product: Callable[..., tuple[int, int, int]] | None = None
 
     def __post_init__(self) -> None:
         if not set(self.updates) <= set(self.arguments):
@@ -94,6 +97,13 @@ class Exercise:
         """What the reference makes of these arguments, in the order of `results`."""
         results = self.reference(*arguments)
         return list(results) if isinstance(results, (tuple, list)) else [results]
+
+    def as_product(self, shapes: Sequence[Sequence[int]]) -> tuple[int, int, int]:
+        """(M, K, N) of the matrix product that a call is timed against; `shapes`: of its arguments that are tensors."""
+        if self.product is not None:
+            return self.product(*shapes)
+        (M, K), (_, N) = shapes[:2]
+        return M, K, N
 
     @property
     def result_text(self) -> str:

@@ -36,7 +36,7 @@ def _calls(promise: Promise, numbers: random.Random) -> Iterator[Call]:
     for name, one in promise.sizes.items():
         if one.limit:
             for size in (one.limit, _between(one, numbers)):
-                sizes = dict.fromkeys(promise.sizes, 1) | {name: size}
+                sizes = {other: least.fitting(1) for other, least in promise.sizes.items()} | {name: size}
                 yield Call(0, sizes, numbers.choice(promise.dtypes), _layouts(promise, numbers), _kinds(promise))
 
 

@@ -28,6 +28,7 @@ class Sizes:
 
     `limit`: the largest that the lesson promises and that a sample of a call's programs can show; 0: no large calls.
     `block`: how many elements a program handles along it; `name`: of the constant that says so, if one does.
+    `only`: the sizes that there are, where they are few.
     """
 
     most: int
@@ -36,9 +37,12 @@ class Sizes:
     least: int = 1
     once: int = 0
     limit: int = 0
+    only: tuple[int, ...] = ()
 
     def classes(self, numbers: random.Random, block: int) -> dict[str, list[int]]:
-        """Returns for each class a size that fits, if there is one; in elements."""
+        """Returns for each class a size that fits, if there is one; in elements. Of few sizes each is a class."""
+        if self.only:
+            return {str(size): [size] for size in self.only}
         several = (self.most - 1) // block
         beyond = [size for size in range(block + 2, self.most + 1) if size % block not in (0, 1, block - 1)]
         sixteens = [size for size in range(16, self.most + 1, 16) if size % block]
@@ -64,6 +68,11 @@ class Sizes:
         classes = self.classes(numbers, block)
         return classes.get(wanted, next(iter(classes.values())))[0]
 
+    def fitting(self, size: int) -> int:
+        """This size; where there are few, the largest of those that are not above it, or the smallest of all."""
+        below = [one for one in self.only if one <= size]
+        return max(below) if below else min(self.only, default=size)
+
 
 def upto(most: int, least: int = 1, once: int = 0, limit: int = 0, **block: int) -> Sizes:
     """upto(300, BLOCK_M=64): sizes from 1 to 300, around blocks of 64 elements unless a call gives BLOCK_M itself.
@@ -73,6 +82,11 @@ def upto(most: int, least: int = 1, once: int = 0, limit: int = 0, **block: int)
     """
     ((name, size),) = block.items()
     return Sizes(most, size, "" if name == "block" else name, least, once, limit)
+
+
+def only(*sizes: int) -> Sizes:
+    """only(16, 32, 64): these sizes and no others. The last one is the ordinary one."""
+    return Sizes(max(sizes), max(sizes), only=sizes)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,9 @@ def simpler(promise: Promise, call: Call) -> Iterator[Call]:
         yield replace(call, dtype=promise.dtypes[0])
     for smaller in (lambda size: 1, lambda size: size // 2, lambda size: size - 1):
         for name, size in call.sizes.items():
-            if 1 <= smaller(size) < size:
-                yield replace(call, sizes=call.sizes | {name: smaller(size)})
+            less = promise.sizes[name].fitting(smaller(size))
+            if 1 <= less < size:
+                yield replace(call, sizes=call.sizes | {name: less})
 
 
 def _is_a_kind(kind: Kind) -> bool:

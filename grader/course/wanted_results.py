@@ -9,7 +9,7 @@ import torch
 from grader.course.exercise import Exercise, Result
 from grader.course.trial import Trial
 from grader.numerics.data_sets import Data
-from grader.numerics.roundoff import EXACT
+from grader.numerics.roundoff import EXACT, UNJUDGED
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def wanted_of(exercise: Exercise, trial: Trial) -> list[Wanted]:
         dtype, bound = _dtype(exercise, trial, result), trial.bounds.get(result.name) or trial.bound
         operation = result.bound or exercise.bound
         if not dtype.is_floating_point:
-            bound, operation = (one if one in EXACT else "exact" for one in (bound, operation))
+            bound, operation = (one if one in (*EXACT, UNJUDGED) else "exact" for one in (bound, operation))
         found.append(Wanted(
             result.name, dtype, bound, operation, place if place < len(returned) else None,
             result.name in exercise.arguments, result.name in exercise.updates, len(exercise.results) == 1,

@@ -20,6 +20,7 @@ from grader.wire.messages import Failure, GpuModel
 NO_TENSOR_CORES = "Triton does not use the tensor cores of this GPU"
 NO_ROOM = re.compile(r"out of resource|PTXAS|ptxas")
 UNSOUND = "spill or do not fit: they only cost time to try"
+WIDE = {"f32", "f64"}
 MUCH_SMALLER = 4  # tiles this many times smaller than the largest may be moved as they like
 
 
@@ -64,6 +65,11 @@ class Compiled(Sentence):
         "tl.dot of fp16 tiles with at least 16 rows and columns uses them; sums of products and fp32 tiles with "
         'input_precision="ieee" do not.'
     )
+    WIDE_PRODUCT = (
+        "A product of {kernel} multiplies tiles of fp32: the tensor cores cut these off to tf32, and take at least "
+        "twice as long as for tiles of 16 bits."
+    )
+    ADVICE_NARROW_TILES = "Convert what has become fp32 to the dtype of the other tile before tl.dot."
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,7 @@ class Expectations:
 
     vectors: bool = False  # every access to global memory moves 16 bytes
     tensor_cores: bool = False  # products of tiles run on tensor cores
+    halves: bool = False  # and all of them multiply tiles of 16 bits
     pipelined: bool = False  # loads run ahead, straight into shared memory
     descriptors: bool = False  # large tiles are moved through descriptors, where the GPU has a unit for it
 
@@ -84,8 +91,8 @@ def compiled_verdict(
     Triton passes over a configuration that does not fit, and one that spills is slow and is not chosen. So one has to
     fit, to spill nothing and to meet what else is expected; or the first is explained.
     """
-    if expected.tensor_cores and not model.has_tensor_cores:
-        return Verdict(SKIPPED, NOT_RUN, note=f"{model.target}: {NO_TENSOR_CORES}")
+    if (skipped := not_asked(expected, model)) is not None:
+        return skipped
     sound, unsound = [], []
     for config in range(plan.configs):
         numbers = dict.fromkeys(launch.kernel for launch in plan.launches(config))
@@ -104,6 +111,13 @@ def compiled_verdict(
     if unsound and best.outcome == PASS:
         best.note += f"; {len(unsound)} of {plan.configs} configurations {UNSOUND}"
     return best
+
+
+def not_asked(expected: Expectations, model: GpuModel) -> Verdict | None:
+    """Why nothing is asked of the machine code for this GPU; None where it is."""
+    if expected.tensor_cores and not model.has_tensor_cores:
+        return Verdict(SKIPPED, NOT_RUN, note=f"{model.target}: {NO_TENSOR_CORES}")
+    return None
 
 
 def _does_not_run(
@@ -131,6 +145,7 @@ def _judged(facts: list[Facts], expected: Expectations, submission: Submission, 
         for kernel in facts
         for complaint in (
             _spilled(kernel),
+            _wide_product(kernel) if expected.halves else None,
             _narrow(kernel, large, submission) if expected.vectors else None,
             _not_pipelined(kernel) if expected.pipelined and kernel.tensor_cores else None,
             _by_pointers(kernel, large, submission) if expected.descriptors and model.has_tensor_maps else None,
@@ -194,6 +209,13 @@ def _without_tensor_cores(facts: list[Facts]) -> Verdict | None:
     if any(kernel.tensor_cores for kernel in facts):
         return None
     return failed(Cause.NO_TENSOR_CORES, Compiled.NO_TENSOR_CORES(), Compiled.ADVICE_DOT(), kind="cost")
+
+
+def _wide_product(kernel: Facts) -> Verdict | None:
+    if not kernel.multiplied & WIDE:
+        return None
+    said = Compiled.WIDE_PRODUCT(kernel=kernel.kernel)
+    return failed(Cause.NO_TENSOR_CORES, said, Compiled.ADVICE_NARROW_TILES(), kind="cost")
 
 
 def _note(facts: list[Facts], model: GpuModel) -> str:

@@ -13,7 +13,7 @@ from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.explain.unwritten import tail_start, unwritten
 from grader.explain.verdict import Verdict, failed
 from grader.numerics.arguments import exact
-from grader.numerics.data_sets import is_poison
+from grader.numerics.poison import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms

@@ -27,6 +27,9 @@ LOCATION = re.compile(r'^(#loc\w*) = loc\("([^"]*)":(\d+):(\d+)\)', re.MULTILINE
 ALIAS = re.compile(r"^(#loc\w*) = loc\((?:\"[^\"]*\"\(|callsite\()(#loc\w*)(?: at (#loc\w*))?\)\)", re.MULTILINE)
 ARRAY = re.compile(r"\.local\s+\.align\s+\d+\s+\.b8\s+\w+\[(\d+)\]")  # what printf's arguments, or sin, are given
 Place = tuple[int, int]  # line and column in the submission; 0 if unknown
+PRODUCT = re.compile(
+    r"\b(?:tt\.dot|ttng\.warp_group_dot|ttng\.tc_gen5_mma)\s.*?:\s*(?:tensor|!ttg\.memdesc)<[\dx]+x([a-z]+\d+)"
+)
 TENSOR_CORES = {"wgmma": "wgmma.mma_async", "tcgen05": "tcgen05.mma", "mma": "mma.sync"}
 
 
@@ -53,6 +56,7 @@ class Facts:
     tma_copies: int = 0  # whole tiles, moved by the memory accelerator
     tma_tile_bytes: int = 0  # of the largest of them
     tensor_cores: str = ""  # the instruction that multiplies tiles: wgmma, tcgen05, mma, or "" for none
+    multiplied: frozenset[str] = frozenset()  # the types of the tiles that products multiply, as "f16"
 
     @property
     def spills(self) -> bool:
@@ -93,6 +97,7 @@ def facts_of(kernel: Kernel, filename: str) -> Facts:
     facts.tma_copies = ptx.count("cp.async.bulk.tensor")
     facts.tma_tile_bytes = max((_bytes(*tile) for tile in TMA_TILE.findall(ttgir)), default=0)
     facts.tensor_cores = next((name for name, opcode in TENSOR_CORES.items() if opcode in ptx), "")
+    facts.multiplied = frozenset(PRODUCT.findall(ttgir))
     return facts
 
 

@@ -17,6 +17,7 @@ from grader.numerics.arguments import exact, without_values
 from grader.numerics.data_sets import Data, drawing_precision
 from grader.numerics.draws import MADE_OF_PARTS
 from grader.numerics.roundoff import EXACT
+from grader.operations.bounds import held
 from grader.operations.comparison import BYTES_PER_ELEMENT, MOST_COMPARED
 from grader.wire.messages import DTYPE_BYTES
 
@@ -56,7 +57,7 @@ def _needed_with(
     rows = {
         name: trial.cut.rows_at_once(name, shape, bound, trial.shapes, MOST_COMPARED) for name, shape, bound in results
     }
-    bounds = max(0 if bound in EXACT else _bytes_of_bound(trial, name, rows[name]) for name, _, bound in results)
+    bounds = max(0 if bound in EXACT else _bytes_of_bound(trial, name, bound, rows[name]) for name, _, bound in results)
     on_the_way = _bytes_of_reference(exercise, trial)
     comparing = sum(given) + max(on_the_way, references + bounds, drawing + rounded)
     at_once = max(min(math.prod(shape), rows[name] * math.prod(shape[1:])) for name, shape, _ in results)
@@ -89,10 +90,13 @@ def _bytes_given(data: Data, trial: Trial) -> int:
     return (data.dtype_in(trial.dtype).itemsize if _is_copy(trial) else 8) * data.elements
 
 
-def _bytes_of_bound(trial: Trial, result: str, rows: int) -> int:
-    """Copies of the inputs that a tolerance is computed from, in float64: of rows, and of what each row takes whole."""
+def _bytes_of_bound(trial: Trial, result: str, bound: str, rows: int) -> int:
+    """Copies of the inputs that a tolerance is computed from, in float64: of rows, and of what each row takes whole.
+
+    And what the bound keeps beside them.
+    """
     own, whole = (count(result, trial.shapes) for count in (trial.cut.row_elements, trial.cut.whole_elements))
-    return 8 * (rows * own + whole)
+    return 8 * (rows * own + whole + held(bound, list(trial.shapes.values())))
 
 
 def _bytes_drawn(data: Data, run: torch.dtype) -> int:

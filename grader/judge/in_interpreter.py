@@ -36,7 +36,7 @@ from grader.judge.believed_hints import broken_promise
 from grader.judge.orders_of_warps import OrdersOfWarps
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
-from grader.numerics.roundoff import EXACT
+from grader.numerics.roundoff import EXACT, UNJUDGED
 from grader.operations.comparison import Comparison, compare, other_bits
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
@@ -277,7 +277,9 @@ class Interpreted:
 
 def _unwritten(evidence: Evidence) -> bool:
     """Elements of fresh memory that no program wrote: right by luck at most."""
-    return evidence.writers is not None and bool((evidence.writers.programs == -1).any())
+    if evidence.wanted.bound == UNJUDGED or evidence.writers is None:
+        return False
+    return bool((evidence.writers.programs == -1).any())
 
 
 def _alike(one: Reply, other: Reply) -> bool:

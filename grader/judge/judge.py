@@ -15,7 +15,7 @@ from grader.course.trial import Bound, Trial, trial_of
 from grader.explain import cost, failures, host_functions
 from grader.explain.blame import blame_empty_regions
 from grader.explain.causes import Cause
-from grader.explain.compiled_code import Expectations, compiled_verdict
+from grader.explain.compiled_code import Expectations, compiled_verdict, not_asked
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, UNJUDGED, WAITED, Verdict
 from grader.gpu.lock import GpuBusy
@@ -273,6 +273,8 @@ class Judge:
     def _machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
         run = self.run
         recording, refused = self._recording(trial)
+        if refused is not None and refused.id == Cause.DOES_NOT_FIT:  # nor does it have to, where it is not asked for
+            return not_asked(expected, run.model) or refused
         if refused is not None:
             return refused
         code = compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)

@@ -65,7 +65,7 @@ def speed_verdict(
         return fault_of(ended)
     if run.earlier:
         run.earlier.keep(measured, [] if decision.outcome == FAST else [*earlier, *shares][-STAGES[-1] :])
-    found = _speed_of(samples, decision, recording, anchor, gate)
+    found = _speed_of(samples, decision, exercise, recording, anchor, gate)
     if run.replays.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
         return speed.impossible(found)
     if decision.outcome == FAST:
@@ -101,8 +101,10 @@ def _what_is_measured(run: Run, trial: Trial, anchor: str, gate: float) -> str:
     return f"{trial.name}, {trial.data_label}: {gate} of {anchor} on {run.model.name} with {versions}"
 
 
-def _speed_of(samples: list[Measurement], decision: Decision, recording: Recording, anchor: str, gate: float) -> Speed:
-    work = samples[0].bytes if anchor == COPY else flops_of(recording)
+def _speed_of(
+    samples: list[Measurement], decision: Decision, exercise: Exercise, recording: Recording, anchor: str, gate: float
+) -> Speed:
+    work = samples[0].bytes if anchor == COPY else flops_of(exercise, recording)
     median = sorted(samples, key=lambda sample: sample.share)[len(samples) // 2]
     torch = samples[0].seconds(TORCH)
     return Speed(
@@ -112,7 +114,7 @@ def _speed_of(samples: list[Measurement], decision: Decision, recording: Recordi
     )  # fmt: skip
 
 
-def flops_of(recording: Recording) -> int:
+def flops_of(exercise: Exercise, recording: Recording) -> int:
     """Of a product of matrices: a multiplication and an addition for each term."""
-    (M, K), (_, N) = recording.arguments[0].shape, recording.arguments[1].shape
+    M, K, N = exercise.as_product([spec.shape for spec in recording.arguments])
     return 2 * M * N * K

@@ -72,7 +72,8 @@ def _told(
         return Timed(digest, why=sample.wrong or "no round was measured"), None
     seconds, of_anchor = (statistics.median(one.seconds[chain] for one in rounds) for chain in (KERNEL, ANCHOR))
     share = statistics.median(one.seconds[ANCHOR] / one.seconds[KERNEL] for one in rounds)
-    work = least_bytes(recording.plan, recording.arguments, exercise) if anchor == COPY else flops_of(recording)
+    least = least_bytes(recording.plan, recording.arguments, exercise)
+    work = least if anchor == COPY else flops_of(exercise, recording)
     scale = UNITS[anchor][1]
     notes = [] if sample.valid else [f"less certain: {sample.why_invalid}"]
     if recording.plan.configs > 1:

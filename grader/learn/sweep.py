@@ -102,9 +102,10 @@ class Sweep:
             self._refuse(run, f"At n = {number_text(size)} {sample.wrong}")
         if math.isnan(sample.share):
             raise _NotMeasured(sample.why_invalid or "too few rounds were sound")
-        work = (sample.bytes if self.anchor == "copy" else flops_of(recording)) / UNITS[self.anchor][1]
+        work = sample.bytes if self.anchor == "copy" else flops_of(self.exercise, recording)
         seconds = {chain: sample.seconds(chain) for chain in (KERNEL, ANCHOR, TORCH_CHAIN)}
-        return {chain: None if math.isnan(time) else work / time for chain, time in seconds.items()}
+        unit = UNITS[self.anchor][1]
+        return {chain: None if math.isnan(time) else work / unit / time for chain, time in seconds.items()}
 
     def _sample(self, run: Run, trial: Trial, recording: Recording, with_torch: bool) -> Measurement:
         try:

@@ -16,23 +16,7 @@ import torch
 from grader.numerics import layouts
 from grader.numerics.draws import CHANGES, DRAWS
 from grader.numerics.layouts import CONTIGUOUS, Layout
-
-# Fills the holes of a view and outputs not yet written. A NaN, so reading it spoils the result; a payload of its own.
-POISON_BITS = {
-    torch.float64: 0x7FF8_DEAD_0000_0BAD,
-    torch.float32: 0x7FC0_0BAD,
-    torch.float16: 0x7EAD,
-    torch.bfloat16: 0x7FAD,
-    torch.int64: 0x7FC0_0BAD_7FC0_0BAD,
-    torch.int32: 0x7FC0_0BAD,
-    torch.int16: 0x7EAD,
-    torch.int8: 0x5A,
-    torch.uint8: 0x5A,
-    torch.bool: 1,
-    torch.float8_e4m3fn: 0x7F,
-    torch.float8_e5m2: 0x7F,
-}
-BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # integer dtype by bytes
+from grader.numerics.poison import poison_
 
 
 @dataclass(frozen=True)
@@ -182,17 +166,6 @@ def drawing_precision(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-def poison_(tensor: torch.Tensor) -> torch.Tensor:
-    """Fills a contiguous tensor with this dtype's poison."""
-    tensor.view(BITS[tensor.element_size()]).fill_(POISON_BITS[tensor.dtype])
-    return tensor
-
-
-def is_poison(tensor: torch.Tensor) -> torch.Tensor:
-    """Which elements hold the poison bits; [same shape], bool."""
-    return tensor.contiguous().view(BITS[tensor.element_size()]) == POISON_BITS[tensor.dtype]
-
-
 def _empty_view(shape: tuple[int, ...], layout: Layout, dtype: torch.dtype, device: str | torch.device) -> torch.Tensor:
     _, elements = layout.strides(shape)
     return layout.view(poison_(torch.empty(elements, dtype=dtype, device=device)), shape)
@@ -247,6 +220,11 @@ def falling(*shape: int) -> Data:
     return Data(shape, (("falling",),))
 
 
+def falling_down(*shape: int) -> Data:
+    """Each column falls from 100 to -100."""
+    return Data(shape, (("falling down",),))
+
+
 def with_some(value: float, data: Data) -> Data:
     """`data` with about a tenth of its elements replaced by `value`."""
     return data.then("with some", value)
@@ -255,6 +233,11 @@ def with_some(value: float, data: Data) -> Data:
 def leading(value: float, data: Data) -> Data:
     """`data` with the first half of each row replaced by `value`."""
     return data.then("leading", value)
+
+
+def first_row(value: float, data: Data) -> Data:
+    """`data` with the first row of each matrix replaced by `value`."""
+    return data.then("first row", value)
 
 
 def amid(value: float, data: Data) -> Data:
@@ -360,6 +343,28 @@ def cancelling_rows(*shape: int) -> Data:
     any order.
     """
     return Data(shape, (("cancelling rows",),))
+
+
+def cancelling_down(*shape: int) -> Data:
+    """Columns of whole numbers from 1 to 3, then their negatives, the last one changed by at most 2.
+
+    Sums of 8192 of them pass 2048, where fp16 holds only even numbers, and come back to at most 2.
+    """
+    return Data(shape, (("cancelling down",),))
+
+
+def codes(*shape: int) -> Data:
+    """Each row is a code of 1 and -1, the n-th row the n-th code: the product of two codes is 0, or less.
+
+    A row has a power of two of elements, and there are at most twice as many rows: the second half are the negatives.
+    """
+    return Data(shape, (("codes",),), about="codes")
+
+
+def a_code_each(*shape: int, below: int) -> Data:
+    """Each row is one of the first `below` codes: its product with itself is the length of a row, with others 0 or
+    less."""
+    return Data(shape, (("a code each", below),), about="a code each")
 
 
 def output(*shape: int) -> Data:

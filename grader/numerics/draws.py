@@ -35,6 +35,29 @@ def _falling(size: tuple[int, ...], generator: torch.Generator, precision: torch
     return torch.linspace(100, -100, size[-1], dtype=precision, device=generator.device).expand(size)
 
 
+def _falling_down(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.linspace(100, -100, size[-2], dtype=precision, device=generator.device)[:, None].expand(size)
+
+
+def _codes(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return _code_of(torch.arange(size[-2], device=generator.device), size[-1]).to(precision).expand(size)
+
+
+def _a_code_each(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, below: int) -> torch.Tensor:
+    return _code_of(torch.randint(0, below, size[:-1], **_on(generator)), size[-1]).to(precision)
+
+
+def _code_of(numbers: torch.Tensor, length: int) -> torch.Tensor:
+    """A row of 1 and -1 for each number below 2 * length, [*numbers.shape, length]; length is a power of two.
+
+    The product of two rows is 0, but that of a row with itself, and with its negative: the number `length` further on.
+    J. Sylvester, Thoughts on inverse orthogonal matrices, Philosophical Magazine 34 (1867).
+    """
+    common = numbers[..., None] & torch.arange(length, device=numbers.device)
+    odd = sum(common >> bit & 1 for bit in range(max(1, length.bit_length() - 1))) % 2
+    return (1 - 2 * odd) * (1 - 2 * (numbers // length % 2))[..., None]
+
+
 def _cancelling_a(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
     M, K = size
     half = torch.randint(2, 5, (M, K // 2), dtype=torch.int8, **_on(generator)).to(precision)
@@ -54,6 +77,14 @@ def _cancelling_rows(size: tuple[int, ...], generator: torch.Generator, precisio
     half = torch.randint(1025, 2001, (*rows, N // 2), dtype=torch.int16, **_on(generator)).to(precision)
     values = torch.cat([half, half.new_zeros(*rows, N % 2), -half], dim=-1)
     values[..., -1] += torch.randint(-2, 3, rows, **_on(generator))
+    return values
+
+
+def _cancelling_down(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    *others, N, D = size
+    half = torch.randint(1, 4, (*others, N // 2, D), dtype=torch.int8, **_on(generator)).to(precision)
+    values = torch.cat([half, half.new_zeros(*others, N % 2, D), -half], dim=-2)
+    values[..., -1, :] += torch.randint(-2, 3, (*others, D), **_on(generator))
     return values
 
 
@@ -149,6 +180,12 @@ def _last(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tenso
     return values
 
 
+def _first_row(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tensor:
+    values = values.clone()
+    values[..., :1, :] = value
+    return values
+
+
 def _amid(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tensor:
     values, quarter = values.clone(), values.shape[-1] // 4
     values[..., quarter : values.shape[-1] - quarter] = value
@@ -159,8 +196,11 @@ DRAWS: dict[str, Callable[..., torch.Tensor]] = {
     "normal": _normal, "uniform": _uniform, "integers": _integers, "one hot": _one_hot, "falling": _falling,
     "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "cancelling rows": _cancelling_rows, "whole": _whole,
     "bits": _bits, "below": _below, "slots": _slots, "around fp16's largest": _around_fp16_max, "peak": _peak,
+    "falling down": _falling_down, "cancelling down": _cancelling_down, "codes": _codes, "a code each": _a_code_each,
 }  # fmt: skip
-MADE_OF_PARTS = {"integers", "cancelling a", "cancelling b", "cancelling rows"}  # held beside the values: as much again
+MADE_OF_PARTS = {  # held beside the values: as much again
+    "integers", "cancelling a", "cancelling b", "cancelling rows", "cancelling down", "codes", "a code each",
+}  # fmt: skip
 
 CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor]] = {
     "add": lambda values, _, number: values + _fitting(values, number),
@@ -170,5 +210,6 @@ CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor
     "alone": _alone,
     "amid": _amid,
     "last": _last,
+    "first row": _first_row,
     "whole rows": _whole_rows,
 }

@@ -12,3 +12,4 @@ ETA = {torch.float64: 0.0, torch.float32: FLUSHED, torch.float16: 2.0**-24, torc
 
 # "bits": the same bits, for copies. "exact": the exact result rounded once (-0.0 equals 0.0).
 EXACT = ("bits", "exact")
+UNJUDGED = "unjudged"  # of a result that a call says nothing of: it may hold anything, or nothing

@@ -5,6 +5,10 @@ Such a file has
     rounding(inputs, ref)      c S of `bounds.tolerance`, [shape of ref]: what a right kernel's arithmetic may add, with
                                its source. `inputs`: the entry's arguments, tensors in float64 or int64. A result with
                                a bound of its own, "layer_norm.mean": rounding_of_mean(inputs, ref).
+    conversion(inputs, ref)    R and L of `bounds.tolerance`, [shape of ref] each, where a right kernel converts to the
+                               output's dtype on its way; of a result with a bound of its own conversion_of_mean.
+    held(shapes)               how many numbers its bounds keep at a time beside the inputs, where that is more than a
+                               few copies of these.
     terms(inputs, ref)         what a rounding on the way is relative to, where it is not the result: of a sum that of
                                its |terms|; [shape of ref].
     CAUSES, PLAIN_CAUSES       the ids of mistakes that it can name, beside those of any operation (explain/causes.py):
@@ -18,8 +22,9 @@ Such a file has
                                checker has seen it.
     LOST_DIGITS                what is said as advice where digits are lost and nothing else is known.
 
-All may be left out: an operation with one rounding is "exact" and has none of its own. It knows no exercise: those
-that use it state its name, as their bound or, where that is "exact" or "bits", as their operation.
+All may be left out: an operation with one rounding is "exact" and has none of its own. What does not fit into
+attention.py stands beside it in _attention.py. An operation knows no exercise: those that use it state its name, as
+their bound or, where that is "exact" or "bits", as their operation.
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ _OF_ALL = ("__init__", "bounds", "comparison", "hypothesis")
 def names() -> tuple[str, ...]:
     """Of all operations that there are."""
     found = sorted(path.stem for path in Path(__file__).parent.glob("*.py"))
-    return tuple(name for name in found if name not in _OF_ALL)
+    return tuple(name for name in found if name not in _OF_ALL and not name.startswith("_"))
 
 
 def named(bound: str) -> ModuleType:

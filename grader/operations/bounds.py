@@ -1,24 +1,27 @@
 """How far a right kernel's result may lie from the exact one: a model of rounding per operation, not a taste.
 
-    tolerance_i = 1.25 u_out |ref_i|  +  c S_i  +  eta
+    tolerance_i = 1.25 u_out |ref_i|  +  c S_i  +  eta  +  u_out R_i  +  eta L_i
 
 u_out is the unit roundoff of the output's dtype: one correct rounding costs 1.0 of it, the rest is slack. S_i sums
 |terms| that make output i, so cancellation is paid for where it happens and nowhere else; c counts roundings of fp32
 arithmetic (u32 = 2**-24). eta is what may be lost near 0: half a step of subnormal fp16, and with the same slack all of
-a number that is flushed to 0, in fp32 and bf16. The terms are added per element; no share of wrong elements is ever
-allowed. Sources: N. Higham, Accuracy and Stability of Numerical Algorithms, chapters 3 and 4 (sums, products), and the
-blocked order in which kernels add.
+a number that is flushed to 0, in fp32 and bf16. R and L are there where a right kernel converts to the output's dtype
+on its way: what that rounding is relative to, and how often what it loses near 0 counts. The terms are added per
+element; no share of wrong elements is ever allowed. Sources: N. Higham, Accuracy and Stability of Numerical Algorithms,
+chapters 3 and 4 (sums, products), and the blocked order in which kernels add.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
 from grader.numerics.arguments import Argument
-from grader.numerics.roundoff import ETA, EXACT, UNIT_ROUNDOFF
+from grader.numerics.roundoff import ETA, EXACT, UNIT_ROUNDOFF, UNJUDGED
 from grader.operations import named
+
+NOT_COMPUTED = (*EXACT, UNJUDGED)  # bounds of which no tolerance is made
 
 
 def tolerance(
@@ -31,16 +34,31 @@ def tolerance(
     if bound in EXACT:
         return torch.zeros_like(ref)
     accumulated = arithmetic(bound, inputs, ref).mul_(share)
-    return accumulated.add_(ref.abs(), alpha=1.25 * UNIT_ROUNDOFF[dtype]).add_(ETA[dtype])
+    allowed = accumulated.add_(ref.abs(), alpha=1.25 * UNIT_ROUNDOFF[dtype]).add_(ETA[dtype])
+    if (conversion := _of_result(bound, "conversion")) is not None:
+        rounded, lost = conversion(inputs, ref)
+        allowed.add_(rounded, alpha=UNIT_ROUNDOFF[dtype]).add_(lost, alpha=ETA[dtype])
+    return allowed
 
 
 def arithmetic(bound: str, inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """c S, what arithmetic in fp32 may add, for a bound that is not exact; [shape of ref]."""
+    return _of_result(bound, "rounding")(inputs, ref)
+
+
+def _of_result(bound: str, what: str) -> Callable | None:
+    """The operation's function of this name, of a result with a bound of its own that of the result."""
     _, _, result = bound.partition(".")
-    return getattr(named(bound), f"rounding_of_{result}" if result else "rounding")(inputs, ref)
+    return getattr(named(bound), f"{what}_of_{result}" if result else what, None)
 
 
 def size_of_terms(bound: str, inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """What rounding on the way is relative to: of a sum its terms, however small it is itself; [shape of ref]."""
     terms = None if bound in EXACT else getattr(named(bound), "terms", None)
     return ref.abs() if terms is None else terms(inputs, ref)
+
+
+def held(bound: str, shapes: Sequence[Sequence[int]]) -> int:
+    """How many numbers a tolerance keeps at a time beside copies of the inputs; `shapes`: of these."""
+    found = None if bound in NOT_COMPUTED else getattr(named(bound), "held", None)
+    return 0 if found is None else found(shapes)

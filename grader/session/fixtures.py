@@ -17,7 +17,7 @@ def check(session: Session, item: pytest.Item):
     """check(*data, bound=None, dtypes=(), **constants): values and memory safety of one call, in every dtype.
 
     data: a data set for each argument, or a number where the argument is one. bound: of all results, or of some by
-    name, as in bound={"z": "exact"}, in place of the exercise's.
+    name, as in bound={"z": "exact"}, in place of the exercise's; "unjudged" of one that may hold anything.
     """
 
     def check(*data, bound=None, dtypes=(), **constants):
@@ -88,20 +88,22 @@ def traffic(session: Session, item: pytest.Item):
 
 
 def compiled(session: Session, item: pytest.Item):
-    """compiled(*data, vectors=False, tensor_cores=False, pipelined=False, descriptors=False, **constants): the machine
-    code of one call.
+    """compiled(*data, vectors=False, tensor_cores=False, halves=False, pipelined=False, descriptors=False,
+    **constants): the machine code of one call.
 
     It has to exist, fit the GPU and spill no registers. vectors: every access to global memory moves 16 bytes.
-    tensor_cores: products of tiles run on the instruction made for them. pipelined: loads run ahead of their use.
-    descriptors: all large tiles are moved through descriptors, on GPUs that have a unit for it.
+    tensor_cores: products of tiles run on the instruction made for them. halves: all of them multiply tiles of 16 bits.
+    pipelined: loads run ahead of their use. descriptors: all large tiles are moved through descriptors, on GPUs that
+    have a unit for it.
     Sizes may be as on a GPU. Values are judged too, in the first dtype: in full on a GPU, else in two programs.
     """
 
-    def compiled(*data, vectors=False, tensor_cores=False, pipelined=False, descriptors=False, **constants):
+    def compiled(*data, vectors=False, tensor_cores=False, halves=False, pipelined=False, descriptors=False,
+                 **constants):  # fmt: skip
         from grader.explain.compiled_code import Expectations
 
         session.wait_for_right_values(item)
-        expected = Expectations(vectors, tensor_cores, pipelined, descriptors)
+        expected = Expectations(vectors, tensor_cores, halves, pipelined, descriptors)
         session.settle(item, lambda judge, name: judge.compiled(name, data, expected, **constants))
 
     return compiled
@@ -141,8 +143,9 @@ def throughput(session: Session, item: pytest.Item):
     same GPU.
 
     anchor: "copy", which reads and writes as many bytes as the call has to, or "matmul", the vendor's product of the
-    same matrices. since: the first target that it is asked of, as "sm_90". Without a GPU a few programs of the call are
-    judged; what they show is a failure, and else the test is skipped. So it is where noise hides the speed.
+    same matrices, or of those that the exercise states as its `product`. since: the first target that it is asked of,
+    as "sm_90". Without a GPU a few programs of the call are judged; what they show is a failure, and else the test is
+    skipped. So it is where noise hides the speed.
     """
 
     def throughput(*data, at_least, anchor="copy", since=""):

@@ -18,6 +18,7 @@ from grader import (
     large,
     lone,
     normal,
+    only,
     peaked,
     subnormal,
     target,
@@ -31,7 +32,7 @@ from grader.course.large_calls import large_calls
 from grader.course.promise import Between, Call, Promise, stated
 from grader.course.simpler_calls import simpler, smallest
 from grader.course.stated_calls import asked
-from grader.numerics.data_sets import Data, generator_for, is_poison, some_minus_infinity, whole
+from grader.numerics.data_sets import Data, generator_for, some_minus_infinity, whole
 from grader.numerics.layouts import (
     ALIGNED_ROWS,
     CONTIGUOUS,
@@ -45,6 +46,7 @@ from grader.numerics.layouts import (
     reversed_order,
     transposed,
 )
+from grader.numerics.poison import is_poison
 from grader.submission.whole_numbers import whole_numbers
 from tests.conftest import ROOT
 from tests.typed_commands import run_pytest
@@ -69,6 +71,18 @@ def a_promise(**changes) -> Promise:
         blocks=(BLOCKS,),
     )
     return stated(["x", "y", "z"], ("float32", "bfloat16", "int32"), options | changes)
+
+
+def test_of_few_sizes_each_occurs_and_no_other():
+    sizes = {"B": upto(3, least=0, block=1), "M": upto(150, once=4000, limit=2**30, BLOCK_M=64), "N": only(16, 128, 32)}
+    promise = a_promise(sizes=sizes)
+    for seed in SEEDS:
+        calls, large = drawn_calls(promise, seed, "test"), large_calls(promise, seed, "test", 32)
+        assert {call.sizes["N"] for call in calls} == {16, 32, 128} and {call.sizes["N"] for call in large} <= {16, 32}
+        for call in calls:
+            assert all(one.sizes["N"] in (16, 32, 128) for one in simpler(promise, call))
+    smaller = {one.sizes["N"] for one in simpler(promise, replace(calls[0], sizes=calls[0].sizes | {"N": 128}))}
+    assert smaller == {128, 32, 16}
 
 
 def test_calls_up_to_a_limit_are_at_it_and_on_the_way_to_it():
@@ -135,7 +149,10 @@ def test_what_an_exercise_promises_occurs_in_every_run(folder, seed):
         expected = {_kind_of_layout(family(_Fixed(), len(argument.shape))) for family in argument.families}
         assert expected <= used, name
     for name, sizes in promise.sizes.items():
-        assert _classes_met(name, sizes, calls) >= {"one", "below", "block", "past"} | _promised_of(sizes)
+        if sizes.only:
+            assert {call.sizes[name] for call in calls} == set(sizes.only)
+        else:
+            assert _classes_met(name, sizes, calls) >= {"one", "below", "block", "past"} | _promised_of(sizes)
 
 
 class _Fixed:

@@ -12,6 +12,7 @@ from grader.child.pretended_gpu import Utils
 from grader.gpu.compiled_facts import Facts, facts_of
 from grader.gpu.models import MODELS
 from grader.wire.cubin import read_cubin
+from tests.conftest import mutant
 
 SOLUTIONS = Path(__file__).resolve().parent.parent.parent / "solutions"
 HALF = torch.float16
@@ -107,6 +108,19 @@ def test_products_run_on_the_tensor_cores_of_the_target(facts, target, instructi
     found = facts(folder, "matmul", target, a=a, b=a)
     assert found.shared <= MODELS[target].shared_per_block  # with 4 stages, with 3 on an A100
     assert found.tensor_cores == instruction and (found.async_copies or found.tma_copies)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("name, multiplied", [("solution", {"f16"}), ("p_in_fp32", {"f16", "f32"})])
+def test_what_products_multiply_is_told(recording, target, name, multiplied):
+    folder = "25_flash_attention"
+    source = (
+        (SOLUTIONS / folder / "flash_attention.py").read_text() if name == "solution" else mutant(f"{folder}/{name}")
+    )
+    one = meta(1, 2, 256, 64, dtype=HALF)
+    recorded = recording(source, target)
+    (kernel,) = recorded.plan("attention", "ptx", "ttgir", q=one, k=one, v=one).kernels
+    assert facts_of(kernel, recorded.filename).multiplied == multiplied
 
 
 def test_two_blocks_of_the_matmul_do_not_fit_one_multiprocessor(facts):

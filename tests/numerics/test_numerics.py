@@ -8,8 +8,13 @@ import torch
 from grader.course.cut import Cut
 from grader.judge.in_interpreter import _order_matters, _same_bits
 from grader.numerics.data_sets import (
+    a_code_each,
     cancelling,
+    cancelling_down,
     cancelling_rows,
+    codes,
+    falling_down,
+    first_row,
     generator_for,
     indices,
     integers,
@@ -323,3 +328,40 @@ def test_whole_numbers_fill_every_integer_dtype(dtype):
     span = limits.max - limits.min
     assert int(drawn.min()) < limits.min + span / 1000 and int(drawn.max()) > limits.max - span / 1000
     assert abs(float(drawn.double().mean()) - (limits.min + limits.max) / 2) < span / 200
+
+
+# ---- data sets of matrices whose rows are keys -----------------------------------------------------------------------
+
+
+def drawn(data, seed: int = 1) -> torch.Tensor:
+    return data.tensor(torch.float16, generator_for(seed)).double()
+
+
+def test_the_product_of_two_codes_is_nothing_or_less_but_that_of_a_code_with_itself():
+    k, q = drawn(codes(2, 3, 64, 32)), drawn(a_code_each(2, 3, 200, 32, below=64))
+    assert set(k.unique().tolist()) == set(q.unique().tolist()) == {-1.0, 1.0}
+    products = q @ k.mT
+    assert bool((products.amax(dim=-1) == 32).all()) and bool(((products > 0).sum(dim=-1) == 1).all())
+    assert products.argmax(dim=-1).unique().numel() > 40 and set(products.unique().tolist()) == {-32.0, 0.0, 32.0}
+
+
+def test_columns_that_cancel_pass_2048_on_the_way_and_come_back():
+    values = drawn(cancelling_down(1, 2, 8192, 16))
+    assert float(values.abs().max()) <= 5 and float(values.cumsum(dim=-2).amax(dim=-2).min()) > 2048
+    assert float(values.sum(dim=-2).abs().max()) <= 2 and bool((values == values.round()).all())
+    assert drawn(cancelling_down(2, 5, 4)).sum(dim=-2).abs().max() <= 2  # an odd number of rows: one is 0
+
+
+def test_a_column_falls_and_a_first_row_is_replaced():
+    values = drawn(falling_down(2, 5, 3))
+    assert values[1, :, 2].tolist() == [100, 50, 0, -50, -100]
+    values = drawn(first_row(7, normal(2, 4, 3)))
+    assert bool((values[:, 0] == 7).all()) and not bool((values[:, 1:] == 7).any())
+
+
+@pytest.mark.parametrize("out", [torch.nan, 0.0])
+def test_of_an_unjudged_result_anything_is_right(out):
+    ref = softmax_ref()
+    wrong = torch.full_like(ref, out).float()
+    assert compare(wrong, ref, "unjudged", [SOFTMAX_IN]).right and is_right(wrong, ref, "unjudged", [SOFTMAX_IN])
+    assert not compare(wrong, ref, "softmax", [SOFTMAX_IN]).right

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,14 @@ import torch
 from grader import Exercise, Result, indices, lengths, normal, output, packed
 from grader.course.trial import trial_of
 from grader.explain.verdict import FAIL, PASS
+from grader.gpu.plan import Plan, Recording
 from grader.judge.judge import Judge
 from grader.judge.run import Run
+from grader.judge.speed_samples import flops_of
 from grader.numerics.arguments import exact
-from grader.numerics.data_sets import Data, generator_for, is_poison, some_minus_infinity, with_some
+from grader.numerics.data_sets import Data, generator_for, some_minus_infinity, with_some
+from grader.numerics.poison import is_poison
+from grader.wire.reply import spec_of
 from tests.operations.conftest import FOLDER
 
 HALVES = ("float16", "bfloat16")
@@ -170,6 +175,14 @@ def test_arguments_that_are_filled_are_results_wherever_they_stand(judge):
 def test_an_exercise_updates_arguments_only():
     with pytest.raises(ValueError, match="updates=\\('y',\\): a tuple of names of arguments was expected"):
         Exercise(entry="f", reference=lambda x: x, bound="exact", minutes=1, updates=("y",))
+
+
+def test_a_call_is_timed_against_the_product_of_its_first_two_arguments_or_against_the_one_that_is_stated():
+    recording = Recording(Plan([]), {}, b"", [spec_of("x", torch.empty(shape)) for shape in ((6, 4), (4, 6))])
+    plain = Exercise(entry="f", reference=lambda a, b: a @ b, bound="gemm", minutes=1)
+    assert plain.as_product([(6, 4), (4, 6)]) == (6, 4, 6) and flops_of(plain, recording) == 2 * 6 * 4 * 6
+    twice = replace(plain, product=lambda a, b: (a[0], a[1], 2 * b[1]))
+    assert twice.as_product([(6, 4), (4, 6)]) == (6, 4, 12) and flops_of(twice, recording) == 4 * 6 * 4 * 6
 
 
 # ---- dtypes and dimensions -------------------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ from grader.gpu.inside.launcher import Functions
 from grader.gpu.inside.replay import Replay
 from grader.gpu.plan import Plan
 from grader.numerics.arguments import Argument, Recipe, exact, tensors_of
-from grader.numerics.data_sets import BITS, Data, drawing_precision, is_poison, poison_
+from grader.numerics.data_sets import Data, drawing_precision
+from grader.numerics.poison import BITS, is_poison, poison_
 from grader.numerics.roundoff import EXACT
 from grader.operations.comparison import MOST_COMPARED, Comparison, bits_of, compare, quick_error, row_slices
 from grader.wire.messages import TensorSpec

@@ -204,7 +204,7 @@ def tensor_cores(allowed: bool) -> Iterator[None]:
 
 def anchor_chain(plan: Plan, speed: Speed, slots: int) -> Chain:
     if speed.anchor == MATMUL:
-        (M, K), (_, N) = speed.arguments[0].shape, speed.arguments[1].shape
+        M, K, N = speed.exercise.as_product([spec.shape for spec in speed.arguments])
         anchor = anchors.matmul_of(M, K, N, speed.dtype, slots)
     else:
         anchor = anchors.copy_of(least_bytes(plan, speed.arguments, speed.exercise), slots)
