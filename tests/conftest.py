@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-UNTIMED: set[str] = set()  # no speed is asked of these yet: a gate is measured on a GPU
 
 
 def exercise_of(id: str):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from grader.numerics.data_sets import BITS
+from grader.numerics.poison import BITS
 from grader.numerics.roundoff import EXACT, UNJUDGED
 from grader.operations.bounds import tolerance
 

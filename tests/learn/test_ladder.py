@@ -20,7 +20,6 @@ from grader.learn.ladder_counts import Counts
 from grader.learn.ladder_figures import Figures, Timed, still_true
 from grader.learn.ladder_rungs import ladder_of
 from grader.learn.ladder_table import counted_table, figure_text, measured_table, percent
-from tests.conftest import UNTIMED
 from tests.gpu.replays_here import replays_here  # noqa: F401
 from tests.learn.conftest import ROOT, Course
 
@@ -78,10 +77,7 @@ def test_rates_are_those_at_one_clock():
     assert at_one_clock(Timed(why="not there"), 771.0).rate is None and at_one_clock(first, None) == first
 
 
-TIMED = [folder for folder in all_folders(ROOT) if folder.id not in UNTIMED]
-
-
-@pytest.mark.parametrize("folder", TIMED, ids=lambda folder: folder.id)
+@pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_every_ladder_has_figures_of_its_kernels_as_they_are(folder):
     """Else: course ladder NN --keep, on a GPU."""
     digests = {rung.name: digest_of_code(rung.text) for rung in ladder_of(folder).rungs}

@@ -29,7 +29,6 @@ from grader.learn.sweep import Sweep
 from grader.numerics.data_sets import Data, indices, normal, slots
 from grader.progress import curves as curve_file
 from grader.progress.curves import Curves
-from tests.conftest import UNTIMED
 from tests.learn.conftest import ROOT
 
 ADD = Folder(ROOT / "exercises" / "01_masked_add")
@@ -98,10 +97,7 @@ def measured(sweep: Sweep) -> tuple[Curves, int, list[str]]:
 # ---- sizes ----------------------------------------------------------------------------------------------------------
 
 
-TIMED = [folder for folder in all_folders(ROOT) if folder.id not in UNTIMED]
-
-
-@pytest.mark.parametrize("folder", TIMED, ids=lambda folder: folder.id)
+@pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_every_exercise_has_a_size_to_plot_up_to(folder):
     module = load_test_file(folder)
     data = asked(module, "throughput")[0].data
