@@ -1,4 +1,4 @@
-"""25, beside the ladder's end: whole tiles without a mask, and the last one by itself.
+"""25, rung 8: whole tiles without a mask, and the last one by itself.
 
 What: the loop ends before a tile that is not full; what is left of the keys is one more turn, with masks.
 Why: in all turns but the last one every comparison with N, and every choice between a score and -inf, has one answer.
