@@ -21,7 +21,8 @@ from grader.numerics.data_sets import seed_for
 MOST_CALLS = 32
 LEAST_MIXED = 8  # calls of which no stratum says anything
 MOST_ELEMENTS = 1 << 15  # of an argument of a call with a size that occurs once
-MOST_AROUND, MOST_BOUNDARY = 4, (1 << 20) + 1  # calls with a size around a number of the file; the largest such size
+MOST_AROUND = 3  # calls with a size around a number of the file
+MOST_BOUNDARY = 4097  # such a size, where no other call has one that is as large
 
 # Axes of the table, apart from those of a size, a layout or a kind of value: (what, of which size or argument).
 DTYPE, BLOCKS = ("dtype", ""), ("blocks", "")
@@ -48,14 +49,14 @@ class Draft:
 def drawn_calls(promise: Promise, seed: int, test: str, of_file: Sequence[int] = ()) -> list[Call]:
     """All calls of a run with this seed, in the order in which they are judged.
 
-    of_file: numbers that stand in the file; some sizes are drawn around them.
+    of_file: numbers that stand in the file; the last calls have sizes around them. Others are the same for any file.
     """
     numbers = random.Random(seed_for(seed, test, "calls"))
     drafts = [draft for stratum in STRATA for draft in stratum(promise, numbers)]
-    drafts += _around(promise, of_file, numbers)
     drafts += [Draft()] * max(LEAST_MIXED, MOST_CALLS - len(drafts))
     calls = list(_made(promise, drafts, numbers))
     numbers.shuffle(calls)
+    calls += _around(promise, of_file, random.Random(seed_for(seed, test, "around")))
     return [replace(call, number=number) for number, call in enumerate(calls, 1)]
 
 
@@ -208,22 +209,31 @@ def _large(promise: Promise, numbers: random.Random) -> list[Draft]:
     return drafts
 
 
-def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) -> list[Draft]:
-    """A size that is a number of the file, or one less or more: a rule of the file's own may begin there, or end."""
+def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) -> list[Call]:
+    """A size is a number of the file, or one less or more: a rule of the file's own may begin there, or end.
+
+    It is no larger than sizes of other calls that are carried out in full.
+    """
     places = [
         (name, size)
         for name, one in promise.sizes.items()
         for number in of_file
-        if one.block < number
-        and not one.only
-        and one.least <= (size := number + numbers.randint(-1, 1)) <= min(one.largest, MOST_BOUNDARY)
-    ]
-    drafts, others = [], max(1, len(promise.sizes) - 1)
+        if one.block < number and not one.only
+        and one.least <= (size := number + numbers.randint(-1, 1)) <= _carried_out(one)
+    ]  # fmt: skip
+    table, others = table_of(promise, numbers), max(1, len(promise.sizes) - 1)
+    calls = []
     for name, size in numbers.sample(places, min(MOST_AROUND, len(places))):
         room = max(1, min(SMALL, int((MOST_ELEMENTS / size) ** (1 / others))))
         sizes = {n: one.fitting(numbers.randint(1, min(room, one.most))) for n, one in promise.sizes.items()}
-        drafts.append(Draft(_without_sizes(promise) | {BLOCKS: 0}, sizes=sizes | {name: size}))
-    return drafts
+        draft = Draft(_without_sizes(promise) | {BLOCKS: 0}, sizes=sizes | {name: size})
+        calls.append(_call(promise, draft, table.complete(draft.row), numbers))
+    return calls
+
+
+def _carried_out(one: Sizes) -> int:
+    """Returns the largest size of which not only a sample of programs is run."""
+    return max(one.most, one.once, min(one.limit, MOST_BOUNDARY))
 
 
 def _many_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:

@@ -175,9 +175,13 @@ def _flushed(evidence: Evidence) -> Verdict | None:
     wrong = comparison.wrong
     if not comparison.out.is_floating_point() or comparison.wrong_count < 2 or bool(comparison.out[wrong].any()):
         return None
-    right, limit = size[~wrong & (comparison.out != 0)], float(size[wrong].max())
+    held = ~wrong & (comparison.out != 0)
+    right, limit = size[held], float(size[wrong].max())
     if right.numel() < 2 or not limit < float(right.nan_to_num(posinf=torch.inf).min()):
         return None
+    columns = [as_matrix(one).any(dim=0) for one in (wrong, held)]
+    if wrong.dim() < 2 and tail_start(wrong) or wrong.dim() > 1 and not bool((columns[0] & columns[1]).any()):
+        return None  # a part of each row is 0: where it lies says more than how small it is
     return failed(Cause.FLUSHED, Values.FLUSHED(name=evidence.returns, limit=limit), kind="cause")
 
 

@@ -1,4 +1,4 @@
-"""What depends on which of a program's warps comes first: an update in place, memory that is read again."""
+"""Results that depend on which of a program's warps comes first: an update in place, memory that is read again."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class WarpOrder(Sentence):
         "from, or write tl.debug_barrier() between the two lines."
     )
     OTHERS_EARLY = (
-        "One warp stores an element that another loads, and may do so later. Keep the values in a variable, or write "
-        "tl.debug_barrier() between the two lines."
+        "One warp stores an element that another loads, and may store it only after that. Keep the values in a "
+        "variable, or write tl.debug_barrier() between the two lines."
     )
 
 

@@ -1,4 +1,4 @@
-"""What the compiler's text says after its tiles have got layouts: operations in blocks, as far as values are followed.
+"""The compiler's text after its tiles have got layouts: operations in blocks, as far as values are followed.
 
 The text is MLIR's generic form of what the stage ttgir made. What cannot be read is left out: whoever asks for more
 than a layout and the way of a value reads the text before, as grader.ttir does.

@@ -1,4 +1,4 @@
-"""Which warps hold each element of a tile, from the layout that Triton's text gives it.
+"""The warps that hold each element of a tile, from the layout that Triton's text gives it.
 
 A layout says by bits: each bit of the number of a register, of a lane (a thread of a warp) and of a warp adds an offset
 to the place in the tile, by XOR. A bit that adds nothing new makes copies: where a tile has fewer elements than there
@@ -47,7 +47,7 @@ def shape_of(text: str) -> tuple[int, ...]:
 
 
 def holders_of(text: str, aliases: tuple[tuple[str, str], ...], warps: int) -> Holders | None:
-    """Of a type such as tensor<8xf32, #blocked>, or of a number; None where its layout is none that is known here.
+    """Returns the holders of a type such as tensor<8xf32, #blocked>, or of a number; None where nothing is known of it.
 
     aliases: what the names of the text's layouts stand for, without the #.
     """
@@ -142,7 +142,7 @@ def _flat(bits: Sequence[Offset], shape: tuple[int, ...]) -> list[int]:
 
 
 def _free(first: Sequence[Offset], warps: Sequence[Offset], shape: tuple[int, ...]) -> int:
-    """Bits of a warp's number that lead nowhere the bits before them do not: 1 in each of these."""
+    """Returns the bits of a warp's number that lead to no element which the bits before them do not reach."""
     reached: list[int] = []  # independent, each with a highest bit of its own
     free = 0
     for number, place in enumerate(_flat([*first, *warps], shape), -len(first)):

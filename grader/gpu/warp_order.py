@@ -1,4 +1,4 @@
-"""Whether a kernel depends on the order of its warps: one stores what another has yet to load, or loads too early.
+"""Kernels that depend on the order of their warps: one stores what another has yet to load, or loads too early.
 
 Warps of a program wait for each other at barriers alone. The compiler puts some around shared memory, none around
 global memory. A warp that may load too early or too late has an unsafe value. That matters where the value comes to
@@ -28,12 +28,18 @@ BETWEEN_WARPS = (
 COMBINES = ("tt.reduce", "tt.scan", "tt.map_elementwise")  # their regions are about single numbers
 ALONG_AN_AXIS = ("tt.reduce", "tt.scan", "tt.gather")
 AXIS = re.compile(r"\baxis = (\d+)")
+OF_ADDRESSES = (
+    "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.bitcast", "tt.reshape", "ttg.convert_layout",
+)  # fmt: skip
+MOST_STEPS = 64  # loads, or stores, of one line
+LABEL = re.compile(r"\s*(\$\w+):")
+BRANCH = re.compile(r"^\s*@.*\bbra(?:\.uni)?\s+(\$\w+);")
 
 
 def may_matter(meeting: Meeting, warps: int) -> bool:
-    """Whether a load and a store of these lanes may be those of different warps: the compiler need not be asked else.
+    """Tells whether a load and a store of these lanes may be those of different warps. If not, no compiler is asked.
 
-    Each element of a tile with as many elements as there are threads is one thread's, the same in both.
+    Each element of a tile with as many elements as there are threads is one thread's. The compiler lays out both alike.
     """
     few = min(math.prod(met.shape) for met in (meeting.load, meeting.store)) < WARP_THREADS * warps
     return warps > 1 and (few or meeting.load.lanes != meeting.store.lanes)
@@ -50,26 +56,46 @@ class Conflict:
 
 @dataclass
 class WarpOrder:
-    """What one kernel's text says, once its tiles have layouts. `filename`: of the submission that places refer to."""
+    """Reads one kernel's text, in which tiles have layouts. `filename`: of the submission that places refer to."""
 
     laid_out: LaidOut
     filename: str
     _all: int = field(init=False)  # a set of warps is a number: its bits
+    _made_by: dict[int, Step] = field(init=False, repr=False)  # values, by number
 
     def __post_init__(self) -> None:
         self._all = (1 << self.laid_out.warps) - 1
+        self._made_by = {result: step for step in _walk(self.laid_out.blocks) for result in step.results}
 
     def conflict(self, meeting: Meeting) -> Conflict | None:
-        """Returns one where a warp other than the storing one loads, and its value has an effect; barriers apart."""
-        for load in self._steps("tt.load", meeting.load):
-            for store in self._steps("tt.store", meeting.store):
-                if self._matters(load, self._unsafe(load, store, meeting)):
-                    holds = self._held(load.operand_types[0]).holds
-                    return Conflict(holds.shape[0], int(holds.sum(1).max()), WARP_THREADS * self.laid_out.warps)
+        """Returns one where a warp other than the storing one loads, and its value has an effect; barriers apart.
+
+        A loop that is unrolled has made many loads of one line: the first MOST_STEPS are looked at.
+        """
+        stores = self._steps("tt.store", meeting.store)[:MOST_STEPS]
+        for load in self._of_the_same(self._steps("tt.load", meeting.load)[:MOST_STEPS], stores):
+            unsafe = 0
+            for store in stores:
+                unsafe |= self._unsafe(load, store, meeting)
+            if self._matters(load, unsafe):
+                holds = self._held(load.operand_types[0]).holds
+                return Conflict(holds.shape[0], int(holds.sum(1).max()), WARP_THREADS * self.laid_out.warps)
         return None
 
+    def _of_the_same(self, loads: list[Step], stores: list[Step]) -> list[Step]:
+        """The loads through the pointer that the stores go through, if some of these do: others share their line."""
+        pointers = {self._pointer(store) for store in stores}
+        return [load for load in loads if self._pointer(load) in pointers] or loads
+
+    def _pointer(self, step: Step) -> int:
+        """The kernel's argument, or what else there is at the beginning, that an access's addresses are made of."""
+        value = step.operands[0]
+        while (made := self._made_by.get(value)) is not None and made.name in OF_ADDRESSES:
+            value = made.operands[0]
+        return value
+
     def lacks_barrier(self, meeting: Meeting, ptx: str) -> bool:
-        """Whether the machine code has no barrier between the two; False where its text does not show them."""
+        """Tells whether the machine code has no barrier between the two; False where its text does not show them."""
         rows = list(ptx_rows(ptx, self.filename))
         loads = _rows(rows, "ld", self._steps("tt.load", meeting.load))
         stores = _rows(rows, "st", self._steps("tt.store", meeting.store))
@@ -77,6 +103,7 @@ class WarpOrder:
         barriers = [number for number, (_, _, text) in enumerate(rows) if BARRIER.search(text)]
         if not first or not second:
             return False
+        barriers = [number for number in barriers if not _may_be_skipped(rows, first[0], number)]
         later = [number for number in second if number > first[0]]
         if not meeting.in_one_turn or not later:  # a loop leads back
             return not barriers
@@ -106,7 +133,7 @@ class WarpOrder:
     # ---- the way of a value --------------------------------------------------------------------------------------
 
     def _matters(self, load: Step, unsafe: int) -> bool:
-        """Whether what these warps have loaded comes to something that one of them stores."""
+        """Tells whether what these warps have loaded comes to something that one of them stores."""
         if not unsafe:
             return False
         values = dict.fromkeys(load.results, unsafe)
@@ -139,7 +166,7 @@ class WarpOrder:
         return False
 
     def _in_regions(self, step: Step, values: dict[int, int], around: int) -> bool:
-        """Of a loop or a branch: what is given in and yielded goes on by its number."""
+        """Goes through a loop or a branch: what is given in and yielded goes on by its number."""
         given = step.operands[{"scf.for": 3, "scf.while": 0}.get(step.name, len(step.operands)) :]
         decide = step.operands[: len(step.operands) - len(given)]
         around = self._together(decide, values, around)
@@ -176,7 +203,7 @@ class WarpOrder:
         return self._all if writes else 0
 
     def _goes_between_warps(self, step: Step) -> bool:
-        """Whether a warp gets something there that it did not hold."""
+        """Tells whether a warp gets something there that it did not hold."""
         if step.name == "ttg.convert_layout":
             source, target = self._held(step.operand_types[0]), self._held(step.result_types[0])
             return source is None or target is None or bool((target.holds & ~source.holds).any())
@@ -185,12 +212,19 @@ class WarpOrder:
         return step.name in BETWEEN_WARPS
 
     def _is_within_warps(self, type: str, step: Step) -> bool:
-        """Whether each warp that holds an element holds all others along the axis."""
+        """Tells whether each warp that holds an element holds all others along the axis."""
         held, axis = self._held(type), AXIS.search(step.attributes)
         if held is None or axis is None:
             return False
         by_axes = held.holds.reshape(*shape_of(type), -1)
         return bool((by_axes.any(int(axis[1])) == by_axes.all(int(axis[1]))).all())
+
+
+def _may_be_skipped(rows: list[tuple], first: int, barrier: int) -> bool:
+    """Tells whether a branch between an access and a barrier leads behind the barrier: a loop that takes no turn."""
+    labels = {found[1]: number for number, (_, _, text) in enumerate(rows) if (found := LABEL.match(text))}
+    branches = (BRANCH.match(text) for _, _, text in rows[first:barrier])
+    return any(found is not None and labels.get(found[1], 0) > barrier for found in branches)
 
 
 def _as_set(warps: Iterable[int]) -> int:

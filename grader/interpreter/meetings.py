@@ -35,7 +35,7 @@ class _Noted:
 
 @dataclass
 class Meetings:
-    """Of the first, the last and the middle program of each launch."""
+    """They are noted of the first, the last and the middle program of each launch."""
 
     _told: set[int] = field(default_factory=set)
     _there: set[int] = field(default_factory=set)  # of these, those of the batch
@@ -54,7 +54,7 @@ class Meetings:
         self._there = self._told & set(programs.tolist())
 
     def note(self, access: Access, part: Part, changing: np.ndarray | None = None) -> None:
-        """A load, or a store and by lane whether it changes what memory holds: else no order of warps matters."""
+        """Notes a load, or a store. changing: by lane whether a store changes memory; if not, nothing is lost."""
         if access.lanes is None or not self._there:
             return
         chosen = np.isin(part.programs, list(self._there))
@@ -115,15 +115,28 @@ def _key(met: Met) -> tuple:
 
 
 def _equal(ones: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places of equal values in two sorted arrays, pair by pair."""
-    left, right = np.searchsorted(others, ones), np.searchsorted(others, ones, "right")
-    counts = right - left
-    ours = np.repeat(np.arange(ones.size), counts)
-    return ours, np.arange(ours.size) - np.repeat(np.cumsum(counts) - counts - left, counts)
+    """Places of equal values in two sorted arrays, pair by pair: of each value the first and the last on both sides.
+
+    At most MOST_PAIRS values are looked at: where many lanes share an address, their pairs are a square of them.
+    """
+    shared = np.intersect1d(ones, others)
+    shared = shared[:: max(1, -(-shared.size // MOST_PAIRS))]
+    (first, last), (other_first, other_last) = (
+        (np.searchsorted(side, shared), np.searchsorted(side, shared, "right") - 1) for side in (ones, others)
+    )
+    pairs = np.unique(
+        np.concatenate([
+            np.stack([mine, theirs], 1)
+            for mine in (first, last)
+            for theirs in (other_first, other_last)
+        ]),
+        axis=0,
+    )  # fmt: skip
+    return pairs[:, 0], pairs[:, 1]
 
 
 def _numbers(access: Access, part: Part) -> np.ndarray:
-    """Of each lane of the part its number in the tile, counted row by row."""
+    """Returns for each lane of the part its number in the tile, counted row by row."""
     mask, shape = access.lanes
     size = int(np.prod(shape))
     active = np.arange(size) if mask is None else np.flatnonzero(np.broadcast_to(mask, shape))

@@ -10,7 +10,7 @@ from grader.course.resized import fitting
 from grader.course.stated_calls import Asked
 from grader.course.trial import Trial, trial_of
 from grader.explain.causes import Cause
-from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict
+from grader.explain.verdict import INCONCLUSIVE, NOT_RUN, PASS, SKIPPED, Verdict
 from grader.gpu.answers import COPY
 from grader.gpu.plan import Recording
 from grader.judge.run import Run
@@ -52,6 +52,8 @@ class MeasuredSpeed:
     def instead_of(self, predicted: Verdict, trial: Trial | None = None) -> Verdict:
         """Returns a pass that keeps the prediction as advice where a GPU is fast; else the verdict as predicted.
 
+        Where noise hides the speed, it returns that test as skipped: nothing fails for noise.
+
         trial: the call that the prediction is about, if it is large enough to be timed; else those of the tests are.
         Raises GpuBusy.
         """
@@ -61,6 +63,8 @@ class MeasuredSpeed:
             anchor, since = use.options.get("anchor", COPY), use.options.get("since", "")
             timed = trial or self.trial(use.test, use.data)
             speed = self.not_timed(anchor, since) or self.verdict(timed, anchor, use.options["at_least"])
+            if speed.id == INCONCLUSIVE:
+                return speed
             if speed.outcome != PASS:
                 return predicted
         return Verdict(PASS, note=f"fast as measured; but {predicted.lines[0]}", figures=predicted.figures)

@@ -29,31 +29,29 @@ class OrdersOfWarps:
 
     exercise: Exercise
     run: Run
-    _known: set[str] = field(default_factory=set)
+    _known: dict[str, Conflict | None] = field(default_factory=dict)
 
     def are_in_question(self, trial: Trial, inputs: list[Argument], reply: Reply) -> bool:
-        """Whether a launch of a call reads memory that it writes, with several warps."""
+        """Tells whether a launch of a call reads memory that it writes, with several warps."""
         call = self.run.recorded(self.exercise, trial, inputs).call
         return any(
             launch.updated and _warps(kernel) > 1 for launch, kernel in zip(reply.launches, _launched(call, trial))
         )
 
     def verdict(self, trial: Trial, inputs: list[Argument], reply: Reply) -> Verdict | None:
-        """What is wrong with a call whose values are right; `reply`, to its second run, tells the meetings."""
+        """Returns what is wrong with a call whose values are right; `reply`, to its second run, tells the meetings."""
         launched = list(_launched(self.run.recorded(self.exercise, trial, inputs, again=True).call, trial))
         for meeting in reply.meetings:
             kernel = launched[meeting.launch] if 0 <= meeting.launch < len(launched) else None
-            if kernel is None or not may_matter(meeting, _warps(kernel)) or self._is_known(kernel, meeting):
+            if kernel is None or not may_matter(meeting, _warps(kernel)):
                 continue
-            if conflict := self._conflict(kernel, meeting):
+            said = meeting.loads_first, meeting.in_one_turn, meeting.load, meeting.store
+            key = repr((kernel.source, kernel.recipe.options, *said))
+            if key not in self._known:
+                self._known[key] = self._conflict(kernel, meeting)
+            if conflict := self._known[key]:
                 return in_any_order(self.run.submission, kernel.name, meeting, conflict)
         return None
-
-    def _is_known(self, kernel: Kernel, meeting: Meeting) -> bool:
-        key = repr((kernel.source, kernel.recipe.options, meeting.loads_first, meeting.load, meeting.store))
-        known = key in self._known
-        self._known.add(key)
-        return known
 
     def _conflict(self, kernel: Kernel, meeting: Meeting) -> Conflict | None:
         machine_code, filename = self.run.machine_code, self.run.filename

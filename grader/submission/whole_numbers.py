@@ -14,7 +14,7 @@ MOST_EXPONENT = 31
 
 
 def whole_numbers(tree: ast.Module | None) -> list[int]:
-    """Returns each number of the text from 3 on once, also as 1 << 17 or 2 * 1024; sorted. [] of no tree."""
+    """Returns each number of the text from 3 on once, also as 1 << 17 or 2 * 1024; sorted; [] without a tree."""
     found = {_value(node) for node in ast.walk(tree)} if tree is not None else set()
     return sorted(number for number in found if number is not None and 3 <= number <= MOST)
 

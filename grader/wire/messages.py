@@ -255,7 +255,7 @@ class TracedAccess:
 
 @dataclass
 class Met:
-    """One of two accesses that meet: its place, its tile, and which of its lanes meet the other's, pair by pair."""
+    """An access that meets another one: its place, its tile, and which of its lanes meet the other's, pair by pair."""
 
     line: int
     via: list[int]  # lines of the calls that led to what was inlined there

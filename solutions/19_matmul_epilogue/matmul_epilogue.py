@@ -24,9 +24,9 @@ def tuning():
 
 
 def that_fit(configs, arguments, **others):
-    """Those for whose pieces of a and b, fp16, shared memory has room; at least the last.
+    """The configurations for whose pieces of a and b, fp16, shared memory has room; at least the last.
 
-    Hopper and its successors multiply from shared memory. Others hold the pair that they multiply in registers.
+    sm_90 (H100) and sm_100 (B200) multiply from shared memory. Others hold the pair that they multiply in registers.
     """
     gpu = torch.cuda.get_device_properties(arguments["a_ptr"].device)
     in_registers = 0 if gpu.major in (9, 10) else 1

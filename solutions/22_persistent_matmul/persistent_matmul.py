@@ -50,7 +50,7 @@ def num_sms(device):
 
 
 def tile_that_fits(device):
-    """(columns of a tile, stages): 256 and 4 on Hopper and its successors, which multiply from shared memory.
+    """(columns of a tile, stages): 256 and 4 on sm_90 (H100) and sm_100 (B200), which multiply from shared memory.
 
     Others hold a pair of pieces in registers beside the sums: their tiles are half as wide, and 3 pairs are shared.
     """

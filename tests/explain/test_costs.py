@@ -1,4 +1,4 @@
-"""What a call's traffic costs: scattered accesses count by their share of all that is moved."""
+"""The cost of a call's traffic: scattered accesses count by their share of all that is moved."""
 
 from __future__ import annotations
 

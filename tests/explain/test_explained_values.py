@@ -6,7 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from grader import amid, cancelling_rows, indices, leading, normal, output, some_minus_infinity, special, uniform
+from grader import (
+    amid,
+    cancelling_rows,
+    falling,
+    indices,
+    leading,
+    normal,
+    output,
+    some_minus_infinity,
+    special,
+    uniform,
+)
 from grader.explain.verdict import FAIL, PASS, Verdict
 from grader.numerics.layouts import transposed
 from tests.conftest import ROOT, mutant
@@ -277,3 +288,9 @@ def test_small_results_that_become_0_are_not_taken_for_lost_digits(bench):
     change = ("z_ptr + offsets, x + y", "z_ptr + offsets, tl.where(tl.abs(x + y) < 0.25, 0.0, x + y)")
     verdict = judged(bench, "01_masked_add", change, normal(600), normal(600))
     assert verdict.id == "flushed" and "z is 0 wherever its size should be 0.2" in verdict.lines[0]
+
+
+def test_a_tail_that_is_lost_is_no_small_number(bench):
+    change = ("z_ptr + offsets, x + y", "z_ptr + offsets, tl.where(offsets < 500, x + y, 0.0)")
+    verdict = judged(bench, "01_masked_add", change, falling(600), falling(600))
+    assert verdict.id != "flushed"

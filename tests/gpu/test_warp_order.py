@@ -1,4 +1,4 @@
-"""Whether a kernel depends on the order of its warps, by texts as the compiler writes them."""
+"""Kernels that depend on the order of their warps, by texts as the compiler writes them."""
 
 from __future__ import annotations
 
@@ -120,3 +120,25 @@ def test_types_are_told_apart_at_the_commas_between_them():
         "tensor<8xf32, #ttg.slice<{dim = 0, parent = #b}>>", "i32",
     ]  # fmt: skip
     assert parts_of("") == []
+
+
+def test_a_barrier_that_a_branch_leads_by_does_not_count():
+    """As a loop's does where the loop takes no turn."""
+    skipped = "@%p1 bra $L__BB0_2;\n\tbar.sync \t0;\n$L__BB0_2:"
+    assert order(STORE, tile=32).lacks_barrier(meeting(32), PTX.format(between=skipped, after=""))
+    passed = "@%p1 bra $L__BB0_2;\n$L__BB0_2:\n\tbar.sync \t0;"
+    assert not order(STORE, tile=32).lacks_barrier(meeting(32), PTX.format(between=passed, after=""))
+
+
+OTHER = """    %6 = "tt.splat"(%q) : (!tt.ptr<f32>) -> tensor<TxP, #b> loc(#loc)
+    %7 = "tt.load"(%6) <{isVolatile = false}> : (tensor<TxP, #b>) -> tensor<Txf32, #b> loc(#loc1)
+"""
+
+
+def test_another_load_in_the_same_line_is_not_taken_for_the_one_that_meets():
+    """What comes from q goes between warps, and no warp stores to q."""
+    text = "".join((HEAD, OTHER, SUM.replace("%1)", "%7)"), STORE, LARGE, END))
+    text = text.replace('loc("p"(#loc))):', 'loc("p"(#loc)), %q: !tt.ptr<f32> loc("q"(#loc))):')
+    text = text.replace("xP", "x!tt.ptr<f32>").replace("<Tx", "<32x")
+    laid_out = read_laid_out(text, "file.py")
+    assert laid_out is not None and WarpOrder(laid_out, "file.py").conflict(meeting(32)) is None

@@ -99,3 +99,12 @@ def test_of_many_lanes_some_are_told():
     program.store(np.arange(SIZE))
     ((_, _, loaded, stored),) = program.met
     assert len(loaded) == MOST_PAIRS and loaded == stored and max(loaded) > SIZE // 2
+
+
+def test_many_lanes_at_one_address_are_not_told_pair_by_pair():
+    """All pairs of 65536 lanes would be four billion."""
+    program, lanes = Program(), np.zeros(1 << 16, np.int64)
+    program.load(lanes)
+    program.store(lanes)
+    ((_, _, loaded, stored),) = program.met
+    assert sorted(zip(loaded, stored)) == [(0, 0), (0, 65535), (65535, 0), (65535, 65535)]

@@ -86,3 +86,16 @@ def test_a_configuration_may_have_too_many_warps(bench):
     verdict = bench(text, "10_rms_norm").check(normal(4, 128), normal(4, 128), normal(128), 1e-5, dtypes=("float32",))
     assert (verdict.outcome, verdict.id) == (FAIL, Cause.WARP_ORDER)
     assert "num_warps" in verdict.lines[0] or "num_warps" in verdict.lines[1], verdict.lines
+
+
+def test_a_kernel_that_was_told_once_is_told_again(bench):
+    judge = bench(KERNEL.replace("AGAIN", "pass").replace("WARPS", "4"), "10_rms_norm")
+    data = normal(4, 50), normal(4, 50), normal(50), 1e-5
+    assert [judge.check(*data, dtypes=("float32",)).id for _ in range(2)] == [Cause.WARP_ORDER] * 2
+
+
+def test_a_barrier_in_a_loop_that_takes_no_turn_makes_no_warp_wait(bench):
+    loop = "    for _ in range(0, N // 100000):\n        tl.debug_barrier()\n    tl.store(r_ptr"
+    text = KERNEL.replace("    tl.store(r_ptr", loop).replace("AGAIN", "pass").replace("WARPS", "4")
+    verdict = bench(text, "10_rms_norm").check(normal(4, 50), normal(4, 50), normal(50), 1e-5, dtypes=("float32",))
+    assert (verdict.outcome, verdict.id) == (FAIL, Cause.WARP_ORDER)
