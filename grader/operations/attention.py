@@ -95,9 +95,9 @@ def scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 
 
 def held(shapes: Sequence[Sequence[int]]) -> int:
-    """Six numbers for each score of the heads that are taken at a time: the score, its terms, what is made of them."""
+    """Four numbers for each score of the heads that are taken at a time: the score, its terms, what is made of them."""
     (B, H, M, _), (_, _, N, _) = shapes[:2]
-    return 6 * M * N * min(B * H, _heads_at_a_time(M * N))
+    return 4 * M * N * min(B * H, _heads_at_a_time(M * N))
 
 
 Heads = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]

@@ -31,6 +31,6 @@ def add_rms_norm(x, residual, weight, eps):
     ROWS = min(max(TILE // BLOCK_N, 1), 8)
     add_rms_norm_kernel[(triton.cdiv(M, ROWS),)](
         x, residual, weight, z, M, N, *x.stride(), *residual.stride(), weight.stride(0), *z.stride(), eps,
-        ROWS=ROWS, BLOCK_N=BLOCK_N, num_warps=8 if BLOCK_N < 8192 else 16,
+        ROWS=ROWS, BLOCK_N=BLOCK_N, num_warps=min(max(ROWS * BLOCK_N // 256, 1), 16),  # no element has copies
     )  # fmt: skip
     return z
