@@ -186,7 +186,8 @@ def _in_statistics(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor
         yield with_rstd("eps-not-used", LayerNorm.ANOTHER_EPS(used=used, eps=eps), (var + used).rsqrt())
     for outside in (1 / (var.sqrt() + eps), var.rsqrt() + eps):
         yield with_rstd("eps-outside", LayerNorm.EPS_OUTSIDE(), outside)
-    yield with_rstd("eps-outside", LayerNorm.EPS_AS_LEAST(), var.clamp(min=eps).rsqrt())
+    if bool((var < eps).any()):
+        yield with_rstd("eps-outside", LayerNorm.EPS_AS_LEAST(), var.clamp(min=eps).rsqrt())
     yield with_rstd("no-root", LayerNorm.NO_ROOT(), 1 / (var + eps))
     around_zero = (x.square().mean(dim=1, keepdim=True) + eps).rsqrt()
     yield with_rstd("not-centred", LayerNorm.SQUARES_NOT_CENTRED(), around_zero)

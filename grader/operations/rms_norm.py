@@ -145,7 +145,8 @@ def _of_the_statistic(evidence: Evidence, inputs: list[Argument], h: torch.Tenso
 def _of_eps(h: torch.Tensor, weight: torch.Tensor, eps: float) -> Iterator[Hypothesis]:
     mean = h.square().mean(dim=1, keepdim=True)
     yield Hypothesis("eps-outside", RmsNorm.EPS_OUTSIDE(), h / (torch.sqrt(mean) + eps) * weight)
-    yield Hypothesis("eps-outside", RmsNorm.EPS_AS_LEAST(), h / torch.sqrt(mean.clamp(min=eps)) * weight)
+    if bool((mean < eps).any()):
+        yield Hypothesis("eps-outside", RmsNorm.EPS_AS_LEAST(), h / torch.sqrt(mean.clamp(min=eps)) * weight)
     yield Hypothesis("eps-forgotten", RmsNorm.EPS_FORGOTTEN(), h / torch.sqrt(mean) * weight)
     for used in USUAL_EPS:
         if used != eps:

@@ -139,7 +139,7 @@ def test_what_a_quick_look_expects_has_half_of_the_error_that_arithmetic_may_mak
     specs = [spec_of("x", one.shape_on("meta", trial.dtype)) for one in call.data if isinstance(one, Data)]
     speed = measuring.Speed(exercise, trial.bounds, list(call.data), trial.dtype, specs, "copy", seed=5)
     quick, exact = (measuring._drawn_again(speed, 7, precision) for precision in (torch.float32, torch.float64))
-    with measuring.tensor_cores(trial.dtype.itemsize == 2):
+    with measuring.tensor_cores(measuring.are_exact(exercise, trial.dtype)):
         expected = exercise.expected(quick)
     shares = {}
     for one, mine, ref in zip(wanted_of(exercise, trial), expected, exercise.expected(exact), strict=True):

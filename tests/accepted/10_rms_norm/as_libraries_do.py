@@ -37,6 +37,7 @@ def add_rms_norm(x, residual, weight, eps):
     y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     block = triton.next_power_of_2(N)
     warps = 4 if block < 2048 else 8 if block < 8192 else 16 if block < 16384 else 32
+    warps = min(warps, max(block // 32, 1))  # in place: no column has copies in several warps
     add_rms_norm_kernel[(M,)](
         x, residual, weight, y, *x.stride(), *residual.stride(), weight.stride(0), *y.stride(), N, eps,
         BLOCK_SIZE=block, num_warps=warps,
