@@ -95,8 +95,8 @@ def test_a_kernel_that_changes_its_inputs_only_where_it_is_timed_does_not_pass(t
     zeros += "".join(f"    tl.store({name} + offsets, 0.0, mask=mask & {timed})\n" for name in ("x_ptr", "y_ptr"))
     (tmp_path / "masked_add.py").write_text(ADD.replace(STORE, zeros))
     result = graded(
-        "exercises/01_masked_add", "--submission", tmp_path / "masked_add.py", "-k", "only_a_gpu or it_reaches_the_gate",
-        result=tmp_path / "result.json",
+        "exercises/01_masked_add", "--submission", tmp_path / "masked_add.py",
+        "-k", "only_a_gpu or it_reaches_the_gate", result=tmp_path / "result.json",
     )  # fmt: skip
     assert [test["outcome"] for test in result["tests"]] == ["pass", "fail"], result["message"]
     assert "timed" in result["message"], result["message"]
