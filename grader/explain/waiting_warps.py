@@ -53,4 +53,5 @@ def in_any_order(submission: Submission, kernel: str, meeting: Meeting, conflict
     else:
         why = WarpOrder.OTHERS_LOST() if meeting.loads_first else WarpOrder.OTHERS_EARLY()
     line = store if meeting.loads_first else load
-    return failed(Cause.WARP_ORDER, said, why, source_line(submission, line), kind="memory", line=line)
+    # What programs do to each other is more direct, and may be what a warp loads too early.
+    return failed(Cause.WARP_ORDER, said, why, source_line(submission, line), kind="values", line=line)
