@@ -48,7 +48,7 @@ def linear_leaky_relu_kernel(
         acc = tl.dot(a, b, acc)
         a_ptrs += BLOCK_K * stride_ak
         b_ptrs += BLOCK_K * stride_bk
-    # acc holds this tile of a @ b, made as in 05. Add the bias, apply the activation, store the tile of c: about 5 lines.
+    # acc holds this tile of a @ b, as in 05. Add the bias, apply the activation, store the tile of c: about 5 lines.
     # YOUR CODE HERE
     pass
 
