@@ -246,7 +246,7 @@ def amid(value: float, data: Data) -> Data:
 
 
 def last(value: float, data: Data) -> Data:
-    """`data` with the last element of each row replaced by `value`."""
+    """`data` with the last element of every second row replaced by `value`."""
     return data.then("last", value)
 
 

@@ -176,7 +176,7 @@ def _leading(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Te
 
 def _last(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tensor:
     values = values.clone()
-    values[..., -1:] = value
+    values[..., ::2, -1:] = value
     return values
 
 

@@ -16,8 +16,8 @@ def softmax_partial_kernel(x_ptr, max_ptr, sum_ptr, N, stride_x, BLOCK_N: tl.con
     if largest > -float("inf"):
         tl.store(max_ptr + p, largest)
         tl.store(sum_ptr + p, tl.sum(tl.exp(x - largest), 0))
-    if largest != largest:
-        tl.store(max_ptr + p, largest)
+    if tl.max((x != x).to(tl.int32), 0) > 0:  # the maximum of NaN and -inf is -inf
+        tl.store(max_ptr + p, float("nan"))
 
 
 @triton.jit
