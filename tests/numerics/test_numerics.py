@@ -18,7 +18,6 @@ from grader.numerics.data_sets import (
     generator_for,
     indices,
     integers,
-    is_poison,
     normal,
     one_hot,
     output,
@@ -26,6 +25,7 @@ from grader.numerics.data_sets import (
     whole,
     with_some,
 )
+from grader.numerics.poison import is_poison
 from grader.operations.bounds import tolerance
 from grader.operations.comparison import compare, is_right, quick_error
 from grader.wire.reply import Reply
