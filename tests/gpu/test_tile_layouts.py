@@ -15,7 +15,7 @@ gluon_ir = pytest.importorskip("triton._C.libtriton.gluon_ir")
 
 
 def powers(numbers: random.Random, total: int, parts: int) -> list[int]:
-    """So many powers of two whose product is `total`."""
+    """Returns `parts` powers of two whose product is `total`."""
     found = [1] * parts
     while np.prod(found) < total:
         found[numbers.randrange(parts)] *= 2

@@ -136,7 +136,7 @@ OTHER = """    %6 = "tt.splat"(%q) : (!tt.ptr<f32>) -> tensor<TxP, #b> loc(#loc)
 
 
 def test_another_load_in_the_same_line_is_not_taken_for_the_one_that_meets():
-    """What comes from q goes between warps, and no warp stores to q."""
+    """Values from q go between warps, and no warp stores to q."""
     text = "".join((HEAD, OTHER, SUM.replace("%1)", "%7)"), STORE, LARGE, END))
     text = text.replace('loc("p"(#loc))):', 'loc("p"(#loc)), %q: !tt.ptr<f32> loc("q"(#loc))):')
     text = text.replace("xP", "x!tt.ptr<f32>").replace("<Tx", "<32x")

@@ -15,7 +15,7 @@ LOAD, STORE = Place(3, via=(8,)), Place(5)
 
 
 class Program:
-    """One program at a time, with whole tiles of numbers of four bytes."""
+    """Runs a program at a time, on whole tiles of numbers of four bytes."""
 
     def __init__(self, programs: int = 1) -> None:
         self.memory = Memory()
