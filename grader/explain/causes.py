@@ -78,6 +78,7 @@ class Cause(StrEnum):
     LANE_CONFLICT = "lane-conflict"
     RACE = "race"
     WARP_ORDER = "warp-order"
+    COMPILER_RACE = "compiler-race"
     UNINITIALISED_READ = "uninitialised-read"
     NO_OTHER = "no-other"
     OFFSET_OVERFLOW = "offset-overflow"

@@ -12,6 +12,7 @@ from grader.explain.failures import in_line
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict, failed
 from grader.gpu.compiled_facts import WIDEST, Access, Facts, facts_of
+from grader.gpu.overwritten_tiles import OverwrittenTile
 from grader.gpu.plan import Plan
 from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
@@ -69,6 +70,18 @@ class Compiled(Sentence):
         "A product of {kernel} multiplies tiles of fp32: the tensor cores cut these off to tf32, and take at least "
         "twice as long as for tiles of 16 bits."
     )
+    OVERWRITTEN = (
+        "The compiler makes wrong code of {kernel}: a product in line {product} may still read the tile that line "
+        "{load} has loaded, when the load of a later iteration overwrites it."
+    )
+    OVERWRITTEN_WHY = (
+        "Your kernel is right, and so is what the interpreter computes. Products on tensor cores run on by themselves, "
+        "and Triton has kept a place too few for tiles that are loaded ahead. On a GPU values are wrong, and differ "
+        "from run to run."
+    )
+    ADVICE_ONE_STAGE = (
+        "Launch it with num_stages=1, where no load runs ahead; or give every product in the loop at least 64 rows."
+    )
     ADVICE_NARROW_TILES = "Convert what has become fp32 to the dtype of the other tile before tl.dot."
 
 
@@ -111,6 +124,14 @@ def compiled_verdict(
     if unsound and best.outcome == PASS:
         best.note += f"; {len(unsound)} of {plan.configs} configurations {UNSOUND}"
     return best
+
+
+def overwritten(submission: Submission, kernel: str, tile: OverwrittenTile) -> Verdict:
+    """Returns the verdict on a race that the compiler has put into a right kernel."""
+    line = tile.product
+    said = Compiled.OVERWRITTEN(kernel=kernel, product=line, load=tile.load)
+    why = Compiled.OVERWRITTEN_WHY(), Compiled.ADVICE_ONE_STAGE(), source_line(submission, line)
+    return failed(Cause.COMPILER_RACE, said, *why, kind="values", line=line)
 
 
 def not_asked(expected: Expectations, model: GpuModel) -> Verdict | None:

@@ -21,6 +21,7 @@ from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, UNJUDGED,
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
 from grader.judge import on_gpu
+from grader.judge.compiler_races import compiler_race
 from grader.judge.drawn_trials import DrawnTrials
 from grader.judge.every_configuration import choice_verdict
 from grader.judge.foreseen import Foreseen, in_turns
@@ -278,6 +279,8 @@ class Judge:
         if refused is not None:
             return refused
         code = compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
+        if code.outcome == PASS and (race := compiler_race(run, self.exercise, trial)):
+            return race
         return self.speed.instead_of(code, trial)
 
     def _recording(self, trial: Trial, inputs: list[Argument] | None = None) -> tuple[Recording | None, Verdict | None]:

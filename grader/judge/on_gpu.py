@@ -6,10 +6,12 @@ from grader.course.exercise import Exercise
 from grader.course.trial import Trial, short_dtype
 from grader.course.wanted_results import Wanted, wanted_of
 from grader.explain import gpu_findings
+from grader.explain.causes import Cause
 from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict
 from grader.gpu.answers import Replayed, Summary
 from grader.gpu.plan import Plan, Recording
 from grader.gpu.pool.replay_process import ReplayEnded
+from grader.judge.compiler_races import compiler_race
 from grader.judge.gpu_memory import SHARE_BESIDE_OTHERS, SHARE_OF_MEMORY, blame, bytes_needed
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, to_json
@@ -47,7 +49,7 @@ def complaint(
         )
         found = _beside(Replayed.from_json(reply), atomics) or next(wrong, None)
         if found is not None:
-            return found
+            return _more_direct(found, run, exercise, trial, inputs)
     return None
 
 
@@ -80,7 +82,7 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
         wrong = (gpu_findings.wrong_summary(name, summary) for name, summary in summaries.items() if summary.wrong)
         found = _beside(Replayed.from_json(reply), atomics) or next(wrong, None)
         if found is not None:
-            return found
+            return _more_direct(found, run, exercise, trial)
         worst = max(worst, *(summary.largest_error for summary in summaries.values()))
     return Verdict(PASS, figures={"largest_error": worst})
 
@@ -130,6 +132,15 @@ def seeds_of(run: Run, trial: Trial) -> list[int]:
     """One per argument: the inputs are the same for the same seed of the run."""
     dtype = short_dtype(trial.dtype)
     return [seed_for(run.seed, run.folder.id, trial.name, dtype, number) for number in range(len(trial.data))]
+
+
+def _more_direct(
+    found: Verdict, run: Run, exercise: Exercise, trial: Trial, inputs: list[Argument] | None = None
+) -> Verdict:
+    """Returns what the compiler did wrong where that explains values that only a GPU gets wrong."""
+    if found.id not in (Cause.WRONG_ON_GPU, Cause.RACE):
+        return found
+    return compiler_race(run, exercise, trial, inputs) or found
 
 
 def _beside(found: Replayed, atomics: bool) -> Verdict | None:

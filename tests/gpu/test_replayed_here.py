@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not have
 
@@ -89,3 +90,13 @@ def test_narrow_accesses_that_are_fast_as_measured_are_advice(bench, replays_her
 def test_without_a_gpu_a_prediction_stands(bench):
     judge = narrow(bench, None)
     assert judge.compiled("a test", (normal(1 << 14),) * 2, Expectations(vectors=True)).id == "scalar-access"
+
+
+def test_values_that_only_a_gpu_gets_wrong_are_told_as_what_the_compiler_did(bench, replays_here):  # noqa: F811
+    source = (ROOT / "tests/judge/split_tile.py").read_text(encoding="utf-8")
+    judge = bench(source, "05_grouped_matmul").judge
+    judge.run.replays = replays_here
+    replays_here.harm = lambda plan, buffers: buffers.data(plan.results["c"].buffer).view(torch.uint8)[:64].fill_(60)
+    data = normal(96, 64), normal(64, 128)
+    found = [judge.check("a test", data), judge.on_gpu("a test", data)]
+    assert [verdict.id for verdict in found] == ["compiler-race"] * 2

@@ -1,0 +1,161 @@
+"""Tiles in shared memory that a copy overwrites while a product on tensor cores may still read them.
+
+From sm_90 on such a product (wgmma) runs on by itself until the program waits for it, and the compiler states how many
+of the last products may be unfinished then. Loads that run ahead fill places of shared memory in turn. Both are right
+alone. Together they are wrong where there are too few places, and that happens: Triton 3.6 to 3.9 give a tile that
+mma.sync reads first and wgmma later a place too few. The loop is followed for a few iterations, with numbers for its
+counters of places; all that cannot be followed is left out.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from grader.gpu.laid_out import Block, LaidOut, Step
+
+RUNS_ON = re.compile(r"wgmma\.wait_group\.sync\.aligned [1-9]")  # in PTX: a product may be unfinished
+PENDING = re.compile(r"\bpendings = (\d+)")
+CONSTANT = re.compile(r"\bvalue = (-?\d+|true|false)\b")
+PREDICATE = re.compile(r"\bpredicate = (\d+)")
+PLACES = re.compile(r"memdesc<(\d+)x")
+COPIES = (
+    "ttg.async_copy_global_to_local", "ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather", "ttg.local_store",
+)  # fmt: skip
+SAME_PLACE = ("ttg.memdesc_subslice", "ttg.memdesc_trans", "ttg.memdesc_reshape", "ttg.memdesc_reinterpret")
+ARITHMETIC = {
+    "arith.addi": operator.add, "arith.subi": operator.sub, "arith.muli": operator.mul, "arith.andi": operator.and_,
+    "arith.xori": operator.xor, "arith.ori": operator.or_,
+}  # fmt: skip
+COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)  # by MLIR's numbers
+MORE_TURNS = 3  # than there are places: all have been filled again by then
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A place in shared memory: which allocation, and which of its places; None where that is not known."""
+
+    allocation: int
+    places: int
+    place: int | None = None
+
+
+@dataclass(frozen=True)
+class OverwrittenTile:
+    """Lines in the submission, 0 if unknown."""
+
+    load: int
+    product: int
+
+
+Value = Tile | int | None
+
+
+def overwritten_tile(laid_out: LaidOut) -> OverwrittenTile | None:
+    """Returns the first tile of a kernel that is overwritten too early; None if there is none."""
+    values: dict[int, Value] = {}
+    for step in _in_order(laid_out.blocks):
+        if step.name == "scf.for" and not _has_loop(step):
+            if found := _Loop(step, values).overwritten():
+                return found
+        else:
+            _evaluate(step, values)
+    return None
+
+
+def _in_order(blocks: list[Block]) -> Iterator[Step]:
+    for block in blocks:
+        for step in block.steps:
+            yield step
+            if step.name != "scf.for" or _has_loop(step):
+                for region in step.regions:
+                    yield from _in_order(region)
+
+
+def _has_loop(loop: Step) -> bool:
+    return any(step.name == "scf.for" for region in loop.regions for step in _in_order(region))
+
+
+@dataclass
+class _Loop:
+    """An innermost loop. `values`: what is known in front of it."""
+
+    step: Step
+    values: dict[int, Value]
+    _unfinished: list[tuple[Step, list[Tile]]] = field(default_factory=list)  # products, and what they read
+
+    def overwritten(self) -> OverwrittenTile | None:
+        (block,) = self.step.regions[0]
+        values = dict(self.values)
+        carried = [values.get(value) for value in self.step.operands[3:]]
+        most = max((value.places for value in values.values() if isinstance(value, Tile)), default=0)
+        for _ in range(most + MORE_TURNS):
+            values.update(zip(block.arguments, [None, *carried]))
+            for step in _in_order([block]):
+                if found := self._overwritten_by(step, values):
+                    return found
+                _evaluate(step, values)
+            carried = [values.get(value) for value in block.steps[-1].operands]
+        return None
+
+    def _overwritten_by(self, step: Step, values: dict[int, Value]) -> OverwrittenTile | None:
+        tiles = [tile for value in step.operands if isinstance(tile := values.get(value), Tile)]
+        if step.name == "ttng.warp_group_dot":
+            self._unfinished.append((step, tiles))
+        if (left := _left_unfinished(step)) is not None:
+            del self._unfinished[: max(0, len(self._unfinished) - left)]
+        if step.name in COPIES:
+            for product, read in self._unfinished:
+                if any(tile in read and tile.place is not None for tile in tiles):
+                    return OverwrittenTile(step.at[0], product.at[0])
+        return None
+
+
+def _left_unfinished(step: Step) -> int | None:
+    """How many of the last products may be unfinished after this step; None if it waits for none."""
+    if step.name == "ttng.warp_group_dot_wait":
+        found = PENDING.search(step.attributes)
+        return int(found[1]) if found else 0
+    return 0 if step.name == "ttng.warp_group_dot" and "isAsync = true" not in step.attributes else None
+
+
+def _evaluate(step: Step, values: dict[int, Value]) -> None:
+    """Adds what the results of a step are, as far as places depend on it."""
+    given = [values.get(value) for value in step.operands]
+    if step.name == "ttng.warp_group_dot_wait":  # it hands on what it is given
+        values.update(zip(step.results, given))
+    elif step.results:
+        values.update(dict.fromkeys(step.results))
+        values[step.results[0]] = _result(step, given)
+
+
+def _result(step: Step, given: list[Value]) -> Value:
+    if step.name == "arith.constant":
+        found = CONSTANT.search(step.attributes)
+        return (
+            None
+            if found is None or "dense" in step.attributes
+            else int({"true": 1, "false": 0}.get(found[1], found[1]))
+        )
+    if step.name == "ttg.local_alloc":
+        places = PLACES.search(step.result_types[0])
+        return None if given or places is None else Tile(step.results[0], int(places[1]))
+    if step.name == "ttg.memdesc_index" and isinstance(given[0], Tile):
+        place = 0 if given[0].places == 1 else given[1]
+        return replace(given[0], place=place if isinstance(place, int) else None)
+    if step.name in SAME_PLACE:
+        return given[0]
+    return _number(step, given) if all(isinstance(one, int) for one in given) else None
+
+
+def _number(step: Step, given: list[int]) -> int | None:
+    if step.name in ARITHMETIC:
+        return ARITHMETIC[step.name](*given)
+    if step.name == "arith.select":
+        return given[1] if given[0] else given[2]
+    if step.name == "arith.cmpi":
+        comparison = int(PREDICATE.search(step.attributes)[1])
+        return int(COMPARISONS[comparison](*given)) if comparison < len(COMPARISONS) else None
+    return None
