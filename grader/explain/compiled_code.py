@@ -76,8 +76,8 @@ class Compiled(Sentence):
     )
     OVERWRITTEN_WHY = (
         "Your kernel is right, and so is what the interpreter computes. Products on tensor cores run on by themselves, "
-        "and Triton has kept a place too few for tiles that are loaded ahead. On a GPU values are wrong, and differ "
-        "from run to run."
+        "and Triton has kept a place too few for tiles that are loaded ahead. On a GPU values can be wrong, and other "
+        "ones in each run."
     )
     ADVICE_ONE_STAGE = (
         "Launch it with num_stages=1, where no load runs ahead; or give every product in the loop at least 64 rows."
