@@ -25,7 +25,7 @@ CAUSES = (
 )  # fmt: skip
 PLAIN_CAUSES = (
     "unbiased", "eps-not-used", "no-root", "variance-for-rstd", "results-exchanged", "no-weight", "no-bias",
-    "bias-weighted", "weight-for-bias",
+    "bias-weighted", "weight-for-bias", "equal-numbers",
 )  # fmt: skip
 
 
@@ -73,6 +73,10 @@ class LayerNorm(Sentence):
     ONE_PASS_VARIANCE = (
         "The variance has lost its digits: mean(x * x) - mean * mean is a small difference of large numbers. "
         "Subtract the mean first, then square."
+    )
+    EQUAL_NUMBERS = (
+        "Each row that is wrong holds one number, however often it stands there: the variance is 0, and so rstd is "
+        "1 / sqrt(eps), here {rstd:.6g}."
     )
     LOST_DIGITS = (
         "Compute in fp32 from the load to the store, and take the mean from x before anything is squared: differences "
@@ -249,6 +253,9 @@ def _in_few_digits(
     if evidence.trial.dtype == torch.float16 and bool(past[rows].all()) and not bool(out.isfinite().all()):
         yield Hypothesis("low-precision", LayerNorm.FP16_OVERFLOW(), None)
     rstd = evidence.reply.outputs[evidence.exercise.results[2].name].double()[:, None]
+    if not bool(var[rows].any()) and not bool(((rstd * eps**0.5 - 1).abs() < 1e-3)[rows].any()):
+        yield Hypothesis("equal-numbers", LayerNorm.EQUAL_NUMBERS(rstd=eps**-0.5), None)
+        return
     far, squares = mean.square() > 64 * var, mean.square() + var
     lost = (rstd.square().reciprocal() - eps - var).abs() / (U32 * squares)
     lost = lost.nan_to_num(nan=1.0)[rows]  # NaN: a variance below 0
