@@ -39,6 +39,8 @@ COMMANDS = {
     "grade": "grader.classroom.class_commands:grade",
 }
 
+NEEDED = ("torch", "triton", "pytest", "numpy")  # by some commands; all of them are installed with the course
+
 
 class LazyGroup(click.Group):
     """A group that knows its commands by name and imports each when it is used."""
@@ -66,6 +68,11 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except MachineFault as fault:
             raise click.ClickException(several_lines(f"{fault}. Next: course doctor")) from None
+        except ModuleNotFoundError as error:
+            if error.name not in NEEDED:
+                raise
+            said = f"{error.name} is not installed in this environment. Next: set it up as README.md says"
+            raise click.ClickException(said) from None
         except click.ClickException as error:
             error.message = several_lines(error.message)
             raise

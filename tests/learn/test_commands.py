@@ -38,6 +38,17 @@ def test_what_has_to_answer_at_once_imports_nothing_heavy(course, arguments):
     assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("arguments", [("check", "01"), ("programs", "01"), ("doctor",)])
+def test_an_environment_without_torch_is_told_in_a_sentence(course, arguments, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # as where it is not installed
+    for name in [name for name in sys.modules if name.startswith(("grader.author", "grader.learn", "grader.doctor"))]:
+        monkeypatch.delitem(sys.modules, name)
+    done = course.here(*arguments)
+    assert done.status == 1
+    said = "Error: torch is not installed in this environment. Next: set it up as README.md says"
+    assert done.err.splitlines()[-1] == said
+
+
 def test_help_lists_every_command(course):
     shown = course.here("--help").out
     assert all(f"\n  {name} " in shown for name in COMMANDS)
