@@ -12,6 +12,7 @@ from types import ModuleType
 from grader.places import COURSE
 
 FOLDER_NAME = re.compile(r"\d\d_[a-z0-9_]+")
+ROW = re.compile(r"^\| \[(\d\d_[a-z0-9_]+)\]", re.MULTILINE)  # of an exercise, in the table of course.md
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,10 @@ class Folder:
         return self.root / "hints" / f"{self.id}.md"
 
     def next(self) -> Folder | None:
-        """The exercise after this one, if there is one."""
-        later = [folder for folder in all_folders(self.root) if folder.id > self.id]
-        return later[0] if later else None
+        """The exercise after this one on the path through the course, if there is one."""
+        path = all_folders(self.root)
+        here = next((place for place, folder in enumerate(path) if folder.id == self.id), len(path))
+        return path[here + 1] if here + 1 < len(path) else None
 
     def submission_file(self, submission: str | None) -> Path:
         """The file to grade. `submission`: nothing, "solutions", a .py file, or a folder laid out NN_name/NAME.py."""
@@ -81,8 +83,19 @@ class Folder:
 
 
 def all_folders(root: Path) -> list[Folder]:
-    """Every exercise of the course at `root`, in order."""
-    return [Folder(path) for path in sorted((root / "exercises").glob("[0-9][0-9]_*")) if path.is_dir()]
+    """Every exercise of the course at `root`, in the order of its path."""
+    folders = [Folder(path) for path in sorted((root / "exercises").glob("[0-9][0-9]_*")) if path.is_dir()]
+    place = {id: place for place, id in enumerate(path_of(root))}
+    return sorted(folders, key=lambda folder: place.get(folder.id, len(place)))
+
+
+def path_of(root: Path) -> list[str]:
+    """The path through the course: the order of the rows in course.md. Exercises without a row follow, by number."""
+    try:
+        text = (root / "course.md").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return ROW.findall(text)
 
 
 def found_here(folder: Folder) -> Folder:

@@ -102,7 +102,7 @@ def test_what_is_staged_deleted_or_renamed_counts(course):
     write(course.path, "hints/01_masked_add.md")
     git(course.path, "add", "-A")
     (course.path / "hints" / "02_strided_blocks.md").unlink()
-    git(course.path, "mv", "hints/04_transpose.md", "course.md")
+    git(course.path, "mv", "hints/04_transpose.md", "elsewhere.md")
     assert ids(course.path) == ["01_masked_add", "02_strided_blocks", "04_transpose"]
 
 

@@ -25,7 +25,8 @@ class Course:
         for name in ("exercises", "solutions", "hints"):
             shutil.copytree(ROOT / name, path / name, ignore=shutil.ignore_patterns("__pycache__"))
 
-        shutil.copy(ROOT / "pyproject.toml", path)
+        for name in ("pyproject.toml", "course.md"):
+            shutil.copy(ROOT / name, path)
 
     def file(self, id: str) -> Path:
         return self.path / "exercises" / id / f"{id[3:]}.py"

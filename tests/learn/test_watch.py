@@ -151,7 +151,7 @@ def test_keys_next_and_again(course, watching):
     course.write("04_transpose")  # saved while another exercise is watched: judged all the same
     assert "04 transpose   exercises" in screen.until(KEYS)
     screen.press("r")  # of what follows the exercise that passed
-    assert "05 grouped_matmul   not attempted" in screen.until(KEYS)
+    assert "06 fused_outer   not attempted" in screen.until(KEYS)
     screen.press("q")
     assert screen.until_gone() == 0
 

@@ -183,6 +183,5 @@ def test_nothing_is_read_from_the_network_or_written_elsewhere(course, tmp_path_
     start_pytest("exercises/01_masked_add", cwd=course.path, HOME=str(home))
     course.course("hint", "03", HOME=str(home))
     assert os.listdir(home) == []
-    assert sorted({p.name for p in course.path.iterdir()} - {"exercises", "solutions", "hints", "pyproject.toml"}) == [
-        ".course", NAME
-    ]  # fmt: skip
+    copied = {"exercises", "solutions", "hints", "pyproject.toml", "course.md"}
+    assert sorted({p.name for p in course.path.iterdir()} - copied) == [".course", NAME]

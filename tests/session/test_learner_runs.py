@@ -28,6 +28,7 @@ def course(tmp_path) -> Path:
     """A copy of the course's exercises, with the stubs as they are in the repository."""
     for name in ("exercises", "solutions", "hints"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "course.md", tmp_path)
     return tmp_path
 
 
