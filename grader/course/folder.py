@@ -61,6 +61,20 @@ class Folder:
     def hints_file(self) -> Path:
         return self.root / "hints" / f"{self.id}.md"
 
+    @property
+    def lesson_file(self) -> Path:
+        return self.path / "README.md"
+
+    @property
+    def is_exercise(self) -> bool:
+        """An exercise has a test file."""
+        return self.test_file.exists()
+
+    @property
+    def is_lesson(self) -> bool:
+        """A lesson to read has a text, and nothing to edit or to judge."""
+        return self.lesson_file.exists() and not self.learner_file.exists() and not self.is_exercise
+
     def next(self) -> Folder | None:
         """The exercise after this one, if there is one."""
         later = [folder for folder in all_folders(self.root) if folder.id > self.id]
@@ -82,6 +96,22 @@ class Folder:
 
 def all_folders(root: Path) -> list[Folder]:
     """Every exercise of the course at `root`, in order."""
+    return [folder for folder in _numbered(root) if folder.is_exercise]
+
+
+def all_lessons(root: Path) -> list[Folder]:
+    """Every lesson to read of the course at `root`, in order: those that have no exercise."""
+    return [folder for folder in _numbered(root) if folder.is_lesson]
+
+
+def said_of_lesson(lesson: Folder) -> str:
+    """The sentence for a command that wants an exercise and got a lesson to read."""
+    following = lesson.next()
+    then = f" Next: {following.id}" if following else ""
+    return f"{lesson.number} is a lesson to read: {lesson.lesson_file.relative_to(lesson.root)}.{then}"
+
+
+def _numbered(root: Path) -> list[Folder]:
     return [Folder(path) for path in sorted((root / "exercises").glob("[0-9][0-9]_*")) if path.is_dir()]
 
 
