@@ -212,10 +212,10 @@ def gate(exercises: tuple[str, ...]) -> None:
     from grader.gpu.device import Device, device_here
     from grader.gpu.pool.replays import shared_replays
 
-    device = device_here()
+    folders, device = chosen(exercises), device_here()
     if not isinstance(device, Device):
         raise click.ClickException(f"Gates are measured on a GPU: {device}.")
-    for folder in chosen(exercises):
+    for folder in folders:
         gates.keep_figures(folder, gates.measure(folder, device, shared_replays(device), click.echo))
     click.echo("Kept in tests/gates/figures.json. Next: write the gates into the tests (at_least=), then course check")
 

@@ -152,6 +152,6 @@ def _lesson_complaints(folder: Folder) -> Iterator[str]:
     for signature in entries:
         if signature not in text:
             yield f"{_shown(lesson, folder)} does not state the signature {signature}"
-    for target in re.findall(r"\]\(([^)#:]+)\)", re.sub(r"`[^`]*`", "", text)):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", re.sub(r"`[^`]*`", "", text)):
         if not (folder.path / target).exists():
             yield f"{_shown(lesson, folder)} links to {target}, which is not there"

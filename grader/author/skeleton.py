@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from grader.author.gates import unwanted_file
 from grader.author.mutants import stated_in
 from grader.author.stubs import stub_of
-from grader.course.folder import Folder, all_folders
+from grader.course.folder import Folder, all_folders, all_lessons
 
 TEMPLATES = Path(__file__).with_name("templates")
 EXERCISE_NAME = re.compile(r"\d\d_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")
@@ -47,7 +47,7 @@ def _refuse_name(id: str) -> None:
 
 
 def _refuse_what_is_taken(folder: Folder) -> None:
-    for other in all_folders(folder.root):
+    for other in all_folders(folder.root) + all_lessons(folder.root):
         if other.id == folder.id:
             raise CannotMake(f"{other.id} is there already: nothing was written.")
         if other.number == folder.number:

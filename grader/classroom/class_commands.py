@@ -35,12 +35,13 @@ def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db:
 
     if assignment is not None and (not assignment.strip() or set(assignment) & set("/\\+ ")):
         raise click.ClickException("--assignment: a name without blanks, slashes and plus signs was expected.")
+    folders = chosen(exercises)
     try:
         check_url(db)
         speed = counts_speed(out) if speed is None else speed
         if speed is None and not (speed := bool(gpu_here())):
             say("No GPU here: what only a GPU can show is left out of the points. --speed keeps it in.")
-        write(out.resolve(), chosen(exercises), Class(assignment, speed, db), say)
+        write(out.resolve(), folders, Class(assignment, speed, db), say)
     except OSError as error:
         raise click.ClickException(f"{error.filename or out}: {error.strerror}") from None
 

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
+from typing import IO
 
 import click
 
-from grader.course.folder import Folder, all_folders
+from grader.course.folder import Folder, all_folders, all_lessons, said_of_lesson
 from grader.places import COURSE
 
 NO_COURSE = "There is no course here: a folder with exercises/ and solutions/ was expected."
+
+
+class LessonToRead(click.ClickException):
+    """Says that a lesson has no exercise, where a command wants one: no error, and nothing that could be done."""
+
+    def __init__(self, lesson: Folder) -> None:
+        super().__init__(said_of_lesson(lesson))
+
+    def show(self, file: IO[str] | None = None) -> None:
+        click.echo(self.message, file=file)
 
 
 def course_here() -> Path | None:
@@ -33,8 +44,20 @@ def _is_course(folder: Path) -> bool:
 
 def chosen(texts: tuple[str, ...]) -> list[Folder]:
     """The exercises named by number, name or prefix; all of them when nothing is named."""
-    folders = all_folders(course_root())
-    return [one_of(folders, text) for text in texts] if texts else folders
+    root = course_root()
+    return [exercise_named(root, text) for text in texts] if texts else all_folders(root)
+
+
+def exercise_named(root: Path, text: str) -> Folder:
+    """Raises click.ClickException where `text` names no exercise, and LessonToRead where it names a lesson alone."""
+    folder = one_of(_to_open(root), text)
+    if folder.is_lesson:
+        raise LessonToRead(folder)
+    return folder
+
+
+def _to_open(root: Path) -> list[Folder]:
+    return sorted(all_lessons(root) + all_folders(root), key=lambda folder: folder.id)
 
 
 def one_of(folders: list[Folder], text: str) -> Folder:
@@ -54,19 +77,26 @@ def one_of(folders: list[Folder], text: str) -> Folder:
 
 
 class ExerciseName(click.ParamType):
-    """A command's NN: becomes a Folder, and the shell completes it."""
+    """A command's NN: becomes a Folder, and the shell completes it. `with_lessons`: also those without an exercise."""
 
     name = "NN"
 
+    def __init__(self, with_lessons: bool = False) -> None:
+        self.with_lessons = with_lessons
+
     def convert(self, value, param, ctx):
-        return value if isinstance(value, Folder) else one_of(all_folders(course_root()), value)
+        if isinstance(value, Folder):
+            return value
+        root = course_root()
+        return one_of(_to_open(root), value) if self.with_lessons else exercise_named(root, value)
 
     def shell_complete(self, ctx, param, incomplete):
         from click.shell_completion import CompletionItem
 
         begins = incomplete.zfill(2) if incomplete.isdigit() and len(incomplete) == 2 else incomplete
-        folders = all_folders(course_root())
+        folders = (_to_open if self.with_lessons else all_folders)(course_root())
         return [CompletionItem(f.id) for f in folders if f.id.startswith(begins) or f.name.startswith(begins)]
 
 
 EXERCISE = ExerciseName()
+LESSON = ExerciseName(with_lessons=True)

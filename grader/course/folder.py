@@ -62,11 +62,25 @@ class Folder:
     def hints_file(self) -> Path:
         return self.root / "hints" / f"{self.id}.md"
 
+    @property
+    def lesson_file(self) -> Path:
+        return self.path / "README.md"
+
+    @property
+    def is_exercise(self) -> bool:
+        """An exercise has a test file."""
+        return self.test_file.exists()
+
+    @property
+    def is_lesson(self) -> bool:
+        """A lesson to read has a text, and nothing to edit or to judge."""
+        return self.lesson_file.exists() and not self.learner_file.exists() and not self.is_exercise
+
     def next(self) -> Folder | None:
         """The exercise after this one on the path through the course, if there is one."""
-        path = all_folders(self.root)
+        path = _on_the_path(self.root)
         here = next((place for place, folder in enumerate(path) if folder.id == self.id), len(path))
-        return path[here + 1] if here + 1 < len(path) else None
+        return next((folder for folder in path[here + 1 :] if folder.is_exercise), None)
 
     def submission_file(self, submission: str | None) -> Path:
         """The file to grade. `submission`: nothing, "solutions", a .py file, or a folder laid out NN_name/NAME.py."""
@@ -84,6 +98,22 @@ class Folder:
 
 def all_folders(root: Path) -> list[Folder]:
     """Every exercise of the course at `root`, in the order of its path."""
+    return [folder for folder in _on_the_path(root) if folder.is_exercise]
+
+
+def all_lessons(root: Path) -> list[Folder]:
+    """Every lesson to read of the course at `root`, in order: those that have no exercise."""
+    return [folder for folder in _on_the_path(root) if folder.is_lesson]
+
+
+def said_of_lesson(lesson: Folder) -> str:
+    """The sentence for a command that wants an exercise and got a lesson to read."""
+    following = lesson.next()
+    then = f" Next: {following.id}" if following else ""
+    return f"{lesson.number} is a lesson to read: {lesson.lesson_file.relative_to(lesson.root)}.{then}"
+
+
+def _on_the_path(root: Path) -> list[Folder]:
     folders = [Folder(path) for path in sorted((root / "exercises").glob("[0-9][0-9]_*")) if path.is_dir()]
     place = {id: place for place, id in enumerate(path_of(root))}
     return sorted(folders, key=lambda folder: place.get(folder.id, len(place)))

@@ -7,15 +7,16 @@ import sys
 
 import click
 
-from grader.course.by_name import EXERCISE, course_root
+from grader.course.by_name import LESSON, course_root
 from grader.course.folder import Folder
 from grader.progress.standing import next_exercise, read_progress
 
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
+LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)[^)]+\)")
 
 
 @click.command("open", short_help="the lesson, rendered in the terminal")
-@click.argument("exercise", type=EXERCISE, required=False, metavar="[NN]")
+@click.argument("exercise", type=LESSON, required=False, metavar="[NN]")
 def lesson(exercise: Folder | None) -> None:
     """Shows the lesson of an exercise in the terminal; without NN, of the next one.
 
@@ -34,17 +35,26 @@ def _rendered(folder: Folder) -> str:
 
     from grader.show.terminal import console, shown
 
-    path = folder.path / "README.md"
+    path = folder.lesson_file
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise click.ClickException(f"{path} cannot be read: {error.strerror}.") from None
     # A terminal shows no picture: its words stand in for it, and where it lies.
     text = PICTURE.sub(lambda match: f"*Picture: {match[1]} ({shown(folder.path / match[2])})*", text)
+    text = LINK.sub(r"\1", text)  # nor does it follow a link to another lesson
     out = console()
     with out.capture() as captured:
         out.print(Markdown(text, hyperlinks=False))
         out.print()
-        nxt = f"Next: edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
-        out.print(nxt, markup=False, soft_wrap=True)
+        out.print(_next(folder), markup=False, soft_wrap=True)
     return captured.get()
+
+
+def _next(folder: Folder) -> str:
+    from grader.show.terminal import shown
+
+    if not folder.is_lesson:
+        return f"Next: edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
+    following = folder.next()
+    return f"Next: {following.id}. Read it with: course open {following.number}" if following else "Next: course status"

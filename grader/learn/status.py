@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from grader.course.by_name import course_root
-from grader.course.folder import all_folders
+from grader.course.folder import all_folders, all_lessons
 from grader.progress import progress
 from grader.progress.progress import Progress, Record
 from grader.progress.standing import BROKEN_AGAIN, FAILING, NOT_STARTED, PASSED, next_line, read_progress, state
@@ -41,6 +41,8 @@ def status() -> None:
         table.add_row(*row, *([_hints(record), ago(record.last, progress.now())] if wide else []))
     out.print(table)
     out.print()
+    for lesson in all_lessons(root):
+        out.print(f"{lesson.id} is a lesson to read: course open {lesson.number}", markup=False)
     for note in _notes(done, {folder.id for folder in all_folders(root)}):
         out.print(note, markup=False)
     out.print(next_line(root, done), markup=False, soft_wrap=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.folder import Folder, all_folders
+from grader.course.folder import Folder, all_folders, said_of_lesson
 from grader.gpu.models import DEFAULT_TARGET, MODELS
 from grader.processes import bubblewrap
 from grader.processes.environment import PATIENT
@@ -26,6 +26,7 @@ from grader.wire.printable import one_line
 
 NAME = "course-session"  # of the Session, among pytest's plugins
 JUDGE = pytest.StashKey[JudgingProcess]()
+LESSON = pytest.StashKey[Folder]()
 STAYS_HERE = ("usepdb", "trace", "help", "version")  # options
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -50,6 +51,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     named = early_config.known_args_namespace.file_or_dir or [str(early_config.invocation_params.dir)]
+    if lesson := _lesson_alone(named):
+        early_config.stash[LESSON] = lesson
     if folders := _folders(named):
         _refuse_files_that_run(folders, early_config)
         early_config.known_args_namespace.noconftest = True
@@ -76,7 +79,10 @@ def _wants_judge(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """The whole run takes place in the judge, if there is one."""
+    """The whole run takes place in the judge, if there is one. A lesson to read has nothing to judge."""
+    if lesson := config.stash.get(LESSON, None):
+        print(said_of_lesson(lesson))
+        return pytest.ExitCode.NO_TESTS_COLLECTED
     if (judge := config.stash.get(JUDGE, None)) is None:
         return None
     if sys.stdout is not sys.__stdout__ or sys.stderr is not sys.__stderr__:  # who called it reads what is printed
@@ -158,6 +164,17 @@ def _session_class() -> type:
 
 def _folders(args: list[str]) -> list[Folder]:
     """The exercises that pytest's arguments name; none if an argument names anything else."""
+    return [folder for folder in _named(args) if not folder.is_lesson]
+
+
+def _lesson_alone(args: list[str]) -> Folder | None:
+    """The lesson to read that pytest's arguments name, where they name no exercise."""
+    named = _named(args)
+    return named[0] if named and all(folder.is_lesson for folder in named) else None
+
+
+def _named(args: list[str]) -> list[Folder]:
+    """Returns exercises and lessons."""
     found: dict[str, Folder] = {}
     for arg in args:
         path = Path(arg.partition("::")[0])

@@ -8,10 +8,10 @@ import pytest
 
 from grader.author import gates
 from grader.author.gates import Figures, complaints, digest_of, kept_figures, timed_calls
-from grader.course.folder import Folder
+from grader.course.folder import Folder, all_folders
 from tests.conftest import ROOT
 
-IDS = sorted(path.name for path in (ROOT / "exercises").glob("[0-9]*"))
+IDS = [folder.id for folder in all_folders(ROOT)]
 SOFTMAX = Folder(ROOT / "exercises" / "03_softmax")
 CALL = "03_softmax::test_it_reaches_the_gate"
 

@@ -62,7 +62,7 @@ def test_help_lists_every_command(course):
         (("hint", "swigul"), "No exercise is called 'swigul'. Did you mean 08_swiglu?"),
         (("hint", "77"), "No exercise is called '77'."),
         (("hint", ""), "No exercise is called ''."),
-        (("solution", "0"), "No exercise is called '0'."),
+        (("solution", "8x"), "No exercise is called '8x'."),
     ],
 )
 def test_a_typo_gets_the_nearest_names(course, arguments, sentence):
@@ -85,6 +85,56 @@ def test_the_shell_completes_commands_and_exercises(course):
     assert course.course(**environment).out.strip() == "plain,03_softmax"
     environment |= {"COMP_WORDS": "course st", "COMP_CWORD": "1"}
     assert course.course(**environment).lines == ["plain,status", "plain,stub"]
+
+
+# ---- a lesson to read ------------------------------------------------------------------------------------------------
+
+OF_AN_EXERCISE = (
+    "hint", "solution", "reset", "watch", "programs", "trace", "inspect", "plot", "ladder", "check", "stub", "gate",
+    "notebooks",
+)  # fmt: skip
+TO_READ = "00 is a lesson to read: exercises/00_memory/README.md. Next: 01_masked_add"
+
+
+@pytest.mark.parametrize("command", OF_AN_EXERCISE)
+def test_what_wants_an_exercise_says_that_a_lesson_has_none(course, command):
+    options = ("--out", str(course.path / "class")) if command == "notebooks" else ()
+    done = course.here(command, "00", *options)
+    assert done.status == 1 and done.out == f"{TO_READ}\n" and done.err == ""
+    assert not (course.path / "class").exists()
+
+
+@pytest.mark.parametrize("argument", ["exercises/00_memory", "exercises/00_memory/README.md"])
+def test_pytest_says_that_a_lesson_has_no_exercise(course, argument):
+    done = course.pytest(argument)
+    assert done.status == 5 and done.out == f"{TO_READ}\n" and done.err == ""
+
+
+def test_a_lesson_beside_an_exercise_does_not_keep_it_from_being_judged(course):
+    done = course.pytest("exercises/00_memory", "exercises/01_masked_add")
+    assert "01 masked_add" in done.out and "a lesson to read" not in done.out
+
+
+def test_a_lesson_opens_and_names_what_comes_next(course):
+    done = course.here("open", "00")
+    assert done.status == 0 and "00 · Where data lie" in done.out
+    assert done.out.strip().endswith("Next: 01_masked_add. Read it with: course open 01")
+
+
+def test_status_names_the_lessons_to_read(course):
+    assert "00_memory is a lesson to read: course open 00" in course.here("status").lines
+
+
+def test_the_number_of_a_lesson_is_taken(course):
+    done = course.here("new", "00_bias")
+    assert done.status == 2 and "The number 00 is that of 00_memory" in done.err
+
+
+def test_links_to_other_lessons_are_words_in_a_terminal(course):
+    readme = course.path / "exercises/01_masked_add/README.md"
+    readme.write_text("# One\n\n8 [warps](../00_memory/README.md#warp), [a page](https://example.org/x)\n")
+    out = course.here("open", "01").out
+    assert "8 warps, a page (https://example.org/x)" in " ".join(out.split())
 
 
 # ---- status ---------------------------------------------------------------------------------------------------------
