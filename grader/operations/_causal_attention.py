@@ -1,4 +1,4 @@
-"""Causal attention, in its second file: which keys a query sees, which tiles a walk visits, what is said of mistakes."""
+"""Causal attention, in its second file: what a query sees, what a walk visits, and what is said of mistakes."""
 
 from __future__ import annotations
 
@@ -63,6 +63,11 @@ class CausalAttention(Sentence):
         "tile's first query begins earlier."
     )
 
+    BEGINS_BELOW_ZERO = (
+        "The walk begins in front of key 0: where the window reaches below 0, // rounds towards 0, up to a tile of keys "
+        "that are not there. Take the greater of its first key and 0, and divide then."
+    )
+
     NAN_OF_NOTHING = (
         "{name} is NaN where a query has seen no key yet: its maximum is still -inf then, and (-inf) - (-inf) is NaN. "
         "Subtract something finite in such rows."
@@ -101,9 +106,9 @@ class CausalAttention(Sentence):
         "Head h uses head h % HK of k and v: neighbours share one, so it is h // (H / HK), here with {heads} heads on "
         "{shared}."
     )
-    DIVIDED_BY_HK = (
-        "Head h uses head h // HK of k and v: H / HK neighbours share one, so it is h // (H / HK), here with {heads} "
-        "heads on {shared}."
+    ALL_OF_HEAD_0 = (
+        "Every head reads head 0 of k and v, as h // HK makes it where H = HK: H / HK neighbours share one, so it is "
+        "h // (H / HK), here with {heads} heads on {shared}."
     )
 
 

@@ -17,7 +17,7 @@ import torch
 
 from grader.numerics.arguments import Argument
 from grader.operations import attention
-from grader.operations._attention import Walk
+from grader.operations._attention import Attention, Results, Walk
 from grader.operations._causal_attention import CausalAttention, Rule, capped, made, probabilities
 from grader.operations.attention import LOST_DIGITS, held
 from grader.operations.hypothesis import Hypothesis
@@ -25,12 +25,13 @@ from grader.sentences import Said
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
+    from grader.wire.messages import Finding
 
 __all__ = ["LOST_DIGITS", "held"]
 
 CAUSES = (
     "wrong-mask", "wrong-window", "walk-too-short", "walk-too-late", "nothing-seen", "first-tile-empty",
-    "stand-in-kept", "wrong-cap", "wrong-group",
+    "walk-too-early", "stand-in-kept", "wrong-cap", "wrong-group",
 )  # fmt: skip
 OF_A_CAP = 8  # roundings of c: tanh comes from an exponential
 LOG2_E = 1 / math.log(2)
@@ -145,6 +146,22 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield from _as_without_a_rule(case)
 
 
+def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypothesis | None:
+    """Names a walk that begins in front of key 0, where that is what the first load outside has read."""
+    q, k, _, window, _ = inputs
+    if window is None or finding.kind != "out-of-bounds-load" or finding.linear >= 0:
+        return None
+    rows, step = (evidence.constants.get(name, 0) for name in ("BLOCK_M", "BLOCK_N"))
+    if rows < 1 or step < 1:
+        return None
+    rule = Rule(q.shape[2], k.shape[2], window, rows, step)
+    reached = rule.first - window + 1
+    below = reached.clamp(max=0).neg() // step * step  # // rounds towards 0
+    if finding.argument in evidence.exercise.arguments[1:3] and bool((below > 0).any()):
+        return Hypothesis("walk-too-early", CausalAttention.BEGINS_BELOW_ZERO(), None)
+    return None
+
+
 def _in_the_mask(case: Case) -> Iterator[Hypothesis]:
     rule, sizes = case.rule, dict(queries=case.rule.M, keys=case.rule.N)
     window = rule.seen | ~rule.causal  # what the other end of the rule hides stays hidden
@@ -226,11 +243,14 @@ def _where_nothing_is_seen(case: Case) -> Iterator[Hypothesis]:
             found = torch.where(nothing[:, None], mean, o), lse
             yield Hypothesis("nothing-seen", CausalAttention.AVERAGE_OF_HIDDEN(), found)
     if bool(((case.s < 0) | ~rule.seen).all()):
-        for rows in (at_first, torch.ones_like(at_first)):
-            yield _stand_in_kept(case, rows)
+        found = _measured_against_0(case, at_first)
+        yield Hypothesis("stand-in-kept", CausalAttention.STAND_IN_KEPT(), found, may_be_constant=True)
+        said = Attention.STARTS_AT_0(dtype="bf16" if case.evidence.trial.dtype == torch.bfloat16 else "fp16")
+        found = _measured_against_0(case, torch.ones_like(at_first))
+        yield Hypothesis("finite-start", said, found, may_be_constant=True)
 
 
-def _stand_in_kept(case: Case, rows: torch.Tensor) -> Hypothesis:
+def _measured_against_0(case: Case, rows: torch.Tensor) -> Results:
     """In these rows p is measured against 0, in fp32, and rounded for the second product."""
     s = case.s.masked_fill(~case.rule.seen, -torch.inf)
     greatest = s.amax(dim=-1, keepdim=True)
@@ -239,9 +259,7 @@ def _stand_in_kept(case: Case, rows: torch.Tensor) -> Hypothesis:
     p = torch.where(p < 2.0**-126, 0.0, p)
     total = p.double().sum(dim=-1, keepdim=True)
     o = p.to(case.evidence.trial.dtype).double() @ case.values / torch.where(total == 0, 1.0, total)
-    return Hypothesis(
-        "stand-in-kept", CausalAttention.STAND_IN_KEPT(), (o, (shift + total.log())[..., 0]), may_be_constant=True
-    )
+    return o, (shift + total.log())[..., 0]
 
 
 def _in_the_cap(case: Case) -> Iterator[Hypothesis]:
@@ -271,12 +289,11 @@ def _in_the_cap(case: Case) -> Iterator[Hypothesis]:
 def _in_groups(case: Case) -> Iterator[Hypothesis]:
     q, k, v = case.inputs[:3]
     H, HK = q.shape[1], k.shape[1]
-    heads = torch.arange(H)
-    for said, of in ((CausalAttention.HEADS_IN_TURN, heads % HK), (CausalAttention.DIVIDED_BY_HK, heads // HK)):
-        if int(of.max()) < HK < H:
-            s = capped(case.rule.padded(attention.scores(q, k[:, of]), -1), case.softcap)
-            found = made(s, case.rule.padded(v[:, of], -2), case.rule.seen)
-            yield Hypothesis("wrong-group", said(heads=H, shared=HK), found)
+    in_turn, first = torch.arange(H) % HK, torch.zeros(H, dtype=torch.int64)
+    for said, of in ((CausalAttention.HEADS_IN_TURN, in_turn), (CausalAttention.ALL_OF_HEAD_0, first)):
+        s = capped(case.rule.padded(attention.scores(q, k[:, of]), -1), case.softcap)
+        found = made(s, case.rule.padded(v[:, of], -2), case.rule.seen)
+        yield Hypothesis("wrong-group", said(heads=H, shared=HK), found)
 
 
 def _as_without_a_rule(case: Case) -> Iterator[Hypothesis]:
