@@ -146,6 +146,10 @@ def test_all_heads_share_keys_and_values(check):
 # ---- a window --------------------------------------------------------------------------------------------------------
 
 
+def test_a_window_in_tiles_of_many_queries_and_few_keys(check):
+    check(*heads(70, 100), 40, None, BLOCK_M=64, BLOCK_N=16)
+
+
 def test_a_window_of_one_tile(check):
     check(*heads(100, 100), 32, None, **SMALL)
 
@@ -170,12 +174,8 @@ def test_a_window_with_queries_that_see_no_key(check):
     check(*heads(130, 45), 40, None, **SMALL)
 
 
-def test_tiles_of_few_queries_and_many_keys(check):
+def test_a_window_in_tiles_of_few_queries_and_many_keys(check):
     check(*heads(70, 100), 40, None, BLOCK_M=16, BLOCK_N=64)
-
-
-def test_tiles_of_many_queries_and_few_keys(check):
-    check(*heads(70, 100), 40, None, BLOCK_M=64, BLOCK_N=16)
 
 
 def test_a_window_reads_the_tiles_in_it(traffic):

@@ -64,8 +64,8 @@ class CausalAttention(Sentence):
     )
 
     BEGINS_BELOW_ZERO = (
-        "The walk begins in front of key 0: where the window reaches below 0, // rounds towards 0, up to a tile of keys "
-        "that are not there. Take the greater of its first key and 0, and divide then."
+        "The walk begins in front of key 0: where the window reaches below 0, it visits a tile of keys that are not "
+        "there. // rounds towards 0: take the greater of its first key and 0, and divide then."
     )
 
     NAN_OF_NOTHING = (

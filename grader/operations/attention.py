@@ -378,4 +378,5 @@ def _rounded_on_the_way(evidence: Evidence, inputs: list[Argument], walk: Walk) 
         yield "rounded-too-early", Attention.ROUNDED_SCORES(lse=lse), found
     for unit in (1.0, LN_2):
         scaled = rounded(q * q.shape[-1] ** -0.5 / unit) * unit
-        yield "rounded-too-early", Attention.ROUNDED_QUERIES(dtype=short, lse=lse), whole(scaled @ k.mT, v)
+        s = torch.where(walk.s.isneginf(), walk.s, scaled @ k.mT)  # what is hidden stays so
+        yield "rounded-too-early", Attention.ROUNDED_QUERIES(dtype=short, lse=lse), whole(s, v)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from grader.numerics.arguments import Argument
+from grader.numerics.roundoff import UNIT_ROUNDOFF
 from grader.operations import attention
 from grader.operations._attention import Attention, Results, Walk
 from grader.operations._causal_attention import CausalAttention, Rule, capped, made, probabilities
@@ -116,13 +117,20 @@ class Case:
         rows, step = (constants.get(name, 0) for name in ("BLOCK_M", "BLOCK_N"))
         self.rule = Rule(M, N, self.window, rows if rows > 0 else M, step if step > 0 else N)
         self.plain = self.rule.padded(attention.scores(self.q, self.k), -1)
+        self.sizes = self.rule.padded(attention.scores(self.q.abs(), self.k.abs()), -1)
         self.s = capped(self.plain, self.softcap)
         self.values = self.rule.padded(self.v, -2)
         self.names = [one.name for one in self.evidence.exercise.results]
 
     def of(self, id: str, said: Said, seen: torch.Tensor, s: torch.Tensor | None = None) -> Hypothesis:
-        """A mistake that sees these keys, or has other scores too."""
-        return Hypothesis(id, said, made(self.s if s is None else s, self.values, seen))
+        """A mistake that sees these keys, or has other scores too; what it rounds is made of other terms as well."""
+        s = (self.s if s is None else s).masked_fill(~seen, -torch.inf)
+        sizes, results = self.sizes.masked_fill(~seen, 0.0), made(s, self.values, seen)
+        if self.evidence.returns == self.names[1]:
+            return Hypothesis(id, said, results, attention.rounding_of_largest(sizes, self.values))
+        rounding = attention.rounding_of_scores(s, sizes, self.values)
+        of_p = 1.1 * UNIT_ROUNDOFF[self.evidence.trial.dtype] * probabilities(s) @ self.values.abs()
+        return Hypothesis(id, said, results, rounding + of_p)
 
     def other_result(self) -> torch.Tensor:
         """lse as it came out, in float64."""
