@@ -48,7 +48,7 @@ def drawn(session: Session, item: pytest.Item):
     in a shape. dtypes: those of the exercise, if none are given. blocks: constants of the module that some
     calls replace. same: arguments that one call gives the same tensor for. An argument is any_strides, contiguous, or
     target where it is filled or updated, with values=(into("M"),) if it holds indices; or a number: one_of(0.5, 4.0),
-    between(0.5, 4.0).
+    between(0.5, 4.0), optional(between(1, 150)) where it may be None.
     """
 
     def drawn(**options):
