@@ -49,6 +49,7 @@ _HOME |= dict.fromkeys(
         "into",
         "one_of",
         "only",
+        "optional",
         "slots_into",
         "target",
         "upto",

@@ -105,6 +105,8 @@ def _case(table: object, where: str) -> Case:
 
 
 def _argument(table: object, where: str) -> Recipe:
+    if table == {"none": True}:  # an option that is not taken: TOML has no word for it
+        return None
     if not isinstance(table, dict) or "number" not in table:
         return _data(table, where)
     _only(table, {"number"}, where)

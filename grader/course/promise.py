@@ -91,8 +91,8 @@ def only(*sizes: int) -> Sizes:
 
 @dataclass(frozen=True)
 class Promised:
-    """An argument may be given so: its shape by the names of its sizes, or multiples of one as "2*N"; layouts,
-    kinds of values."""
+    """An argument may be given so: its shape by the names of its sizes, or products as "2*N" and "G*N"; layouts, kinds
+    of values."""
 
     shape: tuple[str, ...]
     families: tuple[Family, ...]
@@ -139,9 +139,9 @@ class Into:
 
 @dataclass(frozen=True)
 class Given:
-    """Kind of values: this number of Python's, or that of a size."""
+    """Kind of values: this number of Python's, or that of a size, or None."""
 
-    number: float | str
+    number: float | str | None
 
     def within(self, sizes: dict[str, int]) -> Kind:
         return lambda: sizes[self.number] if isinstance(self.number, str) else self.number
@@ -157,6 +157,8 @@ class Between:
     def given(self, numbers: random.Random) -> Given:
         """Returns a number of the range: each power of two is as likely as any other."""
         number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
+        if isinstance(self.low, int) and isinstance(self.high, int):
+            return Given(round(number))
         return Given(min(max(float(f"{number:.3g}"), self.low), self.high))  # short enough to be typed again
 
 
@@ -179,8 +181,13 @@ def one_of(*numbers: float | str) -> Promised:
 
 
 def between(low: float, high: float) -> Promised:
-    """An argument that is no tensor: any number of this range, and both of its ends. 0 < low."""
+    """An argument that is no tensor: any number of this range, and both of its ends; whole where these are. 0 < low."""
     return Promised((), (drawn_layouts.contiguous,), (Between(low, high), Given(low), Given(high)))
+
+
+def optional(number: Promised) -> Promised:
+    """An argument that is None, or what this one may be: optional(one_of(0.5, 4.0)), optional(between(1, 100))."""
+    return replace(number, values=(Given(None), *number.values))
 
 
 @dataclass(frozen=True)
@@ -237,7 +244,7 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
     dtypes = options.pop("dtypes", ()) or dtypes
     if list(options) != names:
         raise ValueError(f"drawn: the arguments {', '.join(names)} were expected, in this order.")
-    used = {_size_of(dimension) for promised in options.values() for dimension in promised.shape}
+    used = {name for promised in options.values() for dimension in promised.shape for name in _sizes_of(dimension)}
     numbers = [kind.number for promised in options.values() for kind in promised.values if isinstance(kind, Given)]
     used |= {number for number in numbers if isinstance(number, str)}
     if used != set(sizes):
@@ -250,12 +257,11 @@ def is_whole(dtype: str) -> bool:
     return dtype.startswith(("int", "uint"))
 
 
-def _size_of(dimension: str) -> str:
-    """ "N" of "N" and of "2*N" """
-    return dimension.rpartition("*")[2]
+def _sizes_of(dimension: str) -> list[str]:
+    """ "N" of "N" and of "2*N", both of "G*N" """
+    return [factor for factor in dimension.split("*") if not factor.isdigit()]
 
 
 def length(dimension: str, sizes: dict[str, int]) -> int:
-    """How long a dimension is that a promise states as "N" or "2*N"."""
-    factor, _, name = dimension.rpartition("*")
-    return int(factor or 1) * sizes[name]
+    """How long a dimension is that a promise states as "N", "2*N" or "G*N"."""
+    return math.prod(int(factor) if factor.isdigit() else sizes[factor] for factor in dimension.split("*"))

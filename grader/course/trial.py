@@ -59,7 +59,8 @@ class Trial:
         labels = [data.label if isinstance(data, Data) else f"= {data}" for data in self.data]
         if len(set(labels)) > 1 and self.arguments:
             labels = [f"{name} {label}" for name, label in zip(self.arguments, labels)]
-        return ", ".join(dict.fromkeys(labels))
+        taken = [label for label, data in zip(labels, self.data) if data is not None]  # of options
+        return ", ".join(dict.fromkeys(taken))
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

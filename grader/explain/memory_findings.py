@@ -142,7 +142,8 @@ def _known_mistake(evidence: Evidence, finding: Finding) -> Verdict | None:
     found = astray(evidence, exact(evidence.inputs), finding) if astray is not None else None
     if found is None:
         return None
-    shown = _both_write(finding) if finding.kind == "race-write-write" else _place(evidence, finding, "writes")
+    verb = "reads" if finding.kind == "out-of-bounds-load" else "writes"
+    shown = _both_write(finding) if finding.kind == "race-write-write" else _place(evidence, finding, verb)
     return _memory(evidence, finding, found.id, found.sentence, shown)
 
 

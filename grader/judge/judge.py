@@ -170,13 +170,19 @@ class Judge:
         return max(judged, key=is_no_pass)
 
     def traffic(
-        self, name: str, data: tuple[Recipe, ...], limits: cost.TrafficLimits, at_once: int = 1, **constants: int
+        self,
+        name: str,
+        data: tuple[Recipe, ...],
+        limits: cost.TrafficLimits,
+        at_once: int = 1,
+        bound: Bound | None = None,
+        **constants: int,
     ) -> Verdict:
         """Bytes moved per argument, in the first dtype of the exercise; the values have to be right too.
 
         One call tells: whether a second one gives the same is what `check` is for.
         """
-        trial = self.trial(name, data, self.exercise.dtypes[0], None, constants)
+        trial = self.trial(name, data, self.exercise.dtypes[0], bound, constants)
         limits = replace(limits, multiprocessors=constants.get(MULTIPROCESSORS, 0))
 
         def moved(trial: Trial) -> Verdict:

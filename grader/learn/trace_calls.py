@@ -127,9 +127,11 @@ def _again(judge: Judge, use: Asked) -> tuple[Verdict, Trial | None]:
     elif use.fixture == CHECK:
         verdict = judge.check(use.test, use.data, **use.options)
     else:
-        limits = {name: number for name, number in use.options.items() if name.islower() and name != "at_once"}
+        options, others = dict(use.options), {"at_once": 1, "bound": None}
+        others |= {name: options.pop(name) for name in others.keys() & options}
+        limits = {name: number for name, number in options.items() if name.islower()}
         stated = judge.limits(use.data, **{"reads": 1, "writes": 1} | limits)
-        verdict = judge.traffic(use.test, use.data, stated, use.options.get("at_once", 1), **use.constants)
+        verdict = judge.traffic(use.test, use.data, stated, **others, **use.constants)
     return verdict, next((trial for trial, one in judge.wrong_trials if one is verdict), None)
 
 

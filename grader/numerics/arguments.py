@@ -1,4 +1,4 @@
-"""What an entry is called with: tensors, and numbers of Python's among them."""
+"""What an entry is called with: tensors, and numbers of Python's among them; None for an option that is not taken."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 from grader.numerics.data_sets import Data
 
-Number = bool | int | float
+Number = bool | int | float | None
 Argument = torch.Tensor | Number
 Recipe = Data | Number  # what a test file states for an argument
 

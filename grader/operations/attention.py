@@ -44,14 +44,16 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     delta: exp of a rounded difference errs by 2 |s - max| u; the score itself is a sum of D products, which errs as any
     product's does, and is scaled and measured in another base: 4 u more, all of a = sum |q k| / sqrt(D).
     """
-    return _by_heads(inputs, ref, _rounding_of_heads)
+    return by_heads(inputs, ref, lambda q, k, v: rounding_of_scores(scores(q, k), scores(q.abs(), k.abs()), v))
 
 
-def _rounding_of_heads(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    s, a = scores(q, k), scores(q.abs(), k.abs())
+def rounding_of_scores(s: torch.Tensor, a: torch.Tensor, v: torch.Tensor, more: float = 0.0) -> torch.Tensor:
+    """The same of scores that are made already, where a key that nobody sees has -inf; `more`: u of each of them. Takes
+    a for its result."""
     greatest = s.amax(dim=-1, keepdim=True)
-    delta = a.mul_(FEW_OF_A_SCORE + gemm.growth(q.shape[-1])).add_(FEW).add_(greatest - s, alpha=2)
-    return delta.mul_(torch.softmax(s, dim=-1)).mul_(2 * U32) @ v.abs()
+    delta = a.mul_(FEW_OF_A_SCORE + gemm.growth(v.shape[-1])).add_(FEW + more).add_(greatest - s, alpha=2)
+    delta.mul_(torch.softmax(s, dim=-1)).mul_(2 * U32)
+    return delta.nan_to_num_(nan=0.0) @ v.abs()  # 0 times infinity, of keys that are not seen
 
 
 def rounding_of_lse(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -59,20 +61,21 @@ def rounding_of_lse(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tens
 
     A sum of N terms errs by N / 64 u where a kernel keeps 64 partial sums, or adds up tiles of 64 keys.
     """
-    return _by_heads(inputs, ref, _rounding_of_lse_of_heads)
+    return by_heads(inputs, ref, lambda q, k, v: rounding_of_largest(scores(q.abs(), k.abs()), v))
 
 
-def _rounding_of_lse_of_heads(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    largest = scores(q.abs(), k.abs()).amax(dim=-1)
-    return largest.mul_(FEW_OF_A_SCORE + gemm.growth(q.shape[-1])).add_(FEW + k.shape[-2] / 64).mul_(U32)
+def rounding_of_largest(a: torch.Tensor, v: torch.Tensor, more: float = 0.0) -> torch.Tensor:
+    """The same of terms that are summed already, 0 for keys that nobody sees; `more`: u of each score."""
+    largest, (keys, D) = a.amax(dim=-1), v.shape[-2:]
+    return largest.mul_(FEW_OF_A_SCORE + gemm.growth(D)).add_(FEW + more + keys / 64).mul_(U32)
 
 
 def conversion(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """p is rounded to the dtype of v before the second product: 1.1 u of sum p |v|. What lies below the normal numbers
     of that dtype loses half of eta, measured against the greatest p of its row: 1.1 times that of sum |v| / l.
     """
-    rounded = _by_heads(inputs, ref, lambda q, k, v: torch.softmax(scores(q, k), dim=-1) @ v.abs())
-    lost = _by_heads(inputs, ref, _divided_by_the_sum)
+    rounded = by_heads(inputs, ref, lambda q, k, v: torch.softmax(scores(q, k), dim=-1) @ v.abs())
+    lost = by_heads(inputs, ref, _divided_by_the_sum)
     return rounded.mul_(1.1), lost.mul_(1.1 / 2)
 
 
@@ -85,8 +88,8 @@ def _divided_by_the_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> to
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """The sum of p |v| for o; for lse the largest sum of |q k|, which a rounded score errs by."""
     if ref.dim() == inputs[0].dim():
-        return _by_heads(inputs, ref, lambda q, k, v: torch.softmax(scores(q, k), dim=-1) @ v.abs())
-    return _by_heads(inputs, ref, lambda q, k, v: scores(q.abs(), k.abs()).amax(dim=-1)) + 1
+        return by_heads(inputs, ref, lambda q, k, v: torch.softmax(scores(q, k), dim=-1) @ v.abs())
+    return by_heads(inputs, ref, lambda q, k, v: scores(q.abs(), k.abs()).amax(dim=-1)) + 1
 
 
 def scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
@@ -103,7 +106,7 @@ def held(shapes: Sequence[Sequence[int]]) -> int:
 Heads = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
-def _by_heads(inputs: Sequence[Argument], ref: torch.Tensor, of_heads: Heads) -> torch.Tensor:
+def by_heads(inputs: Sequence[Argument], ref: torch.Tensor, of_heads: Heads) -> torch.Tensor:
     """[shape of ref]: what `of_heads` makes of q, k and v of a few heads at a time, [heads, ., D] each."""
     q, k, v = inputs
     found = torch.empty_like(ref).flatten(0, 1)
@@ -133,14 +136,14 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     step = evidence.constants.get("BLOCK_N", 0)
     walk = Walk(scores(q, k), v, step if step > 0 else k.shape[2])
     yield from _where_nothing_is_left(evidence, walk)
-    yield from _in_scores(evidence, inputs, walk)
+    yield from in_scores(evidence, inputs, walk)
     yield from _past_the_end(walk)
     if len(walk.tiles) > 1:
-        yield from _in_joining(evidence, walk)
+        yield from in_joining(evidence, walk)
         yield from _in_turns(evidence, inputs, walk)
-    yield from _at_the_end(evidence, walk)
-    yield from _of_other_elements(evidence, inputs)
-    yield from _in_few_digits(evidence, inputs, walk)
+    yield from at_the_end(evidence, walk)
+    yield from of_other_elements(evidence, inputs)
+    yield from in_few_digits(evidence, inputs, walk)
 
 
 def _other_result(evidence: Evidence) -> torch.Tensor | None:
@@ -177,7 +180,7 @@ def _where_nothing_is_left(evidence: Evidence, walk: Walk) -> Iterator[Hypothesi
             yield Hypothesis("padding-counted", Attention.PADDING_TAKES_ALL(o=o), None)
 
 
-def _in_scores(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterator[Hypothesis]:
+def in_scores(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterator[Hypothesis]:
     """Scores that are scaled otherwise, exponentiated otherwise, or made from k as it lies."""
     s, v, D = walk.s, walk.v, walk.v.shape[-1]
     for factor, said in (
@@ -205,7 +208,7 @@ def _past_the_end(walk: Walk) -> Iterator[Hypothesis]:
     yield Hypothesis("padding-counted", said, (e / total @ v, (shift + total.log())[..., 0]))
 
 
-def _in_joining(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
+def in_joining(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
     """l and acc so far are measured against another maximum than what is added to them."""
     at, right = walk.so_far, torch.exp(falls(walk.so_far))
     ones, o = torch.ones_like(right), evidence.exercise.results[0].name
@@ -262,7 +265,7 @@ def _in_turns(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterato
     yield Hypothesis("no-advance", said, whole(walk.s, v[..., place, :]))
 
 
-def _at_the_end(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
+def at_the_end(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
     """o that is not divided, and other numbers in place of lse."""
     o, lse = (one.name for one in evidence.exercise.results)
     s, right = walk.s, whole(walk.s, walk.v)
@@ -279,7 +282,7 @@ def _at_the_end(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
         yield Hypothesis("wrong-lse", said(lse=lse), (right[0], found), may_be_constant=True)
 
 
-def _of_other_elements(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def of_other_elements(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """Other batches, heads and elements than those of the program; of k and v together too."""
     names = evidence.exercise.arguments
     for places in ((0,), (1,), (2,), (1, 2), (0, 1, 2)):
@@ -312,7 +315,7 @@ def _readings(
 
     yield "head-across-batches", Attention.ACROSS_BATCHES(names=named), across
     yield "stride-ignored", Attention.LAST_STRIDE(names=named), lambda one: (*one.stride()[:3], 1)
-    for other, given in enumerate(evidence.inputs):
+    for other, given in enumerate(evidence.inputs[:3]):
         if other not in places:
             said = Attention.STRIDES_OF_ANOTHER(names=named, other=evidence.exercise.arguments[other])
             yield "strides-of-another", said, lambda one, given=given: given.stride()
@@ -324,7 +327,7 @@ def _with_heads_of(one: torch.Tensor, other: torch.Tensor) -> tuple[int, ...]:
     return (one.stride(0), other.stride(1), *one.stride()[2:])
 
 
-def _in_few_digits(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterator[Hypothesis]:
+def in_few_digits(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterator[Hypothesis]:
     """Yields what is rounded beside p for the second product; lse shows most of it."""
     for id, said, results in _rounded_on_the_way(evidence, inputs, walk):
         decided = evidence.returns == evidence.exercise.results[1].name and _explains(evidence, results[1])
@@ -375,4 +378,5 @@ def _rounded_on_the_way(evidence: Evidence, inputs: list[Argument], walk: Walk) 
         yield "rounded-too-early", Attention.ROUNDED_SCORES(lse=lse), found
     for unit in (1.0, LN_2):
         scaled = rounded(q * q.shape[-1] ** -0.5 / unit) * unit
-        yield "rounded-too-early", Attention.ROUNDED_QUERIES(dtype=short, lse=lse), whole(scaled @ k.mT, v)
+        s = torch.where(walk.s.isneginf(), walk.s, scaled @ k.mT)  # what is hidden stays so
+        yield "rounded-too-early", Attention.ROUNDED_QUERIES(dtype=short, lse=lse), whole(s, v)

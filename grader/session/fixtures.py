@@ -48,7 +48,7 @@ def drawn(session: Session, item: pytest.Item):
     in a shape. dtypes: those of the exercise, if none are given. blocks: constants of the module that some
     calls replace. same: arguments that one call gives the same tensor for. An argument is any_strides, contiguous, or
     target where it is filled or updated, with values=(into("M"),) if it holds indices; or a number: one_of(0.5, 4.0),
-    between(0.5, 4.0).
+    between(0.5, 4.0), optional(between(1, 150)) where it may be None.
     """
 
     def drawn(**options):
@@ -60,7 +60,7 @@ def drawn(session: Session, item: pytest.Item):
 
 def traffic(session: Session, item: pytest.Item):
     """traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,
-    scratch=None, at_once=1, **constants): a call's cost.
+    scratch=None, at_once=1, bound=None, **constants): a call's cost.
 
     reads: how often each input may be read, in multiples of its size; a number, or one per argument, where
     Elements(48) states how many of its elements may be read. writes: the same for the results. launches: how many
@@ -69,18 +69,18 @@ def traffic(session: Session, item: pytest.Item):
     a load or store there may be for each element that it touches. share: how much of an input one program may read, in
     multiples of its size; a number, or one per argument. scratch: how many bytes kernels may move in memory that only
     they see, for each byte of the arguments and results. at_once: how many neighbouring programs share what
-    they read, as in a cache.
+    they read, as in a cache. bound: as of `check`; the values have to be right too.
     """
 
     def traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,
-                scratch=None, at_once=1, **constants):  # fmt: skip
+                scratch=None, at_once=1, bound=None, **constants):  # fmt: skip
         others = dict(launches=launches, idle=idle, programs=programs, moved=moved, lanes=lanes, share=share,
                       scratch=scratch)  # fmt: skip
         session.wait_for_right_values(item)
         session.settle(
             item,
             lambda judge, name: judge.traffic(
-                name, data, judge.limits(data, reads=reads, writes=writes, **others), at_once=at_once, **constants
+                name, data, judge.limits(data, reads=reads, writes=writes, **others), at_once, bound, **constants
             ),
         )
 

@@ -14,11 +14,14 @@ import torch
 from grader import (
     any_strides,
     around_fp16_max,
+    between,
     contiguous,
     large,
     lone,
     normal,
+    one_of,
     only,
+    optional,
     peaked,
     subnormal,
     target,
@@ -250,6 +253,29 @@ def test_a_dimension_may_be_a_multiple_of_a_size():
     promise = stated(["x", "y"], ("float32",), options)
     shapes = [[data.shape for data in promise.data(call)] for call in drawn_calls(promise, 1, "test")]
     assert [(0,), (0,)] in shapes and all(x[0] == 2 * y[0] for x, y in shapes)
+
+
+def test_a_dimension_may_be_a_product_of_sizes():
+    sizes = {"G": upto(3, block=2), "N": upto(9, least=0, block=4)}
+    promise = stated(["x", "y"], ("float32",), dict(sizes=sizes, x=any_strides("2*G*N"), y=contiguous("N")))
+    for call in drawn_calls(promise, 1, "test"):
+        x, y = (data.shape[0] for data in promise.data(call))
+        assert x == 2 * call.sizes["G"] * y
+    with pytest.raises(ValueError, match="G"):
+        stated(["x"], ("float32",), dict(sizes={"N": upto(9, block=4)}, x=any_strides("G*N")))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_option_is_left_out_in_some_calls_and_a_range_of_whole_numbers_gives_such(seed):
+    options = dict(sizes={"N": upto(99, block=16)}, x=contiguous("N"))
+    options |= dict(window=optional(between(1, 150)), cap=optional(one_of(0.5, 4.0)))
+    promise = stated(["x", "window", "cap"], ("float32",), options)
+    given = [promise.data(call)[1:] for call in drawn_calls(promise, seed, "test")]
+    windows, caps = ([one for one in values if one is not None] for values in zip(*given))
+    assert len(windows) < len(given) > len(caps) and set(caps) == {0.5, 4.0}
+    assert {1, 150} < set(windows) and all(type(one) is int and 1 <= one <= 150 for one in windows)
+    call = next(call for call in drawn_calls(promise, seed, "test") if promise.data(call)[1] is not None)
+    assert any(promise.data(one)[1] is None for one in simpler(promise, call))
 
 
 def test_one_tensor_may_be_given_twice():

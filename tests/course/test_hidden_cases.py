@@ -71,6 +71,13 @@ def test_slots_stay_below_a_number_too(tmp_path):
     assert case.data == (slots(20, below=15).of("int64"),)
 
 
+def test_an_option_may_be_left_out(tmp_path):
+    arguments = "[{ none = true }, { number = 2.5 }]"
+    (tmp_path / "03_softmax.toml").write_text(f'[[case]]\nname = "a"\narguments = {arguments}\n')
+    (case,) = read_cases(tmp_path, FOLDER)
+    assert case.data == (None, 2.5)
+
+
 @pytest.mark.parametrize(
     "text, sentence",
     [

@@ -1,0 +1,297 @@
+"""26 · Causal attention: what a right kernel must do."""
+
+from itertools import product
+
+import pytest
+import torch
+
+from grader import (
+    Example,
+    Exercise,
+    Result,
+    any_strides,
+    between,
+    integers,
+    normal,
+    one_of,
+    only,
+    optional,
+    upto,
+)
+
+
+def attention_of_each_head(q, k, v, window, softcap):
+    """Head after head: the scores of all heads at once would fill a GPU."""
+    (B, H, M, D), HK, N = q.shape, k.shape[1], k.shape[2]
+    at = torch.arange(M, device=q.device)[:, None] + N - M  # the last query stands where the last key does
+    keys = torch.arange(N, device=q.device)
+    seen = keys <= at if window is None else (keys <= at) & (keys > at - window)
+    o, lse = q.new_empty(q.shape), q.new_empty(q.shape[:3])
+    for b, h in product(range(B), range(H)):
+        own = b, h // (H // HK)
+        s = q[b, h] @ k[own].mT * D**-0.5
+        s = s if softcap is None else softcap * torch.tanh(s / softcap)
+        s = s.masked_fill(~seen, -torch.inf)
+        o[b, h], lse[b, h] = torch.softmax(s, dim=-1).nan_to_num(0) @ v[own], torch.logsumexp(s, dim=-1)
+    return o, lse
+
+
+def as_much_work(q, k, v):
+    """Two products with 2 D operations for each pair of a query and a key that it sees: rows of one with K = 4096."""
+    (B, H, M, D), N = q, k[2]
+    return 4096, 4096, B * H * M * (2 * N - M) * D // 4096**2
+
+
+exercise = Exercise(
+    entry="attention",
+    reference=attention_of_each_head,  # called in float64
+    returns=("o", Result("lse", dtype="float32", bound="causal_attention.lse")),
+    bound="causal_attention",  # p is rounded to the dtype of v, and nothing else
+    dtypes=("float16",),
+    minutes=100,
+    presumes=("25_flash_attention",),
+    example=Example(integers(1, 1, 6, 4), integers(1, 1, 10, 4), normal(1, 1, 10, 4), 6, None, BLOCK_M=4, BLOCK_N=4),
+    product=as_much_work,
+)
+
+SMALL = dict(BLOCK_M=32, BLOCK_N=32)  # many tiles from little data
+BOTH = ("float16", "bfloat16")
+O_ALONE = {"lse": "unjudged"}  # the core asks for o: lse may wait
+NO_OPTION = (None, None)  # neither a window nor a softcap
+core = pytest.mark.points(7)  # half of all points for the first five tests
+
+
+def heads(queries, keys, H=2, HK=2, D=16, B=1):
+    return normal(B, H, queries, D), normal(B, HK, keys, D), normal(B, HK, keys, D)
+
+
+def around(number, *shape):
+    """Near this number, with a spread of a tenth of it: two such factors make scores far from 0."""
+    return normal(*shape) * (0.1 * number) + number
+
+
+def scores_near(number, queries, keys):
+    q, k = around(number, 1, 1, queries, 64), around(-number, 1, 1, keys, 64)
+    return q, k, normal(1, 1, keys, 64)
+
+
+# ---- core: o alone, in fp16, contiguous, as many queries as keys, no option ------------------------------------------
+
+
+@core
+def test_a_query_sees_its_own_key_and_those_before(check):
+    check(*heads(32, 32, D=64), *NO_OPTION, bound=O_ALONE, **SMALL)
+
+
+@core
+def test_many_tiles(check):
+    check(*heads(128, 128, D=64), *NO_OPTION, bound=O_ALONE, **SMALL)
+
+
+@core
+def test_the_walk_ends_at_the_diagonal(traffic):
+    # Of 4 x 4 tiles 10 are seen: each tile of keys is read 2.5 times on average.
+    reads = {"q": 1, "k": 10 / 4, "v": 10 / 4}
+    traffic(*heads(128, 128, D=64), *NO_OPTION, bound=O_ALONE, reads=reads, launches=1, scratch=0, **SMALL)
+
+
+@core
+def test_the_last_tiles_are_not_full(check):
+    check(*heads(77, 77, D=64), *NO_OPTION, bound=O_ALONE, **SMALL)
+
+
+@core
+def test_one_query_and_one_key(check):
+    check(*heads(1, 1, D=64), *NO_OPTION, bound=O_ALONE, **SMALL)
+
+
+# ---- full: lse, and another number of keys ---------------------------------------------------------------------------
+
+
+def test_lse_is_that_of_the_seen_keys(check):
+    check(*heads(77, 77), *NO_OPTION, **SMALL)
+
+
+def test_more_keys_than_queries(check):
+    check(*heads(33, 130), *NO_OPTION, **SMALL)
+
+
+def test_one_query_sees_all_keys(check):
+    check(*heads(1, 77), *NO_OPTION, **SMALL)
+
+
+def test_queries_that_see_no_key(check):
+    check(*heads(100, 77), *NO_OPTION, **SMALL)
+
+
+def test_a_whole_tile_of_queries_sees_no_key(check):
+    check(*heads(130, 20), *NO_OPTION, **SMALL)
+
+
+def test_full_size_tiles(check):
+    check(*heads(150, 200, H=1, HK=1, D=64), *NO_OPTION)
+
+
+# ---- heads that share keys and values --------------------------------------------------------------------------------
+
+
+def test_three_heads_share_keys_and_values(check):
+    check(*heads(33, 45, H=6, HK=2, B=2), *NO_OPTION, **SMALL)
+
+
+def test_all_heads_share_keys_and_values(check):
+    check(*heads(33, 45, H=3, HK=1, B=2), *NO_OPTION, **SMALL)
+
+
+# ---- a window --------------------------------------------------------------------------------------------------------
+
+
+def test_a_window_in_tiles_of_many_queries_and_few_keys(check):
+    check(*heads(70, 100), 40, None, BLOCK_M=64, BLOCK_N=16)
+
+
+def test_a_window_of_one_tile(check):
+    check(*heads(100, 100), 32, None, **SMALL)
+
+
+def test_a_window_that_is_no_multiple_of_a_tile(check):
+    check(*heads(100, 100), 40, None, **SMALL)
+
+
+def test_a_window_of_one_key(check):
+    check(*heads(45, 45), 1, None, **SMALL)
+
+
+def test_a_window_longer_than_the_keys(check):
+    check(*heads(45, 77), 1000, None, **SMALL)
+
+
+def test_a_window_with_more_keys_than_queries(check):
+    check(*heads(70, 130), 40, None, **SMALL)
+
+
+def test_a_window_with_queries_that_see_no_key(check):
+    check(*heads(130, 45), 40, None, **SMALL)
+
+
+def test_a_window_in_tiles_of_few_queries_and_many_keys(check):
+    check(*heads(70, 100), 40, None, BLOCK_M=16, BLOCK_N=64)
+
+
+def test_a_window_reads_the_tiles_in_it(traffic):
+    # 7 tiles of queries: the first visits 1 tile of keys, each of the others 2, the last tile of keys is a quarter.
+    reads = {"q": 1, "k": 392 / 200, "v": 392 / 200}
+    traffic(*heads(200, 200), 32, None, reads=reads, writes=1, launches=1, idle=0, **SMALL)
+
+
+def test_groups_and_more_keys_read_the_tiles_that_are_seen(traffic):
+    # 3 heads for each of k and v; their tiles of queries visit 3, 4 and 5 tiles of 5.
+    reads = {"q": 1, "k": 3 * 12 / 5, "v": 3 * 12 / 5}
+    traffic(*heads(96, 160, H=6), *NO_OPTION, reads=reads, writes=1, launches=1, idle=0, scratch=0, **SMALL)
+
+
+def test_scores_below_zero_in_a_window(check):
+    check(*scores_near(1.4, 77, 77), 40, None, **SMALL)
+
+
+def test_scores_far_below_zero_in_a_window(check):
+    check(*scores_near(6.7, 77, 77), 40, None, **SMALL)
+
+
+def test_scores_near_minus_twenty_thousand(check):
+    check(*scores_near(50, 45, 45), *NO_OPTION, **SMALL)
+
+
+# ---- a softcap -------------------------------------------------------------------------------------------------------
+
+
+def test_a_softcap_bends_scores(check):
+    check(*heads(45, 45), None, 2.0, **SMALL)
+
+
+def test_a_softcap_of_50_with_scores_beyond_it(check):
+    q, k, v = heads(45, 77, D=64)
+    check(q * 8, k * 8, v, None, 50.0, **SMALL)
+
+
+def test_scores_that_are_60_times_the_softcap(check):
+    q, k, v = heads(45, 45, D=64)
+    check(q * 5, k * 5, v, None, 0.5, **SMALL)
+
+
+# ---- all together ----------------------------------------------------------------------------------------------------
+
+
+def test_groups_a_window_and_a_softcap_in_a_head_of_32(check):
+    check(*heads(70, 100, H=4, D=32), 40, 5.0, dtypes=BOTH, **SMALL)
+
+
+def test_groups_a_window_and_a_softcap_in_a_head_of_128(check):
+    check(*heads(33, 77, H=2, HK=1, D=128), 40, 5.0, dtypes=BOTH, **SMALL)
+
+
+def test_heads_and_tokens_have_changed_places_in_q(check):
+    q, k, v = heads(33, 45, B=2)
+    check(q.stored_as(0, 2, 1, 3), k.transposed(), v, *NO_OPTION, **SMALL)
+
+
+def test_heads_and_tokens_have_changed_places_in_all(check):
+    q, k, v = (one.stored_as(0, 2, 1, 3) for one in heads(33, 45, H=4, B=2))
+    check(q, k, v, 40, None, **SMALL)
+
+
+def test_q_is_transposed_k_padded_v_every_second(check):
+    q, k, v = heads(33, 45)
+    check(q.transposed(), k.padded(), v.every_second(), *NO_OPTION, **SMALL)
+
+
+def test_q_is_padded_k_every_second_v_transposed(check):
+    q, k, v = heads(33, 45)
+    check(q.padded(), k.every_second(), v.transposed(), *NO_OPTION, **SMALL)
+
+
+def test_q_is_every_second_k_transposed_v_padded(check):
+    q, k, v = heads(33, 45)
+    check(q.every_second(), k.transposed(), v.padded(), *NO_OPTION, **SMALL)
+
+
+def test_both_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
+    data = heads(4096, 4096, H=32, HK=8, D=128)
+    compiled(*data, *NO_OPTION, tensor_cores=True, halves=True, pipelined=True)
+
+
+def test_options_leave_products_on_tensor_cores(compiled):
+    data = heads(4096, 4096, H=32, HK=8, D=128)
+    compiled(*data, 1024, 50.0, tensor_cores=True, halves=True, pipelined=True)
+
+
+def test_any_call_that_the_lesson_promises(drawn):
+    drawn(
+        sizes={
+            "B": upto(4, least=0, block=3),
+            "G": only(1, 3),
+            "HK": only(1, 2),
+            "M": upto(60, least=0, limit=2**26, BLOCK_M=128),
+            "N": upto(110, BLOCK_N=64),
+            "D": only(16, 32, 128, 64),
+        },
+        q=any_strides("B", "G*HK", "M", "D"),
+        k=any_strides("B", "HK", "N", "D"),
+        v=any_strides("B", "HK", "N", "D"),
+        window=optional(between(1, 110)),
+        softcap=optional(between(0.5, 50.0)),
+        dtypes=BOTH,
+        blocks=(dict(BLOCK_M=32, BLOCK_N=32), dict(BLOCK_M=16, BLOCK_N=16), dict(BLOCK_M=16, BLOCK_N=32)),
+    )
+
+
+def test_a_size_that_only_a_gpu_gets_through(on_gpu):
+    on_gpu(*heads(4099, 6007, H=6, HK=2, D=64, B=2), *NO_OPTION, dtypes=BOTH)
+
+
+def test_options_at_a_size_that_only_a_gpu_gets_through(on_gpu):
+    on_gpu(*heads(6007, 4099, H=6, HK=2, D=64, B=2), 1000, 20.0, dtypes=BOTH)
+
+
+def test_it_reaches_the_gate(throughput):
+    throughput(*heads(8192, 8192, H=8, HK=8, D=128, B=2), *NO_OPTION, anchor="matmul", at_least=0.30)

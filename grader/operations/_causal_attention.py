@@ -1,0 +1,199 @@
+"""Causal attention, in its second file: what a query sees, what a walk visits, and what is said of mistakes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+
+from grader.operations._attention import Results
+from grader.sentences import Sentence
+
+
+class CausalAttention(Sentence):
+    """In the mask, in the window, in the two ends of the walk, where nothing is seen, in the cap, in the heads."""
+
+    OWN_KEY_HIDDEN = (
+        "Each query leaves out its own key: it stands at position i + N - M and sees the key there too, j <= i + N - M."
+    )
+    ONE_KEY_MORE = "Each query sees one key too many, the one behind its own: j <= i + N - M is the last."
+    TOP_LEFT = (
+        "Query i is taken to stand at position i: with {queries} queries and {keys} keys it stands at i + N - M, so "
+        "that the last query is the last key's."
+    )
+    NO_MASK = (
+        "Nothing is hidden inside a tile: where the rule cuts a tile, the keys behind a query's own have to get -inf "
+        "as their score."
+    )
+    HIDDEN_WITH_ZERO = (
+        "Hidden keys take part with the score 0: what a query does not see has to get -inf, before the maximum is "
+        "taken."
+    )
+
+    ENDS_A_TILE_EARLY = "The walk ends one tile early: the tile in which the last query's own key lies is left out."
+    ENDS_WITH_FIRST_QUERY = (
+        "The walk ends with the key of the tile's first query: the last one stands BLOCK_M - 1 keys further on."
+    )
+    ENDS_WITHOUT_SHIFT = (
+        "The walk ends as if query i stood at position i: with {queries} queries and {keys} keys all positions are "
+        "N - M further on."
+    )
+
+    WINDOW_ONE_MORE = "The window has one key too many: of w keys the first one is j > i + N - M - w."
+    WINDOW_ONE_LESS = "The window has one key too few: w keys are seen, the query's own among them."
+    WINDOW_WITHOUT_SHIFT = (
+        "The window begins as if query i stood at position i: it moves with the position, j > i + N - M - w."
+    )
+    WINDOW_OF_TILES = (
+        "The window is cut at tiles, not at keys: in the tile in which it begins, the keys before it have to get -inf."
+    )
+    NO_WINDOW = "The window is left out: every query sees all keys up to its own."
+    WINDOW_ALONE = (
+        "The window takes the place of the causal rule: keys behind the query's own are seen. Both have to hold."
+    )
+    BEGINS_WITH_LAST_QUERY = (
+        "The walk begins with the first key that the tile's last query sees: its first query sees keys before that."
+    )
+    BEGINS_TOO_LATE = (
+        "The walk begins with the tile behind the one in which the first query's window begins: the first key is to be "
+        "rounded down to a tile."
+    )
+    BEGINS_WITHOUT_SHIFT = (
+        "The walk begins as if query i stood at position i: with {queries} queries and {keys} keys the window of the "
+        "tile's first query begins earlier."
+    )
+
+    BEGINS_BELOW_ZERO = (
+        "The walk begins in front of key 0: where the window reaches below 0, it visits a tile of keys that are not "
+        "there. // rounds towards 0: take the greater of its first key and 0, and divide then."
+    )
+
+    NAN_OF_NOTHING = (
+        "{name} is NaN where a query has seen no key yet: its maximum is still -inf then, and (-inf) - (-inf) is NaN. "
+        "Subtract something finite in such rows."
+    )
+    NAN_OF_EMPTY_TILES = (
+        "{name} is NaN where the walk begins with a tile of which a query sees nothing, as a window makes it: its "
+        "maximum is still -inf then, and (-inf) - (-inf) is NaN. Subtract something finite in such rows."
+    )
+    ZERO_BY_ZERO = "{name} is NaN in rows that see no key: l is 0 there, and so is acc. Divide by something else."
+    AVERAGE_OF_HIDDEN = (
+        "Queries that see no key get the average of hidden ones: where every score is the same large negative number, "
+        "each p is 1. With -inf in its place, and a guard, they are 0."
+    )
+    STAND_IN_KEPT = (
+        "0 stays as the maximum where a query has seen no key yet: scores far below it are measured against it, and "
+        "lose their digits, or all become 0. What is subtracted for want of a maximum is not to be kept."
+    )
+
+    NO_CAP = "The scores are not capped: they are c tanh(s / c)."
+    CAP_AFTER_MASK = (
+        "The cap comes after the mask: it makes -c of -inf, and hidden keys take part. Cap first, then hide."
+    )
+    CAP_BEFORE_SCALE = "The cap is put on q k, before it is divided by sqrt(D): it is for the scaled scores."
+    CAP_IN_BASE_2 = (
+        "The cap is put on scores that are multiplied by log2(e) already: cap them first, in base e, and go to base 2 "
+        "after that."
+    )
+    CAP_CLAMPS = "The scores are cut off at c and -c: a cap is c tanh(s / c), which bends long before."
+    CAP_NOT_MULTIPLIED = "The cap is tanh(s / c) alone: it has to be multiplied by c."
+    CAP_OVERFLOWS = (
+        "{name} is NaN where a score is many times the cap: exp overflows in tanh, and infinity / infinity is NaN. "
+        "Write it so that exp stands in the divisor alone."
+    )
+
+    HEADS_IN_TURN = (
+        "Head h uses head h % HK of k and v: neighbours share one, so it is h // (H / HK), here with {heads} heads on "
+        "{shared}."
+    )
+    ALL_OF_HEAD_0 = (
+        "Every head reads head 0 of k and v, as h // HK makes it where H = HK: H / HK neighbours share one, so it is "
+        "h // (H / HK), here with {heads} heads on {shared}."
+    )
+
+
+@dataclass
+class Rule:
+    """Which keys a query sees, and which of them a walk in tiles visits; keys are [keys], queries [M, 1].
+
+    Behind the N keys the last tile has `padding` lanes, which are keys here: they hold 0.
+    """
+
+    M: int
+    N: int
+    window: int | None
+    rows: int  # of a tile
+    step: int  # keys of a tile
+    at: torch.Tensor = field(init=False)
+    keys: torch.Tensor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.at = torch.arange(self.M)[:, None] + self.N - self.M
+        self.keys = torch.arange(self.N + self.padding)
+
+    @property
+    def padding(self) -> int:
+        return -self.N % self.step
+
+    @property
+    def causal(self) -> torch.Tensor:
+        return self.keys <= self.at
+
+    @property
+    def seen(self) -> torch.Tensor:
+        """[M, keys], bool"""
+        return self.causal if self.window is None else self.causal & (self.keys > self.at - self.window)
+
+    @property
+    def first(self) -> torch.Tensor:
+        """The position of the first query of each query's tile, [M, 1]."""
+        return torch.arange(self.M)[:, None] // self.rows * self.rows + self.N - self.M
+
+    @property
+    def shift(self) -> int:
+        return self.N - self.M
+
+    @property
+    def end(self) -> torch.Tensor:
+        """The walk's, behind the last key that the tile's last query sees; [M, 1]."""
+        return (self.first + self.rows).clamp(max=self.N)
+
+    def begin(self, first: torch.Tensor | None = None) -> torch.Tensor:
+        """The walk's, in front of the first key that a query at `first` sees, rounded down to a tile; [M, 1]."""
+        if self.window is None:
+            return torch.zeros_like(self.first)
+        reached = (self.first if first is None else first) - self.window + 1
+        return reached.clamp(min=0) // self.step * self.step
+
+    def visited(self, begin: torch.Tensor | None = None, end: torch.Tensor | None = None) -> torch.Tensor:
+        """[M, keys], bool: what is in a tile that a walk from `begin` to `end` visits."""
+        begin, end = self.begin() if begin is None else begin, self.end if end is None else end
+        reached = begin - (begin - end) // self.step * self.step  # rounded up to a tile, from `begin` on
+        return (self.keys >= begin) & (self.keys < reached)
+
+    def sees_nothing_at_first(self) -> torch.Tensor:
+        """[M], bool: rows for which the first tile that the walk visits has no key."""
+        begin = self.begin()
+        of_tile = (self.keys >= begin) & (self.keys < begin + self.step)
+        return (begin < self.end)[:, 0] & ~(self.seen & of_tile).any(dim=1)
+
+    def padded(self, tensor: torch.Tensor, dim: int) -> torch.Tensor:
+        """The same with zeros for the lanes behind the last key."""
+        shape = list(tensor.shape)
+        shape[dim] = self.padding
+        return torch.cat((tensor, tensor.new_zeros(shape)), dim=dim)
+
+
+def made(s: torch.Tensor, v: torch.Tensor, seen: torch.Tensor) -> Results:
+    """o and lse of scores [..., M, keys], of which these are seen: 0 and -inf where none is."""
+    s = s.masked_fill(~seen, -torch.inf)
+    return probabilities(s) @ v, torch.logsumexp(s, dim=-1)
+
+
+def probabilities(s: torch.Tensor) -> torch.Tensor:
+    """Softmax along the keys; 0 in rows of -inf."""
+    return torch.softmax(s, dim=-1).nan_to_num_(nan=0.0)
+
+
+def capped(s: torch.Tensor, softcap: float | None) -> torch.Tensor:
+    return s if softcap is None else softcap * torch.tanh(s / softcap)
