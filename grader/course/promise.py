@@ -92,8 +92,8 @@ def only(*sizes: int) -> Sizes:
 
 @dataclass(frozen=True)
 class Promised:
-    """An argument may be given so: its shape by the names of its sizes, or multiples of one as "2*N", or of another as "G*N"; layouts,
-    kinds of values."""
+    """An argument may be given so: its shape by the names of its sizes, products as "2*N" and "G*N" among them;
+    layouts, kinds of values."""
 
     shape: tuple[str, ...]
     families: tuple[Family, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data
 from grader.numerics.paged_draws import KEYS, ORDINARY, SINK, VALUES
 
@@ -33,6 +34,11 @@ def paged(shape: tuple[int, ...], B: int, T: int, lengths: tuple[int, ...] = (),
     ]
     table = Data((B, T), (("paged table", *numbers),), about="a table of pages", dtype="int32", together=True)
     return (*caches, table, Data((B,), (("paged lengths", *numbers),), about=longest, dtype="int32", together=True))
+
+
+def lengths_stated(recipe: Recipe) -> tuple[int, ...]:
+    """The lengths that a data set of lengths states; () where they are drawn."""
+    return recipe.steps[0][5:] if isinstance(recipe, Data) and recipe.steps else ()
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 
 from grader.operations._attention import Walk, falls, folded
-from grader.sentences import Sentence
+from grader.sentences import Said, Sentence
+
+USUAL_PAGES = (16, 1, 32, 64, 128)
 
 
 class PagedDecoding(Sentence):
@@ -121,13 +123,15 @@ class PagedDecoding(Sentence):
     )
 
     STRIDES_OF = "{cache} is read with the strides of {other}: each has its own."
-    AS_CONTIGUOUS = "The strides of {cache} are not used: it is read as if contiguous."
+    AS_CONTIGUOUS = "The strides of {caches} are not used: the rows are read as if they followed each other."
     LOST_DIGITS = (
         "Scores, m, l and acc are to be in fp32, in scratch memory too: p is rounded for the second product, and "
         "nothing else is."
     )
 
 
+Row = tuple[torch.Tensor, torch.Tensor]  # pages and rows of keys
+Where = Callable[[int, torch.Tensor], Row]  # of a sequence and the numbers of keys
 Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # m and l [HK, G], acc [HK, G, D]
 Of = Callable[[Walk], tuple[torch.Tensor, torch.Tensor]]  # factors of l and of acc, of each turn of a split
 
@@ -186,3 +190,68 @@ def ones(walk: Walk) -> torch.Tensor:
 
 def right(walk: Walk) -> torch.Tensor:
     return torch.exp(falls(walk.so_far))
+
+
+def average(splits: Splits, over: str) -> torch.Tensor:
+    """What the splits say each, over all of them or those that are used."""
+    _, total, acc = splits.parts()
+    return (acc / total[..., None]).sum(dim=-2) / getattr(splits, over)
+
+
+def of_split(splits: Splits, place: int) -> torch.Tensor:
+    _, total, acc = splits.parts()
+    return acc[..., place, :] / total[..., place, None]
+
+
+def first_keys(splits: Splits, kept: int) -> torch.Tensor:
+    """The first keys alone; without any 0, as where the second launch guards its division."""
+    return torch.softmax(splits.s[..., :kept], dim=-1) @ splits.v[:, :kept]
+
+
+def keys_twice(splits: Splits) -> torch.Tensor:
+    share = -(-splits.keys // splits.count)
+    ranges = [
+        torch.arange(first, min(first + -(-share // splits.step) * splits.step, splits.keys))
+        for first in range(0, splits.keys, share)
+    ]
+    n = torch.cat(ranges)
+    return torch.softmax(splits.s[..., n], dim=-1) @ splits.v[:, n]
+
+
+# ---- keys that are looked for elsewhere ------------------------------------------------------------------------------
+
+
+def readings(table: torch.Tensor, page: int, step: int, names: list[str], P: int) -> Iterator[tuple[str, Said, Where]]:
+    """Other pages and rows than those of the keys; `step`: of a block, `P`: pages that there are."""
+
+    def entries(b: int, places: torch.Tensor) -> torch.Tensor:
+        found = table[b, places]
+        if bool((found < 0).any()):
+            raise IndexError  # torch would count from the end
+        return found
+
+    said = PagedDecoding.TABLE_IGNORED(table=names[3])
+    yield "table-ignored", said, lambda b, n: (n // page, n % page)
+    yield "table-ignored", said, lambda b, n: (b * table.shape[1] + n // page, n % page)
+    yield "table-row-zero", PagedDecoding.TABLE_ROW_ZERO(table=names[3]), lambda b, n: (entries(0, n // page), n % page)
+    said = PagedDecoding.ROW_BEYOND_PAGE()
+    yield "row-beyond-page", said, lambda b, n: _flat(entries(b, n // page), n, page)
+    said = PagedDecoding.PAGE_OF_BLOCK(table=names[3])
+    of_block = lambda n: n // step * step // page  # noqa: E731
+    yield "page-of-block", said, lambda b, n: (entries(b, of_block(n)), n % page)
+    yield "page-of-block", said, lambda b, n: _flat(entries(b, of_block(n)), n - of_block(n) * page, page)
+    for used in dict.fromkeys((P, *USUAL_PAGES, step)):
+        if used != page:
+            said = PagedDecoding.PAGE_SIZE(used=used, cache=names[1], page=page)
+            yield "page-size", said, lambda b, n, used=used: _flat(entries(b, n // used), n % used, page)
+    said = PagedDecoding.SWAPPED(table=names[3])
+    yield "page-and-row-swapped", said, lambda b, n: _flat(entries(b, n % page), n // page, page)
+    said = PagedDecoding.PAGE_AS_ROW()
+    yield "page-as-row", said, lambda b, n: _flat(torch.zeros_like(n), entries(b, n // page) + n % page, page)
+    said = PagedDecoding.NO_ADVANCE()
+    yield "no-advance", said, lambda b, n: (entries(b, n % step // page), n % step % page)
+
+
+def _flat(pages: torch.Tensor, rows: torch.Tensor, page: int) -> Row:
+    """Rows beyond the end of a page lie in those after it."""
+    return pages + rows // page, rows % page

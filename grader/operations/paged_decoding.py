@@ -14,8 +14,21 @@ from typing import TYPE_CHECKING
 import torch
 
 from grader.numerics.arguments import Argument
+from grader.numerics.paged_data import lengths_stated
 from grader.operations import attention
-from grader.operations._paged_decoding import PagedDecoding, Splits, joined, ones, right
+from grader.operations._paged_decoding import (
+    PagedDecoding,
+    Splits,
+    Where,
+    average,
+    first_keys,
+    joined,
+    keys_twice,
+    of_split,
+    ones,
+    readings,
+    right,
+)
 from grader.operations.hypothesis import Hypothesis, reread, supposed
 from grader.operations.softmax import LOG_OF_SMALLEST
 from grader.sentences import Said
@@ -30,14 +43,10 @@ CAUSES = (
     "padding-counted", "keys-lost", "keys-twice", "wrong-scale", "not-rescaled", "finite-start", "wrong-join",
     "bases-mixed", "not-divided", "empty-sequence", "empty-split", "strides-of-another",
 )  # fmt: skip
-USUAL_PAGES = (16, 1, 32, 64, 128)
 MOST_SHARE = 8  # blocks of a split, where their number is fixed
 MOST_EXPLAINED = 1 << 19  # scores: every mistake makes them anew
 LN_2, LOG2_E = math.log(2), 1 / math.log(2)
 LOST_DIGITS = PagedDecoding.LOST_DIGITS()
-
-Row = tuple[torch.Tensor, torch.Tensor]  # pages and rows of keys
-Where = Callable[[int, torch.Tensor], Row]  # of a sequence and the numbers of keys
 
 
 # ---- the bound: attention's, sequence by sequence --------------------------------------------------------------------
@@ -108,6 +117,34 @@ class Call:
         return self.inputs[1].shape[1]
 
     @property
+    def table(self) -> tuple[torch.Tensor, int, int, list[str], int]:
+        """What `readings` asks for."""
+        return self.inputs[3], self.page, self.step, self.evidence.exercise.arguments, self.inputs[1].shape[0]
+
+    @property
+    def is_first_with_holes(self) -> bool:
+        """Whether arithmetic has been right, and no call before had pages that no sequence has: NaN everywhere tells
+        of such pages then."""
+        return bool(self.evidence.right_trials) and not self.holes_before and self.has_holes
+
+    @property
+    def holes_before(self) -> bool:
+        """Whether a call was right whose caches had pages that no sequence has."""
+        stated = [trial.data[4].steps[0][1:] for trial in self.evidence.right_trials if lengths_stated(trial.data[4])]
+        return any(sum(-(-length // page) for length in lengths) < P for P, page, _, _, *lengths in stated)
+
+    @property
+    def has_holes(self) -> bool:
+        return any(bool(cache.isnan().any()) for cache in self.inputs[1:3])
+
+    @property
+    def ragged_before(self) -> bool:
+        """Whether a call was right in which the last block of a sequence was not full."""
+        trials = self.evidence.right_trials
+        steps = [(trial.constants.get("BLOCK_N", self.step), lengths_stated(trial.data[4])) for trial in trials]
+        return any(length % step for step, lengths in steps for length in lengths)
+
+    @property
     def lengths(self) -> list[int]:
         return self.inputs[4].tolist()
 
@@ -138,9 +175,9 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
         return
     call = Call(evidence, inputs)
     yield from _without_keys(call)
-    for id, said, where in _readings(call):
+    for id, said, where in readings(*call.table):
         if (result := call.read(where)) is not None:
-            yield Hypothesis(id, said, result)
+            yield Hypothesis(id, said, result, may_be_constant=call.is_first_with_holes)
     yield from _of_strides(call)
     yield from _of_heads(call)
     yield from _past_the_end(call)
@@ -165,31 +202,30 @@ def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypo
     if strided and evidence.right_when_contiguous:
         return None
     call, place = Call(evidence, inputs), names.index(finding.argument)
-    _, _, *of_others = evidence.inputs[place].stride()
-    inner = sum((size - 1) * stride for size, stride in zip(inputs[place].shape[2:], of_others))
-    for id, said, where in _readings(call):
-        if id != "beyond-the-table" and _leads_to(call, where, evidence.inputs[place], finding.linear, inner):
+    for id, said, where in readings(*call.table):
+        if _leads_to(call, where, evidence.inputs[place], finding):
             return Hypothesis(id, said, None)
-    (table,) = (inputs[3],)
-    P, of_page = inputs[1].shape[0], evidence.inputs[place].stride(0)
-    within = (page * of_page + rest for page in (-1, 900_001) for rest in (0,))
-    if any(0 <= finding.linear - start < of_page for start in within) and bool(((table < 0) | (table >= P)).any()):
+    table, P, of_page = inputs[3], *evidence.inputs[place].shape[:1], evidence.inputs[place].stride(0)
+    no_pages = table[(table < 0) | (table >= P)].unique()
+    if any(0 <= finding.linear - page * of_page < of_page for page in no_pages.tolist()):
         return Hypothesis("beyond-the-table", PagedDecoding.BEYOND_THE_TABLE(table=names[3]), None)
     return None
 
 
-def _leads_to(call: Call, where: Where, cache: torch.Tensor, linear: int, inner: int) -> bool:
-    """Whether a key that is looked up so has an element there; `inner`: from a row's first element to its last."""
-    of_page, of_row = cache.stride()[:2]
+def _leads_to(call: Call, where: Where, cache: torch.Tensor, finding: Finding) -> bool:
+    """Whether keys that are looked up so lead to this place, and to as many others outside of a cache."""
+    (*_, HK, D), (of_page, of_row, of_head, of_column) = cache.shape, cache.stride()
+    inner = torch.arange(HK)[:, None] * of_head + torch.arange(D) * of_column
+    span, outside = 1 + sum((n - 1) * stride for n, stride in zip(cache.shape, cache.stride())), []
     for b, length in enumerate(call.lengths):
         try:
             pages, rows = where(b, torch.arange(length))
         except IndexError:
-            continue
-        start = pages * of_page + rows * of_row
-        if bool(((linear - start >= 0) & (linear - start <= inner)).any()):
-            return True
-    return False
+            return False
+        elements = (pages * of_page + rows * of_row)[:, None, None] + inner
+        outside.append(elements[(elements < 0) | (elements >= span)])
+    found = torch.cat(outside)
+    return len(found) == finding.count and bool((found == finding.linear).any())
 
 
 def _without_keys(call: Call) -> Iterator[Hypothesis]:
@@ -203,7 +239,8 @@ def _without_keys(call: Call) -> Iterator[Hypothesis]:
         )
         yield Hypothesis("empty-sequence", said, None)
     few = torch.tensor([splits is None or splits.used < call.count for splits in call.splits])
-    if call.count > 1 and bool(few.any()) and torch.equal(nan, few) and torch.equal(wrong, few) and not bool(few.all()):
+    alone = not bool(few.all()) or call.ragged_before
+    if call.count > 1 and bool(few.any()) and torch.equal(nan, few) and torch.equal(wrong, few) and alone:
         yield Hypothesis("empty-split", PagedDecoding.EMPTY_SPLIT(o=o), None)
 
 
@@ -212,58 +249,25 @@ def _of_sequences(flags: torch.Tensor) -> torch.Tensor:
     return flags.flatten(1).any(dim=1)
 
 
-def _readings(call: Call) -> Iterator[tuple[str, Said, Where]]:
-    """Other pages and rows than those of the keys."""
-    table, page, step = call.inputs[3], call.page, call.step
-    names = call.evidence.exercise.arguments
-
-    def entries(b: int, places: torch.Tensor) -> torch.Tensor:
-        found = table[b, places]
-        if bool((found < 0).any()):
-            raise IndexError  # torch would count from the end
-        return found
-
-    said = PagedDecoding.TABLE_IGNORED(table=names[3])
-    yield "table-ignored", said, lambda b, n: (n // page, n % page)
-    yield "table-ignored", said, lambda b, n: (b * table.shape[1] + n // page, n % page)
-    yield "table-row-zero", PagedDecoding.TABLE_ROW_ZERO(table=names[3]), lambda b, n: (entries(0, n // page), n % page)
-    said = PagedDecoding.PAGE_OF_BLOCK(table=names[3])
-    of_block = lambda n: n // step * step // page  # noqa: E731
-    yield "page-of-block", said, lambda b, n: (entries(b, of_block(n)), n % page)
-    yield "page-of-block", said, lambda b, n: _flat(entries(b, of_block(n)), n - of_block(n) * page, page)
-    for used in dict.fromkeys((call.inputs[1].shape[0], *USUAL_PAGES, step)):
-        if used != page:
-            said = PagedDecoding.PAGE_SIZE(used=used, cache=names[1], page=page)
-            yield "page-size", said, lambda b, n, used=used: _flat(entries(b, n // used), n % used, page)
-            yield "page-size", said, lambda b, n, used=used: (entries(b, n // used), n % page)
-    said = PagedDecoding.ROW_BEYOND_PAGE()
-    yield "row-beyond-page", said, lambda b, n: _flat(entries(b, n // page), n, page)
-    said = PagedDecoding.SWAPPED(table=names[3])
-    yield "page-and-row-swapped", said, lambda b, n: _flat(entries(b, n % page), n // page, page)
-    said = PagedDecoding.PAGE_AS_ROW()
-    yield "page-as-row", said, lambda b, n: _flat(torch.zeros_like(n), entries(b, n // page) + n % page, page)
-    said = PagedDecoding.NO_ADVANCE()
-    yield "no-advance", said, lambda b, n: (entries(b, n % step // page), n % step % page)
-
-
-def _flat(pages: torch.Tensor, rows: torch.Tensor, page: int) -> Row:
-    """Rows beyond the end of a page lie in those after it."""
-    return pages + rows // page, rows % page
-
-
 def _of_strides(call: Call) -> Iterator[Hypothesis]:
-    evidence, inputs, names = call.evidence, call.inputs, call.evidence.exercise.arguments
+    """Caches that are read with other strides than their own, one of them or both."""
+    evidence, names = call.evidence, call.evidence.exercise.arguments
+    tight = tuple(math.prod(evidence.inputs[1].shape[axis + 1 :]) for axis in range(4))
     for place, other in ((1, 2), (2, 1)):
-        given = evidence.inputs[place]
-        tight = tuple(math.prod(given.shape[axis + 1 :]) for axis in range(4))
-        for id, said, strides in (
-            ("strides-of-another", PagedDecoding.STRIDES_OF(cache=names[place], other=names[other]),
-             evidence.inputs[other].stride()),
-            ("stride-ignored", PagedDecoding.AS_CONTIGUOUS(cache=names[place]), tight),
-        ):  # fmt: skip
-            if strides != given.stride() and (misread := reread(given, strides)) is not None:
-                changed = [*inputs[:place], misread.double(), *inputs[place + 1 :]]
-                yield from supposed(evidence, id, said, changed)
+        said = PagedDecoding.STRIDES_OF(cache=names[place], other=names[other])
+        yield from _reread(call, "strides-of-another", said, {place: evidence.inputs[other].stride()})
+    for places in ((1,), (2,), (1, 2)):
+        said = PagedDecoding.AS_CONTIGUOUS(caches=" and ".join(names[place] for place in places))
+        yield from _reread(call, "stride-ignored", said, dict.fromkeys(places, tight))
+
+
+def _reread(call: Call, id: str, said: Said, strides: dict[int, tuple[int, ...]]) -> Iterator[Hypothesis]:
+    given = call.evidence.inputs
+    misread = {place: reread(given[place], of_one) for place, of_one in strides.items()}
+    if all(one is not None for one in misread.values()):
+        others = [misread[place].double() if place in misread else one for place, one in enumerate(call.inputs)]
+        if any(given[place].stride() != of_one for place, of_one in strides.items()):
+            yield from supposed(call.evidence, id, said, others)
 
 
 def _of_heads(call: Call) -> Iterator[Hypothesis]:
@@ -272,8 +276,9 @@ def _of_heads(call: Call) -> Iterator[Hypothesis]:
     HK, H = k_cache.shape[2], q.shape[1]
     group, h = H // HK, torch.arange(H)
     for said, heads in (
-        (PagedDecoding.HEADS_IN_TURN(HK=HK, group=group), h % HK), (PagedDecoding.HEADS_BY_NUMBER(HK=HK, group=group), h // HK),
         (PagedDecoding.HEAD_ZERO(), h * 0),
+        (PagedDecoding.HEADS_IN_TURN(HK=HK, group=group), h % HK),
+        (PagedDecoding.HEADS_BY_NUMBER(HK=HK, group=group), h // HK),
     ):  # fmt: skip
         if int(heads.max()) < HK and not torch.equal(heads, h // group):
             others = [q, k_cache[:, :, heads], v_cache[:, :, heads], table, lengths]
@@ -305,30 +310,17 @@ def _in_dealing_out(call: Call) -> Iterator[Hypothesis]:
     for share in floors.values():
         kept = min(keys, count * share(keys))
         said = PagedDecoding.KEYS_LOST(kept=kept, keys=keys, splits=count, share=share(keys), o=o)
-        yield Hypothesis("keys-lost", said, call.of_each(lambda one, share=share: _first(one, count * share(one.keys))))
+        yield Hypothesis(
+            "keys-lost", said, call.of_each(lambda one, share=share: first_keys(one, count * share(one.keys)))
+        )
     for blocks in range(1, MOST_SHARE):
         kept = blocks * step * count
         if kept < keys:
             said = PagedDecoding.FIXED_SHARE(kept=kept, keys=keys, blocks=blocks, step=step, o=o)
-            yield Hypothesis("keys-lost", said, call.of_each(lambda one, kept=kept: _first(one, kept)))
+            yield Hypothesis("keys-lost", said, call.of_each(lambda one, kept=kept: first_keys(one, kept)))
     share = -(-keys // count)
     said = PagedDecoding.KEYS_TWICE(share=share, step=step)
-    yield Hypothesis("keys-twice", said, call.of_each(_twice))
-
-
-def _first(splits: Splits, kept: int) -> torch.Tensor:
-    """The first keys alone; without any 0, as where the second launch guards its division."""
-    return torch.softmax(splits.s[..., :kept], dim=-1) @ splits.v[:, :kept]
-
-
-def _twice(splits: Splits) -> torch.Tensor:
-    share = -(-splits.keys // splits.count)
-    ranges = [
-        torch.arange(first, min(first + -(-share // splits.step) * splits.step, splits.keys))
-        for first in range(0, splits.keys, share)
-    ]
-    n = torch.cat(ranges)
-    return torch.softmax(splits.s[..., n], dim=-1) @ splits.v[:, n]
+    yield Hypothesis("keys-twice", said, call.of_each(keys_twice))
 
 
 def _in_splits(call: Call) -> Iterator[Hypothesis]:
@@ -356,7 +348,7 @@ def _in_joining(call: Call) -> Iterator[Hypothesis]:
     )
     for over in ("used", "count"):
         yield Hypothesis(
-            "wrong-join", PagedDecoding.AVERAGE(o=o), call.of_each(lambda one, over=over: _average(one, over))
+            "wrong-join", PagedDecoding.AVERAGE(o=o), call.of_each(lambda one, over=over: average(one, over))
         )
     for power, wrong, of in ((LOG2_E, "e", "2"), (LN_2, "2", "e")):
         said = PagedDecoding.JOIN_OF_ANOTHER_BASE(wrong=wrong, right=of)
@@ -365,21 +357,11 @@ def _in_joining(call: Call) -> Iterator[Hypothesis]:
         yield Hypothesis("wrong-join", said, call.of_each(lambda one, powers=powers: joined(one.parts(), *powers)))
     for which, place in (("first", 0), ("last", -1)):
         said = PagedDecoding.ONE_SPLIT_ALONE(which=which, splits=count, o=o)
-        yield Hypothesis("wrong-join", said, call.of_each(lambda one, place=place: _of_split(one, place)))
+        yield Hypothesis("wrong-join", said, call.of_each(lambda one, place=place: of_split(one, place)))
     said = PagedDecoding.NOT_DIVIDED(o=o)
     yield Hypothesis(
         "not-divided", said, call.of_each(lambda one: torch.exp(one.s - one.s.amax(-1, keepdim=True)) @ one.v)
     )
-
-
-def _average(splits: Splits, over: str) -> torch.Tensor:
-    _, total, acc = splits.parts()
-    return (acc / total[..., None]).sum(dim=-2) / getattr(splits, over)
-
-
-def _of_split(splits: Splits, place: int) -> torch.Tensor:
-    _, total, acc = splits.parts()
-    return acc[..., place, :] / total[..., place, None]
 
 
 def _where_nan_is(call: Call) -> Iterator[Hypothesis]:
@@ -397,11 +379,13 @@ def _where_nan_is(call: Call) -> Iterator[Hypothesis]:
         elif found:
             yield Hypothesis("finite-start", PagedDecoding.FAR_BELOW_ZERO(o=o, found=found), None)
     nan = _of_sequences(out.isnan() & evidence.comparison.ref.isfinite())
-    if not bool(nan.any()):
+    strided = any(not tensor.is_contiguous() for _, tensor in evidence.tensors)
+    if not bool(nan.any()) or strided and evidence.right_when_contiguous:
         return
-    if torch.equal(nan, wrong) and torch.equal(nan, torch.tensor([_holes_in_block(call, b) for b in range(len(nan))])):
+    in_block = torch.tensor([_holes_in_block(call, b) for b in range(len(nan))])
+    if torch.equal(nan, wrong) and torch.equal(nan, in_block) and not call.ragged_before:
         yield Hypothesis("past-the-end", PagedDecoding.VALUES_PAST_THE_END(o=o), None)
-    if _has_holes(call):
+    if evidence.right_before and call.has_holes:
         yield Hypothesis("no-key-read", PagedDecoding.NO_KEY_READ(o=o), None)
 
 
@@ -411,7 +395,3 @@ def _holes_in_block(call: Call, b: int) -> bool:
     end = min(-(-length // call.step) * call.step, -(-length // page) * page)
     n = torch.arange(length, end)
     return bool(call.inputs[2][call.inputs[3][b, n // page], n % page].isnan().any()) if len(n) else False
-
-
-def _has_holes(call: Call) -> bool:
-    return any(bool(cache.isnan().any()) for cache in call.inputs[1:3])

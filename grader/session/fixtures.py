@@ -67,10 +67,10 @@ def traffic(session: Session, item: pytest.Item):
     kernels may be launched. idle: how many programs may have nothing to do. programs: how many there may be. moved: how
     many bytes a GPU may move for each byte used, since it moves whole sectors of 32 bytes. lanes: how many lanes of
     a load or store there may be for each element that it touches. share: how much of an input one program may read, in
-    multiples of its size or as Elements; a number, or one per argument. scratch: how many bytes kernels may move in memory that only
-    they see, for each byte of the arguments and results. kept: how many numbers they may keep there, all in fp32.
-    float_atomics: whether programs may add floats by atomics, which come in any order. at_once: how many neighbouring programs share what
-    they read, as in a cache.
+    multiples of its size or as Elements; a number, or one per argument. scratch: how many bytes kernels may move in
+    memory that only they see, for each byte of the arguments and results. kept: how many numbers they may keep there,
+    all in fp32. float_atomics: whether programs may add floats by atomics, which come in any order. at_once: how many
+    neighbouring programs share what they read, as in a cache.
     """
 
     def traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,

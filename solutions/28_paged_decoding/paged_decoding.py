@@ -22,7 +22,7 @@ def paged_attention_partial_kernel(
     b, hk, split = tl.program_id(0) // HK, tl.program_id(0) % HK, tl.program_id(1)
     h, d = tl.arange(0, BLOCK_H), tl.arange(0, D)
     q_ptrs = q_ptr + b * stride_qb + (hk * GROUP + h[:, None]) * stride_qh + d[None, :] * stride_qd
-    q = tl.load(q_ptrs, mask=h[:, None] < GROUP)  # no `other`: rows never meet, and these are not stored
+    q = tl.load(q_ptrs, mask=h[:, None] < GROUP, other=0.0)  # these rows are not stored either
     k_ptr += hk * stride_kh
     v_ptr += hk * stride_vh
     length = tl.load(lengths_ptr + b * stride_n)
