@@ -16,6 +16,7 @@ import torch
 from grader.numerics.arguments import Argument
 from grader.numerics.paged_data import lengths_stated
 from grader.operations import attention
+from grader.operations._attention import Attention
 from grader.operations._paged_decoding import (
     PagedDecoding,
     Splits,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 CAUSES = (
     "table-ignored", "table-row-zero", "row-beyond-page", "page-of-block", "page-size", "page-as-row", "no-advance",
-    "page-and-row-swapped", "beyond-the-table", "no-key-read", "past-the-end", "wrong-head", "length-of-first",
+    "page-and-row-swapped", "rescale-inverted", "beyond-the-table", "no-key-read", "past-the-end", "wrong-head", "length-of-first",
     "padding-counted", "keys-lost", "keys-twice", "wrong-scale", "not-rescaled", "finite-start", "wrong-join",
     "bases-mixed", "not-divided", "empty-sequence", "empty-split", "strides-of-another",
 )  # fmt: skip
@@ -383,9 +384,12 @@ def _where_nan_is(call: Call) -> Iterator[Hypothesis]:
     if not bool(nan.any()) or strided and evidence.right_when_contiguous:
         return
     in_block = torch.tensor([_holes_in_block(call, b) for b in range(len(nan))])
-    if torch.equal(nan, wrong) and torch.equal(nan, in_block) and not call.ragged_before:
+    before = bool(evidence.right_before)
+    if not before and bool(nan.all()):
+        yield Hypothesis("rescale-inverted", Attention.NAN_FROM_THE_START(o=o), None)
+    if before and torch.equal(nan, wrong) and torch.equal(nan, in_block) and not call.ragged_before:
         yield Hypothesis("past-the-end", PagedDecoding.VALUES_PAST_THE_END(o=o), None)
-    if evidence.right_before and call.has_holes:
+    if before and call.has_holes:
         yield Hypothesis("no-key-read", PagedDecoding.NO_KEY_READ(o=o), None)
 
 
