@@ -203,6 +203,14 @@ def of_split(splits: Splits, place: int) -> torch.Tensor:
     return acc[..., place, :] / total[..., place, None]
 
 
+def lanes_counted(splits: Splits) -> torch.Tensor:
+    """With the lanes past the end of the last block as keys with the score 0, and v 0."""
+    shift = splits.s.amax(dim=-1, keepdim=True)
+    shift = shift.clamp(min=0.0) if splits.padding else shift  # they take part in the maximum too
+    e = torch.exp(splits.s - shift)
+    return e @ splits.v / (e.sum(dim=-1, keepdim=True) + splits.padding * torch.exp(-shift))
+
+
 def first_keys(splits: Splits, kept: int) -> torch.Tensor:
     """The first keys alone; without any 0, as where the second launch guards its division."""
     return torch.softmax(splits.s[..., :kept], dim=-1) @ splits.v[:, :kept]

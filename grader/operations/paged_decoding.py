@@ -25,6 +25,7 @@ from grader.operations._paged_decoding import (
     first_keys,
     joined,
     keys_twice,
+    lanes_counted,
     of_split,
     ones,
     readings,
@@ -40,9 +41,9 @@ if TYPE_CHECKING:
 
 CAUSES = (
     "table-ignored", "table-row-zero", "row-beyond-page", "page-of-block", "page-size", "page-as-row", "no-advance",
-    "page-and-row-swapped", "rescale-inverted", "beyond-the-table", "no-key-read", "past-the-end", "wrong-head", "length-of-first",
-    "padding-counted", "keys-lost", "keys-twice", "wrong-scale", "not-rescaled", "finite-start", "wrong-join",
-    "bases-mixed", "not-divided", "empty-sequence", "empty-split", "strides-of-another",
+    "page-and-row-swapped", "rescale-inverted", "beyond-the-table", "no-key-read", "past-the-end", "wrong-head",
+    "length-of-first", "padding-counted", "keys-lost", "keys-twice", "wrong-scale", "not-rescaled", "finite-start",
+    "wrong-join", "bases-mixed", "not-divided", "empty-sequence", "empty-split", "strides-of-another",
 )  # fmt: skip
 MOST_SHARE = 8  # blocks of a split, where their number is fixed
 MOST_EXPLAINED = 1 << 19  # scores: every mistake makes them anew
@@ -291,14 +292,7 @@ def _of_heads(call: Call) -> Iterator[Hypothesis]:
 
 
 def _past_the_end(call: Call) -> Iterator[Hypothesis]:
-    def counted(splits: Splits) -> torch.Tensor:
-        shift = (
-            splits.s.amax(dim=-1, keepdim=True).clamp(min=0.0) if splits.padding else splits.s.amax(-1, keepdim=True)
-        )
-        e = torch.exp(splits.s - shift)
-        return e @ splits.v / (e.sum(dim=-1, keepdim=True) + splits.padding * torch.exp(-shift))
-
-    yield Hypothesis("padding-counted", PagedDecoding.LANES_COUNTED(), call.of_each(counted))
+    yield Hypothesis("padding-counted", PagedDecoding.LANES_COUNTED(), call.of_each(lanes_counted))
 
 
 def _in_dealing_out(call: Call) -> Iterator[Hypothesis]:
