@@ -35,17 +35,17 @@ class Sequences:
 def sequences(generator: torch.Generator, P: int, page: int, B: int, T: int, lengths: tuple[int, ...]) -> Sequences:
     """The sequences of a call with this seed, in P pages; `lengths` are drawn where none are given.
 
-    No page has two sequences, as long as there are enough of them, and the first page and the last one are in use.
+    No page has two sequences, as long as there are enough of them. The last page is in use, and page 0, which a load
+    with `other=0` leads to, is in use where all are.
     """
     on = {"generator": generator, "device": generator.device}
     long = torch.tensor(lengths, device=generator.device) if lengths else _lengths(generator, page, B, T)
     needed = -(-long // page)
     count = int(needed.sum())
     pages = torch.randperm(P, **on) if count <= P else torch.randint(0, P, (count,), **on)
-    if 1 < count <= P:  # what is in front is taken
-        ends = torch.tensor([0, P - 1], device=generator.device)
-        others = pages[(pages != 0) & (pages != P - 1)][: count - 2]
-        pages = torch.cat([ends, others])[torch.randperm(count, **on)]
+    if 0 < count < P:  # what is in front is taken
+        others = pages[(pages != 0) & (pages != P - 1)][: count - 1]
+        pages = torch.cat([pages.new_tensor([P - 1]), others])[torch.randperm(count, **on)]
     taken = torch.arange(T, device=generator.device) < needed[:, None]
     table = torch.tensor(NO_PAGES, device=generator.device)[torch.randint(0, 2, (B, T), **on)]
     table[taken] = pages[:count]

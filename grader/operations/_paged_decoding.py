@@ -106,6 +106,7 @@ class PagedDecoding(Sentence):
     SUM_NOT_WEIGHED = "In the second launch acc of each split gets its weight, and l does not: both need it."
     ACC_NOT_WEIGHED = "In the second launch l of each split gets its weight, and acc does not: both need it."
     ONE_SPLIT_ALONE = "Only the {which} split is in {o}: the second launch has to join all {splits}."
+    ROUNDED_PARTS = "m and l of the splits are rounded to {dtype} between the launches: what is kept there is fp32."
     NOT_DIVIDED = "{o} is not divided by the sum of all l: its rows are sums of p v, and p does not sum to 1."
 
     EMPTY_SEQUENCE = (
@@ -182,6 +183,16 @@ def joined(parts: Part, of_sum: float | None = 1.0, of_acc: float | None = 1.0) 
     m, total, acc = parts
     weight = torch.exp(m - m.amax(dim=-1, keepdim=True))
     return (acc * weight[..., None] ** of_acc).sum(dim=-2) / (total * weight**of_sum).sum(dim=-1, keepdim=True)
+
+
+def rounded_parts(splits: Splits, dtype: torch.dtype, unit: float) -> torch.Tensor:
+    """The join of parts whose m, measured in this unit, and l are rounded to a dtype."""
+    m, total, acc = splits.parts()
+    return joined(((m / unit).to(dtype).double() * unit, total.to(dtype).double(), acc))
+
+
+def undivided(splits: Splits) -> torch.Tensor:
+    return torch.exp(splits.s - splits.s.amax(dim=-1, keepdim=True)) @ splits.v
 
 
 def ones(walk: Walk) -> torch.Tensor:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from grader.numerics.arguments import Argument
+from grader.numerics.data_sets import short_name
 from grader.numerics.paged_data import lengths_stated
 from grader.operations import attention
 from grader.operations._attention import Attention
@@ -30,6 +31,8 @@ from grader.operations._paged_decoding import (
     ones,
     readings,
     right,
+    rounded_parts,
+    undivided,
 )
 from grader.operations.hypothesis import Hypothesis, reread, supposed
 from grader.operations.softmax import LOG_OF_SMALLEST
@@ -353,10 +356,12 @@ def _in_joining(call: Call) -> Iterator[Hypothesis]:
     for which, place in (("first", 0), ("last", -1)):
         said = PagedDecoding.ONE_SPLIT_ALONE(which=which, splits=count, o=o)
         yield Hypothesis("wrong-join", said, call.of_each(lambda one, place=place: of_split(one, place)))
+    dtype = call.evidence.trial.dtype
+    said = PagedDecoding.ROUNDED_PARTS(dtype=short_name(str(dtype).removeprefix("torch.")))
+    for unit in (LN_2, 1.0):
+        yield Hypothesis("low-precision", said, call.of_each(lambda one, unit=unit: rounded_parts(one, dtype, unit)))
     said = PagedDecoding.NOT_DIVIDED(o=o)
-    yield Hypothesis(
-        "not-divided", said, call.of_each(lambda one: torch.exp(one.s - one.s.amax(-1, keepdim=True)) @ one.v)
-    )
+    yield Hypothesis("not-divided", said, call.of_each(undivided))
 
 
 def _where_nan_is(call: Call) -> Iterator[Hypothesis]:
