@@ -3,7 +3,7 @@
 from importlib import import_module
 
 _HOME = dict.fromkeys(("Exercise", "Example", "Result"), "grader.course.exercise")
-_HOME |= {"Elements": "grader.explain.cost"}
+_HOME |= {"Elements": "grader.explain.cost", "in_pages": "grader.numerics.paged_data"}
 _HOME |= dict.fromkeys(
     (
         "a_code_each",
@@ -47,6 +47,7 @@ _HOME |= dict.fromkeys(
         "between",
         "contiguous",
         "into",
+        "of_sequences",
         "one_of",
         "only",
         "optional",

@@ -15,6 +15,7 @@ from grader.course.drawn_layouts import Family
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data, indices, normal, output, slots, whole
 from grader.numerics.layouts import Layout
+from grader.numerics.paged_data import OfSequences
 
 SMALL = 15  # "a few"
 ONE, SEVERAL = "one", "several blocks and a part"  # classes of sizes
@@ -91,8 +92,8 @@ def only(*sizes: int) -> Sizes:
 
 @dataclass(frozen=True)
 class Promised:
-    """An argument may be given so: its shape by the names of its sizes, or products as "2*N" and "G*N"; layouts, kinds
-    of values."""
+    """An argument may be given so: its shape by the names of its sizes, products as "2*N" and "G*N" among them;
+    layouts, kinds of values."""
 
     shape: tuple[str, ...]
     families: tuple[Family, ...]
@@ -175,6 +176,11 @@ def slots_into(*sizes: str, nowhere: float = 0) -> Into:
     return Into(sizes, partial(slots, nowhere=nowhere))
 
 
+def of_sequences(B: str, T: str, P: str, page: str) -> tuple[OfSequences, ...]:
+    """Kinds of values for two caches, a table and lengths, as `in_pages` gives them, by the names of their sizes."""
+    return tuple(OfSequences(place, (B, T, P, page)) for place in range(4))
+
+
 def one_of(*numbers: float | str) -> Promised:
     """An argument that is no tensor: one of these numbers, or bools; a text stands for the size of that name."""
     return Promised((), (drawn_layouts.contiguous,), tuple(map(Given, numbers)))
@@ -221,7 +227,7 @@ class Promise:
         origin, promised = call.same.get(name, name), self.arguments[name]
         shape = [length(dimension, call.sizes) for dimension in promised.shape]
         kind, dtype = call.values[origin], promised.dtype or call.dtype
-        if isinstance(kind, Into | Given):
+        if isinstance(kind, Into | Given | OfSequences):
             data = kind.within(call.sizes)(*shape)
         else:
             data = whole(*shape) if is_whole(dtype) and kind is not output else kind(*shape)
@@ -258,10 +264,10 @@ def is_whole(dtype: str) -> bool:
 
 
 def _sizes_of(dimension: str) -> list[str]:
-    """ "N" of "N" and of "2*N", both of "G*N" """
-    return [factor for factor in dimension.split("*") if not factor.isdigit()]
+    """N of "N" and of "2*N", G and N of "G*N"."""
+    return [factor for factor in dimension.split("*") if not factor.isdecimal()]
 
 
 def length(dimension: str, sizes: dict[str, int]) -> int:
-    """How long a dimension is that a promise states as "N", "2*N" or "G*N"."""
-    return math.prod(int(factor) if factor.isdigit() else sizes[factor] for factor in dimension.split("*"))
+    """How long a dimension is that a promise states as "N", as "2*N", or as "G*N"."""
+    return math.prod(int(factor) if factor.isdecimal() else sizes[factor] for factor in dimension.split("*"))

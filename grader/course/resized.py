@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import torch
 
@@ -11,6 +12,7 @@ from grader.course.cut import Cut
 from grader.course.exercise import Exercise
 from grader.numerics.arguments import Recipe, tensors_of, without_values
 from grader.numerics.data_sets import Data
+from grader.numerics.paged_draws import DRAWS_OF_PAGES, with_sequences
 
 # Of what a call moves, while it is timed: four sets of buffers, as many of the anchor, and one call's inputs, results
 # and reference in float64 where they are checked.
@@ -24,6 +26,7 @@ def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
     and what indices stay below, so that they point into what has shrunk; pages that have as many rows become fewer."""
     most = data[0].shape[0]
     draws = {"below": _indices_below, "slots": _slots_below}
+    draws |= {name: partial(_of_sequences, name) for name in DRAWS_OF_PAGES}
 
     def smaller(data: Data) -> Data:
         steps = [draws[step[0]](size, most, *step[1:]) if step[0] in draws else step for step in data.steps]
@@ -40,6 +43,10 @@ def _indices_below(size: int, most: int, below: int, *least: int) -> tuple[str |
 
 def _slots_below(size: int, most: int, below: int, nowhere: float) -> tuple[str | float, ...]:
     return ("slots", max(1, below * size // most), nowhere)
+
+
+def _of_sequences(name: str, size: int, most: int, *numbers: float) -> tuple[str | float, ...]:
+    return with_sequences(most, size, (name, *numbers))
 
 
 def shape_with(data: Data, size: int, most: int) -> tuple[int, ...]:

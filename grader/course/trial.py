@@ -10,7 +10,7 @@ import torch
 from grader.course.cut import Cut
 from grader.course.exercise import Exercise
 from grader.numerics.arguments import Argument, Recipe
-from grader.numerics.data_sets import Data, generator_for, short_name
+from grader.numerics.data_sets import Data, generator_for, seed_place, short_name
 from grader.wire.messages import MULTIPROCESSORS
 from grader.wire.reply import DTYPES
 
@@ -44,7 +44,7 @@ class Trial:
             elif data.same_as:
                 given.append(given[self.arguments.index(data.same_as)])
             else:
-                generator = generator_for(seed, *names, self.name, short_dtype(self.dtype), number)
+                generator = generator_for(seed, *names, self.name, short_dtype(self.dtype), seed_place(data, number))
                 given.append(data.tensor(self.dtype, generator))
         return given
 

@@ -80,6 +80,15 @@ class Cost(Sentence):
         "What is stored and loaded again moves twice: leave in memory the few numbers that another program needs."
     )
 
+    KEPT = "Kernels keep {kept} numbers in memory that only they see; {most} are enough."
+    KEPT_IN_OTHER_BYTES = (
+        "{name} holds numbers of {bytes} bytes each: what one launch leaves for another one is to be fp32."
+    )
+    FLOAT_ATOMICS = (
+        "Programs add floats to what others have added, by atomics: these come in any order, and in another one the "
+        "sum has other digits. The same call has to give the same bits."
+    )
+
     IDLE = "{idle} programs of {total} have nothing to do: the grid is larger than needed."
     ONE_IDLE = "1 program of {total} has nothing to do: the grid is larger than needed."
     GRID_OF_BLOCKS = "The grid is {grid}. One program per block is enough, rounded up."
@@ -111,6 +120,8 @@ class TrafficLimits:
     lanes: float | None = None  # of one instruction for each element that it touches; None: not asked
     share: dict[str, float] = field(default_factory=dict)  # of an input that one program may read
     scratch: float | None = None  # bytes moved in memory of its own for each byte of a tensor; None: not asked
+    kept: int | None = None  # numbers in such memory, all of them in fp32; None: not asked
+    float_atomics: bool = True  # whether programs may add floats by atomics
     multiprocessors: int = 0  # of the GPU that the host function is told of; 0: those of the model
 
 
@@ -119,7 +130,7 @@ def limits_of(
     data: tuple[Recipe, ...],
     reads: float | dict[str, float | Elements],
     writes: float | dict[str, float | Elements],
-    share: float | dict[str, float] | None = None,
+    share: float | dict[str, float | Elements] | None = None,
     **others: float | None,
 ) -> TrafficLimits:
     """Of a call with these data; one number stands for every input, or for every result. others: as TrafficLimits."""
@@ -129,11 +140,11 @@ def limits_of(
     reads = dict.fromkeys(exercise.unread, 0) | reads
     writes = writes if isinstance(writes, dict) else dict.fromkeys(results, writes)
     sizes = {name: one.elements for name, one in zip(exercise.arguments, data) if isinstance(one, Data)}
-    reads, writes = (
-        {n: most.count / sizes[n] if isinstance(most, Elements) else most for n, most in limits.items()}
-        for limits in (reads, writes)
-    )
     share = dict.fromkeys(inputs, share) if isinstance(share, int | float) else share or {}
+    reads, writes, share = (
+        {n: most.count / sizes[n] if isinstance(most, Elements) else most for n, most in limits.items()}
+        for limits in (reads, writes, share)
+    )
     return TrafficLimits(reads, writes, share=share, **others)
 
 
@@ -160,6 +171,8 @@ def _figures(reply: Reply, limits: TrafficLimits) -> dict[str, float]:
 def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
     if limits.launches is not None and len(reply.launches) > limits.launches:
         return failed(Cause.TOO_MANY_LAUNCHES, *_too_many_launches(len(reply.launches), limits.launches), kind="cost")
+    if not limits.float_atomics and any(launch.float_sums for launch in reply.launches):
+        return failed(Cause.RACE, Cost.FLOAT_ATOMICS(), kind="cost")
     times_read = {item.argument: item.read / item.size for item in reply.traffic if item.size}
     times_written = {item.argument: item.written / item.size for item in reply.traffic if item.size}
     for name, most in limits.reads.items():
@@ -173,9 +186,9 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
     asked_alone = _one_by_one([item for item in reply.traffic if item.argument in named], limits.moved)
     if (wasteful := _repeated(own, limits.lanes) or _scattered(own, limits.moved) or asked_alone) is not None:
         return wasteful
-    if (
-        unshared := _unshared(reply.traffic, limits.share) or _stored(reply.traffic, named, limits.scratch)
-    ) is not None:
+    scratch = [item for item in reply.traffic if item.argument not in named]
+    unshared = _unshared(reply.traffic, limits.share) or _stored(reply.traffic, named, limits.scratch)
+    if (unshared := unshared or _kept(scratch, limits.kept)) is not None:
         return unshared
     idle = sum(launch.idle for launch in reply.launches)
     if limits.idle is not None and idle > limits.idle:
@@ -294,6 +307,20 @@ def _stored(traffic: list[Traffic], named: set[str], most: float | None) -> Verd
     if most is None or times <= most + SLACK:
         return None
     return failed(Cause.TRAFFIC, Cost.SCRATCH(scratch=times, most=most), Cost.ADVICE_FEW_NUMBERS(), kind="cost")
+
+
+def _kept(scratch: list[Traffic], most: int | None) -> Verdict | None:
+    """What one launch leaves for another one: so many numbers, each in fp32."""
+    if most is None:
+        return None
+    for item in scratch:
+        if item.item != 4:
+            said = Cost.KEPT_IN_OTHER_BYTES(name=item.argument, bytes=item.item)
+            return failed(Cause.LOW_PRECISION, said, kind="cost")
+    kept = sum(item.size // item.item for item in scratch)
+    if kept <= most:
+        return None
+    return failed(Cause.TRAFFIC, Cost.KEPT(kept=kept, most=most), Cost.ADVICE_FEW_NUMBERS(), kind="cost")
 
 
 def _too_many_launches(launches: int, most: int) -> tuple[Said, Said]:

@@ -142,17 +142,20 @@ def _known_mistake(evidence: Evidence, finding: Finding) -> Verdict | None:
     found = astray(evidence, exact(evidence.inputs), finding) if astray is not None else None
     if found is None:
         return None
-    verb = "reads" if finding.kind == "out-of-bounds-load" else "writes"
-    shown = _both_write(finding) if finding.kind == "race-write-write" else _place(evidence, finding, verb)
+    shown = _both_write(finding) if finding.kind == "race-write-write" else _place(evidence, finding, _verb(finding))
     return _memory(evidence, finding, found.id, found.sentence, shown)
 
 
 def _outside(evidence: Evidence, finding: Finding) -> Verdict:
-    verb = {"load": "reads", "store": "writes"}.get(finding.kind.rpartition("-")[2], "updates")
+    verb = _verb(finding)
     id = Cause.OOB_LOAD if verb == "reads" else Cause.OOB_STORE
     if finding.kind == "wild-pointer":
         return _memory(evidence, finding, Cause.WILD_POINTER, Memory.WILD_POINTER(program=tuple(finding.program)))
     return _memory(evidence, finding, id, _cause_outside(evidence, finding, verb), _place(evidence, finding, verb))
+
+
+def _verb(finding: Finding) -> str:
+    return {"load": "reads", "read": "reads", "store": "writes"}.get(finding.kind.rpartition("-")[2], "updates")
 
 
 def _misaligned(evidence: Evidence, finding: Finding) -> Verdict:

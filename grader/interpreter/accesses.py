@@ -22,6 +22,7 @@ ATOMICS: dict[int, Callable] = {
     8: np.maximum, 9: np.minimum, 10: lambda old, new: new,
 }  # fmt: skip
 UNSIGNED = (8, 9)
+SUM_OF_FLOATS = 5
 
 
 def element(kind: Type) -> np.dtype:
@@ -186,6 +187,7 @@ def _read_modify_write(operation: Operation) -> Callable:
     def run(frame: Frame, pointers: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         lanes = lanes_of(frame, pointers, mask, shape)
         given = as_raw(lanes.of(values))
+        frame.batch.float_sums |= kind == SUM_OF_FLOATS
         together = None if frame.batch.waits else _at_once(kind, dtype, given)
         return change_atomically(
             frame, operation, lanes, dtype, lambda old, which: combine(old, given[which]), together

@@ -76,6 +76,7 @@ class Batch:
     done: int = 0  # programs of the launch that have come to their end
     depth: int = 0
     atomics: bool = False
+    float_sums: bool = False  # atomics that add floats
     asked: int = 0  # atomics that the running programs have done
     unmasked_fills: list[int] = field(default_factory=list)  # lines of masked loads without `other`
     broken: list[Broken] = field(default_factory=list)

@@ -168,6 +168,7 @@ class Call:
             self._run(kernel, batch, given, grid)
         finally:
             launch.atomics, launch.unmasked_fills = batch.atomics, batch.unmasked_fills
+            launch.float_sums = batch.float_sums
             launch.updated = self._updated(step, arguments)
             self.memory.end_launch()
             launch.idle = self.memory.idle_programs()

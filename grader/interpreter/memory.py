@@ -383,6 +383,7 @@ class Memory:
                 total.moved += counts.moved
                 total.asked += counts.asked
                 total.by_one = max(total.by_one, counts.by_one)
+                total.item = views[0].item
         return list(totals.values())[:MOST_REPORTS]
 
     def trace_accesses(self) -> list[TracedAccess]:

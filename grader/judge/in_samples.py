@@ -30,7 +30,7 @@ from grader.explain.verdict import FAIL, NOT_RUN, SKIPPED, UNJUDGED, Verdict
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, without_values
-from grader.numerics.data_sets import Data, generator_for
+from grader.numerics.data_sets import Data, generator_for, seed_place
 from grader.numerics.drawn_pages import ENTRIES, entries_in
 from grader.numerics.layouts import CONTIGUOUS
 from grader.operations.comparison import compare
@@ -45,7 +45,7 @@ MOST_COMPARED = 1 << 20  # elements of the part of a result that a program's are
 FEW = 512  # of a program's elements, from each end, where its part is larger
 # Draws of which an element says nothing about the others; of "below" two do, but any indices are as good.
 ONE_BY_ONE = ("normal", "uniform", "integers", "whole", "below", "bits")
-TOGETHER = ("slots",)  # draws of vectors of which an element says what others are not: all of them are drawn
+TOGETHER = ("slots", "paged table", "paged lengths")  # draws of which an element says what others are not: in full
 MOST_TOGETHER = 1 << 20  # elements
 BY_ROWS = ("leading", "amid", "whole rows")  # changes that look at whole rows
 NEEDS_GPU = "needs a GPU"
@@ -142,9 +142,9 @@ def table_of(run: Run, trial: Trial, number: int) -> torch.Tensor | None:
     data = trial.data[number]
     if not isinstance(data, Data) or data.is_output:
         return torch.empty(0, dtype=trial.dtype)
-    generator = generator_for(run.seed, run.folder.id, trial.name, short_dtype(trial.dtype), number)
+    generator = generator_for(run.seed, run.folder.id, trial.name, short_dtype(trial.dtype), seed_place(data, number))
     if data.steps[0][0] in TOGETHER and data.elements <= MOST_TOGETHER:
-        return replace(data, layout=CONTIGUOUS).tensor(trial.dtype, generator)
+        return replace(data, layout=CONTIGUOUS).tensor(trial.dtype, generator).flatten()
     if data.same_as or data.steps[0][0] not in ONE_BY_ONE or any(step[0] in BY_ROWS for step in data.steps):
         return None
     return replace(data, shape=(ENTRIES,), layout=CONTIGUOUS).tensor(trial.dtype, generator)
@@ -168,8 +168,8 @@ def _of_one_launch(evidence: Evidence, sampled: Sampled, tables: dict[str, torch
         found = _too_few(evidence, sampled, stored) or _stored_again(evidence, sampled)
         if found is not None:
             return found
-    if evidence.returns not in cut.results:
-        return None
+    if evidence.returns not in cut.results or not {name for name, _ in evidence.tensors} <= cut.inputs.keys():
+        return None  # a cut that leaves out a tensor tells the shapes of results, and rows on a GPU
     for program in _programs(stored):
         who = program_index(program, sampled.grid, len(evidence.reply.launches[-1].grid))
         found = _wrong(evidence, cut, _of_program(stored, program), tables, who)

@@ -15,7 +15,7 @@ from grader.judge.compiler_races import compiler_race
 from grader.judge.gpu_memory import SHARE_BESIDE_OTHERS, SHARE_OF_MEMORY, blame, bytes_needed
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, to_json
-from grader.numerics.data_sets import seed_for
+from grader.numerics.data_sets import seed_for, seed_place
 from grader.operations.comparison import compare
 from grader.processes.faults import MachineFault
 from grader.wire.messages import TensorSpec
@@ -131,7 +131,8 @@ def fault_of(ended: ReplayEnded) -> Verdict:
 def seeds_of(run: Run, trial: Trial) -> list[int]:
     """One per argument: the inputs are the same for the same seed of the run."""
     dtype = short_dtype(trial.dtype)
-    return [seed_for(run.seed, run.folder.id, trial.name, dtype, number) for number in range(len(trial.data))]
+    places = [seed_place(recipe, place) for place, recipe in enumerate(trial.data)]
+    return [seed_for(run.seed, run.folder.id, trial.name, dtype, place) for place in places]
 
 
 def _more_direct(

@@ -18,6 +18,8 @@ from grader.numerics.draws import CHANGES, DRAWS
 from grader.numerics.layouts import CONTIGUOUS, Layout
 from grader.numerics.poison import poison_
 
+OF_ALL = -1  # the place whose seed all arguments share that are drawn together
+
 
 @dataclass(frozen=True)
 class Data:
@@ -25,7 +27,8 @@ class Data:
 
     `steps`: a draw of DRAWS, then changes of CHANGES, each a name and its numbers. No step: an output, left as poison.
     `about`: what a learner reads of the values where they are unusual. `same_as`: the argument that this one is too.
-    `dtype`: the argument's own, whatever the dtype of the run; "" for that of the run.
+    `dtype`: the argument's own, whatever the dtype of the run; "" for that of the run. `together`: its draw knows what
+    others of the call draw, as it gets the same seed.
     """
 
     shape: tuple[int, ...]
@@ -34,6 +37,7 @@ class Data:
     about: str = ""
     same_as: str = ""
     dtype: str = ""
+    together: bool = False
 
     def __add__(self, number: float) -> Data:
         return self.then("add", number)
@@ -148,12 +152,19 @@ class Data:
         return _empty_view(self.shape, self.layout, dtype, device)
 
     def to_json(self) -> dict:
-        return {"shape": self.shape, "steps": self.steps, "layout": self.layout.to_json(), "dtype": self.dtype}
+        return {"shape": self.shape, "steps": self.steps, "layout": self.layout.to_json(), "dtype": self.dtype,
+                "together": self.together}  # fmt: skip
 
     @staticmethod
     def from_json(data: dict) -> Data:
         steps = tuple(tuple(step) for step in data["steps"])
-        return Data(tuple(data["shape"]), steps, Layout.from_json(data["layout"]), dtype=data["dtype"])
+        return Data(tuple(data["shape"]), steps, Layout.from_json(data["layout"]), dtype=data["dtype"],
+                    together=data["together"])  # fmt: skip
+
+
+def seed_place(recipe: object, place: int) -> int:
+    """The number that tells the seed of an argument, at this place, from those of others."""
+    return OF_ALL if isinstance(recipe, Data) and recipe.together else place
 
 
 def short_name(dtype: str) -> str:

@@ -6,6 +6,7 @@ can be held against the right result of these very inputs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,11 +18,13 @@ _MIX = np.uint64(0x9E37_79B9_7F4A_7C15)  # odd, and its upper bits depend on all
 def entries_in(
     table: int, elements: np.ndarray, shape: Sequence[int], strides: Sequence[int], first: int
 ) -> np.ndarray:
-    """As entries_of, for a table of so many. One with an entry for each element of a vector is that vector: its view
-    has this shape, strides, and first element."""
-    if tuple(shape) != (table,):
+    """As entries_of, for a table of so many. One with an entry for each element of an argument is that argument: its
+    view has this shape, strides, and first element, and is a vector, or rows of vectors without a gap between them."""
+    last = max(1, strides[-1]) if strides else 1
+    in_a_row = all(stride == last * math.prod(shape[axis + 1 :]) for axis, stride in enumerate(strides))
+    if math.prod(shape) != table or len(shape) > 1 and not in_a_row:
         return entries_of(elements)
-    return ((elements - first) // max(1, strides[0])).clip(0, table - 1)  # holes hold what is before them
+    return ((elements - first) // last).clip(0, table - 1)  # holes hold what is before them
 
 
 def entries_of(elements: np.ndarray) -> np.ndarray:

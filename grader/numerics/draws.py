@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import torch
 
+from grader.numerics.paged_draws import DRAWS_OF_PAGES
+
 FP16_MAX = 65504.0
 
 
@@ -197,7 +199,7 @@ DRAWS: dict[str, Callable[..., torch.Tensor]] = {
     "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "cancelling rows": _cancelling_rows, "whole": _whole,
     "bits": _bits, "below": _below, "slots": _slots, "around fp16's largest": _around_fp16_max, "peak": _peak,
     "falling down": _falling_down, "cancelling down": _cancelling_down, "codes": _codes, "a code each": _a_code_each,
-}  # fmt: skip
+} | DRAWS_OF_PAGES  # fmt: skip
 MADE_OF_PARTS = {  # held beside the values: as much again
     "integers", "cancelling a", "cancelling b", "cancelling rows", "cancelling down", "codes", "a code each",
 }  # fmt: skip

@@ -60,22 +60,23 @@ def drawn(session: Session, item: pytest.Item):
 
 def traffic(session: Session, item: pytest.Item):
     """traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,
-    scratch=None, at_once=1, bound=None, **constants): a call's cost.
+    scratch=None, kept=None, float_atomics=True, at_once=1, bound=None, **constants): a call's cost.
 
     reads: how often each input may be read, in multiples of its size; a number, or one per argument, where
     Elements(48) states how many of its elements may be read. writes: the same for the results. launches: how many
     kernels may be launched. idle: how many programs may have nothing to do. programs: how many there may be. moved: how
     many bytes a GPU may move for each byte used, since it moves whole sectors of 32 bytes. lanes: how many lanes of
     a load or store there may be for each element that it touches. share: how much of an input one program may read, in
-    multiples of its size; a number, or one per argument. scratch: how many bytes kernels may move in memory that only
-    they see, for each byte of the arguments and results. at_once: how many neighbouring programs share what
-    they read, as in a cache. bound: as of `check`; the values have to be right too.
+    multiples of its size or as Elements; a number, or one per argument. scratch: how many bytes kernels may move in
+    memory that only they see, for each byte of the arguments and results. kept: how many numbers they may keep there,
+    all in fp32. float_atomics: whether programs may add floats by atomics, which come in any order. at_once: how many
+    neighbouring programs share what they read, as in a cache. bound: as of `check`; the values have to be right too.
     """
 
     def traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,
-                scratch=None, at_once=1, bound=None, **constants):  # fmt: skip
+                scratch=None, kept=None, float_atomics=True, at_once=1, bound=None, **constants):  # fmt: skip
         others = dict(launches=launches, idle=idle, programs=programs, moved=moved, lanes=lanes, share=share,
-                      scratch=scratch)  # fmt: skip
+                      scratch=scratch, kept=kept, float_atomics=float_atomics)  # fmt: skip
         session.wait_for_right_values(item)
         session.settle(
             item,

@@ -281,6 +281,7 @@ class Launch:
     grid: list[int]
     line: int = 0  # of the launch, in the learner's file
     atomics: bool = False
+    float_sums: bool = False  # atomics that add floats
     idle: int = 0  # programs that loaded and stored nothing
     arguments: list[str] = field(default_factory=list)  # "N = 1024", "x_ptr = x + 0": plain values, and places
     unmasked_fills: list[int] = field(default_factory=list)  # lines of masked loads without `other`, lanes masked off
@@ -299,3 +300,4 @@ class Traffic:
     moved: int = 0  # bytes of the whole sectors, 32 bytes each, that these lie in
     asked: int = 0  # bytes by lanes: an element counts as often as lanes of one instruction touch it
     by_one: int = 0  # bytes that one program of a launch has read, the most that any has; counted by lanes
+    item: int = 0  # bytes of an element

@@ -20,7 +20,7 @@ from grader.gpu.inside.replay import Replay
 from grader.gpu.inside.timing import ROUNDS, Chain, Flush, measure, seconds_of
 from grader.gpu.plan import Plan, least_bytes
 from grader.numerics.arguments import Argument, Recipe, in_precision
-from grader.numerics.data_sets import Data, drawing_precision
+from grader.numerics.data_sets import Data, drawing_precision, seed_place
 from grader.operations.comparison import is_right, surely_right
 from grader.wire.messages import TensorSpec
 
@@ -121,7 +121,9 @@ def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffe
                 view = buffers.argument(number, spec)
                 if recipe.is_output:
                     view.fill_(float("nan") if view.is_floating_point() else -1)
-                recipe.fill(view, speed.generator_of(seeds[slot], place), drawing_precision(view.dtype))
+                recipe.fill(
+                    view, speed.generator_of(seeds[slot], seed_place(recipe, place)), drawing_precision(view.dtype)
+                )
 
     def verify() -> str:
         clean = [_surely_clean(plan, speed, buffers, seed) for buffers, seed in zip(slots, seeds)]
@@ -186,7 +188,7 @@ def _drawn_again(speed: Speed, seed: int, precision: torch.dtype | None) -> list
     given: list[Argument] = list(speed.recipes)
     for place, recipe, spec in speed.tensors:
         dtype = getattr(torch, spec.dtype)
-        drawn = recipe.tensor(dtype, speed.generator_of(seed, place), drawing_precision(dtype))
+        drawn = recipe.tensor(dtype, speed.generator_of(seed, seed_place(recipe, place)), drawing_precision(dtype))
         given[place] = drawn if precision is None else in_precision(drawn, precision)
     return given
 

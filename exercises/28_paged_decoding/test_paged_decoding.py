@@ -1,0 +1,229 @@
+"""28 · Paged decoding: what a right kernel must do."""
+
+import pytest
+import torch
+
+from grader import (
+    Elements,
+    Example,
+    Exercise,
+    any_strides,
+    in_pages,
+    normal,
+    of_sequences,
+    only,
+    target,
+    upto,
+)
+
+
+def attention_of_each_sequence(q, k_cache, v_cache, block_table, lengths):
+    """Sequence after sequence: each has keys of its own, and as many as its length says."""
+    o, (page, HK) = torch.zeros_like(q), k_cache.shape[1:3]
+    for b, length in enumerate(lengths.tolist()):
+        if length > 0:
+            n = torch.arange(length, device=q.device)
+            pages, rows = block_table[b, n // page], n % page
+            k, v = k_cache[pages, rows].transpose(0, 1), v_cache[pages, rows].transpose(0, 1)  # [HK, length, D]
+            s = q[b].unflatten(0, (HK, -1)) @ k.mT * q.shape[-1] ** -0.5
+            o[b] = (torch.softmax(s, dim=-1) @ v).flatten(0, 1)
+    return o
+
+
+exercise = Exercise(
+    entry="paged_attention",
+    reference=attention_of_each_sequence,  # called in float64
+    returns="o",
+    bound="paged_decoding",  # p is rounded to the dtype of v, and nothing else
+    dtypes=("float16",),
+    minutes=130,
+    presumes=("14_split_softmax", "25_flash_attention", "39_kv_cache_write"),
+    example=Example(normal(1, 1, 2), *in_pages(4, 2, 1, 2, lengths=(5,)), BLOCK_N=2, SPLITS=2),
+    cut="q[b, :, :], block_table[b, :], lengths[b] -> o[b, :, :]",
+)
+
+SMALL = dict(BLOCK_N=32, SPLITS=3)  # many blocks from few keys
+BOTH = ("float16", "bfloat16")
+RAGGED = in_pages(20, 16, 2, 32, lengths=(77, 130))  # the last sequence needs the whole table
+FULL = in_pages(14, 16, 2, 32, lengths=(80, 144))  # each row of the caches is a key
+core = pytest.mark.points(3)  # half of all points for the first five tests
+
+
+def around(number, data):
+    """Near this number, with a spread of a tenth of it: two such factors make scores far from 0."""
+    return data * (0.1 * number) + number
+
+
+# ---- core: fp16, contiguous, pages of 16 rows, a head of the caches for each query head, whole blocks of keys -------
+
+
+@core
+def test_one_block_of_keys(check):
+    check(normal(1, 1, 32), *in_pages(1, 16, 1, 32, lengths=(16,)), BLOCK_N=16, SPLITS=1)
+
+
+@core
+def test_a_split_of_several_blocks(check):
+    check(normal(1, 1, 32), *in_pages(6, 16, 1, 32, lengths=(96,)), BLOCK_N=32, SPLITS=1)
+
+
+@core
+def test_two_splits_are_joined(check):
+    check(normal(1, 1, 32), *in_pages(16, 16, 1, 32, lengths=(192,)), BLOCK_N=32, SPLITS=2)
+
+
+@core
+def test_each_sequence_has_pages_of_its_own(check):
+    check(normal(2, 1, 32), *in_pages(20, 16, 1, 32, lengths=(192, 96)), **SMALL)
+
+
+@core
+def test_each_head_has_keys_of_its_own(check):
+    check(normal(2, 2, 32), *in_pages(20, 16, 2, 32, lengths=(96, 192)), **SMALL)
+
+
+# ---- full ------------------------------------------------------------------------------------------------------------
+
+
+def test_lengths_are_no_whole_blocks(check):
+    check(normal(2, 2, 32), *RAGGED, **SMALL)
+
+
+def test_three_query_heads_share_one_of_the_caches(check):
+    check(normal(2, 6, 32), *RAGGED, **SMALL)
+
+
+def test_five_query_heads_and_one_of_the_caches(check):
+    check(normal(2, 5, 32), *in_pages(20, 16, 1, 32, lengths=(77, 130)), **SMALL)
+
+
+def test_twenty_query_heads_and_one_of_the_caches(check):
+    check(normal(2, 20, 32), *in_pages(20, 16, 1, 32, lengths=(77, 130)), **SMALL)
+
+
+def test_pages_have_one_row(check):
+    check(normal(2, 6, 32), *in_pages(207, 1, 2, 32, lengths=(77, 130)), **SMALL)
+
+
+def test_pages_have_24_rows(check):
+    check(normal(2, 6, 32), *in_pages(9, 24, 2, 32, lengths=(72, 144)), **SMALL)
+
+
+def test_pages_have_64_rows(check):
+    check(normal(2, 6, 32), *in_pages(6, 64, 2, 32, lengths=(77, 130)), **SMALL)
+
+
+def test_splits_without_keys(check):
+    check(normal(2, 6, 32), *in_pages(4, 16, 2, 32, lengths=(5, 1)), **SMALL)
+
+
+def test_a_sequence_without_keys(check):
+    check(normal(3, 6, 32), *in_pages(14, 16, 2, 32, lengths=(77, 0, 40)), **SMALL)
+
+
+def test_a_split_of_four_blocks(check):
+    check(normal(1, 6, 32), *in_pages(24, 16, 2, 32, lengths=(300,)), **SMALL)
+
+
+def test_the_table_has_columns_to_spare(check):
+    check(normal(2, 6, 32), *in_pages(20, 16, 2, 32, lengths=(77, 130), spare=3), **SMALL)
+
+
+def test_sequences_share_pages(check):
+    check(normal(2, 6, 32), *in_pages(9, 16, 2, 32, lengths=(77, 130)), **SMALL)
+
+
+def test_heads_of_a_page_come_before_its_rows(check):
+    k_cache, v_cache, *others = FULL
+    check(normal(2, 6, 32), k_cache.stored_as(0, 2, 1, 3), v_cache.stored_as(0, 2, 1, 3), *others, **SMALL)
+
+
+def test_the_caches_lie_differently_in_memory(check):
+    k_cache, v_cache, *others = FULL
+    check(normal(2, 6, 32), k_cache.stored_as(0, 2, 1, 3), v_cache.stored_as(2, 0, 1, 3), *others, **SMALL)
+
+
+def test_pages_of_both_caches_take_turns_in_one_tensor(check):
+    k_cache, v_cache, *others = FULL
+    check(normal(2, 6, 32), k_cache.beside_another(), v_cache.beside_another(), *others, **SMALL)
+
+
+def test_the_table_is_transposed_and_lengths_are_every_second(check):
+    k_cache, v_cache, table, lengths = RAGGED
+    check(normal(2, 6, 32), k_cache, v_cache, table.transposed(), lengths.every_second(), **SMALL)
+
+
+def test_q_is_transposed(check):
+    check(normal(2, 6, 32).transposed(), *RAGGED, **SMALL)
+
+
+def test_scores_far_below_zero(check):
+    k_cache, *others = RAGGED
+    check(around(5, normal(2, 6, 32)), around(-5, k_cache), *others, **SMALL)
+
+
+def test_one_key_takes_nearly_all_and_its_value_is_zero(check):
+    check(around(1, normal(1, 1, 64)), *in_pages(40, 16, 1, 64, lengths=(600,), sink=True), BLOCK_N=64, SPLITS=3)
+
+
+def test_a_head_of_16(check):
+    check(normal(2, 6, 16), *in_pages(20, 16, 2, 16, lengths=(77, 130)), dtypes=BOTH, **SMALL)
+
+
+def test_a_head_of_128(check):
+    check(normal(2, 6, 128), *in_pages(20, 16, 2, 128, lengths=(77, 130)), dtypes=BOTH, **SMALL)
+
+
+def test_blocks_and_splits_of_the_file(check):
+    check(normal(2, 8, 64), *in_pages(30, 16, 2, 64, lengths=(77, 350)))
+
+
+def test_each_key_is_read_once_and_by_many_programs(traffic):
+    # 207 keys in all; of 130 keys no program needs more than two blocks of 32.
+    all_keys, of_one = Elements(207 * 2 * 32), Elements(64 * 32)
+    traffic(
+        normal(2, 6, 32), *RAGGED, **SMALL, launches=2, idle=0, float_atomics=False, kept=2 * 6 * 3 * (32 + 2),
+        reads={"q": 12, "k_cache": all_keys, "v_cache": all_keys, "block_table": Elements(2 * 207)},
+        share={"k_cache": of_one, "v_cache": of_one},
+    )  # fmt: skip
+
+
+def test_both_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
+    k_cache, _, table, lengths = (normal(512, 16, 8, 128), *in_pages(512, 16, 8, 128, lengths=(2000, 2048))[1:])
+    compiled(normal(2, 32, 128), k_cache, k_cache, table, lengths, tensor_cores=True, halves=True, pipelined=True)
+
+
+def test_any_call_that_the_lesson_promises(drawn):
+    keys, values, table, lengths = of_sequences("B", "T", "P", "page")
+    drawn(
+        sizes={
+            "B": upto(4, least=0, block=3),
+            "HK": upto(3, block=2),
+            "G": upto(20, block=16),
+            "D": only(16, 64, 128, 32),
+            "P": upto(12, block=5),
+            "page": upto(26, block=16),
+            "T": upto(6, block=4),
+        },
+        q=any_strides("B", "HK*G", "D"),
+        k_cache=target("P", "page", "HK", "D", values=(keys,)),
+        v_cache=target("P", "page", "HK", "D", values=(values,)),
+        block_table=target("B", "T", values=(table,)),
+        lengths=target("B", values=(lengths,)),
+        dtypes=BOTH,
+        blocks=(dict(BLOCK_N=16, SPLITS=3), dict(BLOCK_N=32, SPLITS=5)),
+    )
+
+
+def test_caches_of_more_than_two_billion_elements(on_gpu):
+    wide = normal(1100, 16, 2, 64).padded(65536 - 64)  # 2**21 elements from page to page
+    on_gpu(normal(1, 6, 64), wide, wide, *in_pages(1100, 16, 2, 64, lengths=(40,))[2:])
+
+
+def test_a_size_that_only_a_gpu_gets_through(on_gpu):
+    on_gpu(normal(3, 36, 128), *in_pages(1200, 24, 4, 128, lengths=(6007, 1, 20_011)), dtypes=BOTH)
+
+
+def test_it_reaches_the_gate(throughput):
+    cache, lengths = normal(8192, 16, 8, 128), (32_768, 32_700, 32_761, 32_753)
+    throughput(normal(4, 32, 128), cache, cache, *in_pages(8192, 16, 8, 128, lengths=lengths)[2:], at_least=0.55)

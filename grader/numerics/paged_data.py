@@ -1,0 +1,58 @@
+"""Data sets of a cache in pages: of one call the two caches, the table of pages and the lengths, which fit together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.numerics.arguments import Recipe
+from grader.numerics.data_sets import Data
+from grader.numerics.paged_draws import KEYS, ORDINARY, SINK, VALUES
+
+Paged = tuple[Data, Data, Data, Data]
+
+
+def in_pages(*shape: int, lengths: tuple[int, ...], spare: int = 0, sink: bool = False) -> Paged:
+    """k_cache and v_cache of this shape, [P, page, heads, D], block_table [B, T] and lengths [B], both int32.
+
+    The pages of a sequence lie anywhere in the caches. Rows that hold no key, and pages that no sequence has, are NaN;
+    past its last page a row of the table holds -1 or 900001. `spare`: columns of the table that no sequence needs.
+    Where there are too few pages, sequences share some. sink: with queries near 1 the first key of each sequence takes
+    nearly all, and its value is 0.
+    """
+    P, page, *_ = shape
+    T = max(1, *(-(-length // page) for length in lengths)) + spare
+    return paged(shape, len(lengths), T, lengths, SINK if sink else ORDINARY)
+
+
+def paged(shape: tuple[int, ...], B: int, T: int, lengths: tuple[int, ...] = (), kind: int = ORDINARY) -> Paged:
+    """The same with this many sequences and columns; the lengths are drawn where none are given."""
+    numbers = (*shape[:2], B, T, *lengths)
+    longest = f"up to {max(lengths)}" if lengths else ""
+    caches = [
+        Data(shape, (("paged rows", which, kind, *numbers),), about="in pages", together=True)
+        for which in (KEYS, VALUES)
+    ]
+    table = Data((B, T), (("paged table", *numbers),), about="a table of pages", dtype="int32", together=True)
+    return (*caches, table, Data((B,), (("paged lengths", *numbers),), about=longest, dtype="int32", together=True))
+
+
+def lengths_stated(recipe: Recipe) -> tuple[int, ...]:
+    """The lengths that a data set of lengths states; () where they are drawn."""
+    return recipe.steps[0][5:] if isinstance(recipe, Data) and recipe.steps else ()
+
+
+@dataclass(frozen=True)
+class OfSequences:
+    """Kind of values: one of the four of `in_pages`, its lengths drawn."""
+
+    place: int
+    sizes: tuple[str, str, str, str]  # the names of B, T, P and page
+
+    def within(self, sizes: dict[str, int]):
+        B, T, P, page = (sizes[name] for name in self.sizes)
+
+        def data(*shape: int) -> Data:
+            rows = shape if self.place < 2 else (P, page, 1, 1)
+            return paged(rows, B, T)[self.place]
+
+        return data

@@ -1,0 +1,113 @@
+"""Draws of sequences whose keys lie in pages: the lengths, the table of pages, and the rows of a cache.
+
+All draws of one call get the same seed and the same numbers, so that each of them knows what the others draw: which
+pages a sequence has, and so which rows of the cache hold a key. The rows that hold none are NaN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+NO_PAGES = (-1, 900_001)  # what a table holds past a sequence's last page
+SHARE_EMPTY = 0.15  # of lengths that are drawn
+KEYS, VALUES = 0, 1  # the two caches
+ORDINARY, SINK = 0, 1  # values: normal; or the first key of each sequence wins, and its value is 0
+SINK_KEY = 1.75  # with queries near 1 and other keys near 0
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """lengths: [B]; table: [B, T]; both int64. holds: [P, page], whether a row is a key of some sequence."""
+
+    lengths: torch.Tensor
+    table: torch.Tensor
+    holds: torch.Tensor
+
+    @property
+    def first_rows(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Page and row of the first key of each sequence that has one."""
+        pages = self.table[self.lengths > 0, 0]
+        return pages, torch.zeros_like(pages)
+
+
+def sequences(generator: torch.Generator, P: int, page: int, B: int, T: int, lengths: tuple[int, ...]) -> Sequences:
+    """The sequences of a call with this seed, in P pages; `lengths` are drawn where none are given.
+
+    No page has two sequences, as long as there are enough of them. The last page is in use, and page 0, which a load
+    with `other=0` leads to, is in use where all are.
+    """
+    on = {"generator": generator, "device": generator.device}
+    long = torch.tensor(lengths, device=generator.device) if lengths else _lengths(generator, page, B, T)
+    needed = -(-long // page)
+    count = int(needed.sum())
+    pages = torch.randperm(P, **on) if count <= P else torch.randint(0, P, (count,), **on)
+    if 0 < count < P:  # what is in front is taken
+        others = pages[(pages != 0) & (pages != P - 1)][: count - 1]
+        pages = torch.cat([pages.new_tensor([P - 1]), others])[torch.randperm(count, **on)]
+    taken = torch.arange(T, device=generator.device) < needed[:, None]
+    table = torch.tensor(NO_PAGES, device=generator.device)[torch.randint(0, 2, (B, T), **on)]
+    table[taken] = pages[:count]
+    return Sequences(long, table, _held(table, taken, long, P, page))
+
+
+def _lengths(generator: torch.Generator, page: int, B: int, T: int) -> torch.Tensor:
+    """Any up to T pages, some of them 0; one sequence, if there is any, has a key in its last page."""
+    on = {"generator": generator, "device": generator.device}
+    long = torch.randint(0, T * page + 1, (B,), **on)
+    long[torch.rand(B, **on) < SHARE_EMPTY] = 0
+    if B and T:
+        longest = torch.randint(0, B, (1,), **on)
+        long[longest] = (T - 1) * page + torch.randint(1, page + 1, (1,), **on)
+    return long
+
+
+def _held(table: torch.Tensor, taken: torch.Tensor, lengths: torch.Tensor, P: int, page: int) -> torch.Tensor:
+    rows = torch.arange(page, device=table.device)
+    starts = torch.arange(table.shape[1], device=table.device)[:, None] * page
+    valid = (starts + rows < lengths[:, None, None])[taken]  # [pages taken, page]
+    most = torch.zeros((P,), dtype=torch.int64, device=table.device)
+    most.scatter_reduce_(0, table[taken], valid.sum(dim=1), "amax")  # a page of two sequences: what the longer one has
+    return rows < most[:, None]
+
+
+def drawn_lengths(
+    size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, P: int, page: int, B: int, T: int,
+    *lengths: int,
+) -> torch.Tensor:  # fmt: skip
+    return sequences(generator, P, page, B, T, lengths).lengths
+
+
+def drawn_table(
+    size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, P: int, page: int, B: int, T: int,
+    *lengths: int,
+) -> torch.Tensor:  # fmt: skip
+    return sequences(generator, P, page, B, T, lengths).table
+
+
+def drawn_rows(
+    size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, which: int, kind: int, P: int, page: int,
+    B: int, T: int, *lengths: int,
+) -> torch.Tensor:  # fmt: skip
+    """A cache, [P, page, HK, D]: its own numbers where there is a key, and NaN elsewhere."""
+    found = sequences(generator, P, page, B, T, lengths)
+    own = torch.Generator(generator.device).manual_seed((generator.initial_seed() + 1 + which) % 2**62)
+    make = torch.rand if (which, kind) == (VALUES, SINK) else torch.randn
+    values = make(size, dtype=precision, generator=own, device=generator.device)
+    if kind == SINK:
+        values = values if which == VALUES else values.mul_(0.1)
+        values[found.first_rows] = 0.0 if which == VALUES else SINK_KEY
+    return values.masked_fill_(~found.holds[..., None, None], torch.nan)
+
+
+DRAWS_OF_PAGES = {"paged lengths": drawn_lengths, "paged table": drawn_table, "paged rows": drawn_rows}
+OF_SHAPES = {"paged lengths": 0, "paged table": 0, "paged rows": 2}  # where in a step P, page, B, T begin
+
+
+def with_sequences(most: int, size: int, step: tuple[str | float, ...]) -> tuple[str | float, ...]:
+    """The step of a call with `size` sequences in place of `most`."""
+    name, *numbers = step
+    first = OF_SHAPES[name]
+    before, (P, page, B, T), lengths = numbers[:first], numbers[first : first + 4], numbers[first + 4 :]
+    return (name, *before, P, page, size if most == B else B, T, *lengths[: size if most == B else None])

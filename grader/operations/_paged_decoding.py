@@ -1,0 +1,276 @@
+"""Paged decoding, in its second file: what is said of its mistakes, and how splits of a sequence join."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+
+from grader.operations._attention import Walk, falls, folded
+from grader.sentences import Said, Sentence
+
+USUAL_PAGES = (16, 1, 32, 64, 128)
+
+
+class PagedDecoding(Sentence):
+    """In finding a key, in heads, at the end of a sequence, in dealing out keys, in a split, in joining splits."""
+
+    TABLE_IGNORED = (
+        "Page number n // page of the cache is read as it lies there: {table} is not used. It tells which page a "
+        "sequence has its next keys in."
+    )
+    TABLE_ROW_ZERO = "Every sequence goes through row 0 of {table}: the row of sequence b is b."
+    ROW_BEYOND_PAGE = (
+        "The row in a page is the key's number n: beyond the first page that leads into other pages. It is n % page."
+    )
+    PAGE_OF_BLOCK = (
+        "All keys of a block are read from the page of its first key. A block may begin within a page and reach into "
+        "others: each key has a page of its own, {table}[b, n // page]."
+    )
+    PAGE_SIZE = "Keys are looked up as if pages had {used:#row}; those of {cache} have {page}."
+    PAGE_AS_ROW = "A page is multiplied by the stride of a row: that is the way to a row of page 0."
+    SWAPPED = "Page and row are exchanged: key n has entry n // page of {table}, and row n % page there."
+    NO_ADVANCE = "Every turn of the loop reads the first block of keys: a key's number has to move with it."
+    BEYOND_THE_TABLE = (
+        "What stands in {table} past a sequence's last page is taken as a page: it is no number of one. Load the table "
+        "with a mask: keys from lengths[b] on have no entry."
+    )
+    NO_KEY_READ = (
+        "{o} is NaN: rows past the end of a sequence and pages that no sequence has are NaN here, so what was read is "
+        "no key of the sequence. Which page, and which row of it, belong to key n?"
+    )
+    VALUES_PAST_THE_END = (
+        "{o} is NaN where the last block of a sequence is not full: rows of v past its end are loaded, and they hold "
+        "NaN. p is 0 there, and 0 times NaN is NaN: such lanes need 0 for v, by a mask with `other`."
+    )
+
+    HEADS_IN_TURN = (
+        "Query head h goes to head h % {HK} of the caches. Heads of a group stand side by side: it is h // {group}."
+    )
+    HEADS_BY_NUMBER = (
+        "Query head h goes to head h // {HK} of the caches: it is h // {group}, as there are {group} to one."
+    )
+    HEAD_ZERO = "Every query head goes to head 0 of the caches."
+    LENGTH_OF_FIRST = "Every sequence is as long as the first one: the length of sequence b is {lengths}[b]."
+
+    LANES_COUNTED = (
+        "The lanes past the end of a sequence take part in the softmax, as keys with the score 0: their scores have to "
+        "be -inf."
+    )
+    KEYS_LOST = (
+        "Only {kept} of {keys} keys of a sequence reach {o}: {splits} splits with {share} keys each do not reach its "
+        "end. Both divisions are rounded up: of keys into blocks, and of blocks into splits."
+    )
+    FIXED_SHARE = (
+        "Only {kept} of {keys} keys of a sequence reach {o}: each split takes {blocks:#block} of {step} keys, however "
+        "long a sequence is. Its share follows from the length."
+    )
+    KEYS_TWICE = (
+        "Keys are counted twice: a split takes {share} keys, which are no whole blocks of {step}, and its last block "
+        "goes on into the next split. Deal out whole blocks, or end each split where it ends."
+    )
+
+    NO_SCALE = "The scores are not scaled: they are q k / sqrt(D), and here those of q k are used."
+    SCALED_BY_D = "The scores are divided by D: they are q k / sqrt(D)."
+    POWERS_OF_2 = "The probabilities are powers of 2, not of e: exp2 needs its argument times log2(e)."
+    LOG2_E_AND_EXP = "The scores are multiplied by log2(e) and go into exp: that factor is for exp2."
+    NOTHING_RESCALED = (
+        "Between two blocks of a split neither l nor acc is rescaled: what was added before was measured against a "
+        "smaller maximum."
+    )
+    ACC_NOT_RESCALED = "Between two blocks of a split acc is not rescaled, and l is: both need the same factor."
+    SUM_NOT_RESCALED = "Between two blocks of a split l is not rescaled, and acc is: both need the same factor."
+    FAR_BELOW_ZERO = (
+        "{o} is {found} where all scores lie far below 0. They are measured against a number that they do not reach: "
+        "does the maximum of each split start at -inf?"
+    )
+    FAR_BELOW_ZERO_OR_PADDED = (
+        "{o} is {found} where all scores lie far below 0. They are measured against a number that they do not reach: "
+        "does the maximum of each split start at -inf, and what stands in for the maximum of the {lanes} lanes past "
+        "the last split?"
+    )
+
+    NOT_MEASURED_ANEW = (
+        "The second launch adds up parts as they are, and each was measured against its own maximum: multiply l and "
+        "acc of each by exp(own maximum - greatest maximum)."
+    )
+    AVERAGE = (
+        "{o} is the average of what the splits say each: keys of all splits compete. A split counts by its l, measured "
+        "against the greatest maximum."
+    )
+    JOIN_OF_ANOTHER_BASE = (
+        "The splits' weights are powers of {wrong}, and their maxima belong to powers of {right}: both launches have "
+        "to use one base."
+    )
+    SUM_NOT_WEIGHED = "In the second launch acc of each split gets its weight, and l does not: both need it."
+    ACC_NOT_WEIGHED = "In the second launch l of each split gets its weight, and acc does not: both need it."
+    ONE_SPLIT_ALONE = "Only the {which} split is in {o}: the second launch has to join all {splits}."
+    ROUNDED_PARTS = "m and l of the splits are rounded to {dtype} between the launches: what is kept there is fp32."
+    NOT_DIVIDED = "{o} is not divided by the sum of all l: its rows are sums of p v, and p does not sum to 1."
+
+    EMPTY_SEQUENCE = (
+        "{o} is NaN where a sequence has no key. The maximum of all its splits is -inf then: (-inf) - (-inf) is NaN, "
+        "and so is 0 / 0. It has to be 0."
+    )
+    EMPTY_SEQUENCE_NOT_ZERO = "{o} is not 0 where a sequence has no key."
+    EMPTY_SPLIT = (
+        "{o} is NaN for sequences of which a split has no key. What such a split leaves has to add nothing: the "
+        "maximum -inf, and 0 for l and acc."
+    )
+    EMPTY_SPLIT_STORES_NOTHING = (
+        "The second launch reads parts that nobody has written: a split without keys leaves its place as torch.empty "
+        "has made it. It owes a part that adds nothing, the maximum -inf, and 0 for l and acc."
+    )
+
+    STRIDES_OF = "{cache} is read with the strides of {other}: each has its own."
+    AS_CONTIGUOUS = "The strides of {caches} are not used: the rows are read as if they followed each other."
+    LOST_DIGITS = (
+        "Scores, m, l and acc are to be in fp32, in scratch memory too: p is rounded for the second product, and "
+        "nothing else is."
+    )
+
+
+Row = tuple[torch.Tensor, torch.Tensor]  # pages and rows of keys
+Where = Callable[[int, torch.Tensor], Row]  # of a sequence and the numbers of keys
+Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # m and l [HK, G], acc [HK, G, D]
+Of = Callable[[Walk], tuple[torch.Tensor, torch.Tensor]]  # factors of l and of acc, of each turn of a split
+
+
+@dataclass
+class Splits:
+    """One sequence with at least one key: s [HK, G, N], v [HK, N, D], cut into splits of whole blocks."""
+
+    s: torch.Tensor
+    v: torch.Tensor
+    step: int
+    count: int
+
+    @property
+    def keys(self) -> int:
+        return self.s.shape[-1]
+
+    @property
+    def share(self) -> int:
+        """Keys of a split."""
+        return -(-self.keys // self.step // self.count) * self.step if self.keys else 0
+
+    @property
+    def used(self) -> int:
+        """How many splits have a key."""
+        return -(-self.keys // self.share)
+
+    @property
+    def padding(self) -> int:
+        return -self.keys % self.step
+
+    def part(self, first: int, end: int, of: Of | None = None) -> Part:
+        """What these keys say; `of`: factors in place of the right ones between its blocks."""
+        walk = Walk(self.s[..., first:end], self.v[:, first:end], self.step)
+        at, right = walk.so_far, torch.exp(falls(walk.so_far))
+        of_sum, of_acc = of(walk) if of is not None else (right, right)
+        return at[..., -1], folded(walk.sums(at), of_sum), folded(walk.outs(at), of_acc[..., None, :])
+
+    def parts(self, of: Of | None = None) -> Part:
+        """Those of all splits that have a key, [HK, G, splits] and [HK, G, splits, D]."""
+        ends = [(split * self.share, min((split + 1) * self.share, self.keys)) for split in range(self.used)]
+        m, total, acc = zip(*(self.part(*end, of) for end in ends))
+        return torch.stack(m, dim=-1), torch.stack(total, dim=-1), torch.stack(acc, dim=-2)
+
+
+def joined(parts: Part, of_sum: float | None = 1.0, of_acc: float | None = 1.0) -> torch.Tensor:
+    """o [HK, G, D]; the weights of l and of acc to these powers, all 1 where a power is 0."""
+    m, total, acc = parts
+    weight = torch.exp(m - m.amax(dim=-1, keepdim=True))
+    return (acc * weight[..., None] ** of_acc).sum(dim=-2) / (total * weight**of_sum).sum(dim=-1, keepdim=True)
+
+
+def rounded_parts(splits: Splits, dtype: torch.dtype, unit: float) -> torch.Tensor:
+    """The join of parts whose m, measured in this unit, and l are rounded to a dtype."""
+    m, total, acc = splits.parts()
+    return joined(((m / unit).to(dtype).double() * unit, total.to(dtype).double(), acc))
+
+
+def undivided(splits: Splits) -> torch.Tensor:
+    return torch.exp(splits.s - splits.s.amax(dim=-1, keepdim=True)) @ splits.v
+
+
+def ones(walk: Walk) -> torch.Tensor:
+    return torch.ones_like(walk.so_far)
+
+
+def right(walk: Walk) -> torch.Tensor:
+    return torch.exp(falls(walk.so_far))
+
+
+def average(splits: Splits, over: str) -> torch.Tensor:
+    """What the splits say each, over all of them or those that are used."""
+    _, total, acc = splits.parts()
+    return (acc / total[..., None]).sum(dim=-2) / getattr(splits, over)
+
+
+def of_split(splits: Splits, place: int) -> torch.Tensor:
+    _, total, acc = splits.parts()
+    return acc[..., place, :] / total[..., place, None]
+
+
+def lanes_counted(splits: Splits) -> torch.Tensor:
+    """With the lanes past the end of the last block as keys with the score 0, and v 0."""
+    shift = splits.s.amax(dim=-1, keepdim=True)
+    shift = shift.clamp(min=0.0) if splits.padding else shift  # they take part in the maximum too
+    e = torch.exp(splits.s - shift)
+    return e @ splits.v / (e.sum(dim=-1, keepdim=True) + splits.padding * torch.exp(-shift))
+
+
+def first_keys(splits: Splits, kept: int) -> torch.Tensor:
+    """The first keys alone; without any 0, as where the second launch guards its division."""
+    return torch.softmax(splits.s[..., :kept], dim=-1) @ splits.v[:, :kept]
+
+
+def keys_twice(splits: Splits) -> torch.Tensor:
+    share = -(-splits.keys // splits.count)
+    ranges = [
+        torch.arange(first, min(first + -(-share // splits.step) * splits.step, splits.keys))
+        for first in range(0, splits.keys, share)
+    ]
+    n = torch.cat(ranges)
+    return torch.softmax(splits.s[..., n], dim=-1) @ splits.v[:, n]
+
+
+# ---- keys that are looked for elsewhere ------------------------------------------------------------------------------
+
+
+def readings(table: torch.Tensor, page: int, step: int, names: list[str], P: int) -> Iterator[tuple[str, Said, Where]]:
+    """Other pages and rows than those of the keys; `step`: of a block, `P`: pages that there are."""
+
+    def entries(b: int, places: torch.Tensor) -> torch.Tensor:
+        found = table[b, places]
+        if bool((found < 0).any()):
+            raise IndexError  # torch would count from the end
+        return found
+
+    said = PagedDecoding.TABLE_IGNORED(table=names[3])
+    yield "table-ignored", said, lambda b, n: (n // page, n % page)
+    yield "table-ignored", said, lambda b, n: (b * table.shape[1] + n // page, n % page)
+    yield "table-row-zero", PagedDecoding.TABLE_ROW_ZERO(table=names[3]), lambda b, n: (entries(0, n // page), n % page)
+    said = PagedDecoding.ROW_BEYOND_PAGE()
+    yield "row-beyond-page", said, lambda b, n: _flat(entries(b, n // page), n, page)
+    said = PagedDecoding.PAGE_OF_BLOCK(table=names[3])
+    of_block = lambda n: n // step * step // page  # noqa: E731
+    yield "page-of-block", said, lambda b, n: (entries(b, of_block(n)), n % page)
+    yield "page-of-block", said, lambda b, n: _flat(entries(b, of_block(n)), n - of_block(n) * page, page)
+    for used in dict.fromkeys((P, *USUAL_PAGES, step)):
+        if used != page:
+            said = PagedDecoding.PAGE_SIZE(used=used, cache=names[1], page=page)
+            yield "page-size", said, lambda b, n, used=used: _flat(entries(b, n // used), n % used, page)
+    said = PagedDecoding.SWAPPED(table=names[3])
+    yield "page-and-row-swapped", said, lambda b, n: _flat(entries(b, n % page), n // page, page)
+    said = PagedDecoding.PAGE_AS_ROW()
+    yield "page-as-row", said, lambda b, n: _flat(torch.zeros_like(n), entries(b, n // page) + n % page, page)
+    said = PagedDecoding.NO_ADVANCE()
+    yield "no-advance", said, lambda b, n: (entries(b, n % step // page), n % step % page)
+
+
+def _flat(pages: torch.Tensor, rows: torch.Tensor, page: int) -> Row:
+    """Rows beyond the end of a page lie in those after it."""
+    return pages + rows // page, rows % page
