@@ -126,7 +126,7 @@ def load(operation: Operation) -> Callable:
         if other is None:
             if mask is not None:
                 _note_masked_fill(frame, mask, place.line)
-            other = _poison(lanes.shape, dtype, frame.batch.fill)
+            other = _poison(lanes.shape, dtype, frame.batch.fill_of(place.line))
         return lanes.spread(values, other)
 
     return run

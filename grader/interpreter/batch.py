@@ -66,6 +66,7 @@ class Batch:
     grid: tuple[int, int, int]
     waits: bool = False  # programs may wait for each other: they take turns
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
+    fill_lines: list[int] | None = None  # of such loads: those of other lines hold "poison"; None: of all
     believes: bool = False  # in tl.max_contiguous, as a compiled kernel does
     until: float = math.inf  # seconds of a core that this process may have used by then
     programs: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int32))
@@ -84,6 +85,10 @@ class Batch:
     overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
     watcher: Watcher | None = None  # of the one program that runs, if it is watched
+
+    def fill_of(self, line: int) -> str:
+        """What masked lanes of a load in this line hold."""
+        return self.fill if self.fill_lines is None or line in self.fill_lines else "poison"
 
     @property
     def count(self) -> int:

@@ -163,7 +163,10 @@ class Call:
         given = [_value(number, *both) for number, both in enumerate(zip(step.parameters, types))]
         arguments = [self._argument(parameter) for parameter in step.parameters]
         self.memory.begin_launch(grid, step.dimensions, arguments, ordered=kernel.waits)
-        batch = self.batch = Batch(self.memory, grid, kernel.waits, self.request.fill, self.request.believe, self.until)
+        asked = self.request
+        batch = self.batch = Batch(
+            self.memory, grid, kernel.waits, asked.fill, asked.fill_lines, asked.believe, self.until
+        )
         try:
             self._run(kernel, batch, given, grid)
         finally:

@@ -211,17 +211,25 @@ class Interpreted:
         if lines:
             zeros = self.run.call(self.exercise, trial, inputs, fill="zero")
             if self._masked_lanes_matter(evidence, zeros):
-                return masked_lanes.no_other(evidence, lines[0])
+                return masked_lanes.no_other(evidence, self._load_that_matters(evidence, lines))
         return verdict
 
+    def _load_that_matters(self, evidence: Evidence, lines: list[int]) -> int:
+        """Returns the line of the first load without `other` that changes the result by itself, else the first."""
+        for line in lines if len(lines) > 1 else []:
+            zeros = self.run.call(self.exercise, evidence.trial, evidence.inputs, fill="zero", fill_lines=[line])
+            if not _alike(evidence.reply, zeros) or evidence.returns in _changed(evidence.reply, zeros):
+                return line
+        return lines[0]
+
     def _masked_lanes_matter(self, evidence: Evidence, zeros: Reply) -> bool:
-        """Whether what masked lanes hold changes a result; `zeros` is the call with 0 in them.
+        """Tells whether what masked lanes hold changes this result; `zeros` is the call with 0 in them.
 
         A copy that is wrong in the same elements either way reads the wrong place: `other` would not help.
         """
         if not _alike(evidence.reply, zeros):
             return True
-        if not _changed(evidence.reply, zeros):
+        if evidence.returns not in _changed(evidence.reply, zeros):
             return False
         if evidence.wanted.bound not in EXACT:
             return True
@@ -246,7 +254,8 @@ class Interpreted:
         there = _alike(third, first)
         if lines and there and not _changed(third, second):
             (evidence,) = (one for one in results if one.returns == changed[0])
-            return masked_lanes.no_other(replace(evidence, reply=first), lines[0])
+            evidence = replace(evidence, reply=first)
+            return masked_lanes.no_other(evidence, self._load_that_matters(evidence, lines))
         right = all(evidence.comparison.right for evidence in results)
         if right and any(launch.atomics for launch in first.launches):
             return None  # atomic sums may come in any order; both results are within the bound
