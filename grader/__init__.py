@@ -3,7 +3,7 @@
 from importlib import import_module
 
 _HOME = dict.fromkeys(("Exercise", "Example", "Result"), "grader.course.exercise")
-_HOME |= {"Elements": "grader.explain.cost"}
+_HOME |= {"Elements": "grader.explain.cost", "made": "grader.numerics.arguments"}
 _HOME |= dict.fromkeys(
     (
         "a_code_each",

@@ -44,7 +44,7 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     delta: exp of a rounded difference errs by 2 |s - max| u; the score itself is a sum of D products, which errs as any
     product's does, and is scaled and measured in another base: 4 u more, all of a = sum |q k| / sqrt(D).
     """
-    return _by_heads(inputs, ref, _rounding_of_heads)
+    return by_heads(inputs, ref, _rounding_of_heads)
 
 
 def _rounding_of_heads(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -59,7 +59,7 @@ def rounding_of_lse(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tens
 
     A sum of N terms errs by N / 64 u where a kernel keeps 64 partial sums, or adds up tiles of 64 keys.
     """
-    return _by_heads(inputs, ref, _rounding_of_lse_of_heads)
+    return by_heads(inputs, ref, _rounding_of_lse_of_heads)
 
 
 def _rounding_of_lse_of_heads(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -71,8 +71,8 @@ def conversion(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Ten
     """p is rounded to the dtype of v before the second product: 1.1 u of sum p |v|. What lies below the normal numbers
     of that dtype loses half of eta, measured against the greatest p of its row: 1.1 times that of sum |v| / l.
     """
-    rounded = _by_heads(inputs, ref, lambda q, k, v: torch.softmax(scores(q, k), dim=-1) @ v.abs())
-    lost = _by_heads(inputs, ref, _divided_by_the_sum)
+    rounded = by_heads(inputs, ref, lambda q, k, v: torch.softmax(scores(q, k), dim=-1) @ v.abs())
+    lost = by_heads(inputs, ref, _divided_by_the_sum)
     return rounded.mul_(1.1), lost.mul_(1.1 / 2)
 
 
@@ -85,8 +85,8 @@ def _divided_by_the_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> to
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """The sum of p |v| for o; for lse the largest sum of |q k|, which a rounded score errs by."""
     if ref.dim() == inputs[0].dim():
-        return _by_heads(inputs, ref, lambda q, k, v: torch.softmax(scores(q, k), dim=-1) @ v.abs())
-    return _by_heads(inputs, ref, lambda q, k, v: scores(q.abs(), k.abs()).amax(dim=-1)) + 1
+        return by_heads(inputs, ref, lambda q, k, v: torch.softmax(scores(q, k), dim=-1) @ v.abs())
+    return by_heads(inputs, ref, lambda q, k, v: scores(q.abs(), k.abs()).amax(dim=-1)) + 1
 
 
 def scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
@@ -100,15 +100,14 @@ def held(shapes: Sequence[Sequence[int]]) -> int:
     return 4 * M * N * min(B * H, _heads_at_a_time(M * N))
 
 
-Heads = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+Heads = Callable[..., torch.Tensor]
 
 
-def _by_heads(inputs: Sequence[Argument], ref: torch.Tensor, of_heads: Heads) -> torch.Tensor:
-    """[shape of ref]: what `of_heads` makes of q, k and v of a few heads at a time, [heads, ., D] each."""
-    q, k, v = inputs
+def by_heads(inputs: Sequence[Argument], ref: torch.Tensor, of_heads: Heads) -> torch.Tensor:
+    """[shape of ref]: what `of_heads` makes of q, k, v and others of a few heads at a time, [heads, ., D] each."""
     found = torch.empty_like(ref).flatten(0, 1)
-    for heads in _few_heads(q, k):
-        found[heads] = of_heads(*(one.flatten(0, 1)[heads] for one in (q, k, v)))
+    for heads in _few_heads(*inputs[:2]):
+        found[heads] = of_heads(*(one.flatten(0, 1)[heads] for one in inputs))
     return found.view(ref.shape)
 
 
