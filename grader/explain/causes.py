@@ -110,6 +110,7 @@ class Cause(StrEnum):
     SCATTERED = "scattered"
     TOO_MANY_LAUNCHES = "too-many-launches"
     TOO_MANY_PROGRAMS = "too-many-programs"
+    ATOMICS = "atomics"
     TOO_MUCH_MEMORY = "too-much-memory"
     TOO_SLOW = "too-slow"
 

@@ -80,6 +80,12 @@ class Cost(Sentence):
         "What is stored and loaded again moves twice: leave in memory the few numbers that another program needs."
     )
 
+    ATOMICS = (
+        "{kernel} updates memory by atomics: programs come in any order, and a sum of floats has other last bits in "
+        "each of them."
+    )
+    ADVICE_OWNER = "Let one program own each element: it adds up all that belongs there, and stores it once."
+
     IDLE = "{idle} programs of {total} have nothing to do: the grid is larger than needed."
     ONE_IDLE = "1 program of {total} has nothing to do: the grid is larger than needed."
     GRID_OF_BLOCKS = "The grid is {grid}. One program per block is enough, rounded up."
@@ -111,6 +117,7 @@ class TrafficLimits:
     lanes: float | None = None  # of one instruction for each element that it touches; None: not asked
     share: dict[str, float] = field(default_factory=dict)  # of an input that one program may read
     scratch: float | None = None  # bytes moved in memory of its own for each byte of a tensor; None: not asked
+    atomics: bool = True  # whether kernels may update memory by them
     multiprocessors: int = 0  # of the GPU that the host function is told of; 0: those of the model
 
 
@@ -120,7 +127,7 @@ def limits_of(
     reads: float | dict[str, float | Elements],
     writes: float | dict[str, float | Elements],
     share: float | dict[str, float] | None = None,
-    **others: float | None,
+    **others: float | bool | None,
 ) -> TrafficLimits:
     """Of a call with these data; one number stands for every input, or for every result. others: as TrafficLimits."""
     filled = set(exercise.written) - set(exercise.updates)
@@ -160,6 +167,9 @@ def _figures(reply: Reply, limits: TrafficLimits) -> dict[str, float]:
 def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
     if limits.launches is not None and len(reply.launches) > limits.launches:
         return failed(Cause.TOO_MANY_LAUNCHES, *_too_many_launches(len(reply.launches), limits.launches), kind="cost")
+    adding = next((launch.kernel for launch in reply.launches if launch.atomics), "")
+    if adding and not limits.atomics:
+        return failed(Cause.ATOMICS, Cost.ATOMICS(kernel=adding), Cost.ADVICE_OWNER(), kind="cost")
     times_read = {item.argument: item.read / item.size for item in reply.traffic if item.size}
     times_written = {item.argument: item.written / item.size for item in reply.traffic if item.size}
     for name, most in limits.reads.items():

@@ -60,7 +60,7 @@ def drawn(session: Session, item: pytest.Item):
 
 def traffic(session: Session, item: pytest.Item):
     """traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,
-    scratch=None, at_once=1, **constants): a call's cost.
+    scratch=None, atomics=True, at_once=1, **constants): a call's cost.
 
     reads: how often each input may be read, in multiples of its size; a number, or one per argument, where
     Elements(48) states how many of its elements may be read. writes: the same for the results. launches: how many
@@ -68,14 +68,14 @@ def traffic(session: Session, item: pytest.Item):
     many bytes a GPU may move for each byte used, since it moves whole sectors of 32 bytes. lanes: how many lanes of
     a load or store there may be for each element that it touches. share: how much of an input one program may read, in
     multiples of its size; a number, or one per argument. scratch: how many bytes kernels may move in memory that only
-    they see, for each byte of the arguments and results. at_once: how many neighbouring programs share what
-    they read, as in a cache.
+    they see, for each byte of the arguments and results. atomics: whether kernels may update memory by them. at_once:
+    how many neighbouring programs share what they read, as in a cache.
     """
 
     def traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,
-                scratch=None, at_once=1, **constants):  # fmt: skip
+                scratch=None, atomics=True, at_once=1, **constants):  # fmt: skip
         others = dict(launches=launches, idle=idle, programs=programs, moved=moved, lanes=lanes, share=share,
-                      scratch=scratch)  # fmt: skip
+                      scratch=scratch, atomics=atomics)  # fmt: skip
         session.wait_for_right_values(item)
         session.settle(
             item,
