@@ -257,8 +257,8 @@ def test_three_launches_and_no_pair_in_memory(traffic):
     )
 
 
-def test_all_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
-    compiled(*large(4, 16, 4096, 4096, 64), tensor_cores=True, halves=True)
+def test_all_products_run_on_tensor_cores(compiled):
+    compiled(*large(4, 16, 4096, 4096, 128), tensor_cores=True, halves=True)
 
 
 def test_any_call_that_the_lesson_promises(drawn):
