@@ -121,7 +121,7 @@ def attention_backward(q, k, v, o, lse, do):
     attention_delta_kernel[of_queries](o, do, delta, H, M, *do.stride(), D=D, BLOCK_M=BLOCK_M, num_warps=4)
     attention_dkdv_kernel[of_keys](
         q, k, v, do, lse, delta, dk, dv, D**-0.5, H, M, N, *strides,
-        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=1,
+        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=1,  # no loads ahead: see the explanation, below the hints
     )  # fmt: skip
     attention_dq_kernel[of_queries](
         q, k, v, do, lse, delta, dq, D**-0.5, H, M, N, *strides,
