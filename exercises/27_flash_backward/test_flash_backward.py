@@ -258,6 +258,10 @@ def test_three_launches_and_no_pair_in_memory(traffic):
 
 
 def test_all_products_run_on_tensor_cores(compiled):
+    compiled(*large(4, 16, 4096, 4096, 64), tensor_cores=True, halves=True)
+
+
+def test_heads_of_128_spill_no_registers(compiled):
     compiled(*large(4, 16, 4096, 4096, 128), tensor_cores=True, halves=True)
 
 
