@@ -87,6 +87,10 @@ class Data:
         """A row seen M times: row stride 0."""
         return replace(self, layout=layouts.EXPANDED)
 
+    def single(self) -> Data:
+        """A single element, seen at every index: what torch makes of the gradient of a sum."""
+        return replace(self, layout=layouts.repeated_all(len(self.shape)))
+
     def shifted(self) -> Data:
         """Begins an element past the start of its memory: no address is a multiple of 16 bytes."""
         return replace(self, layout=layouts.SHIFTED)
