@@ -4,6 +4,7 @@ from importlib import import_module
 
 _HOME = dict.fromkeys(("Exercise", "Example", "Result"), "grader.course.exercise")
 _HOME |= {"Elements": "grader.explain.cost", "in_pages": "grader.numerics.paged_data"}
+_HOME |= {"made": "grader.numerics.arguments"}
 _HOME |= dict.fromkeys(
     (
         "a_code_each",

@@ -9,7 +9,7 @@ import torch
 
 from grader.course.cut import Cut
 from grader.course.exercise import Exercise
-from grader.numerics.arguments import Argument, Recipe
+from grader.numerics.arguments import Argument, Recipe, made_of
 from grader.numerics.data_sets import Data, generator_for, seed_place, short_name
 from grader.wire.messages import MULTIPROCESSORS
 from grader.wire.reply import DTYPES
@@ -45,7 +45,9 @@ class Trial:
                 given.append(given[self.arguments.index(data.same_as)])
             else:
                 generator = generator_for(seed, *names, self.name, short_dtype(self.dtype), seed_place(data, number))
-                given.append(data.tensor(self.dtype, generator))
+                drawn = data.tensor(self.dtype, generator)
+                known = dict(zip(self.arguments, [*given, drawn]))
+                given.append(drawn if data.made_by is None else made_of(data, self.dtype, known))
         return given
 
     @property

@@ -88,6 +88,7 @@ class Cost(Sentence):
         "Programs add floats to what others have added, by atomics: these come in any order, and in another one the "
         "sum has other digits. The same call has to give the same bits."
     )
+    ADVICE_OWNER = "Let one program own each element: it adds up all that belongs there, and stores it once."
 
     IDLE = "{idle} programs of {total} have nothing to do: the grid is larger than needed."
     ONE_IDLE = "1 program of {total} has nothing to do: the grid is larger than needed."
@@ -131,7 +132,7 @@ def limits_of(
     reads: float | dict[str, float | Elements],
     writes: float | dict[str, float | Elements],
     share: float | dict[str, float | Elements] | None = None,
-    **others: float | None,
+    **others: float | bool | None,
 ) -> TrafficLimits:
     """Of a call with these data; one number stands for every input, or for every result. others: as TrafficLimits."""
     filled = set(exercise.written) - set(exercise.updates)
@@ -172,7 +173,7 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
     if limits.launches is not None and len(reply.launches) > limits.launches:
         return failed(Cause.TOO_MANY_LAUNCHES, *_too_many_launches(len(reply.launches), limits.launches), kind="cost")
     if not limits.float_atomics and any(launch.float_sums for launch in reply.launches):
-        return failed(Cause.RACE, Cost.FLOAT_ATOMICS(), kind="cost")
+        return failed(Cause.RACE, Cost.FLOAT_ATOMICS(), Cost.ADVICE_OWNER(), kind="cost")
     times_read = {item.argument: item.read / item.size for item in reply.traffic if item.size}
     times_written = {item.argument: item.written / item.size for item in reply.traffic if item.size}
     for name, most in limits.reads.items():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -11,6 +13,24 @@ from grader.numerics.data_sets import Data
 Number = bool | int | float | None
 Argument = torch.Tensor | Number
 Recipe = Data | Number  # what a test file states for an argument
+
+
+def made(by: Callable[..., torch.Tensor], data: Data) -> Data:
+    """A data set: what `by` makes of other arguments, as `lambda q, k: q @ k.mT`. It gets those before this one by
+    their names, in float64, and by its own name what `data` draws.
+
+    Where a call is too large for the interpreter, what `data` draws is taken as it is.
+    """
+    return replace(data, made_by=by, about=f"from {', '.join(_names(by))}")
+
+
+def made_of(data: Data, run: torch.dtype, known: dict[str, Argument]) -> torch.Tensor:
+    """The argument that is made of others; `known`: by name those before it, and what `data` itself draws."""
+    return data.holding(data.made_by(*exact(known[name] for name in _names(data.made_by))), run)
+
+
+def _names(by: Callable) -> list[str]:
+    return list(inspect.signature(by).parameters)
 
 
 def exact(arguments: Iterable[Argument]) -> list[Argument]:

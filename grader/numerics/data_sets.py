@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -28,7 +29,7 @@ class Data:
     `steps`: a draw of DRAWS, then changes of CHANGES, each a name and its numbers. No step: an output, left as poison.
     `about`: what a learner reads of the values where they are unusual. `same_as`: the argument that this one is too.
     `dtype`: the argument's own, whatever the dtype of the run; "" for that of the run. `together`: its draw knows what
-    others of the call draw, as it gets the same seed.
+    others of the call draw, as it gets the same seed. `made_by`: see `arguments.made`.
     """
 
     shape: tuple[int, ...]
@@ -38,6 +39,7 @@ class Data:
     same_as: str = ""
     dtype: str = ""
     together: bool = False
+    made_by: Callable[..., torch.Tensor] | None = None
 
     def __add__(self, number: float) -> Data:
         return self.then("add", number)
@@ -89,6 +91,10 @@ class Data:
         """A row seen M times: row stride 0."""
         return replace(self, layout=layouts.EXPANDED)
 
+    def single(self) -> Data:
+        """A single element, seen at every index: what torch makes of the gradient of a sum."""
+        return replace(self, layout=layouts.repeated_all(len(self.shape)))
+
     def shifted(self) -> Data:
         """Begins an element past the start of its memory: no address is a multiple of 16 bytes."""
         return replace(self, layout=layouts.SHIFTED)
@@ -129,7 +135,15 @@ class Data:
         """Draws the values into a view of this shape and layout; an output stays as it is."""
         if self.is_output:
             return
-        values = self.scaled_for(view.dtype).values(generator, precision)
+        self._put(view, self.scaled_for(view.dtype).values(generator, precision))
+
+    def holding(self, values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """The argument with these values in place of those that it draws. dtype: the run's."""
+        view = self.shape_on(values.device, dtype)
+        self._put(view, values)
+        return view
+
+    def _put(self, view: torch.Tensor, values: torch.Tensor) -> None:
         if self.layout.sliding:
             _fill_windows(view, values)
             return

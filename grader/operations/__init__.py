@@ -10,7 +10,7 @@ Such a file has
     held(shapes)               how many numbers its bounds keep at a time beside the inputs, where that is more than a
                                few copies of these.
     terms(inputs, ref)         what a rounding on the way is relative to, where it is not the result: of a sum that of
-                               its |terms|; [shape of ref].
+                               its |terms|; [shape of ref]. Of a result with a bound of its own it may be terms_of_mean.
     CAUSES, PLAIN_CAUSES       the ids of mistakes that it can name, beside those of any operation (explain/causes.py):
                                each of the first has to be helped with in a hint, of the second the sentence does.
     a table of sentences       what can be said of its mistakes, in words (grader/sentences.py).

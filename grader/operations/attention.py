@@ -35,6 +35,7 @@ MOST_EXPLAINED = 1 << 21  # scores: every mistake makes them anew
 LN_2, LOG2_E = math.log(2), 1 / math.log(2)
 FEW = 16  # roundings beside those of scores and of their differences
 FEW_OF_A_SCORE = 4
+TENSORS = (0,), (1,), (2,), (1, 2), (0, 1, 2)  # that are misread together: their places among the arguments
 TELLING = 8  # elements: fewer may fit rounded numbers by chance
 
 
@@ -103,15 +104,14 @@ def held(shapes: Sequence[Sequence[int]]) -> int:
     return 4 * M * N * min(B * H, _heads_at_a_time(M * N))
 
 
-Heads = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+Heads = Callable[..., torch.Tensor]
 
 
 def by_heads(inputs: Sequence[Argument], ref: torch.Tensor, of_heads: Heads) -> torch.Tensor:
-    """[shape of ref]: what `of_heads` makes of q, k and v of a few heads at a time, [heads, ., D] each."""
-    q, k, v = inputs
+    """[shape of ref]: what `of_heads` makes of q, k, v and others of a few heads at a time, [heads, ., D] each."""
     found = torch.empty_like(ref).flatten(0, 1)
-    for heads in _few_heads(q, k):
-        found[heads] = of_heads(*(one.flatten(0, 1)[heads] for one in (q, k, v)))
+    for heads in _few_heads(*inputs[:2]):
+        found[heads] = of_heads(*(one.flatten(0, 1)[heads] for one in inputs))
     return found.view(ref.shape)
 
 
@@ -282,10 +282,12 @@ def at_the_end(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
         yield Hypothesis("wrong-lse", said(lse=lse), (right[0], found), may_be_constant=True)
 
 
-def of_other_elements(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def of_other_elements(
+    evidence: Evidence, inputs: list[Argument], tensors: Sequence[tuple[int, ...]] = TENSORS
+) -> Iterator[Hypothesis]:
     """Other batches, heads and elements than those of the program; of k and v together too."""
     names = evidence.exercise.arguments
-    for places in ((0,), (1,), (2,), (1, 2), (0, 1, 2)):
+    for places in tensors:
         given = [names[place] for place in places]
         named = " and ".join(filter(None, (", ".join(given[:-1]), given[-1])))
         for id, said, first in (
@@ -315,8 +317,8 @@ def _readings(
 
     yield "head-across-batches", Attention.ACROSS_BATCHES(names=named), across
     yield "stride-ignored", Attention.LAST_STRIDE(names=named), lambda one: (*one.stride()[:3], 1)
-    for other, given in enumerate(evidence.inputs[:3]):
-        if other not in places:
+    for other, given in enumerate(evidence.inputs):
+        if other not in places and isinstance(given, torch.Tensor) and given.dim() == 4:
             said = Attention.STRIDES_OF_ANOTHER(names=named, other=evidence.exercise.arguments[other])
             yield "strides-of-another", said, lambda one, given=given: given.stride()
             yield "strides-of-another", said, lambda one, given=given: (*given.stride()[:2], *one.stride()[2:])
@@ -330,11 +332,11 @@ def _with_heads_of(one: torch.Tensor, other: torch.Tensor) -> tuple[int, ...]:
 def in_few_digits(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterator[Hypothesis]:
     """Yields what is rounded beside p for the second product; lse shows most of it."""
     for id, said, results in _rounded_on_the_way(evidence, inputs, walk):
-        decided = evidence.returns == evidence.exercise.results[1].name and _explains(evidence, results[1])
+        decided = evidence.returns == evidence.exercise.results[1].name and explains(evidence, results[1])
         yield Hypothesis(id, said, None if decided else results)
 
 
-def _explains(evidence: Evidence, result: torch.Tensor) -> bool:
+def explains(evidence: Evidence, result: torch.Tensor) -> bool:
     """Returns True where a result so made is much nearer than the right one, nearly wherever that is wrong.
 
     Not everywhere: what lies between two numbers of fp16 may be rounded to the other one.

@@ -54,7 +54,9 @@ def _of_result(bound: str, what: str) -> Callable | None:
 
 def size_of_terms(bound: str, inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """What rounding on the way is relative to: of a sum its terms, however small it is itself; [shape of ref]."""
-    terms = None if bound in EXACT else getattr(named(bound), "terms", None)
+    if bound in EXACT:
+        return ref.abs()
+    terms = _of_result(bound, "terms") or getattr(named(bound), "terms", None)
     return ref.abs() if terms is None else terms(inputs, ref)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from grader.explain.cost import TrafficLimits, traffic_verdict
 from grader.explain.verdict import FAIL, PASS
-from grader.wire.messages import Traffic
+from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
 from tests.conftest import exercise_of
 
@@ -19,3 +19,16 @@ def test_a_short_vector_may_be_read_with_gaps(elements, outcome):
     z = Traffic("z", written=much, size=much, used=much, moved=much, asked=much)
     verdict = traffic_verdict(Reply(traffic=[x, z]), TrafficLimits(moved=1.5), exercise_of("01_masked_add"), at_once=1)
     assert verdict.outcome == outcome
+
+
+@pytest.mark.parametrize(("allowed", "outcome"), [(True, PASS), (False, FAIL)])
+def test_atomics_may_be_ruled_out(allowed, outcome):
+    launches = [
+        Launch(kernel, [1], atomics=kernel == "adds", float_sums=kernel == "adds") for kernel in ("stores", "adds")
+    ]
+    limits = TrafficLimits(float_atomics=allowed)
+    verdict = traffic_verdict(Reply(launches=launches), limits, exercise_of("01_masked_add"), at_once=1)
+    assert verdict.outcome == outcome
+    assert allowed or (
+        verdict.id == "race" and verdict.lines[0].startswith("Programs add floats to what others have added")
+    )

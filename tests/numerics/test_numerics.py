@@ -365,3 +365,11 @@ def test_of_an_unjudged_result_anything_is_right(out):
     wrong = torch.full_like(ref, out).float()
     assert compare(wrong, ref, "unjudged", [SOFTMAX_IN]).right and is_right(wrong, ref, "unjudged", [SOFTMAX_IN])
     assert not compare(wrong, ref, "softmax", [SOFTMAX_IN]).right
+
+
+def test_a_single_element_is_seen_at_every_index():
+    data = normal(2, 3, 4).single()
+    seen = data.tensor(torch.float16, generator_for(1))
+    assert (
+        seen.stride() == (0, 0, 0) and seen.unique().numel() == 1 and data.label == "2 x 3 x 4 (one element, expanded)"
+    )

@@ -1,0 +1,292 @@
+"""Backward pass of attention: q, do [B, H, M, D], k, v [B, H, N, D], o, lse as `attention` gives them -> dq, dk, dv.
+
+P = exp(s - lse), delta = sum of o do in each row, dS = P (do v^T - delta), dv = P^T do, dk = dS^T q / sqrt(D),
+dq = dS k / sqrt(D). Tensor cores multiply tiles of one dtype, so P and dS are rounded to it; nothing else is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from grader.numerics.arguments import Argument
+from grader.operations import attention
+from grader.operations._attention_backward import Backward, Pairs, Results
+from grader.operations.attention import (
+    LN_2,
+    LOG2_E,
+    MOST_EXPLAINED,
+    TELLING,
+    TENSORS,
+    by_heads,
+    explains,
+    of_other_elements,
+)
+from grader.operations.hypothesis import Hypothesis, reread
+from grader.sentences import Said
+
+if TYPE_CHECKING:
+    from grader.explain.evidence import Evidence
+
+CAUSES = (
+    "wrong-lse", "wrong-scale", "bases-mixed", "block-maximum", "wrong-delta", "wrong-factor", "only-last-block",
+    "blocks-left-out", "no-advance", "padding-counted", "strides-of-another", "stride-ignored", "batch-zero",
+    "head-zero", "head-across-batches", "not-turned", "half-accumulator", "rounded-too-early",
+)  # fmt: skip
+
+SLACK = 1.25  # where a sum has one term, all of the error may be two roundings: of P or dS, and of the result
+HUGE = 4.0  # -lse: exp(-lse) times a delta of ordinary size may pass the largest number of fp16
+Q, K, V, DO = 0, 1, 2, 5  # places of the arguments that have heads, tokens and elements
+
+
+def rounding_of_dv(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """2 sum of the errors of P times |do|: half of it is for the sum itself."""
+    return by_heads(inputs, ref, lambda *given: 2 * (pairs := Pairs(*given)).of_p.mul_(pairs.p).mT @ pairs.do.abs())
+
+
+def rounding_of_dk(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    return by_heads(inputs, ref, lambda *given: 2 * (pairs := Pairs(*given)).scale * pairs.of_ds.mT @ pairs.q.abs())
+
+
+def rounding_of_dq(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    return by_heads(inputs, ref, lambda *given: 2 * (pairs := Pairs(*given)).scale * pairs.of_ds @ pairs.k.abs())
+
+
+def conversion_of_dv(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """P is rounded to the dtype of do: 1.25 u of sum P |do|, and below the normal numbers half of eta for each term."""
+    return terms_of_dv(inputs, ref).mul_(SLACK), _of_each(inputs, ref, 5)
+
+
+def conversion_of_dk(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """dS is rounded likewise, before the scale or after it."""
+    return terms_of_dk(inputs, ref).mul_(SLACK), _of_each(inputs, ref, 0)
+
+
+def conversion_of_dq(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return terms_of_dq(inputs, ref).mul_(SLACK), _of_each(inputs, ref, 1)
+
+
+def _of_each(inputs: Sequence[Argument], ref: torch.Tensor, place: int) -> torch.Tensor:
+    """Half of eta for each term, times what the rounded number is multiplied with: a row sums over all rows of that."""
+    return inputs[place].abs().sum(dim=-2, keepdim=True).mul(SLACK / 2).expand(ref.shape).contiguous()
+
+
+def terms_of_dv(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    return by_heads(inputs, ref, lambda *given: (pairs := Pairs(*given)).p.mT @ pairs.do.abs())
+
+
+def terms_of_dk(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    return by_heads(inputs, ref, lambda *given: (pairs := Pairs(*given)).scale * pairs.ds.abs().mT @ pairs.q.abs())
+
+
+def terms_of_dq(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    return by_heads(inputs, ref, lambda *given: (pairs := Pairs(*given)).scale * pairs.ds.abs() @ pairs.k.abs())
+
+
+def held(shapes: Sequence[Sequence[int]]) -> int:
+    """Twice as many numbers for each score as attention keeps."""
+    return 2 * attention.held(shapes)
+
+
+LOST_DIGITS = Backward.LOST_DIGITS()
+
+
+def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    if len(inputs) != 6 or inputs[0].dim() != 4 or not inputs[0].numel():
+        return
+    q, k = inputs[:2]
+    if q.numel() // q.shape[3] * k.shape[2] > MOST_EXPLAINED:
+        return
+    pairs = Pairs(*inputs)
+    (rows, keys), constants = pairs.s.shape[2:], evidence.constants
+    steps = max(constants.get("BLOCK_M", 0), 0) or rows, max(constants.get("BLOCK_N", 0), 0) or keys
+    yield from _where_it_is_nan(evidence, pairs, steps[1])
+    yield from _in_p(pairs, steps[1])
+    yield from _in_ds(pairs)
+    yield from _in_the_scale(evidence, pairs)
+    yield from _in_walks(evidence, pairs, steps)
+    yield from _not_turned(pairs, *steps)
+    yield from _of_other_rows(evidence, pairs)
+    yield from of_other_elements(evidence, inputs, (*TENSORS, (DO,), (Q, DO), (Q, K, V, DO)))
+    yield from _in_few_digits(evidence, pairs, steps)
+
+
+def _where_it_is_nan(evidence: Evidence, pairs: Pairs, step: int) -> Iterator[Hypothesis]:
+    """dq is NaN in rows whose lse is far below 0: P of keys past the end is infinite, or fp16 makes dS so."""
+    nan = evidence.comparison.out.isnan().all(dim=-1)
+    if evidence.returns != "dq" or not bool(nan.any()) or pairs.s.shape[-1] % step == 0:
+        return
+    if bool((pairs.lse[nan] < -HUGE).all()) and not bool((nan ^ evidence.comparison.wrong.any(dim=-1)).any()):
+        yield Hypothesis("padding-counted", Backward.PADDING_IS_INFINITE(name=evidence.returns), None)
+
+
+def _in_p(pairs: Pairs, step: int) -> Iterator[Hypothesis]:
+    """Yields what P is where it is not exp(s - lse)."""
+    s, lse = pairs.s, pairs.lse[..., None]
+    yield Hypothesis("wrong-lse", Backward.WITHOUT_LSE(), pairs.results(torch.exp(s)))
+    yield Hypothesis("wrong-lse", Backward.LSE_IN_BASE_2(), pairs.results(torch.exp(s - lse * LN_2)))
+    yield Hypothesis("wrong-scale", Backward.POWERS_OF_2(), pairs.results(torch.exp((s - lse) * LN_2)))
+    yield Hypothesis("bases-mixed", Backward.LSE_ALONE_IN_BASE_2(), pairs.results(torch.exp(s * LN_2 - lse)))
+    yield Hypothesis("wrong-scale", Backward.LOG2_E_AND_EXP(), pairs.results(torch.exp((s - lse) * LOG2_E)))
+    tiles = [torch.exp(tile - tile.amax(dim=-1, keepdim=True)) for tile in s.split(step, dim=-1)]
+    yield Hypothesis("block-maximum", Backward.OWN_MAXIMUM(), pairs.results(torch.cat(tiles, dim=-1)))
+    said = Backward.SCORES_NOT_SCALED()
+    yield Hypothesis("wrong-scale", said, pairs.results(torch.exp(s / pairs.scale - lse)))
+
+
+def _in_ds(pairs: Pairs) -> Iterator[Hypothesis]:
+    """Another delta, none, or the wrong one of P and dS in a product."""
+    p, dp, delta, (dq, dk, dv) = pairs.p, pairs.dp, pairs.delta, pairs.results()
+    for said, wrong in (
+        (Backward.NO_DELTA(), 0 * delta), (Backward.DELTA_ADDED(), -delta),
+        (Backward.DELTA_OF(made_of="o alone"), pairs.o.square().sum(dim=-1, keepdim=True)),
+        (Backward.DELTA_OF(made_of="do alone"), pairs.do.square().sum(dim=-1, keepdim=True)),
+    ):  # fmt: skip
+        yield Hypothesis("wrong-delta", said, pairs.results(ds=p * (dp - wrong)))
+    yield Hypothesis("wrong-factor", Backward.NO_P_IN_DS(), pairs.results(ds=dp - delta))
+    yield Hypothesis("wrong-factor", Backward.DV_FROM_DS(), (dq, dk, pairs.ds.mT @ pairs.do))
+    from_p = pairs.results(ds=p)
+    yield Hypothesis("wrong-factor", Backward.FROM_P(name="dk", formula="dS^T q / sqrt(D)"), (dq, from_p[1], dv))
+    yield Hypothesis("wrong-factor", Backward.FROM_P(name="dq", formula="dS k / sqrt(D)"), (from_p[0], dk, dv))
+
+
+def _in_the_scale(evidence: Evidence, pairs: Pairs) -> Iterator[Hypothesis]:
+    (dq, dk, dv), scale, name = pairs.results(), pairs.scale, evidence.returns
+    formula = {"dq": "dS k", "dk": "dS^T q"}.get(name, "")
+    yield Hypothesis("wrong-scale", Backward.NOT_SCALED(name=name, formula=formula), (dq / scale, dk / scale, dv))
+    yield Hypothesis("wrong-scale", Backward.SCALED_TWICE(name=name), (dq * scale, dk * scale, dv))
+    for factor in (scale, 1 / scale):
+        yield Hypothesis("wrong-scale", Backward.DV_SCALED(), (dq, dk, dv * factor))
+
+
+def _in_walks(evidence: Evidence, pairs: Pairs, steps: tuple[int, int]) -> Iterator[Hypothesis]:
+    """Turns that replace a sum, that are too few, or that read the first tile again, in the walk that made the result:
+    dq comes from one over the keys, dk and dv from one over the queries."""
+    name, (dq, dk, dv) = evidence.returns, pairs.results()
+    (M, N), of_keys = pairs.s.shape[-2:], name == "dq"
+    total, count, step, other = (N, M, steps[1], steps[0]) if of_keys else (M, N, steps[0], steps[1])
+    words = dict(name=name, walked="keys" if of_keys else "queries")
+
+    def part(walked: slice) -> Results:
+        if of_keys:
+            return pairs.ds[..., walked] @ pairs.k[..., walked, :] * pairs.scale, dk, dv
+        ds, p = pairs.ds[..., walked, :], pairs.p[..., walked, :]
+        return dq, ds.mT @ pairs.q[..., walked, :] * pairs.scale, p.mT @ pairs.do[..., walked, :]
+
+    if total <= step:
+        return
+    last = slice((total - 1) // step * step, total)
+    yield Hypothesis("only-last-block", Backward.ONLY_LAST_TILE(**words), part(last))
+    for kept in range(step, total, step):
+        found = dict(kept=kept, total=total, **words)
+        others = "queries" if of_keys else "keys"
+        ends_there = kept == -(-count // step) * step and count < total
+        said = Backward.LOOPS_OVER_THE_OTHERS(others=others, count=count, **found)
+        yield Hypothesis("blocks-left-out", said if ends_there else Backward.ENDS_TOO_EARLY(**found), part(slice(kept)))
+    yield from _not_advanced(pairs, of_keys, torch.arange(total) % step)
+
+
+def _not_advanced(pairs: Pairs, of_keys: bool, place: torch.Tensor) -> Iterator[Hypothesis]:
+    """`place`: of the query or the key that a turn reads in place of each."""
+    alike = ("k", "v") if of_keys else ("q", "do")
+    for names in (alike, *((name,) for name in alike), () if of_keys else (*alike, "lse", "delta")):
+        given = {name: getattr(pairs, name) for name in ("q", "k", "v", "do", "lse", "delta")}
+        given |= {name: one[..., place] if name == "lse" else one[..., place, :] for name, one in given.items()
+                  if name in names}  # fmt: skip
+        p = torch.exp(given["q"] @ given["k"].mT * pairs.scale - given["lse"][..., None])
+        ds = p * (given["do"] @ given["v"].mT - given["delta"])
+        results = ds @ given["k"] * pairs.scale, ds.mT @ given["q"] * pairs.scale, p.mT @ given["do"]
+        if names:
+            said = Backward.NO_ADVANCE(names=", ".join(names[:-1]) + (" and " if names[1:] else "") + names[-1])
+            yield Hypothesis("no-advance", said, results)
+
+
+def _not_turned(pairs: Pairs, rows: int, keys: int) -> Iterator[Hypothesis]:
+    """Tiles of as many queries as keys, taken for their own transposes; where all of them are full."""
+    M, N = pairs.s.shape[-2:]
+    if rows != keys or M % rows or N % keys:
+        return
+    dq, dk, dv = pairs.results()
+
+    def untransposed(tiles: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+        columns = tiles.split(keys, dim=-1)
+        sums = [sum(a @ b for a, b in zip(one.split(rows, dim=-2), factor.split(rows, dim=-2))) for one in columns]
+        return torch.cat(sums, dim=-2)
+
+    yield Hypothesis("not-turned", Backward.P_NOT_TURNED(), (dq, dk, untransposed(pairs.p, pairs.do)))
+    yield Hypothesis("not-turned", Backward.DS_NOT_TURNED(), (dq, untransposed(pairs.ds, pairs.q) * pairs.scale, dv))
+
+
+def _of_other_rows(evidence: Evidence, pairs: Pairs) -> Iterator[Hypothesis]:
+    """lse, or delta, of a head where as many numbers as there are keys are taken to precede it for each head."""
+    B, H, M, N = pairs.s.shape
+    said = dict(wrong=N, right=M)
+    for what in ("lse", "delta"):
+        one = getattr(pairs, what).reshape(B, H, M).contiguous()
+        if (others := reread(one, (H * N, N, 1))) is None:
+            continue
+        p = torch.exp(pairs.s - others[..., None]) if what == "lse" else pairs.p
+        ds = p * (pairs.dp - (pairs.delta if what == "lse" else others[..., None]))
+        yield Hypothesis("strides-of-another", Backward.ROWS_OF_ANOTHER(what=what, **said), pairs.results(p, ds))
+
+
+def _in_few_digits(evidence: Evidence, pairs: Pairs, steps: tuple[int, int]) -> Iterator[Hypothesis]:
+    """Yields what is rounded beside P and dS for their products; of few pairs some rounding explains anything."""
+    if pairs.s.numel() < TELLING:
+        return
+    place = [one.name for one in evidence.exercise.results].index(evidence.returns)
+    for id, said, results in _rounded_on_the_way(evidence, pairs, steps):
+        if results[place] is not None:
+            decided = explains(evidence, results[place])
+            yield Hypothesis(id, said, None if decided else results[place])
+
+
+def _rounded_on_the_way(
+    evidence: Evidence, pairs: Pairs, steps: tuple[int, int]
+) -> Iterator[tuple[str, Said, tuple[torch.Tensor | None, ...]]]:
+    dtype = evidence.trial.dtype
+    short = "bf16" if dtype == torch.bfloat16 else "fp16"
+
+    def rounded(numbers: torch.Tensor, to: torch.dtype = dtype) -> torch.Tensor:
+        return numbers.float().to(to).double()
+
+    def results(p: torch.Tensor, ds: torch.Tensor) -> Results:
+        return pairs.results(rounded(p), rounded(ds))
+
+    p, dp, delta, lse = pairs.p, pairs.dp, pairs.delta, pairs.lse[..., None]
+    products = rounded(pairs.o * pairs.do).sum(dim=-1, keepdim=True)
+    for said, found in (
+        (Backward.DELTA_ROUNDED, dp - rounded(delta)), (Backward.DELTA_FROM_ROUNDED_PRODUCTS, dp - products),
+        (Backward.DELTA_FROM_ROUNDED_PRODUCTS, dp - rounded(products)), (Backward.DP_ROUNDED, rounded(dp) - delta),
+        (Backward.DP_ROUNDED, rounded(dp) - rounded(delta)),
+    ):  # fmt: skip
+        yield "rounded-too-early", said(dtype=short), results(p, p * found)
+    for name in ("q", "k"):
+        for unit in (1.0, LN_2):
+            factors = {"q": pairs.q, "k": pairs.k}
+            factors[name] = rounded(factors[name] * pairs.scale / unit) * unit
+            other = torch.exp(factors["q"] @ factors["k"].mT - lse)
+            said = Backward.FACTOR_ROUNDED(name=name, dtype=short)
+            yield "rounded-too-early", said, results(other, other * (dp - delta))
+    for unit in (1.0, LN_2, pairs.scale):  # scaled, in base 2, or not scaled yet
+        other = torch.exp(rounded(pairs.s / unit, torch.float16) * unit - lse)
+        yield "rounded-too-early", Backward.SCORES_ROUNDED(), results(other, other * (dp - delta))
+    said = Backward.HALF_ACCUMULATOR(name=evidence.returns, dtype=short)
+    rows, keys = steps
+    p, ds = rounded(p), rounded(pairs.ds)
+    in_turns = (
+        _folded(ds.split(keys, dim=-1), pairs.k.split(keys, dim=-2), rounded) * pairs.scale,
+        _folded(ds.mT.split(rows, dim=-1), pairs.q.split(rows, dim=-2), rounded) * pairs.scale,
+        _folded(p.mT.split(rows, dim=-1), pairs.do.split(rows, dim=-2), rounded),
+    )
+    yield "half-accumulator", said, in_turns
+
+
+def _folded(tiles: Sequence[torch.Tensor], factors: Sequence[torch.Tensor], rounded) -> torch.Tensor:
+    """The sum of the products, rounded after each of them."""
+    found = 0 * (tiles[0] @ factors[0])
+    for tile, factor in zip(tiles, factors):
+        found = rounded(found + tile @ factor)
+    return found
