@@ -72,7 +72,7 @@ def test_one_tile_of_keys(check):
 
 @core
 def test_many_tiles_of_keys(check):
-    check(normal(1, 2, 64, 64), normal(1, 2, 128, 64), normal(1, 2, 128, 64), bound=O_ALONE, **SMALL)
+    check(normal(1, 1, 64, 64), normal(1, 1, 128, 64), normal(1, 1, 128, 64), bound=O_ALONE, **SMALL)
 
 
 @core
