@@ -124,12 +124,13 @@ class Rule:
     window: int | None
     rows: int  # of a tile
     step: int  # keys of a tile
+    device: torch.device = torch.device("cpu")
     at: torch.Tensor = field(init=False)
     keys: torch.Tensor = field(init=False)
 
     def __post_init__(self) -> None:
-        self.at = torch.arange(self.M)[:, None] + self.N - self.M
-        self.keys = torch.arange(self.N + self.padding)
+        self.at = torch.arange(self.M, device=self.device)[:, None] + self.N - self.M
+        self.keys = torch.arange(self.N + self.padding, device=self.device)
 
     @property
     def padding(self) -> int:
@@ -147,7 +148,7 @@ class Rule:
     @property
     def first(self) -> torch.Tensor:
         """The position of the first query of each query's tile, [M, 1]."""
-        return torch.arange(self.M)[:, None] // self.rows * self.rows + self.N - self.M
+        return (self.at - self.shift) // self.rows * self.rows + self.shift
 
     @property
     def shift(self) -> int:

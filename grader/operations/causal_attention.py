@@ -46,8 +46,7 @@ class Scored:
 
     def __post_init__(self) -> None:
         q, k, _, self.window, self.softcap = self.inputs
-        self.rule = Rule(q.shape[2], k.shape[2], self.window, 1, 1)
-        self.seen = self.rule.seen.to(q.device)
+        self.seen = Rule(q.shape[2], k.shape[2], self.window, 1, 1, q.device).seen
         self.more = 0.0 if self.softcap is None else OF_A_CAP * self.softcap
 
     def scores(self, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
