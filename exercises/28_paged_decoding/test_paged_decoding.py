@@ -198,7 +198,7 @@ def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
             "B": upto(4, least=0, block=3),
-            "HK": upto(3, block=2),
+            "HK": upto(4, block=3),
             "G": upto(20, block=16),
             "D": only(16, 64, 128, 32),
             "P": upto(12, block=5),

@@ -86,11 +86,11 @@ def test_a_change_touches_an_exercise_or_all_or_none(course, changed, touched):
 
 
 def test_an_operation_touches_the_exercises_of_those_that_build_on_it(course):
-    """19 and 25 state operations of their own, which read their products as that of the others does."""
+    """19 and 25 state operations of their own, which read products as that of the others does; 28 builds on 25."""
     shutil.copytree(ROOT / "grader" / "operations", course.path / "grader" / "operations")
     commit_all(course.path)
     write(course.path, "grader/operations/gemm.py")
-    assert ids(course.path, "HEAD") == [*GEMMS, "25_flash_attention"]
+    assert ids(course.path, "HEAD") == [*GEMMS, "25_flash_attention", "28_paged_decoding"]
 
 
 def test_what_git_ignores_does_not_count(course):
