@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_M = 128  # queries of one program
+BLOCK_M = 64  # queries of one program
 BLOCK_N = 64  # keys of one turn
 
 

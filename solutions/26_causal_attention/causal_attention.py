@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_M = 128  # queries of one program
+BLOCK_M = 64  # queries of one program
 BLOCK_N = 64  # keys of one turn
 
 
@@ -20,7 +20,7 @@ def attention_kernel(
     # About 40 lines.
     ### BEGIN SOLUTION
     b, h = tl.program_id(1) // H, tl.program_id(1) % H
-    first = tl.program_id(0) * BLOCK_M
+    first = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M  # the longest walks start first
     rows = first + tl.arange(0, BLOCK_M)
     at = rows + N - M  # the position of each query: it sees the keys up to there, and the last query sees all
     d = tl.arange(0, D)
@@ -79,7 +79,7 @@ def attention(q, k, v, window=None, softcap=None):
         q, k, v, o, lse, D**-0.5, softcap or 1.0, window or N, H, HK, M, N,
         *q.stride(), *k.stride(), *v.stride(), *o.stride(),
         HAS_WINDOW=window is not None, HAS_CAP=softcap is not None,
-        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=8 if D > 32 else 4, num_stages=3,
+        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=3,
     )  # fmt: skip
     return o, lse
     ### END SOLUTION

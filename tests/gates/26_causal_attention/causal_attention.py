@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_M = 128
+BLOCK_M = 64
 BLOCK_N = 64
 
 
@@ -63,6 +63,6 @@ def attention(q, k, v, window=None, softcap=None):
     attention_kernel[(triton.cdiv(M, BLOCK_M), B * H)](
         q, k, v, o, lse, D**-0.5, softcap or 1.0, window or N, H, HK, M, N,
         *q.stride(), *k.stride(), *v.stride(), HAS_WINDOW=window is not None, HAS_CAP=softcap is not None,
-        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=8 if D > 32 else 4, num_stages=3,
+        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=3,
     )  # fmt: skip
     return o, lse
