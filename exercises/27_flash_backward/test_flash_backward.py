@@ -48,8 +48,8 @@ exercise = Exercise(
     minutes=150,
     presumes=("08_swiglu", "25_flash_attention"),
     example=Example(
-        integers(1, 1, 6, 4), integers(1, 1, 10, 4), normal(1, 1, 10, 4), normal(1, 1, 6, 4), normal(1, 1, 6),
-        normal(1, 1, 6, 4), BLOCK_M=4, BLOCK_N=4,
+        integers(1, 1, 6, 4), integers(1, 1, 10, 4), normal(1, 1, 10, 4), normal(1, 1, 6, 4),
+        normal(1, 1, 6).of("float32"), normal(1, 1, 6, 4), BLOCK_M=4, BLOCK_N=4,
     ),
     cut="q[b, h, m, :], k[b, h, n, :], v[b, h, n, :], o[b, h, m, :], lse[b, h, m], do[b, h, m, :]"
     " -> dq[b, h, m, :], dk[b, h, n, :], dv[b, h, n, :]",
