@@ -122,11 +122,11 @@ def attention_backward(q, k, v, o, lse, do):
     # One stage: loads that run ahead of these products gave a wrong dk in Triton 3.6.0, see the explanation.
     attention_dkdv_kernel[of_keys](
         q, k, v, do, lse, delta, dk, dv, D**-0.5, H, M, N, *strides,
-        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=1,
+        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=2,
     )  # fmt: skip
     attention_dq_kernel[of_queries](
         q, k, v, do, lse, delta, dq, D**-0.5, H, M, N, *strides,
-        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=3,
+        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=2,
     )  # fmt: skip
     return dq, dk, dv
     ### END SOLUTION
