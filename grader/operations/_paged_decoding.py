@@ -139,7 +139,7 @@ Of = Callable[[Walk], tuple[torch.Tensor, torch.Tensor]]  # factors of l and of 
 
 @dataclass
 class Splits:
-    """One sequence with at least one key: s [HK, G, N], v [HK, N, D], cut into splits of whole blocks."""
+    """A sequence with at least one key: s [HK, G, N], v [HK, N, D], cut into splits of whole blocks."""
 
     s: torch.Tensor
     v: torch.Tensor

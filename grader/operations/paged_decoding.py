@@ -101,7 +101,7 @@ def _sequences(
 
 @dataclass
 class Call:
-    """What is known of a call: its arguments in float64, and the sequences as a right kernel reads them."""
+    """All that is known of a call: its arguments in float64, and the sequences as a right kernel reads them."""
 
     evidence: Evidence
     inputs: list[Argument]
@@ -128,8 +128,8 @@ class Call:
 
     @property
     def is_first_with_holes(self) -> bool:
-        """Tells whether arithmetic has been right, and no call before had pages that no sequence has: NaN everywhere tells
-        of such pages then."""
+        """Tells whether arithmetic has been right, and no call before had pages that no sequence has: NaN everywhere
+        tells of such pages then."""
         return bool(self.evidence.right_trials) and not self.holes_before and self.has_holes
 
     @property
