@@ -139,7 +139,7 @@ Of = Callable[[Walk], tuple[torch.Tensor, torch.Tensor]]  # factors of l and of 
 
 @dataclass
 class Splits:
-    """One sequence with at least one key: s [HK, G, N], v [HK, N, D], cut into splits of whole blocks."""
+    """A sequence with at least one key: s [HK, G, N], v [HK, N, D], cut into splits of whole blocks."""
 
     s: torch.Tensor
     v: torch.Tensor
@@ -165,14 +165,14 @@ class Splits:
         return -self.keys % self.step
 
     def part(self, first: int, end: int, of: Of | None = None) -> Part:
-        """What these keys say; `of`: factors in place of the right ones between its blocks."""
+        """Gives what these keys say; `of`: factors in place of the right ones between its blocks."""
         walk = Walk(self.s[..., first:end], self.v[:, first:end], self.step)
         at, right = walk.so_far, torch.exp(falls(walk.so_far))
         of_sum, of_acc = of(walk) if of is not None else (right, right)
         return at[..., -1], folded(walk.sums(at), of_sum), folded(walk.outs(at), of_acc[..., None, :])
 
     def parts(self, of: Of | None = None) -> Part:
-        """Those of all splits that have a key, [HK, G, splits] and [HK, G, splits, D]."""
+        """Gives those of all splits that have a key, [HK, G, splits] and [HK, G, splits, D]."""
         ends = [(split * self.share, min((split + 1) * self.share, self.keys)) for split in range(self.used)]
         m, total, acc = zip(*(self.part(*end, of) for end in ends))
         return torch.stack(m, dim=-1), torch.stack(total, dim=-1), torch.stack(acc, dim=-2)
@@ -204,7 +204,7 @@ def right(walk: Walk) -> torch.Tensor:
 
 
 def average(splits: Splits, over: str) -> torch.Tensor:
-    """What the splits say each, over all of them or those that are used."""
+    """Averages what the splits say each, over all of them or those that are used."""
     _, total, acc = splits.parts()
     return (acc / total[..., None]).sum(dim=-2) / getattr(splits, over)
 

@@ -101,7 +101,7 @@ def _sequences(
 
 @dataclass
 class Call:
-    """What is known of a call: its arguments in float64, and the sequences as a right kernel reads them."""
+    """All that is known of a call: its arguments in float64, and the sequences as a right kernel reads them."""
 
     evidence: Evidence
     inputs: list[Argument]
@@ -123,18 +123,18 @@ class Call:
 
     @property
     def table(self) -> tuple[torch.Tensor, int, int, list[str], int]:
-        """What `readings` asks for."""
+        """Gives what `readings` asks for."""
         return self.inputs[3], self.page, self.step, self.evidence.exercise.arguments, self.inputs[1].shape[0]
 
     @property
     def is_first_with_holes(self) -> bool:
-        """Whether arithmetic has been right, and no call before had pages that no sequence has: NaN everywhere tells
-        of such pages then."""
+        """Tells whether arithmetic has been right, and no call before had pages that no sequence has: NaN everywhere
+        tells of such pages then."""
         return bool(self.evidence.right_trials) and not self.holes_before and self.has_holes
 
     @property
     def holes_before(self) -> bool:
-        """Whether a call was right whose caches had pages that no sequence has."""
+        """Tells whether a call was right whose caches had pages that no sequence has."""
         stated = [trial.data[4].steps[0][1:] for trial in self.evidence.right_trials if lengths_stated(trial.data[4])]
         return any(sum(-(-length // page) for length in lengths) < P for P, page, _, _, *lengths in stated)
 
@@ -144,7 +144,7 @@ class Call:
 
     @property
     def ragged_before(self) -> bool:
-        """Whether a call was right in which the last block of a sequence was not full."""
+        """Tells whether a call was right in which the last block of a sequence was not full."""
         trials = self.evidence.right_trials
         steps = [(trial.constants.get("BLOCK_N", self.step), lengths_stated(trial.data[4])) for trial in trials]
         return any(length % step for step, lengths in steps for length in lengths)
@@ -218,7 +218,7 @@ def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypo
 
 
 def _leads_to(call: Call, where: Where, cache: torch.Tensor, finding: Finding) -> bool:
-    """Whether keys that are looked up so lead to this place, and to as many others outside of a cache."""
+    """Tells whether keys that are looked up so lead to this place, and to as many others outside of a cache."""
     (*_, HK, D), (of_page, of_row, of_head, of_column) = cache.shape, cache.stride()
     inner = torch.arange(HK)[:, None] * of_head + torch.arange(D) * of_column
     span, outside = 1 + sum((n - 1) * stride for n, stride in zip(cache.shape, cache.stride())), []
@@ -276,7 +276,7 @@ def _reread(call: Call, id: str, said: Said, strides: dict[int, tuple[int, ...]]
 
 
 def _of_heads(call: Call) -> Iterator[Hypothesis]:
-    """Queries that meet another head of the caches; one sequence that is as long as another."""
+    """Yields queries that meet another head of the caches; one sequence that is as long as another."""
     q, k_cache, v_cache, table, lengths = call.inputs
     HK, H = k_cache.shape[2], q.shape[1]
     group, h = H // HK, torch.arange(H)
@@ -365,7 +365,7 @@ def _in_joining(call: Call) -> Iterator[Hypothesis]:
 
 
 def _where_nan_is(call: Call) -> Iterator[Hypothesis]:
-    """What NaN, or 0 in place of small numbers, tells where no formula fits."""
+    """Tells what NaN, or 0 in place of small numbers, tells where no formula fits."""
     evidence, o = call.evidence, call.evidence.returns
     out, wrong = evidence.comparison.out, _of_sequences(evidence.comparison.wrong)
     far = torch.tensor([one is not None and bool((one.s < LOG_OF_SMALLEST).all()) for one in call.splits])
@@ -393,7 +393,7 @@ def _where_nan_is(call: Call) -> Iterator[Hypothesis]:
 
 
 def _holes_in_block(call: Call, b: int) -> bool:
-    """Whether a sequence's last block goes on, in its last page, into rows of v that are NaN."""
+    """Tells whether a sequence's last block goes on, in its last page, into rows of v that are NaN."""
     length, page = call.lengths[b], call.page
     end = min(-(-length // call.step) * call.step, -(-length // page) * page)
     n = torch.arange(length, end)
