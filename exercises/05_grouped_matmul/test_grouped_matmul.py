@@ -1,5 +1,7 @@
 """05 · Grouped matmul: what a right kernel must do."""
 
+import pytest
+
 from grader import (
     Example,
     Exercise,
@@ -29,6 +31,10 @@ exercise = Exercise(
 )
 
 SMALL = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)  # many tiles from little data
+order = pytest.mark.points(4)  # half of all points for the last four tests
+
+
+# ---- values, in any order of tiles -----------------------------------------------------------------------------------
 
 
 def test_one_tile(check):
@@ -37,10 +43,6 @@ def test_one_tile(check):
 
 def test_no_size_is_a_multiple_of_its_block(check):
     check(normal(67, 75), normal(75, 71), **SMALL)
-
-
-def test_the_last_group_has_fewer_rows_of_tiles(check):
-    check(normal(131, 43), normal(43, 35), **SMALL)  # 5 rows of tiles: two groups of 2, one of 1
 
 
 def test_one_step_past_a_full_block_of_k(check):
@@ -80,19 +82,8 @@ def test_full_size_tiles(check):
 
 
 def test_a_and_b_are_read_once_per_tile(traffic):
-    # tl.dot wants tiles of at least 16 x 16: a is read once per 16 columns of c at most, b once per 16 rows.
+    # A tile may be as small as 16 x 16: a is read once per 16 columns of c at most, b once per 16 rows.
     traffic(normal(64, 64), normal(64, 96), reads={"a": 6, "b": 4}, writes=1, idle=0, **SMALL)
-
-
-def test_neighbouring_programs_share_what_they_read(traffic):
-    # 12 x 12 tiles of c, 16 programs at a time. In groups they span 4 rows and 4 columns of tiles: a and b are each
-    # read 3 times. Row by row they read all of b in each of 9 turns.
-    blocks = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, GROUP_M=4)
-    traffic(normal(192, 16), normal(16, 192), reads={"a": 6, "b": 6}, writes=1, at_once=16, **blocks)
-
-
-def test_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
-    compiled(normal(4096, 4096), normal(4096, 4096), tensor_cores=True, pipelined=True)
 
 
 def test_any_call_that_the_lesson_promises(drawn):
@@ -116,5 +107,27 @@ def test_matrices_of_more_than_two_billion_bytes(on_gpu):
     on_gpu(normal(65537, 64), normal(64, 16411))
 
 
+# ---- order and speed -------------------------------------------------------------------------------------------------
+
+
+@order
+def test_the_last_group_has_fewer_rows_of_tiles(check):
+    check(normal(131, 43), normal(43, 35), **SMALL)  # 5 rows of tiles: two groups of 2, one of 1
+
+
+@order
+def test_neighbouring_programs_share_what_they_read(traffic):
+    # 12 x 12 tiles of c, 16 programs at a time: nine waves. In groups of 4 rows each wave reads 4 of 12 strips of a and
+    # of b, both are read 3 times. Row by row it reads all of b: 9 times.
+    blocks = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, GROUP_M=4)
+    traffic(normal(192, 16), normal(16, 192), reads={"a": 6, "b": 6}, writes=1, at_once=16, **blocks)
+
+
+@order
+def test_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
+    compiled(normal(4096, 4096), normal(4096, 4096), tensor_cores=True, pipelined=True)
+
+
+@order
 def test_it_reaches_the_gate(throughput):
     throughput(normal(4096, 4096), normal(4096, 4096), anchor="matmul", at_least=0.62)

@@ -25,11 +25,11 @@ FIRST_NAMES = ("Ada", "Björn", "Chloë", "Đorđe", "Emre", "Fatima", "Gül", "
 LAST_NAMES = ("Lovelace", "Åström", "Müller", "O'Neil", "d'Arc", "Škoda", "Yılmaz", "Ødegård", "Peña", "Čapek", "Li")
 
 
-ALL = object()  # every test of an item
+ALL = object()  # every point of an item
 FULL, NOTHING = {}, {"right": ALL, "cost": ALL, "hidden": ALL}  # what is lost of each item
 COST_WAITS = {"cost": ALL}
 
-# Mutants that are partly right, and how many tests of each item they fail. Where values are wrong, cost is not judged.
+# Mutants that are partly right, and how many points of each item they lose. Where values are wrong, cost is not judged.
 PARTLY_RIGHT = {
     "01_masked_add/floor_grid": {"right": 6, **COST_WAITS},
     "01_masked_add/grid_of_one_program": {"right": 5, **COST_WAITS},
@@ -49,10 +49,10 @@ PARTLY_RIGHT = {
     "04_transpose/hard_coded_tile": {"right": 3, **COST_WAITS},
     "04_transpose/no_mask": {"right": 11, **COST_WAITS},
     "04_transpose/reads_tile_twice": {"cost": 2},
-    "05_grouped_matmul/b_strides_swapped": {"right": 12, **COST_WAITS},
-    "05_grouped_matmul/column_major_order": {"cost": 1},
-    "05_grouped_matmul/floor_k": {"right": 10, **COST_WAITS},
-    "05_grouped_matmul/half_accumulator": {"right": 9, **COST_WAITS},
+    "05_grouped_matmul/b_strides_swapped": {"right": 15, **COST_WAITS},
+    "05_grouped_matmul/column_major_order": {"cost": 4},
+    "05_grouped_matmul/floor_k": {"right": 13, **COST_WAITS},
+    "05_grouped_matmul/half_accumulator": {"right": 12, **COST_WAITS},
 }
 
 
@@ -61,7 +61,7 @@ SCRIPT_KINDS, SCRIPT_WEIGHTS = ("right", "partly right", "stub", "slow", "hostil
 
 @dataclass
 class HandIn:
-    """Files that one student hands in for one exercise. lost: tests failed by item; None where nothing is graded."""
+    """Files that one student hands in for one exercise. lost: points by item; None where nothing is graded."""
 
     student: str
     exercise: str
@@ -70,7 +70,7 @@ class HandIn:
     lost: dict | None = field(default_factory=dict)
 
     def expected(self, points: dict[str, float]) -> dict[str, float | None]:
-        """The score of each item, when every test is worth one point."""
+        """The score of each item."""
         if self.lost is None:
             return dict.fromkeys(points)
         lost = {item: self.lost.get(item, 0) for item in points}
