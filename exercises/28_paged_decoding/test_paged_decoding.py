@@ -18,15 +18,16 @@ from grader import (
 
 
 def attention_of_each_sequence(q, k_cache, v_cache, block_table, lengths):
-    """Sequence after sequence: each has keys of its own, and as many as its length says."""
+    """Sequence after sequence, over all rows that its pages have: a row that holds no key weighs nothing."""
     o, (page, HK) = torch.zeros_like(q), k_cache.shape[1:3]
-    for b, length in enumerate(lengths.tolist()):
-        if length > 0:
-            n = torch.arange(length, device=q.device)
-            pages, rows = block_table[b, n // page], n % page
-            k, v = k_cache[pages, rows].transpose(0, 1), v_cache[pages, rows].transpose(0, 1)  # [HK, length, D]
-            s = q[b].unflatten(0, (HK, -1)) @ k.mT * q.shape[-1] ** -0.5
-            o[b] = (torch.softmax(s, dim=-1) @ v).flatten(0, 1)
+    n = torch.arange(block_table.shape[1] * page, device=q.device)
+    for b in range(len(q)):
+        is_key = n < lengths[b]
+        at = torch.where(is_key, block_table[b, n // page], 0).long(), n % page
+        k, v = (cache[at].transpose(0, 1).masked_fill(~is_key[:, None], 0) for cache in (k_cache, v_cache))
+        s = (q[b].unflatten(0, (HK, -1)) @ k.mT * q.shape[-1] ** -0.5).masked_fill(~is_key, -torch.inf)
+        p = torch.where(is_key.any(), torch.softmax(s, dim=-1), 0)
+        o[b] = (p @ v).flatten(0, 1)
     return o
 
 
