@@ -50,6 +50,9 @@ WORK = {
     "22": _product(8192),
     "23": _product(8192),
     "25": Work(4 * 64 * 4096**2 * 64, 4 * 2 * 64 * 4096 * 64),  # two products; q, k, v and o
+    "26": Work(2 * 16 * 8192 * 8193 * 128, 4 * 2 * 16 * 8192 * 128),  # two products of the pairs that are seen
+    "27": Work(10 * 64 * 4096**2 * 64, 8 * 2 * 64 * 4096 * 64),  # five products; q, k, v, o, do and three gradients
+    "28": Work(4 * 130982 * 32 * 128, 2 * 2 * 130982 * 8 * 128),  # keys of all sequences; k and v
     "39": Work(0, 4 * 2 * 65536 * 8 * 128),  # k and v, read and written
 }
 

@@ -16,6 +16,7 @@ from tests.learn.conftest import ROOT, Course
 PERSON = ("-c", "user.name=A", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
 FIGURES = "tests/gates/figures.json"
 GEMMS = ["05_grouped_matmul", "19_matmul_epilogue", "22_persistent_matmul", "23_descriptor_matmul"]
+ATTENTION = ["25_flash_attention", "26_causal_attention", "27_flash_backward", "28_paged_decoding"]
 
 
 def git(root: Path, *arguments: str) -> None:
@@ -86,11 +87,11 @@ def test_a_change_touches_an_exercise_or_all_or_none(course, changed, touched):
 
 
 def test_an_operation_touches_the_exercises_of_those_that_build_on_it(course):
-    """19 and 25 state operations of their own, which read products as that of the others does; 28 builds on 25."""
+    """19 and 25 state operations of their own, which read products as that of the others does; 26-28 build on 25."""
     shutil.copytree(ROOT / "grader" / "operations", course.path / "grader" / "operations")
     commit_all(course.path)
     write(course.path, "grader/operations/gemm.py")
-    assert ids(course.path, "HEAD") == [*GEMMS, "25_flash_attention", "28_paged_decoding"]
+    assert ids(course.path, "HEAD") == [*GEMMS, *ATTENTION]
 
 
 def test_what_git_ignores_does_not_count(course):

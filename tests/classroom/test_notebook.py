@@ -20,6 +20,7 @@ from tests.conftest import mutant
 from tests.waiting import NEVER
 
 EXERCISES = all_folders(ROOT)
+SOFTMAX = next(folder for folder in EXERCISES if folder.id == "03_softmax")
 SOLUTION, CHECK = 2, 3
 LIMITS = {name: int(NEVER) for name in ("timeout", "startup_timeout", "iopub_timeout")}  # whole seconds, for a kernel
 
@@ -71,14 +72,14 @@ def test_what_is_released_is_the_stub_and_holds_no_line_of_the_solution(folder, 
 
 
 def test_the_lesson_brings_its_pictures_and_links_nowhere():
-    lesson = lesson_of(EXERCISES[2])
+    lesson = lesson_of(SOFTMAX)
     assert "](data:image/svg+xml;base64," in lesson
     assert "](programs.svg)" not in lesson
     assert "](.." not in lesson
 
 
 def test_points_come_from_the_tests(points):
-    text = EXERCISES[2].test_file.read_text(encoding="utf-8")
+    text = SOFTMAX.test_file.read_text(encoding="utf-8")
     assert points["03_softmax"]["right"] == text.count("(check):") + text.count("(drawn):")
     assert points["03_softmax"]["cost"] == text.count("(traffic):") + text.count("(compiled):")
 
@@ -100,7 +101,7 @@ def test_a_test_file_that_cannot_be_read_is_a_sentence(tmp_path):
 
 
 def test_a_student_runs_the_cells_out_of_order_and_again(tmp_path, points):
-    folder = EXERCISES[2]
+    folder = SOFTMAX
     notebook = filled(folder, points, mutant("03_softmax/pad_zero"))
     right = len(notebook.cells) - 2
     before, _, report, score, again = run(tmp_path, notebook, [CHECK, SOLUTION, CHECK, right, CHECK])

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from grader.course.folder import ROW, Folder, all_folders, load_test_file
+from grader.course.folder import ROW, Folder, all_folders, all_lessons, load_test_file
 from tests.learn.conftest import ROOT
 
-PATH = all_folders(ROOT)
+LESSONS, PATH = all_lessons(ROOT), all_folders(ROOT)
 FIRST_ROW = re.compile(r"^\| \[01_.*\n", re.MULTILINE)
 
 
@@ -21,7 +21,7 @@ def row_of(folder: Folder) -> list[str]:
 
 def test_each_exercise_has_one_row():
     rows = ROW.findall((ROOT / "course.md").read_text())
-    assert rows == [folder.id for folder in PATH]
+    assert rows == [folder.id for folder in (*LESSONS, *PATH)]
 
 
 def test_the_product_comes_after_what_it_is_made_of():
@@ -39,7 +39,8 @@ def test_what_an_exercise_presumes_stands_before_it_on_the_path(folder):
 
 
 def test_the_sum_of_minutes_is_that_of_the_rows():
-    assert f"The sum is {sum(int(row_of(folder)[3]) for folder in PATH)} minutes" in (ROOT / "course.md").read_text()
+    total = sum(int(row_of(folder)[3]) for folder in (*LESSONS, *PATH))
+    assert f"The sum is {total} minutes" in (ROOT / "course.md").read_text()
 
 
 def test_the_next_exercise_is_that_of_the_next_row():

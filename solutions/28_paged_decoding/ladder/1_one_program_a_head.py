@@ -1,7 +1,8 @@
-"""A program for each query head walks over all keys of its sequence, as in 13 and 25, and divides at the end.
+"""28, rung 1: a program for each query head walks over all keys of its sequence, as in 13 and 25.
 
-No second launch is needed. But 128 programs are one for each multiprocessor at most, heads of a group read the same
-keys each for themselves, and products by sums make each key wait for an addition along D.
+What: it divides at the end, and no second launch is needed.
+Why: 128 programs are one for each multiprocessor at most, heads of a group read the same keys each for themselves, and
+products by sums make each key wait for an addition along D.
 """
 
 import torch
