@@ -60,7 +60,7 @@ SMALL = dict(BLOCK_M=32, BLOCK_N=32)  # many tiles from little data
 BOTH = ("float16", "bfloat16")
 DV_ALONE = {"dq": "unjudged", "dk": "unjudged"}  # the core asks for dv first, then for dk, then for dq
 DK_AND_DV = {"dq": "unjudged"}
-core = pytest.mark.points(3)  # nearly half of all points for the first six tests
+core = pytest.mark.points(4)  # nearly half of all points for the first six tests
 
 
 def o_of_attention(q, k, v):

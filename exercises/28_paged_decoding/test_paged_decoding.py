@@ -48,7 +48,7 @@ SMALL = dict(BLOCK_N=32, SPLITS=3)  # many blocks from few keys
 BOTH = ("float16", "bfloat16")
 RAGGED = in_pages(20, 16, 2, 32, lengths=(77, 130))  # the last sequence needs the whole table
 FULL = in_pages(14, 16, 2, 32, lengths=(80, 144))  # each row of the caches is a key
-core = pytest.mark.points(3)  # half of all points for the first five tests
+core = pytest.mark.points(5)  # nearly half of all points for the first five tests
 
 
 def around(number, data):

@@ -65,6 +65,10 @@ class Attention(Sentence):
     RESCALE_INVERTED = (
         "l and acc are rescaled the wrong way round: the factor is exp(old maximum - new maximum), which is at most 1."
     )
+    OWN_MAXIMUM = (
+        "p of each tile is measured against the tile's own maximum, and added to sums that are measured against the "
+        "common one: p = exp(s - new maximum)."
+    )
     TILE_MAXIMUM = (
         "The maximum of each tile replaces the maximum so far, also by a smaller one: where scores fall, the factor of "
         "acc overflows. What is kept is the larger of the two."
@@ -83,6 +87,10 @@ class Attention(Sentence):
     )
     NOT_DIVIDED = "{o} is not divided by l: its rows are sums of p v, and p does not sum to 1."
 
+    INFINITE_KEYS = (
+        "{o} is NaN where the last tile of keys is not full: lanes past the end are loaded as -inf, and a query times "
+        "-inf is infinite or NaN. It is the score that has to be -inf, after the product."
+    )
     NO_TURN = (
         "The loop makes no turn for {keys:#key} in tiles of {step}: 0 is divided by 0. The number of turns is rounded "
         "up."
@@ -112,8 +120,8 @@ class Attention(Sentence):
     LAST_STRIDE = "The last stride of {names} is not used: the elements of a row lie apart."
 
     HALF_ACCUMULATOR = (
-        "acc is rounded to {dtype} in every turn: sums that pass 2048 lose their last digits there, and the difference "
-        "of two such sums is wrong. Keep acc in fp32 until the store."
+        "acc is rounded to {dtype} in every turn: large sums lose their last digits there, and the difference of two "
+        "of them is wrong. Keep acc in fp32 until the store."
     )
     ROUNDED_SUM = (
         "l is the sum of p after its rounding to {dtype}: {lse} shows the digits that are lost. Sum up p in fp32, and "

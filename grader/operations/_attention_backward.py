@@ -19,7 +19,7 @@ class Backward(Sentence):
     """In P, in dS, in the scale, in walks, past the end; in addresses and in digits."""
 
     WITHOUT_LSE = "P is exp(s): lse is not subtracted. P = exp(s - lse)."
-    LSE_IN_BASE_2 = "lse is taken for a logarithm in base 2: multiply it by log2(e) where the scores are."
+    LSE_IN_BASE_2 = "lse is taken for a logarithm in base 2: multiply it by log2(e), as the scores are."
     POWERS_OF_2 = "P is a power of 2, not of e: exp2 needs s - lse times log2(e)."
     LSE_ALONE_IN_BASE_2 = "lse is in base 2 and the scores are not: both have to be multiplied by log2(e)."
     LOG2_E_AND_EXP = "s - lse is multiplied by log2(e) and goes into exp: that factor is for exp2."
@@ -86,8 +86,8 @@ class Backward(Sentence):
     )
     SCORES_ROUNDED = "The scores are rounded to fp16. Keep them in fp32."
     HALF_ACCUMULATOR = (
-        "{name} is rounded to {dtype} in every turn: sums that pass 2048 lose their last digits there, and the "
-        "difference of two such sums is wrong. Keep the sum in fp32 until the store."
+        "{name} is rounded to {dtype} in every turn: large sums lose their last digits there, and the "
+        "difference of two of them is wrong. Keep the sum in fp32 until the store."
     )
     LOST_DIGITS = "P and dS are rounded for their products, and nothing else is: scores, lse, delta and sums are fp32."
 

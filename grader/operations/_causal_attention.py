@@ -39,7 +39,7 @@ class CausalAttention(Sentence):
         "N - M further on."
     )
 
-    WINDOW_ONE_MORE = "The window has one key too many: of w keys the first one is j > i + N - M - w."
+    WINDOW_ONE_MORE = "The window has one key too many: of w keys, j > i + N - M - w."
     WINDOW_ONE_LESS = "The window has one key too few: w keys are seen, the query's own among them."
     WINDOW_WITHOUT_SHIFT = (
         "The window begins as if query i stood at position i: it moves with the position, j > i + N - M - w."

@@ -41,8 +41,9 @@ class PagedDecoding(Sentence):
         "no key of the sequence. Which page, and which row of it, belong to key n?"
     )
     VALUES_PAST_THE_END = (
-        "{o} is NaN where the last block of a sequence is not full: rows of v past its end are loaded, and they hold "
-        "NaN. p is 0 there, and 0 times NaN is NaN: such lanes need 0 for v, by a mask with `other`."
+        "{o} is NaN where the last block of a sequence is not full: rows of a cache past its end are loaded, and they "
+        "hold NaN. Such lanes need -inf as their score, and 0 for v, by a mask with `other`: p is 0 there, and 0 times "
+        "NaN is NaN."
     )
 
     HEADS_IN_TURN = (
@@ -87,7 +88,7 @@ class PagedDecoding(Sentence):
     )
     FAR_BELOW_ZERO_OR_PADDED = (
         "{o} is {found} where all scores lie far below 0. They are measured against a number that they do not reach: "
-        "does the maximum of each split start at -inf, and what stands in for the maximum of the {lanes} lanes past "
+        "does the maximum of each split start at -inf, and what stands in for the maximum of the {lanes:#lane} past "
         "the last split?"
     )
 

@@ -7,6 +7,7 @@ than MOST_SCORES stand in memory at once.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,7 @@ MOST_EXPLAINED = 1 << 21  # scores: every mistake makes them anew
 LN_2, LOG2_E = math.log(2), 1 / math.log(2)
 FEW = 16  # roundings beside those of scores and of their differences
 FEW_OF_A_SCORE = 4
+INFINITE_FILL = re.compile(rb"""tl\.load\(.*other=-?\s*float\(["']-?inf""")
 TENSORS = (0,), (1,), (2,), (1, 2), (0, 1, 2)  # that are misread together: their places among the arguments
 TELLING = 8  # elements: fewer may fit rounded numbers by chance
 
@@ -167,7 +169,10 @@ def _where_nothing_is_left(evidence: Evidence, walk: Walk) -> Iterator[Hypothesi
         far = bool((walk.own[..., -1] < LOG_OF_SMALLEST).all())
         if not far:
             said = Attention.NO_TURN(keys=walk.s.shape[-1], step=walk.step)
-            yield Hypothesis("blocks-left-out", said, None)
+            if INFINITE_FILL.search(evidence.submission.source):
+                yield Hypothesis("padding-counted", Attention.INFINITE_KEYS(o=o), None)
+            else:
+                yield Hypothesis("blocks-left-out", said, None)
     if not bool((walk.so_far[..., -1][rows] < LOG_OF_SMALLEST).all()):
         return
     if bool(nan[rows].all()):
@@ -223,6 +228,9 @@ def in_joining(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
     yield Hypothesis("only-last-block", Attention.ONLY_LAST_TILE(o=o), whole(s, v))
     if evidence.returns == o and _overflows_as_here(evidence, walk):
         yield Hypothesis("block-maximum", Attention.TILE_MAXIMUM(), None)
+    total, acc = folded(walk.sums(walk.own), right), folded(walk.outs(walk.own), right[..., None, :])
+    found = acc / total[..., None], at[..., -1] + total.log()
+    yield Hypothesis("block-maximum", Attention.OWN_MAXIMUM(), found)
     sums, outs = walk.sums(at), walk.outs(at)
     total, acc = sums[..., 0], outs[..., 0] / sums[..., 0, None]
     for turn in range(1, len(walk.tiles)):

@@ -185,7 +185,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
             yield Hypothesis(id, said, result, may_be_constant=call.is_first_with_holes)
     yield from _of_strides(call)
     yield from _of_heads(call)
-    yield from _past_the_end(call)
+    yield Hypothesis("padding-counted", PagedDecoding.LANES_COUNTED(), call.of_each(lanes_counted))
     yield from _in_dealing_out(call)
     yield from _in_splits(call)
     yield from _in_joining(call)
@@ -294,10 +294,6 @@ def _of_heads(call: Call) -> Iterator[Hypothesis]:
         yield from supposed(call.evidence, "length-of-first", said, others)
 
 
-def _past_the_end(call: Call) -> Iterator[Hypothesis]:
-    yield Hypothesis("padding-counted", PagedDecoding.LANES_COUNTED(), call.of_each(lanes_counted))
-
-
 def _in_dealing_out(call: Call) -> Iterator[Hypothesis]:
     """Shares of the splits that are too few keys, or no whole blocks."""
     step, count, keys, o = call.step, call.count, max(call.lengths, default=0), call.evidence.returns
@@ -306,8 +302,10 @@ def _in_dealing_out(call: Call) -> Iterator[Hypothesis]:
         "keys": lambda n: -(-(n // step) // count) * step, "a split": lambda n: n // count,
     }  # fmt: skip
     for share in floors.values():
-        kept = min(keys, count * share(keys))
-        said = PagedDecoding.KEYS_LOST(kept=kept, keys=keys, splits=count, share=share(keys), o=o)
+        short = max((n for n in call.lengths if count * share(n) < n), default=0)
+        if not short:
+            continue
+        said = PagedDecoding.KEYS_LOST(kept=count * share(short), keys=short, splits=count, share=share(short), o=o)
         yield Hypothesis(
             "keys-lost", said, call.of_each(lambda one, share=share: first_keys(one, count * share(one.keys)))
         )
@@ -316,7 +314,7 @@ def _in_dealing_out(call: Call) -> Iterator[Hypothesis]:
         if kept < keys:
             said = PagedDecoding.FIXED_SHARE(kept=kept, keys=keys, blocks=blocks, step=step, o=o)
             yield Hypothesis("keys-lost", said, call.of_each(lambda one, kept=kept: first_keys(one, kept)))
-    share = -(-keys // count)
+    share = max((even for n in call.lengths if (even := -(-n // count)) % step), default=-(-keys // count))
     said = PagedDecoding.KEYS_TWICE(share=share, step=step)
     yield Hypothesis("keys-twice", said, call.of_each(keys_twice))
 

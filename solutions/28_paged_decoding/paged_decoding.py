@@ -26,7 +26,7 @@ def paged_attention_partial_kernel(
     k_ptr += hk * stride_kh
     v_ptr += hk * stride_vh
     length = tl.load(lengths_ptr + b * stride_n)
-    # Whole blocks to each split; the last ones that have any may get fewer, and others none.
+    # Whole blocks to each split; the last one that has any may get fewer, and those behind it none.
     share = tl.cdiv(tl.cdiv(length, BLOCK_N), SPLITS) * BLOCK_N
     first = split * share
     end = tl.minimum(first + share, length)
