@@ -311,7 +311,7 @@ def _stored(traffic: list[Traffic], named: set[str], most: float | None) -> Verd
 
 
 def _kept(scratch: list[Traffic], most: int | None) -> Verdict | None:
-    """What one launch leaves for another one: so many numbers, each in fp32."""
+    """Returns what is wrong with the numbers that one launch leaves for another one: their count, and fp32 each."""
     if most is None:
         return None
     for item in scratch:

@@ -87,7 +87,7 @@ class Batch:
     watcher: Watcher | None = None  # of the one program that runs, if it is watched
 
     def fill_of(self, line: int) -> str:
-        """What masked lanes of a load in this line hold."""
+        """Returns the name of what masked lanes of a load in this line hold."""
         return self.fill if self.fill_lines is None or line in self.fill_lines else "poison"
 
     @property

@@ -1,4 +1,4 @@
-"""What an entry is called with: tensors, and numbers of Python's among them; None for an option that is not taken."""
+"""The arguments of an entry: tensors, and numbers of Python's among them; None for an option that is not taken."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def for_each_head(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[to
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """As of attention, over the seen keys; a score that is capped errs by 8 u of the cap more."""
+    """The same as of attention, over the seen keys; a score that is capped errs by 8 u of the cap more."""
     of = Scored(inputs)
     return of.of_heads(ref, lambda q, k, v: attention.rounding_of_scores(of.scores(q, k), of.sizes(q, k), v, of.more))
 
@@ -79,7 +79,7 @@ def rounding_of_lse(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tens
 
 
 def conversion(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """As of attention, over the seen keys."""
+    """The same as of attention, over the seen keys."""
     of = Scored(inputs)
     rounded = of.of_heads(ref, lambda q, k, v: probabilities(of.scores(q, k)) @ v.abs())
 
@@ -92,7 +92,7 @@ def conversion(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Ten
 
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """As of attention, over the seen keys."""
+    """The same as of attention, over the seen keys."""
     of = Scored(inputs)
     if ref.dim() == inputs[0].dim():
         return of.of_heads(ref, lambda q, k, v: probabilities(of.scores(q, k)) @ v.abs())
