@@ -91,7 +91,8 @@ def _sequences(
     q, k_cache, v_cache, table, lengths = inputs
     page, HK = k_cache.shape[1:3]
     for b, length in enumerate(lengths.tolist()):
-        n = torch.arange(length, device=table.device)
+        at_most = table.shape[1] * page  # a number that is no length may be anything
+        n = torch.arange(min(max(length, 0), at_most), device=table.device)
         at = where(b, n) if where is not None else (table[b, n // page], n % page)
         yield q[b].unflatten(0, (HK, -1)), k_cache[at].transpose(0, 1), v_cache[at].transpose(0, 1)
 
