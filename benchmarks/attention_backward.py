@@ -77,7 +77,7 @@ def measure(folder: str, shape: tuple[int, int, int, int]) -> None:
 
 
 def _right(runs: dict[str, Callable], expected: tuple[torch.Tensor, ...]) -> dict[str, Callable]:
-    """Those that run and give the right gradients; of the others it says what they do."""
+    """Returns the variants that give the right gradients, and prints what each of the others does."""
     usable = {}
     for name, run in runs.items():
         try:

@@ -22,7 +22,7 @@ FP32_RATE = 67e12  # multiply-adds in fp32 without tensor cores; data sheet of t
 
 @dataclass(frozen=True)
 class Work:
-    """What a timed call has to do: operations of its formula, and bytes that have to be read or written once."""
+    """The work of a timed call: operations of its formula, and bytes that have to be read or written once."""
 
     flops: int
     bytes: int

@@ -1,4 +1,4 @@
-"""What counts as an exercise, and what as a lesson to read."""
+"""A folder is an exercise where it has a test file, and a lesson to read where it has a text alone."""
 
 from __future__ import annotations
 

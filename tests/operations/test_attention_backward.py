@@ -41,7 +41,7 @@ def largest_errors(inputs: list[torch.Tensor], results: tuple[torch.Tensor, ...]
 
 
 def with_rounded_factors(inputs: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """What the best of right kernels gives: P and dS are rounded for their products, all else is in float64."""
+    """Returns what the best right kernel gives: P and dS are rounded for their products, all else is in float64."""
     dtype, pairs = inputs[0].dtype, Pairs(*exact(inputs))
     results = pairs.results(pairs.p.to(dtype).double(), pairs.ds.to(dtype).double())
     return tuple(one.to(dtype) for one in results)
