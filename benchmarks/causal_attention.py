@@ -25,7 +25,7 @@ ROUNDS = 30
 FILES = {
     "the solution": "solutions/26_causal_attention/causal_attention.py",
     "all tiles visited": "tests/gates/26_causal_attention/causal_attention.py",
-    "mask on cut tiles only": "solutions/26_causal_attention/ladder/4_mask_on_cut_tiles_only.py",
+    "mask on cut tiles only": "tests/accepted/26_causal_attention/cut_tiles_last.py",
 }
 BACKENDS = {"SDPA flash": SDPBackend.FLASH_ATTENTION, "SDPA cuDNN": SDPBackend.CUDNN_ATTENTION}
 

@@ -1,6 +1,7 @@
 """Right: tiles that all queries see have no mask; those that the rule cuts come before and after them.
 
-As libraries have it: three parts of one walk, of which the middle one compares nothing.
+As libraries have it: three parts of one walk, of which the middle one compares nothing; the longest walks start first.
+It is the last rung of `course ladder 26` too.
 """
 
 import torch
@@ -56,7 +57,7 @@ def attention_kernel(
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     b, h = tl.program_id(1) // H, tl.program_id(1) % H
-    first = tl.program_id(0) * BLOCK_M
+    first = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M
     rows = first + tl.arange(0, BLOCK_M)
     at = rows + N - M
     d = tl.arange(0, D)
@@ -103,6 +104,6 @@ def attention(q, k, v, window=None, softcap=None):
     attention_kernel[(triton.cdiv(M, BLOCK_M), B * H)](
         q, k, v, o, lse, D**-0.5, softcap or 1.0, window or N, H, HK, M, N,
         *q.stride(), *k.stride(), *v.stride(), HAS_WINDOW=window is not None, HAS_CAP=softcap is not None,
-        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=8 if D > 64 else 4, num_stages=2,
+        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=3,
     )  # fmt: skip
     return o, lse
