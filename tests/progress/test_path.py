@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from grader.author.git import git_text
 from grader.course.folder import ROW, Folder, all_folders, all_lessons, load_test_file
 from tests.learn.conftest import ROOT
 
@@ -73,3 +74,8 @@ def test_status_pytest_and_solution_name_the_same_next_exercise(course):
     assert course.here("solution", "04").lines[-1] == "Next: 06_fused_outer: course open 06"
     assert course.here("status").lines[-1] == "Next: 06_fused_outer. Read it with: course open 06"
     assert [line[:2] for line in course.here("status").lines[1:8]] == ["01", "02", "04", "06", "03", "07", "05"]
+
+
+def test_a_clone_begins_without_progress():
+    tracked = git_text(ROOT, "ls-files", "--", "progress.txt", ".course")
+    assert tracked == ""
