@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from grader.gpu.plan import Kernel
 
 WIDEST = 16  # bytes
-FEW_SPILLED = 16  # bytes per thread, four registers of 255: releases and GPUs differ by so much for one right kernel
+FEW_SPILLED = 32  # bytes per thread, eight registers of 255: releases and GPUs differ by up to six for a right kernel
 FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"')
 PLACE = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
 ACCESS = re.compile(r"\b(ld|st)\.global\S*?(?:\.v(\d))?\.[a-z]+(\d+)\b")
@@ -69,7 +69,10 @@ class Facts:
         return max(self.tma_tile_bytes, *(access.tile_bytes for access in self.accesses), 0)
 
     def narrowest(self, least_tile: float = 0) -> Access | None:
-        """Of the accesses to tiles of so many bytes; what a kernel keeps per row or per program matters little."""
+        """The narrowest access to a tile of at least `least_tile` bytes; None without a tile of that size.
+
+        Smaller tiles hold what a kernel keeps per row or per program: their width matters little.
+        """
         large = [access for access in self.accesses if access.tile_bytes >= least_tile]
         return min(large, key=lambda access: access.bytes, default=None)
 

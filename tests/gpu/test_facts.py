@@ -146,9 +146,9 @@ def test_a_cubin_says_what_cuobjdump_says(recording, tmp_path):
     assert facts_of(kernel, recorded.filename).spilled_bytes == cubin.stack_bytes > 0
 
 
-@pytest.mark.parametrize("spilled, spills", [(0, False), (8, False), (16, False), (20, True), (400, True)])
+@pytest.mark.parametrize("spilled, spills", [(0, False), (8, False), (24, False), (32, False), (36, True), (400, True)])
 def test_a_few_bytes_are_no_spill(spilled, spills):
-    """A 128 x 256 tile that fits an H200 leaves 8 bytes to spill for sm_120, with Triton 3.6."""
+    """For sm_120, Triton 3.6 spills 8 bytes of 23's 128 x 256 tile, and 24 bytes of 27's walk to dk and dv."""
     assert Facts("kernel", 8, 3, 255, spilled, 0).spills == spills
 
 
