@@ -20,6 +20,7 @@ from grader.wire.printable import several_lines
 COMMANDS = {
     "status": "grader.learn.status:status",
     "open": "grader.learn.lesson:lesson",
+    "predict": "grader.learn.predict:predict",
     "watch": "grader.learn.watch:watch",
     "hint": "grader.learn.hint:hint",
     "solution": "grader.learn.solution:solution",

@@ -75,10 +75,10 @@ def check(
 
 def _complaints_of_code(folder: Folder) -> list[str]:
     """What takes torch to find out; for a worker."""
+    from grader.author import answers, gates
     from grader.author.accepted_constants import accepted_constants
-    from grader.author.gates import complaints
 
-    return accepted_constants(folder) + complaints(folder)
+    return accepted_constants(folder) + gates.complaints(folder) + answers.complaints(folder)
 
 
 def _summary(outcomes: list[proof.Outcome]) -> str:

@@ -9,6 +9,7 @@ import click
 
 from grader.course.by_name import LESSON, course_root
 from grader.course.folder import Folder
+from grader.course.questions import QUESTIONS
 from grader.progress.standing import next_exercise, read_progress
 
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
@@ -54,6 +55,8 @@ def _rendered(folder: Folder) -> str:
 def _next(folder: Folder) -> str:
     from grader.show.terminal import shown
 
+    if (folder.path / QUESTIONS).exists():
+        return f"Next: course predict {folder.number} asks what the kernel will do, before you write it"
     if not folder.is_lesson:
         return f"Next: edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
     following = folder.next()

@@ -66,6 +66,7 @@ class Record:
     gave_up: datetime | None = None  # asked for the solution before passing
     cause: str = ""  # of the last failure: the id of its verdict
     throughput: Throughput | None = None  # the best share of the ceiling that a run has shown
+    predicted: str = ""  # questions that the first try at them answered rightly: "3/4"
     other: dict[str, str] = field(default_factory=dict)
 
     def merged(self, other: Record) -> Record:
@@ -83,6 +84,7 @@ class Record:
             _earliest(one.gave_up, two.gave_up),
             two.cause if two.last else one.cause,
             better(one.throughput, two.throughput),
+            one.predicted or two.predicted,
             one.other | two.other,
         )
 

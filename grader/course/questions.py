@@ -1,0 +1,133 @@
+'''Questions of a lesson: what a learner predicts before writing the kernel.
+
+exercises/NN_name/questions.toml, in the order in which they are asked:
+
+    [[questions]]
+    ask = "x has 10 elements and BLOCK_N is 4. How many programs does the grid need?"
+    answer = 3
+    why = "Two blocks of 4 hold 8 elements; the last 2 need a program of their own."
+    shown_by = "course programs 01"
+    proof = { fact = "programs" }
+
+`answer`: a number, or one of `choices` where they are stated. `why`: the sentence after a wrong answer; `shown_by`: the
+command that shows it once the kernel runs. `proof`: how the answer follows from the solution, see author/answers.py.
+'''
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from grader.course.folder import Folder
+
+QUESTIONS = "questions.toml"  # in the exercise's folder
+REQUIRED = {"ask": str, "why": str, "shown_by": str, "proof": dict}
+LETTERS = "abcdef"
+CLOSE = 0.02  # relative: an answer of two digits stands for the number that it was rounded from
+Answer = float | str
+
+
+class BadQuestion(Exception):
+    """A question that is not stated as it has to be; the message says where and why."""
+
+
+class NoAnswer(ValueError):
+    """A text that answers no question of this kind; the message says what is expected."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """`answer`: a number, or the text of one of the choices."""
+
+    ask: str
+    answer: Answer
+    why: str
+    shown_by: str
+    proof: dict = field(default_factory=dict)
+    choices: tuple[str, ...] = ()
+
+    @property
+    def answer_text(self) -> str:
+        """The right answer as a learner reads it: "3", "0.37", "NaN", or a choice with its letter."""
+        if isinstance(self.answer, str):
+            return f"{LETTERS[self.choices.index(self.answer)]}) {self.answer}"
+        return number_text(self.answer)
+
+    def is_right(self, text: str) -> bool:
+        """Whether a learner's text is the answer. Raises NoAnswer for what is no answer at all."""
+        if self.choices:
+            return self._choice(text) == self.answer
+        return same_number(_number(text), self.answer)
+
+    def _choice(self, text: str) -> str:
+        """A choice by its letter, or by its own words."""
+        letters = LETTERS[: len(self.choices)]
+        wanted = text.strip().rstrip(").").lower()
+        by_name = dict(zip(letters, self.choices)) | {choice.lower(): choice for choice in self.choices}
+        if wanted not in by_name:
+            raise NoAnswer(f"Answer with a letter from {letters[0]} to {letters[-1]}.")
+        return by_name[wanted]
+
+
+def questions_of(folder: Folder) -> list[Question]:
+    """The questions of a lesson, none where it has no file of them. Raises BadQuestion, OSError."""
+    path = folder.path / QUESTIONS
+    if not path.exists():
+        return []
+    try:
+        stated = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadQuestion(f"{path}: {error}") from None
+    tables = stated.get("questions")
+    if stated.keys() != {"questions"} or not isinstance(tables, list):
+        raise BadQuestion(f"{path} has to hold [[questions]], and nothing else.")
+    return [_question(table, f"{path}: question {number}") for number, table in enumerate(tables, 1)]
+
+
+def _question(table: object, where: str) -> Question:
+    fields = dict(table) if isinstance(table, dict) else {}
+    choices, answer = fields.pop("choices", []), fields.pop("answer", None)
+    if {name: type(value) for name, value in fields.items()} != REQUIRED:
+        raise BadQuestion(f"{where} has to state answer, {', '.join(REQUIRED)}, and may state choices: nothing else.")
+    if choices:
+        _check_choices(choices, answer, where)
+    elif isinstance(answer, bool) or not isinstance(answer, int | float):
+        raise BadQuestion(f"{where} has to state a number as its answer, or choices.")
+    return Question(answer=answer, choices=tuple(choices), **fields)
+
+
+def _check_choices(choices: object, answer: object, where: str) -> None:
+    texts = choices if isinstance(choices, list) and all(isinstance(choice, str) for choice in choices) else []
+    if not 2 <= len(set(texts)) == len(texts) <= len(LETTERS):
+        raise BadQuestion(f"{where}: choices are 2 to {len(LETTERS)} different texts.")
+    if answer not in texts:
+        raise BadQuestion(f"{where}: its answer has to be one of its choices.")
+
+
+def same_number(one: float, other: float) -> bool:
+    """Equal, where `other` is a whole number; else to two digits. NaN is NaN."""
+    if math.isnan(one) or math.isnan(other):
+        return math.isnan(one) and math.isnan(other)
+    if isinstance(other, int) or math.isinf(other):
+        return one == other
+    return math.isclose(one, other, rel_tol=CLOSE)
+
+
+def number_text(number: float) -> str:
+    """ "3", "0.368", "NaN", "-infinity"."""
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "infinity" if number > 0 else "-infinity"
+    return f"{number:,}".replace(",", " ") if isinstance(number, int) else f"{number:.3g}"
+
+
+def _number(text: str) -> float:
+    """A number as learners type them: 3, 1 024, 0.37, 1/3, nan, -inf."""
+    plain = "".join(text.split()).replace("_", "")
+    try:
+        return float(Fraction(plain)) if "/" in plain else float(plain)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise NoAnswer("Answer with a number, such as 3, 0.5, 1/3 or nan.") from None

@@ -1,0 +1,124 @@
+"""`course predict`: the questions of a lesson, asked before the kernel is written."""
+
+from __future__ import annotations
+
+import click
+
+from grader.course.by_name import EXERCISE, course_root
+from grader.course.folder import Folder
+from grader.course.questions import LETTERS, BadQuestion, NoAnswer, Question, questions_of
+from grader.progress import progress
+from grader.progress.standing import current_exercise, read_progress
+
+END = "q"
+
+
+@click.command(short_help="a few questions before you write: what will the kernel do?")
+@click.argument("exercise", type=EXERCISE, required=False, metavar="[NN]")
+def predict(exercise: Folder | None) -> None:
+    """Asks what the kernel will do, before you write it: how many programs, what each reads, what comes out.
+
+    Without NN, of the exercise you work on. Nothing is judged: Enter skips a question and q ends. How many your first
+    try got right is noted in progress.txt.
+
+    \b
+    Example:  course predict 03
+    """
+    exercise = exercise or _current()
+    questions = _questions(exercise)
+    _say(f"{exercise.id}: {_count(len(questions))} before you write. Enter skips one, {END} ends; no points.", bold=True)
+    right, answered = _ask_all(questions)
+    _say(_result(exercise, right, answered, len(questions)))
+    _say(_next(exercise))
+
+
+def _current() -> Folder:
+    root = course_root()
+    found = current_exercise(root, read_progress(root))
+    if found is None:
+        raise click.ClickException("Every exercise is passed. Name one: course predict 03")
+    return found
+
+
+def _questions(folder: Folder) -> list[Question]:
+    try:
+        questions = questions_of(folder)
+    except BadQuestion as bad:
+        raise click.ClickException(str(bad)) from None
+    except OSError as error:
+        raise click.ClickException(f"The questions of {folder.id} cannot be read: {error.strerror}.") from None
+    if not questions:
+        raise click.ClickException(f"{folder.id} has no questions. Next: course open {folder.number}")
+    return questions
+
+
+def _ask_all(questions: list[Question]) -> tuple[int, int]:
+    """Returns how many were right, and how many were answered."""
+    right = answered = 0
+    for number, question in enumerate(questions, 1):
+        _say(f"\n{number} of {len(questions)}. {question.ask}")
+        for letter, choice in zip(LETTERS, question.choices):
+            _say(f"  {letter}) {choice}")
+        found = _answer(question)
+        if found is None:
+            break
+        if not found:
+            _say(f"  Skipped: {_told(question)}")
+            continue
+        is_right = question.is_right(found)
+        right, answered = right + is_right, answered + 1
+        _say("  Right." if is_right else f"  No: {_told(question)}")
+    return right, answered
+
+
+def _answer(question: Question) -> str | None:
+    """What is typed: an answer, "" to skip the question, None to end."""
+    while True:
+        try:
+            typed = click.prompt(">", prompt_suffix=" ", default="", show_default=False).strip()
+        except click.Abort:  # no terminal, or its end
+            click.echo()
+            return None
+        if typed.lower() == END:
+            return None
+        try:
+            if typed:
+                question.is_right(typed)
+            return typed
+        except NoAnswer as why:
+            _say(f"  {why} Enter skips, {END} ends.")
+
+
+def _told(question: Question) -> str:
+    return f"it is {question.answer_text}. {question.why} When your kernel runs: {question.shown_by}"
+
+
+def _result(folder: Folder, right: int, answered: int, asked: int) -> str:
+    if not answered:
+        return f"\nNothing was answered. The questions stay: course predict {folder.number}"
+    said = f"\n{right} of {asked} right."
+    known = read_progress(folder.root).of(folder.id).predicted
+    if known:
+        return f"{said} The first try counts: {known.replace('/', ' of ')}."
+    try:
+        with progress.changing(folder.root) as done:
+            done.of(folder.id).predicted = f"{right}/{asked}"
+    except OSError as error:
+        return f"{said} That could not be noted: {error.filename}: {error.strerror}."
+    return said
+
+
+def _next(folder: Folder) -> str:
+    from grader.show.terminal import shown
+
+    return f"Next: edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
+
+
+def _count(number: int) -> str:
+    return f"{number} question{'s' * (number != 1)}"
+
+
+def _say(text: str, bold: bool = False) -> None:
+    from grader.show.terminal import console
+
+    console().print(text, style="bold" if bold else None, markup=False)
