@@ -1,387 +1,68 @@
-"""Proof of a lesson's questions: each answer is computed anew from the solution, from a mutant, or from kept figures.
-
-A question's `proof` names a fact and, where it is of a call, which:
-
-    { fact = "programs" }                                    of all launches; `launch = 2`: of the second alone
-    { fact = "launches" }
-    { fact = "idle" }                                        programs that load and store nothing
-    { fact = "loads", of = "x" }                             bytes loaded of x, by the bytes of x; "stores" likewise
-    { fact = "bytes" }                                       loaded and stored of all arguments and results
-    { fact = "masked", of = "x", program = [2] }             lanes of the program's first access to x that touch nothing
-    { fact = "first", of = "x", program = [2] }              number of the first element of x that the program touches
-    { fact = "value", of = "m", program = [0], turn = 2, lane = 0 }    what a variable holds, at the end of that turn
-    { fact = "result", of = "z", at = [0, 1] }               an element of a result
-    { fact = "wrong", of = "z" }                             elements of a result that are not what torch gives
-    { fact = "faster", rungs = ["one", "two"] }              which rung of the ladder took less time: an index of choices
-    { fact = "times faster", rungs = ["one", "two"] }        by which factor the second is faster
-
-The call is the exercise's small example, or `call = { x = [[1, 2, 3]], BLOCK_N = 4 }`: numbers of an argument, its
-shape in words, "3 x 5", for whole numbers that do not matter, or a constant of the file. `dtype = "float16"`: in another
-than the exercise's first. `mutant = "name"`: of tests/mutants, in place of the solution.
-"""
+"""Proof of a lesson's questions: each answer is held to what the grader computes."""
 
 from __future__ import annotations
 
 import math
 import re
-import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from grader.course.folder import Folder, load_test_file
+from grader.author.facts import NoFact, fact_of
+from grader.course.folder import Folder
 from grader.course.questions import BadQuestion, Question, number_text, questions_of, same_number
 
-if TYPE_CHECKING:
-    import torch
-
-    from grader.course.exercise import Exercise
-    from grader.course.trial import Trial
-    from grader.judge.run import Run
-    from grader.wire.messages import TracedAccess
-    from grader.wire.reply import Reply
-
-SEED = 0
-WRONG = 0.01  # absolute and relative: a wrong element of a question differs by more than digits
-SHAPE = re.compile(r"\d+(?: x \d+)*")
-OF_CALL = frozenset({"call", "dtype", "mutant"})
-FIELDS = {  # those that a fact needs, and those that it may have
-    "programs": (frozenset(), OF_CALL | {"launch"}),
-    "launches": (frozenset(), OF_CALL),
-    "idle": (frozenset(), OF_CALL),
-    "bytes": (frozenset(), OF_CALL),
-    "loads": (frozenset({"of"}), OF_CALL),
-    "stores": (frozenset({"of"}), OF_CALL),
-    "masked": (frozenset({"of", "program"}), OF_CALL | {"launch"}),
-    "first": (frozenset({"of", "program"}), OF_CALL | {"launch"}),
-    "value": (frozenset({"of", "program"}), OF_CALL | {"launch", "turn", "lane"}),
-    "result": (frozenset({"of", "at"}), OF_CALL),
-    "wrong": (frozenset({"of"}), OF_CALL),
-    "faster": (frozenset({"rungs"}), frozenset()),
-    "times faster": (frozenset({"rungs"}), frozenset()),
-}
-
-
-class NoFact(Exception):
-    """A proof from which no answer follows; the message says why."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """A call whose facts are asked for: its values, and what carrying it out has told."""
-
-    exercise: Exercise
-    run: Run
-    trial: Trial
-    inputs: list
-    reply: Reply
+LEAST = 3  # questions of a lesson
+NUMBER = re.compile(r"-?(?:\d+(?:\.\d+)?|nan|inf)")
 
 
 def complaints(folder: Folder) -> list[str]:
-    """Answers that are not what the solution gives, and questions that cannot be proven."""
+    """Answers that are not what the grader computes, questions that cannot be proven, and too few of them."""
     try:
         questions = questions_of(folder)
     except (BadQuestion, OSError) as bad:
         return [str(bad)]
-    return [
-        f"question {number} of {folder.id}: {complaint}"
-        for number, question in enumerate(questions, 1)
-        if (complaint := _complaint(folder, question))
-    ]
+    if len(questions) < LEAST:
+        return [f"{folder.id} has {len(questions)} questions; {LEAST} are the least"]
+    found = [_complaint(folder, question) for question in questions]
+    return [f"question {number} of {folder.id}: {one}" for number, one in enumerate(found, 1) if one]
 
 
 def _complaint(folder: Folder, question: Question) -> str:
     try:
-        computed = fact_of(folder, question.proof)
+        return complaint_of(question, fact_of(folder, question.proof))
     except NoFact as why:
         return str(why)
+
+
+def complaint_of(question: Question, computed: float) -> str:
+    """What is wrong with the answer, given the computed one; "" if nothing is.
+
+    A choice is right if it begins with the computed number, or with the nearest by ratio. Where the fact is "faster",
+    the computed number is the place of the right choice.
+    """
     if question.proof["fact"] == "faster":
-        computed = question.choices[int(computed)] if question.choices else computed
-        return "" if computed == question.answer else f"answers {question.answer!r}, and the figures say {computed!r}"
+        expected = question.choices[int(computed)] if int(computed) < len(question.choices) else ""
+        return "" if expected == question.answer else f"answers {question.answer!r}, and the figures say {expected!r}"
     if question.choices:
-        return "" if _is_nearest(question, computed) else _differs(question.answer, computed)
-    return "" if same_number(float(computed), question.answer) else _differs(question.answer, computed)
+        is_right = question.answer == _nearest(question.choices, computed)
+    else:
+        is_right = same_number(computed, question.answer)
+    stated = question.answer if question.choices else number_text(question.answer)
+    return "" if is_right else f"answers {stated}, and the grader finds {number_text(computed)}"
 
 
-def _differs(answer: float | str, computed: float) -> str:
-    stated = answer if isinstance(answer, str) else number_text(answer)
-    return f"answers {stated}, and the grader finds {number_text(computed)}"
-
-
-def _is_nearest(question: Question, computed: float) -> bool:
-    """Whether the answer is the choice whose number is the computed one, or the nearest by ratio."""
-    numbers = {choice: _number_in(choice) for choice in question.choices}
-    exact = [choice for choice, number in numbers.items() if number is not None and same_number(computed, number)]
-    if exact:
-        return question.answer == exact[0]
-    positive = {choice: number for choice, number in numbers.items() if number and number > 0}
-    if not positive or not math.isfinite(computed) or computed <= 0:
-        return False
-    return question.answer == min(positive, key=lambda choice: abs(math.log(positive[choice] / computed)))
+def _nearest(choices: tuple[str, ...], computed: float) -> str | None:
+    numbers = {choice: number for choice in choices if (number := _number_in(choice)) is not None}
+    for choice, number in numbers.items():
+        if same_number(computed, number):
+            return choice
+    positive = {choice: number for choice, number in numbers.items() if 0 < number < math.inf}
+    if not positive or not 0 < computed < math.inf:
+        return None
+    return min(positive, key=lambda choice: abs(math.log(positive[choice] / computed)))
 
 
 def _number_in(choice: str) -> float | None:
-    """The first number of a choice: 2.0 of "2 times", NaN of "NaN, as 0 / 0"."""
-    match = re.match(r"-?(?:\d+(?:\.\d+)?|nan|inf)", choice.strip().lower())
+    """The number that a choice begins with: 2 of "2 times", NaN of "NaN, as 0 / 0"; None where it begins with words."""
+    match = NUMBER.match(choice.strip().lower())
     if match is None:
         return None
-    text = match[0]
-    return int(text) if text.lstrip("-").isdigit() else float(text)
-
-
-def fact_of(folder: Folder, proof: dict) -> float:
-    """What a proof says about. Raises NoFact."""
-    fact, stated = proof.get("fact"), proof.keys() - {"fact"}
-    if fact not in FIELDS:
-        raise NoFact(f"no proof tells the fact {fact!r}; there are {', '.join(FIELDS)}")
-    needed, possible = FIELDS[fact]
-    if not needed <= stated <= needed | possible:
-        raise NoFact(f"the fact {fact!r} needs {sorted(needed)}, may have {sorted(possible)} and has {sorted(stated)}")
-    if "rungs" in needed:
-        return _of_ladder(folder, fact, proof["rungs"])
-    with tempfile.TemporaryDirectory() as scratch:
-        submission = _submission(folder, proof.get("mutant", ""), Path(scratch))
-        return _of_call(folder, fact, proof, submission)
-
-
-def _submission(folder: Folder, mutant: str, scratch: Path) -> str:
-    from grader.author.mutants import BadMutant, mutant_of
-
-    if not mutant:
-        return "solutions"
-    path = scratch / f"{folder.name}.py"
-    try:
-        path.write_text(mutant_of(folder, mutant).text, encoding="utf-8")
-    except (KeyError, BadMutant) as error:
-        raise NoFact(str(error).strip("\"'")) from None
-    return str(path)
-
-
-# ---- kept figures ----------------------------------------------------------------------------------------------------
-
-
-def _of_ladder(folder: Folder, fact: str, rungs: list[str]) -> float:
-    import json
-
-    path = folder.solution_file.with_name("ladder.json")
-    try:
-        measured = json.loads(path.read_text(encoding="utf-8"))["rungs"]
-        first, second = (measured[rung]["share"] for rung in rungs)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise NoFact(f"{path} has no figures of these rungs: {error}") from None
-    if not (first and second):
-        raise NoFact(f"{path}: a rung of {rungs} was not measured")
-    return float(second > first) if fact == "faster" else second / first
-
-
-# ---- calls -----------------------------------------------------------------------------------------------------------
-
-
-def _of_call(folder: Folder, fact: str, proof: dict, submission: str) -> float:
-    from grader.judge.run import Run
-
-    run = Run(folder, submission, SEED)
-    try:
-        call = _carried_out(run, load_test_file(folder).exercise, fact, proof)
-        return TOLD[fact](call, proof)
-    finally:
-        run.end()
-
-
-def _carried_out(run: Run, exercise: Exercise, fact: str, proof: dict) -> Call:
-    from grader.gpu.plan import BadPlan
-    from grader.processes.faults import ChildEnded
-
-    trial, inputs = _trial(exercise, proof, run)
-    watch = [*proof["program"]] if fact == "value" else None
-    options = {"watch": watch} if watch is not None else {"trace": True, "count_traffic": True}
-    try:
-        reply = run.call(exercise, trial, inputs, fill="zero", **options)
-    except (ChildEnded, BadPlan) as error:
-        raise NoFact(f"the call does not come to its end: {error}") from None
-    failure = run.recorder.load_failure or reply.error
-    if failure is not None:
-        raise NoFact(f"the call ends in line {failure.line}: {failure.message}")
-    return Call(exercise, run, trial, inputs, reply)
-
-
-def _trial(exercise: Exercise, proof: dict, run: Run) -> tuple[Trial, list]:
-    """The call as a trial, and its arguments."""
-    from grader.course.trial import Trial
-    from grader.wire.reply import DTYPES
-
-    example, stated = exercise.example, dict(proof.get("call", {}))
-    dtype = DTYPES.get(proof.get("dtype", exercise.dtypes[0]))
-    if dtype is None or not isinstance(proof.get("call", {}), dict):
-        raise NoFact("`dtype` names a dtype of torch, and `call` is a table")
-    constants = {name: stated.pop(name) for name in list(stated) if name.isupper()}
-    if not stated:
-        if example is None:
-            raise NoFact("the exercise has no small example: state `call`")
-        data, constants = example.data, {**example.constants, **constants}
-    else:
-        data = _stated_data(exercise, stated)
-    trial = Trial(
-        "question", tuple(data), dtype, exercise.bound, constants, arguments=exercise.arguments, small_dots=True
-    )
-    return trial, _with_stated_values(trial, run.inputs(trial), stated)
-
-
-def _stated_data(exercise: Exercise, stated: dict) -> list:
-    from grader.numerics.data_sets import integers
-
-    if missing := [name for name in exercise.arguments if name not in stated]:
-        raise NoFact(f"`call` states no {missing[0]}; the arguments are {', '.join(exercise.arguments)}")
-    if unknown := sorted(stated.keys() - set(exercise.arguments)):
-        raise NoFact(f"`call` states {unknown[0]}, which is no argument; they are {', '.join(exercise.arguments)}")
-    found = []
-    for name in exercise.arguments:
-        value = stated[name]
-        if isinstance(value, str) and SHAPE.fullmatch(value):
-            found.append(integers(*map(int, value.split(" x "))))
-        elif isinstance(value, list):
-            found.append(integers(*_shape_of(value)))
-        elif isinstance(value, int | float):
-            found.append(value)
-        else:
-            raise NoFact(f"`call`: {name} is numbers, or a shape such as '3 x 5'")
-    return found
-
-
-def _shape_of(values: object) -> tuple[int, ...]:
-    return (len(values), *_shape_of(values[0] if values else 0)) if isinstance(values, list) else ()
-
-
-def _with_stated_values(trial: Trial, inputs: list, stated: dict) -> list:
-    import torch
-
-    found = []
-    for name, data, drawn in zip(trial.arguments, trial.data, inputs):
-        value = stated.get(name)
-        found.append(data.holding(torch.tensor(value), trial.dtype) if isinstance(value, list) else drawn)
-    return found
-
-
-# ---- facts of a call -------------------------------------------------------------------------------------------------
-
-
-def _programs(call: Call, proof: dict) -> float:
-    launches = call.reply.launches
-    if "launch" in proof:
-        launches = launches[proof["launch"] - 1 : proof["launch"]]
-    if not launches:
-        raise NoFact("the call has no such launch")
-    return sum(math.prod(launch.grid) for launch in launches)
-
-
-def _launches(call: Call, proof: dict) -> float:
-    return len(call.reply.launches)
-
-
-def _idle(call: Call, proof: dict) -> float:
-    return sum(launch.idle for launch in call.reply.launches)
-
-
-def _loads(call: Call, proof: dict) -> float:
-    return _times(call, proof["of"], "read")
-
-
-def _stores(call: Call, proof: dict) -> float:
-    return _times(call, proof["of"], "written")
-
-
-def _times(call: Call, name: str, direction: str) -> float:
-    of = [one for one in call.reply.traffic if one.argument == name]
-    if not of or not of[0].size:
-        raise NoFact(f"no traffic of {name} was counted")
-    return sum(getattr(one, direction) for one in of) / of[0].size
-
-
-def _bytes(call: Call, proof: dict) -> float:
-    return sum(one.read + one.written for one in call.reply.traffic)
-
-
-def _masked(call: Call, proof: dict) -> float:
-    return sum(element < 0 for element in _first_access(call, proof).elements)
-
-
-def _first(call: Call, proof: dict) -> float:
-    touched = [element for element in _first_access(call, proof).elements if element >= 0]
-    if not touched:
-        raise NoFact(f"program {proof['program']} touches nothing of {proof['of']}")
-    return min(touched)
-
-
-def _first_access(call: Call, proof: dict) -> TracedAccess:
-    wanted, launch = (proof["of"], _padded(proof["program"])), proof.get("launch", 1) - 1
-    from grader.interpreter.trace import MOST_LANES
-
-    for access in call.reply.trace:
-        if (access.argument, _padded(access.program)) == wanted and access.launch == launch:
-            if len(access.elements) >= MOST_LANES:
-                raise NoFact(f"a trace keeps {MOST_LANES} lanes of an access: state smaller blocks")
-            return access
-    raise NoFact(f"program {proof['program']} does not touch {proof['of']}")
-
-
-def _padded(program: list[int]) -> tuple[int, ...]:
-    return (*program, 0, 0)[:3]
-
-
-def _value(call: Call, proof: dict) -> float:
-    programs = call.reply.watched
-    launch = proof.get("launch", 1) - 1
-    if launch >= len(programs):
-        raise NoFact("the call has no such launch")
-    held = _held(programs[launch].steps, proof["of"], proof.get("turn"))
-    if not held:
-        raise NoFact(f"no variable {proof['of']} was seen there")
-    lane = proof.get("lane", 0)
-    if lane >= len(held):
-        raise NoFact(f"{proof['of']} has {len(held)} lanes")
-    return float(held[lane])
-
-
-def _held(steps: list, variable: str, turn: int | None) -> list[str]:
-    """The numbers of the last value of this name, up to the end of a turn of the outermost loop."""
-    found: list[str] = []
-    for step in steps:
-        if turn is not None and step.kind == "turn" and step.depth == 1 and step.turn > turn:
-            break
-        if step.variable == variable and step.numbers and step.kind != "store":
-            found = step.numbers
-    return found
-
-
-def _result(call: Call, proof: dict) -> float:
-    try:
-        return float(_output(call, proof["of"])[tuple(proof["at"])])
-    except (IndexError, RuntimeError, ValueError):
-        raise NoFact(f"{proof['of']} has no element {proof['at']}") from None
-
-
-def _output(call: Call, name: str) -> torch.Tensor:
-    if name not in call.reply.outputs:
-        raise NoFact(f"{name} is no result; they are {', '.join(call.reply.outputs)}")
-    return call.reply.outputs[name]
-
-
-def _wrong(call: Call, proof: dict) -> float:
-    import torch
-
-    from grader.numerics.arguments import exact
-
-    found = _output(call, proof["of"]).double()
-    results = [one.name for one in call.exercise.results]
-    expected = call.exercise.expected(exact(call.inputs))[results.index(proof["of"])].double()
-    close = torch.isclose(found, expected, rtol=WRONG, atol=WRONG, equal_nan=True)
-    return int((~close).sum())
-
-
-TOLD = {
-    "programs": _programs, "launches": _launches, "idle": _idle, "loads": _loads, "stores": _stores, "bytes": _bytes,
-    "masked": _masked, "first": _first, "value": _value, "result": _result, "wrong": _wrong,
-}  # fmt: skip
-
-
+    return int(match[0]) if match[0].lstrip("-").isdigit() else float(match[0])

@@ -12,6 +12,7 @@ from grader.author.gates import unwanted_file
 from grader.author.mutants import stated_in
 from grader.author.stubs import stub_of
 from grader.course.folder import Folder, all_folders, all_lessons
+from grader.course.questions import QUESTIONS
 
 TEMPLATES = Path(__file__).with_name("templates")
 EXERCISE_NAME = re.compile(r"\d\d_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")
@@ -75,6 +76,7 @@ def _files(folder: Folder) -> dict[Path, str]:
         folder.root / "tests" / "accepted" / folder.id / "persistent_grid.py": filled("accepted.py"),
         unwanted_file(folder): filled("unwanted.py"),
         folder.path / "README.md": filled("README.md"),
+        folder.path / QUESTIONS: filled("questions.toml"),
         folder.hints_file: filled("hints.md"),
     }
 

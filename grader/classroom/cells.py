@@ -1,4 +1,4 @@
-"""What the check and grade cells of a notebook call: the judge, as a process, on the file that the notebook saved.
+"""Functions that a notebook's cells call: the judge, as a process, on the file that the notebook saved; and questions.
 
 Nothing here prints to stderr: nbgrader's own executor takes one line there for a failure.
 """
@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from grader.course.folder import Folder
+from grader.course.questions import NoAnswer, questions_of
 from grader.places import COURSE
 
 _results: dict[tuple[str, str], dict] = {}  # by exercise and text: grade cells share one run
@@ -50,6 +51,29 @@ def score(exercise: str, item: str) -> float | None:
         print(f"Not run here: {judged.open[0]}. These points are still open.")
         return None
     return judged.score
+
+
+def predict(exercise: str, *answers: object) -> None:
+    """Says which answers to the lesson's questions are right, and explains the others. None skips a question.
+
+    answers: numbers, or the letters of choices, in the order of the questions.
+    """
+    questions = questions_of(Folder(COURSE / "exercises" / exercise))
+    if all(answer is None for answer in answers):
+        print("Write your answers into this cell, then run it: a number, or the letter of a choice, as a text.")
+        return
+    right = 0
+    for number, (question, answer) in enumerate(zip(questions, answers), 1):
+        if answer is None:
+            continue
+        try:
+            is_right = question.is_right(str(answer))
+        except NoAnswer as why:
+            print(f"{number}. {why}")
+            continue
+        right += is_right
+        print(f"{number}. Right." if is_right else f"{number}. No: {question.explained}")
+    print(f"{right} of {len(questions)} right.")
 
 
 def _result(exercise: str, again: bool) -> dict | None:

@@ -13,6 +13,7 @@ from grader.author.stubs import CELL
 from grader.classroom.names import CHECK_CELL, magic_of
 from grader.classroom.rubric import HIDDEN, TITLES
 from grader.course.folder import Folder
+from grader.course.questions import LETTERS, Question, questions_of
 
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)#:]+)\)")
@@ -22,18 +23,19 @@ INTRODUCTION = """\
 `{magic}`, saves it as a file, because Triton reads a kernel's source from a file. Then run the check cell below
 it. Run both as often as you like, in any order. The text of the solution cell is what is graded; you may also edit
 `{file}` in an editor and hand that in. No GPU is needed. Where the lesson says `pytest {folder}`, the check cell does
-the same.
+the same; where it says `course predict`, the questions are in this notebook.
 """
 
 
 def notebook_of(folder: Folder, points: dict[str, float]) -> NotebookNode:
-    """Lesson, solution cell, check cell, hints, and one locked grade cell for each item. It holds the solution."""
+    """Lesson, questions, solution cell, check cell, hints, and a locked grade cell for each item; with the solution."""
     solution = folder.solution_file.read_text(encoding="utf-8").rstrip()
     magic = magic_of(folder.name)
     introduction = INTRODUCTION.format(magic=magic, file=f"{folder.name}.py", folder=f"exercises/{folder.id}")
     cells = [
         _read_only(new_markdown_cell(introduction), "introduction"),
         _read_only(new_markdown_cell(lesson_of(folder)), "lesson"),
+        *_predict_cells(folder),
         new_code_cell(f"{magic}\n{solution}", metadata={"nbgrader": dict(CELL)}),
         _read_only(new_code_cell(_check_source(folder)), CHECK_CELL),
         _read_only(new_markdown_cell(hints_of(folder)), "hints"),
@@ -59,6 +61,25 @@ def hints_of(folder: Folder) -> str:
 def _data_uri(path) -> str:
     kind = mimetypes.guess_type(path.name)[0]
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
+
+
+def _predict_cells(folder: Folder) -> list[NotebookNode]:
+    """The questions to read, and the cell that takes the answers; neither is graded."""
+    questions = questions_of(folder)
+    if not questions:
+        return []
+    nothing = ", ".join(["None"] * len(questions))
+    source = (
+        '# Your answers in their order: a number, or the letter of a choice, such as "a". None skips a question.\n'
+        f'from grader.classroom import predict\n\npredict("{folder.id}", {nothing})'
+    )
+    asked = "\n".join(_asked(number, question) for number, question in enumerate(questions, 1))
+    return [_read_only(new_markdown_cell(f"**Predict.**\n\n{asked}"), "questions"), new_code_cell(source)]
+
+
+def _asked(number: int, question: Question) -> str:
+    choices = "".join(f"\n   - {letter}) {choice}" for letter, choice in zip(LETTERS, question.choices))
+    return f"{number}. {question.ask}{choices}"
 
 
 def _check_source(folder: Folder) -> str:

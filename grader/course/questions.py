@@ -1,4 +1,4 @@
-'''Questions of a lesson: what a learner predicts before writing the kernel.
+"""Questions of a lesson: what a learner predicts before writing the kernel.
 
 exercises/NN_name/questions.toml, in the order in which they are asked:
 
@@ -10,8 +10,8 @@ exercises/NN_name/questions.toml, in the order in which they are asked:
     proof = { fact = "programs" }
 
 `answer`: a number, or one of `choices` where they are stated. `why`: the sentence after a wrong answer; `shown_by`: the
-command that shows it once the kernel runs. `proof`: how the answer follows from the solution, see author/answers.py.
-'''
+command that shows it once the kernel runs. `proof`: how the answer follows from the solution, see author/facts.py.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +54,11 @@ class Question:
         if isinstance(self.answer, str):
             return f"{LETTERS[self.choices.index(self.answer)]}) {self.answer}"
         return number_text(self.answer)
+
+    @property
+    def explained(self) -> str:
+        """What is said after an answer that is wrong or missing."""
+        return f"it is {self.answer_text}. {self.why} When your kernel runs: {self.shown_by}"
 
     def is_right(self, text: str) -> bool:
         """Whether a learner's text is the answer. Raises NoAnswer for what is no answer at all."""

@@ -26,7 +26,8 @@ def predict(exercise: Folder | None) -> None:
     """
     exercise = exercise or _current()
     questions = _questions(exercise)
-    _say(f"{exercise.id}: {_count(len(questions))} before you write. Enter skips one, {END} ends; no points.", bold=True)
+    count = f"{len(questions)} question{'s' * (len(questions) != 1)}"
+    _say(f"{exercise.id}: {count} before you write. Enter skips one, {END} ends; no points.", bold=True)
     right, answered = _ask_all(questions)
     _say(_result(exercise, right, answered, len(questions)))
     _say(_next(exercise))
@@ -63,11 +64,11 @@ def _ask_all(questions: list[Question]) -> tuple[int, int]:
         if found is None:
             break
         if not found:
-            _say(f"  Skipped: {_told(question)}")
+            _say(f"  Skipped: {question.explained}")
             continue
         is_right = question.is_right(found)
         right, answered = right + is_right, answered + 1
-        _say("  Right." if is_right else f"  No: {_told(question)}")
+        _say("  Right." if is_right else f"  No: {question.explained}")
     return right, answered
 
 
@@ -89,10 +90,6 @@ def _answer(question: Question) -> str | None:
             _say(f"  {why} Enter skips, {END} ends.")
 
 
-def _told(question: Question) -> str:
-    return f"it is {question.answer_text}. {question.why} When your kernel runs: {question.shown_by}"
-
-
 def _result(folder: Folder, right: int, answered: int, asked: int) -> str:
     if not answered:
         return f"\nNothing was answered. The questions stay: course predict {folder.number}"
@@ -112,10 +109,6 @@ def _next(folder: Folder) -> str:
     from grader.show.terminal import shown
 
     return f"Next: edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
-
-
-def _count(number: int) -> str:
-    return f"{number} question{'s' * (number != 1)}"
 
 
 def _say(text: str, bold: bool = False) -> None:

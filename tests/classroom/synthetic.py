@@ -20,7 +20,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from tests.conftest import mutant
 
 ROOT = Path(__file__).resolve().parents[2]
-SOLUTION_CELL = 2
+SOLUTION_CELL = 4
 FIRST_NAMES = ("Ada", "Björn", "Chloë", "Đorđe", "Emre", "Fatima", "Gül", "Håkon", "Inês", "José", "Kateřina", "Łukasz")
 LAST_NAMES = ("Lovelace", "Åström", "Müller", "O'Neil", "d'Arc", "Škoda", "Yılmaz", "Ødegård", "Peña", "Čapek", "Li")
 
