@@ -75,10 +75,10 @@ def check(
 
 def _complaints_of_code(folder: Folder) -> list[str]:
     """What takes torch to find out; for a worker."""
-    from grader.author import answers, gates
+    from grader.author import gates, proven_answers
     from grader.author.accepted_constants import accepted_constants
 
-    return accepted_constants(folder) + gates.complaints(folder) + answers.complaints(folder)
+    return accepted_constants(folder) + gates.complaints(folder) + proven_answers.complaints(folder)
 
 
 def _summary(outcomes: list[proof.Outcome]) -> str:

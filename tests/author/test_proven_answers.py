@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from grader.author import answers
-from grader.author.answers import complaint_of, complaints
+from grader.author import proven_answers
 from grader.author.facts import NoFact, fact_of, figures_of
+from grader.author.proven_answers import complaint_of, complaints
 from grader.course.folder import Folder, all_folders
 from grader.course.questions import Question, same_number
 from tests.conftest import ROOT
@@ -98,8 +98,8 @@ def asked(answer: float | str, *choices: str, **proof: object) -> Question:
     ids=lambda one: None,
 )
 def test_an_answer_is_held_to_what_is_computed(monkeypatch, question, complaint):
-    monkeypatch.setattr(answers, "questions_of", lambda folder: [question] * answers.LEAST)
-    monkeypatch.setattr(answers, "fact_of", lambda folder, proof: 3)
+    monkeypatch.setattr(proven_answers, "questions_of", lambda folder: [question] * proven_answers.LEAST)
+    monkeypatch.setattr(proven_answers, "fact_of", lambda folder, proof: 3)
     found = complaints(MASKED_ADD)
     assert found == ([f"question {n} of 01_masked_add: {complaint}" for n in (1, 2, 3)] if complaint else [])
 
@@ -110,7 +110,7 @@ def test_nan_is_a_choice():
 
 
 def test_few_questions_are_a_complaint(monkeypatch):
-    monkeypatch.setattr(answers, "questions_of", lambda folder: [])
+    monkeypatch.setattr(proven_answers, "questions_of", lambda folder: [])
     assert complaints(MASKED_ADD) == ["01_masked_add has 0 questions; 3 are the least"]
 
 
