@@ -69,8 +69,9 @@ class Section:
         return sum(self.states.values())
 
 
-PASSED, PARTLY_RIGHT, NOTHING_RIGHT, EMPTY = "passed", "partly right", "nothing right", "not attempted"
-STATES = (PASSED, PARTLY_RIGHT, NOTHING_RIGHT, EMPTY, NOT_GRADED, MISSING)
+PASSED, CORE_PASSED, PARTLY_RIGHT = "passed", "core passed", "partly right"
+NOTHING_RIGHT, EMPTY = "nothing right", "not attempted"
+STATES = (PASSED, CORE_PASSED, PARTLY_RIGHT, NOTHING_RIGHT, EMPTY, NOT_GRADED, MISSING)
 
 
 def write_report(graded: list[Graded], course: Path, path: Path) -> Path:
@@ -118,6 +119,8 @@ def _state(one: Graded) -> str:
         return EMPTY
     if one.result["outcome"] == PASS or one.points == one.possible:
         return PASSED
+    if one.result.get("core"):
+        return CORE_PASSED
     return PARTLY_RIGHT if one.points else NOTHING_RIGHT
 
 

@@ -28,6 +28,7 @@ from grader.classroom.results import Results, Text
 from grader.classroom.rubric import counted
 from grader.classroom.tables import canvas_rows, csv_of
 from grader.course.folder import Folder
+from grader.explain.verdict import PASS
 from grader.files import write_whole
 
 
@@ -130,16 +131,17 @@ class Grades(Table):
 
     def rows(self, gradebook):
         yield ["assignment", "student_id", "last_name", "first_name", "email", "timestamp", "status", "score",
-               "max_score", "reached", "judged", "late_penalty", "note"]  # fmt: skip
+               "max_score", "reached", "judged", "late_penalty", "core", "full", "note"]  # fmt: skip
         for each in self.everything(gradebook):
             student = each.student
             time = str(each.submission.timestamp or "") if each.submission is not None else ""
             who = [student.id, student.last_name, student.first_name, student.email]
             decided = [each.reached, each.judged] if each.status in (GRADED, PARTLY) else ["", ""]
             points = [each.score, each.assignment.max_score, *decided, each.penalty]
-            notes = [text for facts in self.facts(each) for text in _notes(facts)]
+            facts = list(self.facts(each))
+            notes = [text for one in facts for text in _notes(one)]
             note = "; ".join(notes or (["nothing was handed in"] if each.status == MISSING else []))
-            yield [each.assignment.name, *who, time, each.status, *points, note]
+            yield [each.assignment.name, *who, time, each.status, *points, *_levels(facts), note]
 
 
 class Items(Table):
@@ -207,6 +209,14 @@ class JUnit(Exporter):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(path, junit_text(results))
         self.log.info("%s is written", root)
+
+
+def _levels(facts: list[dict]) -> list[str]:
+    """How many exercises of a hand-in pass their core, and how many all of it: "1 of 2"; blank where none is judged."""
+    results = [one["result"] for one in facts if one["result"]]
+    passed = [result["outcome"] == PASS for result in results]
+    core = [all_of_it or result.get("core", False) for all_of_it, result in zip(passed, results)]
+    return [f"{sum(level)} of {len(facts)}" if results else "" for level in (core, passed)]
 
 
 def _is_scored(grade) -> bool:

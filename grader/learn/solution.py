@@ -15,18 +15,19 @@ from grader.progress.standing import read_progress
 
 @click.command(short_help="the worked solution, after passing or with --give-up")
 @click.argument("exercise", type=EXERCISE, metavar="NN")
+@click.option("--core", is_flag=True, help="show it when the core alone is passed")
 @click.option("--give-up", is_flag=True, help="show it before passing; progress.txt notes that")
-def solution(exercise: Folder, give_up: bool) -> None:
+def solution(exercise: Folder, core: bool, give_up: bool) -> None:
     """Shows the worked solution of an exercise and explains it.
 
-    It opens when the exercise is passed. With --give-up it opens before; that is noted in progress.txt, and the
-    exercise can still be passed.
+    It opens when the exercise is passed, and with --core when its core is. With --give-up it opens before; that is
+    noted in progress.txt, and the exercise can still be passed.
 
     \b
     Example:  course solution 03
     """
     record = read_progress(exercise.root).of(exercise.id)
-    if not record.passed and not record.gave_up:
+    if not (record.passed or record.gave_up or (core and record.core)):
         if not give_up:
             raise click.ClickException(_closed(exercise, record))
         _note_giving_up(exercise)
@@ -35,6 +36,11 @@ def solution(exercise: Folder, give_up: bool) -> None:
 
 def _closed(folder: Folder, record: Record) -> str:
     how_far = f"is at {record.points.replace('/', ' of ')} points" if record.runs else "was not run yet"
+    if record.core:
+        return (
+            f"{folder.id} {how_far}: its core is passed. The solution opens when all of it is, or now with: "
+            f"course solution {folder.number} --core"
+        )
     hint = f"For a hint: course hint {folder.number}. " if record.hints < 3 else ""
     return (
         f"{folder.id} {how_far}; its solution opens when it is passed. {hint}"

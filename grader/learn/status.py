@@ -8,9 +8,9 @@ from grader.course.by_name import course_root
 from grader.course.folder import all_folders, all_lessons
 from grader.progress import progress
 from grader.progress.progress import Progress, Record
-from grader.progress.standing import BROKEN_AGAIN, FAILING, NOT_STARTED, PASSED, next_line, read_progress, state
+from grader.progress.standing import BROKEN_AGAIN, CORE_PASSED, FAILING, NOT_STARTED, PASSED, next_line, read_progress, state
 
-STYLES = {PASSED: "green", FAILING: "red", BROKEN_AGAIN: "red", NOT_STARTED: "dim"}
+STYLES = {PASSED: "green", CORE_PASSED: "yellow", FAILING: "red", BROKEN_AGAIN: "red", NOT_STARTED: "dim"}
 
 
 @click.command(short_help="every exercise: state, points, throughput; what is next")
@@ -57,7 +57,9 @@ def _notes(done: Progress, known: set[str]) -> list[str]:
     passed = sum(1 for id, record in done.records.items() if id in known and record.passed)
     measured = any(record.throughput for id, record in done.records.items() if id in known)
     throughput = "your best, and its share of what the GPU can do" if measured else "not measured here, it needs a GPU"
-    notes = [f"{passed} of {len(known)} passed. Throughput: {throughput}."]
+    core = sum(1 for id, record in done.records.items() if id in known and record.core and not record.passed)
+    also = f", and the core of {core} more" if core else ""
+    notes = [f"{passed} of {len(known)} passed{also}. Throughput: {throughput}."]
     foreign = sorted(id for id, record in done.records.items() if id not in known)
     if foreign:
         notes.append(

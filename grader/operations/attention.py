@@ -179,7 +179,7 @@ def _where_nothing_is_left(evidence: Evidence, walk: Walk) -> Iterator[Hypothesi
         yield Hypothesis("finite-start", Attention.FINITE_START(o=o, found="NaN"), None)
     elif not bool(out[rows].any()):
         lse, right = _other_result(evidence), torch.logsumexp(walk.s, dim=-1)
-        if lse is not None and bool(((lse - right).abs() < 1)[rows].all()):
+        if lse is not None and bool((lse - right < 1)[rows].all()):  # less where terms of l have vanished
             yield Hypothesis("finite-start", Attention.FINITE_START(o=o, found="0"), None)
         elif walk.padding:
             yield Hypothesis("padding-counted", Attention.PADDING_TAKES_ALL(o=o), None)

@@ -67,6 +67,7 @@ class Record:
     cause: str = ""  # of the last failure: the id of its verdict
     throughput: Throughput | None = None  # the best share of the ceiling that a run has shown
     predicted: str = ""  # questions that the first try at them answered rightly: "3/4"
+    core: datetime | None = None  # its core passed, for the first time
     other: dict[str, str] = field(default_factory=dict)
 
     def merged(self, other: Record) -> Record:
@@ -85,6 +86,7 @@ class Record:
             two.cause if two.last else one.cause,
             better(one.throughput, two.throughput),
             one.predicted or two.predicted,
+            _earliest(one.core, two.core),
             one.other | two.other,
         )
 

@@ -11,7 +11,8 @@ from grader.explain.verdict import FAIL
 from grader.progress import progress
 from grader.progress.progress import Progress, Record
 
-NOT_STARTED, FAILING, PASSED, BROKEN_AGAIN = "not started", "failing", "passed", "passed, now failing"
+NOT_STARTED, FAILING, CORE_PASSED = "not started", "failing", "core passed"
+PASSED, BROKEN_AGAIN = "passed", "passed, now failing"
 
 
 def read_progress(root: Path) -> Progress:
@@ -25,12 +26,15 @@ def read_progress(root: Path) -> Progress:
 def state(record: Record) -> str:
     if record.passed:
         return BROKEN_AGAIN if record.outcome == FAIL else PASSED
+    if record.core:
+        return CORE_PASSED
     return FAILING if record.runs else NOT_STARTED
 
 
 def next_exercise(root: Path, done: Progress) -> Folder | None:
-    """The first exercise that was never passed; None when all were."""
-    return next((folder for folder in all_folders(root) if not done.of(folder.id).passed), None)
+    """The first exercise whose core was never passed; else the first that was never passed; None when all were."""
+    left = [folder for folder in all_folders(root) if not done.of(folder.id).passed]
+    return next((folder for folder in left if not done.of(folder.id).core), left[0] if left else None)
 
 
 def current_exercise(root: Path, done: Progress) -> Folder | None:
@@ -47,6 +51,10 @@ def next_line(root: Path, done: Progress) -> str:
     folder = current_exercise(root, done)
     if folder is None:
         return "Next: every exercise is passed. course.md says where to go from here."
+    following = next_exercise(root, done)
+    if done.of(folder.id).core and following not in (folder, None):
+        more = f"To finish {folder.id}: pytest {shown(folder.path)}"
+        return f"Next: {following.id}. Read it with: course open {following.number}. {more}"
     if done.of(folder.id).runs:
         return f"Next: edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
     return f"Next: {folder.id}. Read it with: course open {folder.number}"

@@ -48,6 +48,7 @@ from grader.progress.last_result import record_run
 from grader.sentences import Said, Sentence
 from grader.session import hidden_items, result_file, terminal_report
 from grader.session.machine import Machine
+from grader.wire.reply import DTYPES
 
 # Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
 ITEMS = {
@@ -76,6 +77,7 @@ class TestResult:
     points: float
     verdict: Verdict
     drawn: bool = False  # its calls come from the seed
+    core: bool | None = None  # whether the idea is right as far as this test asks for it; None: it belongs to full
 
     @property
     def title(self) -> str:
@@ -100,6 +102,7 @@ class Grading:
     judge: Judge | None = None
     results: list[TestResult] = field(default_factory=list)
     tests: int = 0  # in the test file, chosen or not
+    core_tests: int = 0  # of them, those of the core
     ended: bool = False
     fault: str | None = None  # a sentence about the machine or the grader; never the learner's
     started: float = 0.0
@@ -121,6 +124,12 @@ class Grading:
         if self.unjudged:
             return INCOMPLETE
         return PASS if self.results and len(self.results) == self.tests else INCOMPLETE
+
+    @property
+    def core_passed(self) -> bool:
+        """Whether all core tests were judged, and the idea is right in all of them."""
+        asked = [test.core for test in self.results if test.core is not None]
+        return bool(asked) and len(asked) == self.core_tests and all(asked)
 
     @property
     def failures(self) -> list[TestResult]:
@@ -223,8 +232,10 @@ class Session:
         return all(test.verdict.kind == "file" for test in self._grading(item).failures)
 
     def wait_for_right_values(self, item: pytest.Item) -> None:
-        """Cost is not judged before values are right."""
+        """Cost is not judged before values are right; that of the core waits for the values of the core alone."""
         wrong = [test for test in self._grading(item).failures if test.item == ITEMS[CHECK]]
+        if is_core(item):
+            wrong = [test for test in wrong if test.core is False]
         if wrong and wrong[0].verdict.kind != "file":
             pytest.skip(WAITS)
 
@@ -236,7 +247,9 @@ class Session:
     # ---- pytest's hooks ---------------------------------------------------------------------------------------------
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        self.gradings[Folder.containing(item.path).id].tests += 1
+        grading = self.gradings[Folder.containing(item.path).id]
+        grading.tests += 1
+        grading.core_tests += is_core(item)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -293,7 +306,8 @@ class Session:
         """Keeps what became of a test, which ended with this error, and returns it."""
         grading = self.gradings[Folder.containing(item.path).id]
         verdict = self._verdict_of(item, error, grading)
-        test = TestResult(item.name, rubric_item(item), points_of(item), verdict, DRAWN in item.fixturenames)
+        core = _core_of(verdict, grading.judge) if is_core(item) else None
+        test = TestResult(item.name, rubric_item(item), points_of(item), verdict, DRAWN in item.fixturenames, core)
         grading.results.append(test)
         return test
 
@@ -347,6 +361,20 @@ def rubric_item(item: pytest.Item) -> str:
         return HIDDEN
     return next((ITEMS[name] for name in ITEMS if name in item.fixturenames), "other")
 
+
+def is_core(item: pytest.Item) -> bool:
+    return item.get_closest_marker("core") is not None
+
+
+def _core_of(verdict: Verdict, judge: Judge | None) -> bool:
+    """Whether the idea is right: the test passes, or fails in another dtype than the exercise's first.
+
+    A test takes its dtypes in their order and ends with the first that fails.
+    """
+    if verdict.outcome != FAIL or judge is None:
+        return verdict.outcome == PASS
+    failed_in = next((trial.dtype for trial, wrong in judge.wrong_trials if wrong is verdict), None)
+    return failed_in is not None and failed_in != DTYPES[judge.exercise.dtypes[0]]
 
 def points_of(item: pytest.Item) -> float:
     marker = item.get_closest_marker("points")

@@ -103,6 +103,10 @@ def _diagnosis(writer, grading: Grading) -> None:
     more = f" {failed} tests failed; one cause often explains several." if several else ""
     writer.write_line("")
     _paragraph(writer, f"{reached:g} of {possible:g} points.{more}")
+    if grading.core_passed:
+        following = grading.folder.next()
+        go_on = f" You may go on, and come back later: course open {following.number}" if following else ""
+        _paragraph(writer, f"The core is passed: what is wrong belongs to full.{go_on}")
     if worst.verdict.kind != "file":
         _paragraph(writer, f"Again with these data:  {_command(grading)} --seed {grading.run.seed}")
 

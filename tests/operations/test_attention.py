@@ -134,6 +134,17 @@ def test_a_loop_that_ends_with_the_queries_is_told_from_one_that_ends_too_early(
     assert still.id == "no-advance"
 
 
+@pytest.mark.parametrize("seed", [1, 798066925296187622])
+def test_a_maximum_that_starts_at_minus_400_is_told_where_terms_of_l_vanish(bench, seed):
+    """Scores near -360: exp(score + 400) is nearly 0 in some rows, where lse is wrong by more than rounding."""
+    judge, v = bench(mutant(f"{ID}/starts_at_minus_400"), ID, seed).judge, normal(1, 1, 77, 64)
+    q, k = normal(1, 1, 33, 64) * 0.67 + 6.7, normal(1, 1, 77, 64) * -0.67 - 6.7
+    options = dict(BLOCK_M=64, BLOCK_N=32)
+    assert judge.check("test_near_zero", (normal(1, 1, 33, 64), v, v), **options).outcome == PASS
+    verdict = judge.check("test_scores_far_below_zero", (q, k, v), **options)
+    assert verdict.id == "finite-start", verdict.lines
+
+
 # ---- the lesson ------------------------------------------------------------------------------------------------------
 
 
