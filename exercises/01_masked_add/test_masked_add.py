@@ -1,5 +1,7 @@
 """01 · Masked add: what a right kernel must do."""
 
+import pytest
+
 from grader import Example, Exercise, contiguous, large, normal, subnormal, uniform, unusual, upto
 
 exercise = Exercise(
@@ -13,26 +15,32 @@ exercise = Exercise(
 )
 
 
+@pytest.mark.core
 def test_one_full_block(check):
     check(normal(1024), normal(1024))
 
 
+@pytest.mark.core
 def test_four_full_blocks(check):
     check(normal(4096), normal(4096), dtypes=("float32",))  # with a program per element each takes seconds
 
 
+@pytest.mark.core
 def test_the_last_block_has_one_element(check):
     check(normal(1025), normal(1025))
 
 
+@pytest.mark.core
 def test_the_last_block_lacks_one_element(check):
     check(normal(1023), normal(1023))
 
 
+@pytest.mark.core
 def test_the_size_is_a_prime(check):
     check(normal(2411), normal(2411))
 
 
+@pytest.mark.core
 def test_one_element(check):
     check(normal(1), normal(1))
 

@@ -1,5 +1,7 @@
 """02 · Strided blocks: what a right kernel must do."""
 
+import pytest
+
 from grader import Example, Exercise, any_strides, large, normal, output, special, subnormal, target, unusual, upto
 
 exercise = Exercise(
@@ -14,30 +16,37 @@ exercise = Exercise(
 )
 
 
+@pytest.mark.core
 def test_one_full_tile(check):
     check(normal(64, 64), output(64, 64))
 
 
+@pytest.mark.core
 def test_tiles_at_the_edges_are_partial(check):
     check(normal(101, 153), output(101, 153))
 
 
+@pytest.mark.core
 def test_more_rows_than_columns(check):
     check(normal(131, 77), output(131, 77))
 
 
+@pytest.mark.core
 def test_one_element(check):
     check(normal(1, 1), output(1, 1))
 
 
+@pytest.mark.core
 def test_one_row(check):
     check(normal(1, 170), output(1, 170))
 
 
+@pytest.mark.core
 def test_the_source_is_a_transposed_view(check):
     check(normal(37, 153).transposed(), output(37, 153))
 
 
+@pytest.mark.core
 def test_the_target_is_a_transposed_view(check):
     check(normal(37, 153), output(37, 153).transposed())
 

@@ -1,5 +1,6 @@
 """03 · Row softmax: what a right kernel must do."""
 
+import pytest
 import torch
 
 from grader import (
@@ -32,18 +33,22 @@ exercise = Exercise(
 )
 
 
+@pytest.mark.core
 def test_one_row_fills_the_block(check):
     check(normal(12, 1024))
 
 
+@pytest.mark.core
 def test_columns_are_not_a_power_of_two(check):
     check(normal(12, 781))
 
 
+@pytest.mark.core
 def test_padding_does_not_leak_into_negative_rows(check):
     check(normal(12, 200) - 200)
 
 
+@pytest.mark.core
 def test_one_column_past_a_power_of_two(check):
     check(normal(12, 257))
 
@@ -52,14 +57,17 @@ def test_a_row_of_two_thousand_columns(check):
     check(normal(3, 2000))
 
 
+@pytest.mark.core
 def test_one_column(check):
     check(normal(12, 1))
 
 
+@pytest.mark.core
 def test_one_row(check):
     check(normal(1, 1009))
 
 
+@pytest.mark.core
 def test_large_values_stay_finite(check):
     check(normal(12, 200) * 3 + 300)
 

@@ -1,5 +1,7 @@
 """04 · Tiled transpose: what a right kernel must do."""
 
+import pytest
+
 from grader import Example, Exercise, any_strides, large, normal, special, subnormal, unusual, upto
 
 exercise = Exercise(
@@ -14,22 +16,27 @@ exercise = Exercise(
 )
 
 
+@pytest.mark.core
 def test_full_tiles(check):
     check(normal(256, 256))
 
 
+@pytest.mark.core
 def test_more_rows_than_columns(check):
     check(normal(261, 77))
 
 
+@pytest.mark.core
 def test_more_columns_than_rows(check):
     check(normal(33, 200))
 
 
+@pytest.mark.core
 def test_one_row(check):
     check(normal(1, 170))
 
 
+@pytest.mark.core
 def test_one_column(check):
     check(normal(170, 1))
 
@@ -62,6 +69,7 @@ def test_each_element_is_read_and_written_once(traffic):
     traffic(normal(200, 150), reads=1, writes=1, idle=0)
 
 
+@pytest.mark.core
 def test_reads_and_writes_both_run_along_memory(traffic):
     traffic(normal(200, 160), moved=1.5)
 

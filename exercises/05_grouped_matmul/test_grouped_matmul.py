@@ -37,18 +37,22 @@ order = pytest.mark.points(4)  # half of all points for the last four tests
 # ---- values, in any order of tiles -----------------------------------------------------------------------------------
 
 
+@pytest.mark.core
 def test_one_tile(check):
     check(normal(32, 32), normal(32, 32), **SMALL)
 
 
+@pytest.mark.core
 def test_no_size_is_a_multiple_of_its_block(check):
     check(normal(67, 75), normal(75, 71), **SMALL)
 
 
+@pytest.mark.core
 def test_one_step_past_a_full_block_of_k(check):
     check(normal(67, 33), normal(33, 71), **SMALL)
 
 
+@pytest.mark.core
 def test_small_integers_are_summed_exactly(check):
     check(integers(67, 75), integers(75, 71), bound="exact", **SMALL)
 
@@ -73,6 +77,7 @@ def test_rows_of_both_inputs_are_padded(check):
     check(normal(67, 75).padded(), normal(75, 71).padded(), **SMALL)
 
 
+@pytest.mark.core
 def test_one_element(check):
     check(normal(1, 1), normal(1, 1))
 
@@ -81,6 +86,7 @@ def test_full_size_tiles(check):
     check(normal(201, 137), normal(137, 300))
 
 
+@pytest.mark.core
 def test_a_and_b_are_read_once_per_tile(traffic):
     # A tile may be as small as 16 x 16: a is read once per 16 columns of c at most, b once per 16 rows.
     traffic(normal(64, 64), normal(64, 96), reads={"a": 6, "b": 4}, writes=1, idle=0, **SMALL)

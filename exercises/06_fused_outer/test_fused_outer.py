@@ -1,5 +1,6 @@
 """06 · Fused outer product: what a right kernel must do."""
 
+import pytest
 import torch
 
 from grader import Example, Exercise, any_strides, large, normal, special, subnormal, unusual, upto
@@ -17,22 +18,27 @@ exercise = Exercise(
 )
 
 
+@pytest.mark.core
 def test_full_tiles(check):
     check(normal(128), normal(128))
 
 
+@pytest.mark.core
 def test_tiles_at_the_edges_are_partial(check):
     check(normal(40), normal(300))
 
 
+@pytest.mark.core
 def test_more_rows_than_columns(check):
     check(normal(100), normal(40))
 
 
+@pytest.mark.core
 def test_one_row(check):
     check(normal(1), normal(300))
 
 
+@pytest.mark.core
 def test_one_column(check):
     check(normal(100), normal(1))
 
@@ -67,6 +73,7 @@ def test_a_program_makes_a_tile_and_none_is_idle(traffic):
     traffic(normal(48), normal(64), reads={}, writes={}, idle=0, programs=8, BLOCK_M=16, BLOCK_N=32)
 
 
+@pytest.mark.core
 def test_a_tile_is_two_short_vectors_and_written_once(traffic):
     reads = {"x": 8, "y": 6}  # twice what tiles of 32 x 128 need: other tiles need more of one, less of the other
     traffic(normal(96), normal(500), reads=reads, writes=1, launches=1, lanes=1.5, BLOCK_M=32, BLOCK_N=128)

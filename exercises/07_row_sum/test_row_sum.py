@@ -1,5 +1,7 @@
 """07 · Row sum: what a right kernel must do."""
 
+import pytest
+
 from grader import (
     Example,
     Exercise,
@@ -27,22 +29,27 @@ exercise = Exercise(
 )
 
 
+@pytest.mark.core
 def test_a_row_fills_one_block(check):
     check(normal(12, 2048))
 
 
+@pytest.mark.core
 def test_a_row_fills_two_blocks(check):
     check(normal(12, 4096))
 
 
+@pytest.mark.core
 def test_a_row_is_shorter_than_a_block(check):
     check(normal(12, 1009))
 
 
+@pytest.mark.core
 def test_one_column_past_a_block(check):
     check(normal(12, 2049))
 
 
+@pytest.mark.core
 def test_a_block_lacks_one_column(check):
     check(normal(12, 2047))
 
@@ -51,6 +58,7 @@ def test_one_column(check):
     check(normal(12, 1))
 
 
+@pytest.mark.core
 def test_one_row(check):
     check(normal(1, 3001))
 
@@ -87,6 +95,7 @@ def test_another_block_size_gives_the_same_result(check):
     check(normal(12, 1000), BLOCK_N=64)
 
 
+@pytest.mark.core
 def test_each_element_is_read_once(traffic):
     traffic(normal(32, 5000), reads=1, writes=1, idle=0)
 

@@ -1,5 +1,6 @@
 """08 · SwiGLU backward: what a right kernel must do."""
 
+import pytest
 import torch
 
 from grader import Example, Exercise, Result, any_strides, falling, normal, upto
@@ -45,22 +46,27 @@ def tiny(*shape):
     return normal(*shape) * 1e-4
 
 
+@pytest.mark.core
 def test_full_blocks(check):
     check(*three(7, 128), BLOCK_N=64)
 
 
+@pytest.mark.core
 def test_the_last_block_is_partial(check):
     check(*three(3, 2100))
 
 
+@pytest.mark.core
 def test_one_column_past_a_block(check):
     check(*three(7, 65), BLOCK_N=64)
 
 
+@pytest.mark.core
 def test_one_row(check):
     check(*three(1, 1009))
 
 
+@pytest.mark.core
 def test_one_column(check):
     check(*three(70, 1))
 
@@ -96,6 +102,7 @@ def test_another_block_size_gives_the_same_result(check):
     check(*three(5, 1009), BLOCK_N=256)
 
 
+@pytest.mark.core
 def test_one_launch_reads_and_writes_each_element_once(traffic):
     traffic(*three(16, 1100), reads=1, writes=1, launches=1)
 

@@ -1,5 +1,7 @@
 """09 · Layer norm: what a right kernel must do."""
 
+import pytest
+
 from grader import (
     Example,
     Exercise,
@@ -45,18 +47,22 @@ exercise = Exercise(
 )
 
 
+@pytest.mark.core
 def test_one_row_fills_the_block(check):
     check(normal(12, 128), normal(128), normal(128), 1e-5)
 
 
+@pytest.mark.core
 def test_columns_are_not_a_power_of_two(check):
     check(normal(12, 781), normal(781), normal(781), 1e-5)
 
 
+@pytest.mark.core
 def test_padding_adds_nothing_to_the_variance(check):
     check(normal(12, 17) + 3, normal(17), normal(17), 1e-5)
 
 
+@pytest.mark.core
 def test_one_column_past_a_power_of_two(check):
     check(normal(12, 129), normal(129), normal(129), 1e-5)
 
@@ -65,6 +71,7 @@ def test_a_row_of_two_thousand_columns(check):
     check(normal(3, 2000), normal(2000), normal(2000), 1e-5)
 
 
+@pytest.mark.core
 def test_two_columns(check):
     check(normal(12, 2), normal(2), normal(2), 1e-5)
 
@@ -73,6 +80,7 @@ def test_one_column(check):
     check(normal(12, 1), normal(1), normal(1), 1e-5)
 
 
+@pytest.mark.core
 def test_one_row(check):
     check(normal(1, 1009), normal(1009), normal(1009), 1e-5)
 
@@ -109,6 +117,7 @@ def test_the_input_is_every_second_element(check):
     check(normal(17, 70).every_second(), normal(70), normal(70), 1e-5)
 
 
+@pytest.mark.core
 def test_a_row_is_read_once_by_one_launch(traffic):
     data = normal(32, 1000), normal(1000), normal(1000), 1e-5
     traffic(*data, reads={"x": 1, "weight": 32, "bias": 32}, writes=1, launches=1, idle=0)

@@ -1,5 +1,6 @@
 """10 · RMS norm: what a right kernel must do."""
 
+import pytest
 import torch
 
 from grader import Example, Exercise, Result, any_strides, between, normal, one_hot, subnormal, target, upto, with_some
@@ -38,18 +39,22 @@ exercise = Exercise(
 )
 
 
+@pytest.mark.core
 def test_columns_fill_the_block(check):
     check(normal(8, 128), normal(8, 128), normal(128), 1e-5)
 
 
+@pytest.mark.core
 def test_columns_are_not_a_power_of_two(check):
     check(normal(5, 1009), normal(5, 1009), normal(1009), 1e-5)
 
 
+@pytest.mark.core
 def test_one_column_past_a_power_of_two(check):
     check(normal(8, 129), normal(8, 129), normal(129), 1e-5)
 
 
+@pytest.mark.core
 def test_a_few_columns(check):
     check(normal(9, 17), normal(9, 17), normal(17), 1e-5)
 
@@ -58,10 +63,12 @@ def test_two_thousand_columns(check):
     check(normal(3, 2000), normal(3, 2000), normal(2000), 1e-5)
 
 
+@pytest.mark.core
 def test_one_column(check):
     check(normal(12, 1), normal(12, 1), normal(1), 1e-5)
 
 
+@pytest.mark.core
 def test_one_row(check):
     check(normal(1, 300), normal(1, 300), normal(300), 1e-5)
 
@@ -113,6 +120,7 @@ def test_the_weight_is_every_second_element(check):
     check(normal(8, 200), normal(8, 200), normal(200).every_second(), 1e-5)
 
 
+@pytest.mark.core
 def test_one_launch_reads_and_writes_each_element_once(traffic):
     rows = 32  # each takes the weight once, from the cache
     data = normal(rows, 1000), normal(rows, 1000), normal(1000), 1e-5

@@ -1,5 +1,6 @@
 """11 · RoPE: what a right kernel must do."""
 
+import pytest
 import torch
 
 from grader import (
@@ -42,19 +43,23 @@ exercise = Exercise(
 )
 
 
+@pytest.mark.core
 def test_heads_and_pairs_fill_their_blocks(check):
     check(normal(1, 16, 3, 64), table(7, 32), table(7, 32), indices(1, 3, below=7))
 
 
+@pytest.mark.core
 def test_whole_numbers_are_rotated_exactly(check):
     numbers = integers(9, 16).of("float32")
     check(integers(1, 5, 6, 32), numbers, numbers, indices(1, 6, below=9), bound="exact")
 
 
+@pytest.mark.core
 def test_each_batch_has_its_own_positions(check):
     check(normal(3, 2, 5, 16), table(11, 8), table(11, 8), indices(3, 5, below=11))
 
 
+@pytest.mark.core
 def test_one_pair(check):
     check(normal(2, 3, 5, 2), table(11, 1), table(11, 1), indices(2, 5, below=11))
 
@@ -71,10 +76,12 @@ def test_the_widest_head(check):
     check(normal(1, 3, 2, 256), table(5, 128), table(5, 128), indices(1, 2, below=5))
 
 
+@pytest.mark.core
 def test_one_head(check):
     check(normal(2, 1, 5, 16), table(11, 8), table(11, 8), indices(2, 5, below=11))
 
 
+@pytest.mark.core
 def test_one_head_more_than_a_block(check):
     check(normal(2, 17, 3, 16), table(11, 8), table(11, 8), indices(2, 3, below=11))
 

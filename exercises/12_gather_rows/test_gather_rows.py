@@ -1,5 +1,7 @@
 """12 · Gather rows: what a right kernel must do."""
 
+import pytest
+
 from grader import (
     Elements,
     Example,
@@ -31,26 +33,32 @@ exercise = Exercise(
 )
 
 
+@pytest.mark.core
 def test_a_few_rows(check):
     check(normal(64, 64), indices(12, below=64))
 
 
+@pytest.mark.core
 def test_rows_of_one_block(check):
     check(normal(50, 1024), indices(12, below=50))
 
 
+@pytest.mark.core
 def test_rows_of_several_blocks_and_a_part(check):
     check(normal(20, 2411), indices(12, below=20))
 
 
+@pytest.mark.core
 def test_one_column_past_a_block(check):
     check(normal(20, 1025), indices(12, below=20))
 
 
+@pytest.mark.core
 def test_rows_that_are_asked_for_many_times(check):
     check(normal(7, 70), indices(100, below=7))
 
 
+@pytest.mark.core
 def test_one_column(check):
     check(normal(37, 1), indices(53, below=37))
 

@@ -1,5 +1,6 @@
 """13 · Online softmax: what a right kernel must do."""
 
+import pytest
 import torch
 
 from grader import (
@@ -44,26 +45,32 @@ def below_a_hole(*shape):
     return leading(float("-inf"), normal(*shape) - 200)
 
 
+@pytest.mark.core
 def test_a_row_fills_one_block(check):
     check(normal(4, 4096))
 
 
+@pytest.mark.core
 def test_a_row_fills_two_blocks(check):
     check(normal(4, 8192))
 
 
+@pytest.mark.core
 def test_a_row_is_shorter_than_a_block(check):
     check(normal(12, 1009))
 
 
+@pytest.mark.core
 def test_several_blocks_and_a_part(check):
     check(normal(4, 10000))
 
 
+@pytest.mark.core
 def test_one_column_past_a_block(check):
     check(normal(4, 4097))
 
 
+@pytest.mark.core
 def test_a_block_lacks_one_column(check):
     check(normal(4, 4095))
 
@@ -72,18 +79,22 @@ def test_one_column(check):
     check(normal(12, 1))
 
 
+@pytest.mark.core
 def test_one_row(check):
     check(normal(1, 9001))
 
 
+@pytest.mark.core
 def test_the_maximum_grows_from_block_to_block(check):
     check(falling(4, 10000) * -1)
 
 
+@pytest.mark.core
 def test_the_maximum_stands_in_the_first_block(check):
     check(falling(4, 10000))
 
 
+@pytest.mark.core
 def test_padding_does_not_leak_into_negative_rows(check):
     check(normal(12, 200) - 200)
 
@@ -137,6 +148,7 @@ def test_another_block_size_gives_the_same_result(check):
     check(normal(12, 1000), BLOCK_N=64)
 
 
+@pytest.mark.core
 def test_each_element_is_read_twice_at_most_and_written_once(traffic):
     traffic(normal(8, 10000), reads=2, writes=1, idle=0)
 

@@ -1,5 +1,6 @@
 """14 · Split softmax: what a right kernel must do."""
 
+import pytest
 import torch
 
 from grader import (
@@ -42,18 +43,22 @@ exercise = Exercise(
 )
 
 
+@pytest.mark.core
 def test_one_block(check):
     check(normal(8192))
 
 
+@pytest.mark.core
 def test_two_blocks(check):
     check(normal(16384))
 
 
+@pytest.mark.core
 def test_one_element_past_a_block(check):
     check(normal(8193))
 
 
+@pytest.mark.core
 def test_a_block_lacks_one_element(check):
     check(normal(8191))
 
@@ -70,6 +75,7 @@ def test_values_far_below_zero_are_like_any_others(check):
     check(normal(16384) - 200)
 
 
+@pytest.mark.core
 def test_three_blocks_are_no_power_of_two(check):
     check(normal(20000))
 
@@ -82,10 +88,12 @@ def test_large_values_stay_finite(check):
     check(normal(20000) * 3 + 300)
 
 
+@pytest.mark.core
 def test_later_blocks_hold_larger_values(check):
     check(falling(20000) * -1)
 
 
+@pytest.mark.core
 def test_later_blocks_hold_smaller_values(check):
     check(falling(20000))
 
@@ -115,6 +123,7 @@ def test_another_block_size_gives_the_same_result(check):
     check(leading(float("-inf"), normal(40000)), BLOCK_N=16384)
 
 
+@pytest.mark.core
 def test_x_is_read_twice_and_by_many_programs(traffic):
     traffic(normal(200_000), reads=2, writes=1, launches=4, share=0.25, scratch=0.1)
 

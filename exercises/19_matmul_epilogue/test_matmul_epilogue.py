@@ -1,5 +1,6 @@
 """19 · Matmul with an epilogue: what a right kernel must do."""
 
+import pytest
 from torch.nn.functional import leaky_relu_
 
 from grader import (
@@ -33,22 +34,27 @@ def below_zero(*shape):
     return normal(*shape) - 4
 
 
+@pytest.mark.core
 def test_one_tile(check):
     check(normal(64, 64), normal(64, 64), normal(64))
 
 
+@pytest.mark.core
 def test_no_size_is_a_multiple_of_a_block(check):
     check(normal(131, 97), normal(97, 267), normal(267))
 
 
+@pytest.mark.core
 def test_more_rows_than_columns(check):
     check(normal(267, 33), normal(33, 131), normal(131))
 
 
+@pytest.mark.core
 def test_the_bias_alone(check):
     check(normal(67, 33) * 0, normal(33, 131), normal(131))
 
 
+@pytest.mark.core
 def test_a_bias_far_below_zero(check):
     check(normal(67, 33), normal(33, 131), below_zero(131) * 20)
 
@@ -61,6 +67,7 @@ def test_a_product_that_the_bias_takes_back(check):
     check(uniform(67, 96), uniform(96, 131), normal(131) * 0 - 24)
 
 
+@pytest.mark.core
 def test_small_integers_are_summed_exactly_in_every_configuration(check):
     check(integers(131, 75), integers(75, 267), integers(267), bound="exact")
 
@@ -85,6 +92,7 @@ def test_one_element(check):
     check(normal(1, 1), normal(1, 1), normal(1))
 
 
+@pytest.mark.core
 def test_one_kernel_does_it_all(traffic):
     # Tiles of at least 16 x 16: a is read once per 16 columns of c at most, b and the bias once per 16 rows.
     data = normal(64, 64), normal(64, 96), normal(96)

@@ -1,5 +1,7 @@
 """22 · Persistent matmul: what a right kernel must do."""
 
+import pytest
+
 from grader import (
     Example,
     Exercise,
@@ -32,22 +34,27 @@ SMALL = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2, MULTIPROCESSORS=5)
 TINY = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, GROUP_M=4)
 
 
+@pytest.mark.core
 def test_one_tile(check):
     check(normal(32, 32), normal(32, 32), **SMALL)
 
 
+@pytest.mark.core
 def test_as_many_tiles_as_programs(check):
     check(normal(131, 43), normal(43, 20), **SMALL)  # 5 x 1 tiles
 
 
+@pytest.mark.core
 def test_one_tile_more_than_programs(check):
     check(normal(67, 43), normal(43, 35), **SMALL)  # 3 x 2 tiles: program 0 has two
 
 
+@pytest.mark.core
 def test_each_program_has_seven_tiles(check):
     check(normal(131, 43), normal(43, 203), **SMALL)  # 5 x 7 tiles; the last group has one row of them
 
 
+@pytest.mark.core
 def test_fewer_tiles_than_multiprocessors(check):
     check(normal(20, 33), normal(33, 70), **SMALL | dict(MULTIPROCESSORS=50))
 
@@ -56,6 +63,7 @@ def test_a_gpu_with_one_multiprocessor(check):
     check(normal(67, 33), normal(33, 71), **SMALL | dict(MULTIPROCESSORS=1))
 
 
+@pytest.mark.core
 def test_small_integers_are_summed_exactly(check):
     check(integers(131, 75), integers(75, 99), bound="exact", **SMALL)
 
@@ -80,6 +88,7 @@ def test_full_size_tiles(check):
     check(normal(201, 137), normal(137, 300), MULTIPROCESSORS=3)  # 2 x 2 tiles
 
 
+@pytest.mark.core
 def test_there_are_as_many_programs_as_multiprocessors(traffic):
     blocks = SMALL | dict(MULTIPROCESSORS=4)
     traffic(normal(131, 43), normal(43, 203), reads={"a": 14, "b": 10}, programs=4, idle=0, **blocks)  # 35 tiles

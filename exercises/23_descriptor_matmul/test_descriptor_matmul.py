@@ -1,5 +1,7 @@
 """23 · Descriptor matmul: what a right kernel must do."""
 
+import pytest
+
 from grader import (
     Example,
     Exercise,
@@ -31,14 +33,17 @@ exercise = Exercise(
 SMALL = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)  # many tiles from little data
 
 
+@pytest.mark.core
 def test_one_tile(check):
     check(normal(32, 32), normal(32, 32), **SMALL)
 
 
+@pytest.mark.core
 def test_no_size_is_a_multiple_of_its_block(check):
     check(normal(67, 104), normal(104, 72), **SMALL)
 
 
+@pytest.mark.core
 def test_the_last_group_has_fewer_rows_of_tiles(check):
     check(normal(131, 40), normal(40, 56), **SMALL)  # 5 rows of tiles: two groups of 2, one of 1
 
@@ -55,6 +60,7 @@ def test_padded_rows_of_any_length(check):
     check(normal(67, 75).padded(5), normal(75, 72).padded(8), **SMALL)  # rows of a begin 80 elements apart
 
 
+@pytest.mark.core
 def test_small_integers_are_summed_exactly(check):
     check(integers(67, 104), integers(104, 72), bound="exact", **SMALL)
 
@@ -67,6 +73,7 @@ def test_a_row_with_a_single_one_picks_a_row_of_b(check):
     check(one_hot(67, 104), normal(104, 72), bound="exact", **SMALL)
 
 
+@pytest.mark.core
 def test_eight_by_eight(check):
     check(normal(8, 8), normal(8, 8))
 
@@ -107,6 +114,7 @@ def test_a_beginning_that_is_not_aligned_is_refused(raises):
     raises(normal(64, 64).shifted(), normal(64, 64), because="a begins 2 bytes after a multiple of 16")
 
 
+@pytest.mark.core
 def test_a_and_b_are_read_once_per_tile(traffic):
     # tl.dot wants tiles of at least 16 x 16: a is read once per 16 columns of c at most, b once per 16 rows.
     traffic(normal(64, 64), normal(64, 96), reads={"a": 6, "b": 4}, writes=1, idle=0, **SMALL)

@@ -54,12 +54,16 @@ exercise = Exercise(
 SMALL = dict(BLOCK_M=64, BLOCK_N=32)  # many tiles from little data
 BOTH = ("float16", "bfloat16")
 O_ALONE = {"lse": "unjudged"}  # the core asks for o: lse may wait
-core = pytest.mark.points(3)  # nearly half of all points for the first six tests
 
 
 def around(number, *shape):
     """Near this number, with a spread of a tenth of it: two such factors make scores far from 0."""
     return normal(*shape) * (0.1 * number) + number
+
+
+def core(test):
+    """Nearly half of all points for the first six tests."""
+    return pytest.mark.core(pytest.mark.points(3)(test))
 
 
 # ---- core: o alone, in fp16, contiguous, D = 64 ----------------------------------------------------------------------

@@ -58,7 +58,6 @@ SMALL = dict(BLOCK_M=32, BLOCK_N=32)  # many tiles from little data
 BOTH = ("float16", "bfloat16")
 O_ALONE = {"lse": "unjudged"}  # the core asks for o: lse may wait
 NO_OPTION = (None, None)  # neither a window nor a softcap
-core = pytest.mark.points(7)  # half of all points for the first five tests
 
 
 def heads(queries, keys, H=2, HK=2, D=16, B=1):
@@ -73,6 +72,11 @@ def around(number, *shape):
 def scores_near(number, queries, keys):
     q, k = around(number, 1, 1, queries, 64), around(-number, 1, 1, keys, 64)
     return q, k, normal(1, 1, keys, 64)
+
+
+def core(test):
+    """Half of all points for the first five tests."""
+    return pytest.mark.core(pytest.mark.points(7)(test))
 
 
 # ---- core: o alone, in fp16, contiguous, as many queries as keys, no option ------------------------------------------

@@ -60,7 +60,6 @@ SMALL = dict(BLOCK_M=32, BLOCK_N=32)  # many tiles from little data
 BOTH = ("float16", "bfloat16")
 DV_ALONE = {"dq": "unjudged", "dk": "unjudged"}  # the core asks for dv first, then for dk, then for dq
 DK_AND_DV = {"dq": "unjudged"}
-core = pytest.mark.points(4)  # nearly half of all points for the first six tests
 
 
 def o_of_attention(q, k, v):
@@ -98,6 +97,11 @@ def large(B, H, M, N, D):
     """For sizes at which o and lse are drawn, not made: near what they are for normal data."""
     q, k, v, _, _, do = normals(B, H, M, N, D)
     return q, k, v, normal(B, H, M, D) * 0.03, (normal(B, H, M) * 0.1 + 9).of("float32"), do
+
+
+def core(test):
+    """Nearly half of all points for the first six tests."""
+    return pytest.mark.core(pytest.mark.points(4)(test))
 
 
 # ---- core: dv, then dk, then dq, in fp16, contiguous, with whole tiles -----------------------------------------------

@@ -48,12 +48,16 @@ SMALL = dict(BLOCK_N=32, SPLITS=3)  # many blocks from few keys
 BOTH = ("float16", "bfloat16")
 RAGGED = in_pages(20, 16, 2, 32, lengths=(77, 130))  # the last sequence needs the whole table
 FULL = in_pages(14, 16, 2, 32, lengths=(80, 144))  # each row of the caches is a key
-core = pytest.mark.points(5)  # nearly half of all points for the first five tests
 
 
 def around(number, data):
     """Near this number, with a spread of a tenth of it: two such factors make scores far from 0."""
     return data * (0.1 * number) + number
+
+
+def core(test):
+    """Nearly half of all points for the first five tests."""
+    return pytest.mark.core(pytest.mark.points(5)(test))
 
 
 # ---- core: fp16, contiguous, pages of 16 rows, a head of the caches for each query head, whole blocks of keys -------

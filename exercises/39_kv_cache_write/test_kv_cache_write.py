@@ -1,5 +1,6 @@
 """39 · KV cache write: what a right kernel must do."""
 
+import pytest
 import torch
 
 from grader import (
@@ -62,18 +63,22 @@ exercise = Exercise(
 )  # fmt: skip
 
 
+@pytest.mark.core
 def test_a_few_tokens_go_to_their_rows(check):
     check(tokens(12, 8, 32), tokens(12, 8, 32), cache(4, 16, 8, 32), cache(4, 16, 8, 32), FEW)
 
 
+@pytest.mark.core
 def test_every_row_gets_a_token(check):
     check(tokens(32, 2, 16), tokens(32, 2, 16), cache(2, 16, 2, 16), cache(2, 16, 2, 16), slots(32, below=32))
 
 
+@pytest.mark.core
 def test_a_token_with_minus_one_goes_nowhere(check):
     check(tokens(12, 8, 16), tokens(12, 8, 16), cache(4, 16, 8, 16), cache(4, 16, 8, 16), SOME)
 
 
+@pytest.mark.core
 def test_one_token_goes_to_slot_zero(check):
     check(tokens(1, 3, 16), tokens(1, 3, 16), cache(2, 4, 3, 16), cache(2, 4, 3, 16), slots(1, below=8), dtypes=ONE)
 
@@ -92,6 +97,7 @@ def test_one_head_more_than_a_block(check):
     check(tokens(5, 9, 16), tokens(5, 9, 16), cache(2, 8, 9, 16), cache(2, 8, 9, 16), slots(5, below=16), dtypes=ONE)
 
 
+@pytest.mark.core
 def test_one_head(check):
     check(tokens(5, 1, 16), tokens(5, 1, 16), cache(2, 8, 1, 16), cache(2, 8, 1, 16), slots(5, below=16), dtypes=ONE)
 
@@ -148,6 +154,7 @@ def test_the_caches_lie_differently_in_memory(check):
     check(tokens(12, 3, 16), tokens(12, 3, 16), k_cache, v_cache, SOME, dtypes=ONE)
 
 
+@pytest.mark.core
 def test_one_launch_writes_rows_and_reads_no_cache(traffic):
     given, moved = (normal(40, 8, 32), normal(40, 8, 32)), Elements(30 * 8 * 32)
     data = *given, normal(8, 16, 8, 32), normal(8, 16, 8, 32), slots(40, below=128, nowhere=0.25)
