@@ -11,15 +11,15 @@ A question's `proof` is a table that names a fact, and what the fact is about:
     { fact = "masked", of = "x", program = [2] }     lanes that are masked off in the program's first access to x
     { fact = "first", of = "x", program = [2] }      the least element number that this access touches
     { fact = "value", of = "m", program = [0] }      a variable's number in lane 0 at the end; `lane = 3`: in lane 3;
-                                                     `turn = 2`: at the end of turn 2 of the first loop
+                                                     `turn = 2`: at the end of the second turn of the first loop
     { fact = "result", of = "z", at = [0, 1] }       an element of a result
     { fact = "wrong", of = "z" }                     elements of a result that the reference contradicts
     { fact = "faster", rungs = ["one", "two"] }      0 or 1: which rung of the ladder was measured as the faster
     { fact = "times faster", rungs = ["one", "two"] }    the second rung's speed by the first rung's
 
 A call is the exercise's small example, or `call = { x = [[1, 2, 3]], BLOCK_N = 4 }`: an argument's numbers, or its
-shape as "3 x 5" where whole numbers are drawn, and constants of the file. `dtype = "float16"` takes a dtype that is not
-the exercise's first; `mutant = "name"` takes a mutant for the solution.
+shape as "3 x 5" where whole numbers are drawn, "none" for an option, and constants of the file. `dtype = "float16"`
+takes a dtype that is not the exercise's first; `mutant = "name"` takes a mutant for the solution.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 SEED = 0
 WRONG = 0.01  # absolute and relative: a wrong element of a question differs by more than digits
+NONE = "none"  # of an option that a call leaves out
 SHAPE = re.compile(r"\d+(?: x \d+)*")
 OF_CALL = frozenset({"call", "dtype", "mutant"})
 FIELDS = {  # those that a fact needs, and those that it may have
@@ -185,13 +186,16 @@ def _stated_data(exercise: Exercise, stated: dict) -> list:
         raise NoFact(f"`call` states no {missing[0]}; the arguments are {', '.join(exercise.arguments)}")
     if unknown := sorted(stated.keys() - set(exercise.arguments)):
         raise NoFact(f"`call` states {unknown[0]}, which is no argument; they are {', '.join(exercise.arguments)}")
+    in_example = exercise.example.data if exercise.example else [None] * len(exercise.arguments)
     found = []
-    for name in exercise.arguments:
-        value = stated[name]
+    for name, known in zip(exercise.arguments, in_example):
+        value, dtype = stated[name], getattr(known, "dtype", "")  # indices are whole numbers in every run
         if isinstance(value, str) and SHAPE.fullmatch(value):
-            found.append(integers(*map(int, value.split(" x "))))
+            found.append(integers(*map(int, value.split(" x "))).of(dtype))
         elif isinstance(value, list):
-            found.append(integers(*_shape_of(value)))
+            found.append(integers(*_shape_of(value)).of(dtype))
+        elif value == NONE:
+            found.append(None)
         elif isinstance(value, int | float):
             found.append(value)
         else:
