@@ -8,7 +8,16 @@ from grader.course.by_name import course_root
 from grader.course.folder import all_folders, all_lessons
 from grader.progress import progress
 from grader.progress.progress import Progress, Record
-from grader.progress.standing import BROKEN_AGAIN, CORE_PASSED, FAILING, NOT_STARTED, PASSED, next_line, read_progress, state
+from grader.progress.standing import (
+    BROKEN_AGAIN,
+    CORE_PASSED,
+    FAILING,
+    NOT_STARTED,
+    PASSED,
+    next_line,
+    read_progress,
+    state,
+)
 
 STYLES = {PASSED: "green", CORE_PASSED: "yellow", FAILING: "red", BROKEN_AGAIN: "red", NOT_STARTED: "dim"}
 

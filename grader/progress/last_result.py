@@ -33,7 +33,7 @@ def _note(record: Record, result: dict, now: datetime) -> None:
     record.last = now
     record.cause = result["cause"]
     record.throughput = better(record.throughput, _throughput(result["tests"]))
-    if result["core"] or result["outcome"] == PASS:
+    if result["core"]:
         record.core = record.core or now
     if result["outcome"] == PASS:
         record.passed = record.passed or now

@@ -376,6 +376,7 @@ def _core_of(verdict: Verdict, judge: Judge | None) -> bool:
     failed_in = next((trial.dtype for trial, wrong in judge.wrong_trials if wrong is verdict), None)
     return failed_in is not None and failed_in != DTYPES[judge.exercise.dtypes[0]]
 
+
 def points_of(item: pytest.Item) -> float:
     marker = item.get_closest_marker("points")
     return marker.args[0] if marker else 1

@@ -214,6 +214,11 @@ def test_exports_hold_the_points_of_the_gradebook(graded):
         row = rows[hand_in.student, hand_in.exercise]
         assert row["status"] == ("not graded" if hand_in.lost is None else "graded")
         assert row["score"] == canvas[hand_in.student][hand_in.exercise]
+        levels = [row["core"], row["full"]]
+        assert (
+            levels == ["", ""] if hand_in.lost is None else levels[1] == f"{int(not any(hand_in.lost.values()))} of 1"
+        ), levels
+        assert not levels[1].startswith("1") or levels[0] == levels[1]
     for exporter in ("Gradescope", "JUnit"):
         classroom.run("nbgrader", "export", f"--exporter=grader.classroom.exports.{exporter}")
     judged = sum(hand_in.lost is not None for hand_in in hand_ins)

@@ -1,0 +1,97 @@
+"""Core and full: what passes the core, and what a learner is told and allowed after it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from grader.course.folder import Folder, all_folders, load_test_file
+from grader.course.stated_calls import CHECK, TRAFFIC, asked
+from tests.conftest import ROOT, mutant
+
+FOLDERS = all_folders(ROOT)
+STRIDED = ("01_masked_add", "02_strided_blocks")  # the idea of 02 is strides
+
+
+def core_tests(folder: Folder) -> set[str]:
+    tests = vars(load_test_file(folder)).items()
+    return {name for name, test in tests if any(mark.name == "core" for mark in getattr(test, "pytestmark", ()))}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.id)
+def test_each_exercise_has_a_core_of_values_and_cost_in_contiguous_calls(folder):
+    core = core_tests(folder)
+    uses = [use for use in asked(load_test_file(folder), CHECK, TRAFFIC) if use.test in core]
+    assert {use.test for use in uses} == core and len(core) >= 4
+    if folder.id not in STRIDED:
+        assert not [use.test for use in uses for data in use.data if getattr(data, "layout", None) and data.layout.name]
+
+
+def result_of(course, id: str, text: str, *options: str) -> dict:
+    course.save(id, text)
+    path = course.path / "result.json"
+    assert course.pytest(f"exercises/{id}", "--result", str(path), *options).status == 1
+    return json.loads(path.read_text())
+
+
+@pytest.mark.parametrize(
+    ("name", "passes"),
+    [
+        ("03_softmax/both_strides_ignored", True),  # contiguous rows are right
+        ("03_softmax/always_fp32", True),  # the first dtype is right
+        ("03_softmax/pad_zero", False),
+        ("03_softmax/no_store_mask", False),
+        ("13_online_softmax/both_strides_ignored", True),  # its traffic is judged, though values of full are wrong
+    ],
+)
+def test_the_core_is_passed_where_the_idea_is_right(course, name, passes):
+    result = result_of(course, name.partition("/")[0], mutant(name))
+    assert result["core"] == passes and result["outcome"] == "fail"
+
+
+def test_a_part_of_the_tests_passes_no_core(course):
+    assert not result_of(course, "03_softmax", mutant("03_softmax/both_strides_ignored"), "-k", "row or view")["core"]
+
+
+@pytest.fixture
+def half_done(course):
+    """A course in which 01 and the core of 03 are passed."""
+    course.write("01_masked_add")
+    course.pytest("exercises/01_masked_add")
+    course.save("03_softmax", mutant("03_softmax/both_strides_ignored"))
+    course.said = course.pytest("exercises/03_softmax")
+    return course
+
+
+def test_the_report_says_what_is_left_and_that_one_may_go_on(half_done):
+    said = " ".join(half_done.said.out.split())
+    assert (
+        "The core is passed: what is wrong belongs to full. You may go on, and come back later: course open 07" in said
+    )
+    assert half_done.said.lines[-1].startswith("  Next: edit exercises/03_softmax/softmax.py")
+
+
+def test_the_next_exercise_is_one_whose_core_is_open(half_done):
+    done = half_done.here("status")
+    assert "core passed" in done.out and "1 of 22 passed, and the core of 1 more" in done.out
+    assert done.lines[-1].startswith(
+        "Next: 02_strided_blocks. Read it with: course open 02. To finish 03_softmax: pytest"
+    )
+
+
+def test_the_solution_opens_with_core_alone(half_done):
+    closed = half_done.here("solution", "03")
+    assert closed.status == 1 and "its core is passed" in closed.err and "course solution 03 --core" in closed.err
+    opened = half_done.here("solution", "03", "--core")
+    assert opened.status == 0 and "tl.load" in opened.out
+    assert "gave-up" not in (half_done.path / "progress.txt").read_text()
+
+
+def test_without_its_core_the_solution_stays_closed(course):
+    done = course.here("solution", "03", "--core")
+    assert done.status == 1 and "its solution opens when it is passed" in done.err
+
+
+def test_hints_stay_open(half_done):
+    assert half_done.here("hint", "03").status == 0
