@@ -39,7 +39,7 @@ exercise = Exercise(
     dtypes=("float16",),
     minutes=130,
     presumes=("14_split_softmax", "25_flash_attention", "39_kv_cache_write"),
-    time_limit=3.0,
+    time_limit=6.0,
     example=Example(normal(1, 1, 2), *in_pages(4, 2, 1, 2, lengths=(5,)), BLOCK_N=2, SPLITS=2),
     cut="q[b, :, :], block_table[b, :], lengths[b] -> o[b, :, :]",
 )

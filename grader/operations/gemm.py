@@ -16,6 +16,8 @@ from grader.sentences import Sentence
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
 
+LARGEST_HALF = 65504.0
+ROUNDED_IN_HALF = 2.0**-8  # of the largest sum on the way: a few roundings of fp16
 TELLING = 16  # elements: fewer may fit rounded operands by chance
 
 CAUSES = (
@@ -31,6 +33,10 @@ class Gemm(Sentence):
     HALF_ACCUMULATOR = (
         "Exact integer sums go wrong above 2048: the accumulator is fp16, which holds only even numbers there. Keep it "
         "in fp32."
+    )
+    OVERFLOWS_ON_THE_WAY = (
+        "Sums pass 65504, the largest number of fp16, before all terms are in, and stay infinite: the accumulator is "
+        "fp16. Keep it in fp32."
     )
     ROUNDED_OPERANDS = "a and b are rounded to {dtype} before the product."
     PADDING_COUNTED = "The {padding} lanes past the end of K take part in the sum."
@@ -82,6 +88,24 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
         yield from _corners(evidence, a, b, step)
     if K > 1:
         yield Hypothesis("last-term", Gemm.LAST_TERM(), a[:, :-1] @ b[:-1])
+    if _overflows_on_the_way(evidence, a, b, step or K):
+        yield Hypothesis("half-accumulator", Gemm.OVERFLOWS_ON_THE_WAY(), None)
+
+
+def _overflows_on_the_way(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: int) -> bool:
+    """Whether a sum of first terms is more than fp16 holds wherever c is infinite and wrong, and other wrong elements
+    are off by no more than what fp16 loses."""
+    out, ref, wrong = evidence.comparison.out, evidence.comparison.ref, evidence.comparison.wrong
+    lost = wrong & ~out.isfinite()
+    passed = evidence.exercise.bound in evidence.right_before  # or all may be wrong, and large by itself
+    if not passed or evidence.trial.dtype != torch.float16 or not bool(lost.any()):
+        return False
+    sums, largest = torch.zeros_like(out), torch.zeros_like(out)
+    for start in range(0, a.shape[1], max(step, 1)):
+        sums = sums + a[:, start : start + step] @ b[start : start + step]
+        largest = torch.maximum(largest, sums.abs())
+    rounded = (out - ref).abs() <= ROUNDED_IN_HALF * largest
+    return bool((largest[lost] > LARGEST_HALF).all() and rounded[wrong & ~lost].all())
 
 
 def _rounded_operands(inputs: list[Argument]) -> Iterator[tuple[str, list[torch.Tensor]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import torch
 
 from grader import (
     amid,
@@ -12,6 +13,7 @@ from grader import (
     falling,
     indices,
     leading,
+    made,
     normal,
     output,
     some_minus_infinity,
@@ -212,6 +214,24 @@ def test_a_stride_that_leads_between_elements_is_not_blamed_on_masked_lanes(benc
     holes = replace(special(normal(32, 63)), layout=transposed(2, padding=3))
     verdict = judged.check(holes)
     assert verdict.outcome == FAIL and verdict.id != "no-other", verdict.lines
+
+
+def test_sums_that_pass_fp16_on_the_way_are_told_from_other_infinities(bench):
+    """The first 1300 terms of each sum add up to 83 000, all 2048 to 35 000."""
+    source, small = mutant("05_grouped_matmul/rounds_from_1024_terms_on"), dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=64)
+    data = uniform(20, 2048) * 16, made(falling_back, uniform(2048, 20) * 16)
+    judge = bench(source, "05_grouped_matmul")
+    assert judge.check(normal(20, 64), normal(64, 20), **small).outcome == PASS
+    verdict = judge.check(*data, **small)
+    assert verdict.id == "half-accumulator" and "Sums pass 65504" in verdict.lines[0], verdict.lines
+    doubled = source.replace(
+        "acc = acc.to(tl.float16).to(tl.float32)", "acc = acc * 1.5"
+    )  # infinite too, and never right
+    assert bench(doubled, "05_grouped_matmul").check(*data, **small).id != "half-accumulator"
+
+
+def falling_back(b):
+    return torch.cat([b[:1300], -b[1300:]])
 
 
 def test_one_element_that_lost_a_digit_is_not_taken_for_a_sum_without_its_last_term(bench):
