@@ -55,9 +55,8 @@ def _rendered(folder: Folder) -> str:
 def _next(folder: Folder) -> str:
     from grader.show.terminal import shown
 
-    if (folder.path / QUESTIONS).exists():
-        return f"Next: course predict {folder.number} asks what the kernel will do, before you write it"
     if not folder.is_lesson:
-        return f"Next: edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
+        asks = f"course predict {folder.number}, then " if (folder.path / QUESTIONS).exists() else ""
+        return f"Next: {asks}edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
     following = folder.next()
     return f"Next: {following.id}. Read it with: course open {following.number}" if following else "Next: course status"

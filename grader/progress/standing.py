@@ -48,13 +48,17 @@ def next_line(root: Path, done: Progress) -> str:
     """The next action, as the last line of a command."""
     from grader.show.terminal import shown
 
-    folder = current_exercise(root, done)
+    folder, following = current_exercise(root, done), next_exercise(root, done)
     if folder is None:
         return "Next: every exercise is passed. course.md says where to go from here."
-    following = next_exercise(root, done)
-    if done.of(folder.id).core and following not in (folder, None):
-        more = f"To finish {folder.id}: pytest {shown(folder.path)}"
-        return f"Next: {following.id}. Read it with: course open {following.number}. {more}"
+    if state(done.of(folder.id)) == CORE_PASSED and folder != following:
+        return f"{_work_on(following, done)}. To finish {folder.id}: pytest {shown(folder.path)}"
+    return _work_on(folder, done)
+
+
+def _work_on(folder: Folder, done: Progress) -> str:
+    from grader.show.terminal import shown
+
     if done.of(folder.id).runs:
         return f"Next: edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
     return f"Next: {folder.id}. Read it with: course open {folder.number}"

@@ -155,8 +155,8 @@ def test_status_after_a_pass_and_failures(tried):
     lines = tried.here("status").lines
     assert re.fullmatch(r"01_masked_add +passed +(\d+) of \1 +(just now|\d+ minutes? ago)", lines[1])
     assert re.fullmatch(r"02_strided_blocks +failing +\d+ of \d+ +1 of 3 +(just now|\d+ minutes? ago)", lines[2])
-    edit = "Next: edit exercises/05_grouped_matmul/grouped_matmul.py and run pytest exercises/05_grouped_matmul"
-    assert lines[-1] == edit
+    edit = "Next: edit exercises/02_strided_blocks/strided_blocks.py and run pytest exercises/02_strided_blocks"
+    assert lines[-1] == f"{edit}. To finish 05_grouped_matmul: pytest exercises/05_grouped_matmul"
 
 
 def test_after_the_last_exercise_comes_one_that_was_left_out(course):
@@ -222,7 +222,8 @@ def test_open_shows_the_lesson_and_names_the_file(course):
     out = course.here("open").out
     assert "01 · Masked add" in out and "Picture: Ten elements in blocks of four." in out
     assert out.strip().endswith(
-        "Next: edit exercises/01_masked_add/masked_add.py and run pytest exercises/01_masked_add"
+        "Next: course predict 01, then edit exercises/01_masked_add/masked_add.py "
+        "and run pytest exercises/01_masked_add"
     )
 
 
