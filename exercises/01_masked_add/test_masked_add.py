@@ -63,6 +63,7 @@ def test_each_element_is_read_and_written_once(traffic):
     traffic(normal(2411), normal(2411), reads=1, writes=1)
 
 
+@pytest.mark.core
 def test_a_program_adds_a_block_and_not_one_element(traffic):
     traffic(normal(2048), normal(2048), programs=128)
 

@@ -84,6 +84,7 @@ def test_another_tile_gives_the_same_result(check):
     check(normal(137, 153), output(137, 153), BLOCK_M=32, BLOCK_N=128)
 
 
+@pytest.mark.core
 def test_each_element_is_read_and_written_once(traffic):
     traffic(normal(100, 200), output(100, 200), reads=1, writes=1, idle=0)
 

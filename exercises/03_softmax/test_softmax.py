@@ -104,6 +104,7 @@ def test_the_input_is_every_second_element(check):
     check(normal(17, 70).every_second())
 
 
+@pytest.mark.core
 def test_each_element_is_read_and_written_once(traffic):
     traffic(normal(32, 1000), reads=1, writes=1, idle=0)
 

@@ -128,6 +128,7 @@ def test_tables_are_stored_column_by_column(check):
     check(normal(2, 3, 5, 16), by_column, by_column, indices(2, 5, below=11), dtypes=ONE)
 
 
+@pytest.mark.core
 def test_one_row_of_each_table_serves_all_heads(traffic):
     data = normal(2, 17, 5, 64), table(50, 32), table(50, 32), indices(2, 5, below=50)
     looked_up = Elements(2 * 5 * 32)

@@ -104,6 +104,7 @@ def test_another_block_size_gives_the_same_result(check):
     check(normal(20, 2411), indices(12, below=20), BLOCK_N=2048)
 
 
+@pytest.mark.core
 def test_a_program_copies_a_block_and_not_one_element(traffic):
     traffic(normal(100, 2048), indices(16, below=100), reads={"table": 1, "index": 1024}, programs=256)
 

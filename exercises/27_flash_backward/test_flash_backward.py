@@ -253,6 +253,7 @@ def test_sums_of_dq_that_cancel_are_exact(check):
     check(*data, bound={"dq": "exact"}, **SMALL)
 
 
+@pytest.mark.core
 def test_three_launches_and_no_pair_in_memory(traffic):
     # Four tiles of queries and three of keys: each walk reads what it walks along once for each tile that is owned.
     reads = {"q": 4, "do": 5, "lse": 4, "k": 5, "v": 5, "o": 1}

@@ -184,6 +184,7 @@ def test_blocks_and_splits_of_the_file(check):
     check(normal(2, 8, 64), *in_pages(30, 16, 2, 64, lengths=(77, 350)))
 
 
+@pytest.mark.core
 def test_each_key_is_read_once_and_by_many_programs(traffic):
     # 207 keys in all; of 130 keys no program needs more than two blocks of 32.
     all_keys, of_one = Elements(207 * 2 * 32), Elements(64 * 32)

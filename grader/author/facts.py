@@ -48,7 +48,7 @@ WRONG = 0.01  # absolute and relative: a wrong element of a question differs by 
 NONE = "none"  # of an option that a call leaves out
 SHAPE = re.compile(r"\d+(?: x \d+)*")
 OF_CALL = frozenset({"call", "dtype", "mutant"})
-FIELDS = {  # those that a fact needs, and those that it may have
+FIELDS = {  # what a fact needs, and what it may have
     "programs": (frozenset(), OF_CALL | {"launch"}),
     "launches": (frozenset(), OF_CALL),
     "idle": (frozenset(), OF_CALL),
@@ -81,7 +81,7 @@ class Call:
 
 
 def fact_of(folder: Folder, proof: dict) -> float:
-    """What a proof says about. Raises NoFact."""
+    """Returns the number that a proof names. Raises NoFact."""
     fact, stated = proof.get("fact"), proof.keys() - {"fact"}
     if fact not in FIELDS:
         raise NoFact(f"no proof tells the fact {fact!r}; there are {', '.join(FIELDS)}")

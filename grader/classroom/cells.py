@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from grader.course.folder import Folder
-from grader.course.questions import NoAnswer, questions_of
+from grader.course.questions import BadQuestion, NoAnswer, Question, questions_of
 from grader.places import COURSE
 
 _results: dict[tuple[str, str], dict] = {}  # by exercise and text: grade cells share one run
@@ -58,10 +58,25 @@ def predict(exercise: str, *answers: object) -> None:
 
     answers: numbers, or the letters of choices, in the order of the questions.
     """
-    questions = questions_of(Folder(COURSE / "exercises" / exercise))
-    if all(answer is None for answer in answers):
-        print("Write your answers into this cell, then run it: a number, or the letter of a choice, as a text.")
+    folder = Folder(COURSE / "exercises" / exercise)
+    try:
+        questions = questions_of(folder)
+    except (BadQuestion, OSError) as error:
+        print(f"The questions of {exercise} cannot be read: {error}")
         return
+    if not questions:
+        _say_not_there(folder)
+    elif len(answers) != len(questions):
+        print(
+            f"There are {len(questions)} questions and {len(answers)} answers. Write None for a question that you skip."
+        )
+    elif all(answer is None for answer in answers):
+        print('Write your answers into this cell, then run it: a number, "nan", or the letter of a choice, as "a".')
+    else:
+        _say_what_is_right(questions, answers)
+
+
+def _say_what_is_right(questions: list[Question], answers: tuple[object, ...]) -> None:
     right = 0
     for number, (question, answer) in enumerate(zip(questions, answers), 1):
         if answer is None:
@@ -76,12 +91,16 @@ def predict(exercise: str, *answers: object) -> None:
     print(f"{right} of {len(questions)} right.")
 
 
+def _say_not_there(folder: Folder) -> None:
+    print(f"{folder.path} is not there. The course's package was not installed from a copy of the course:")
+    print("in its folder, run python -m pip install -e .")
+
+
 def _result(exercise: str, again: bool) -> dict | None:
     """The judge's result for the file in the current folder; None, and a sentence, where there is nothing to judge."""
     folder = Folder(COURSE / "exercises" / exercise)
     if not folder.test_file.exists():
-        print(f"{folder.path} is not there. The course's package was not installed from a copy of the course:")
-        print("in its folder, run python -m pip install -e .")
+        _say_not_there(folder)
         return None
     file = Path(f"{folder.name}.py")
     if not file.exists():

@@ -70,7 +70,7 @@ def _predict_cells(folder: Folder) -> list[NotebookNode]:
         return []
     nothing = ", ".join(["None"] * len(questions))
     source = (
-        '# Your answers in their order: a number, or the letter of a choice, such as "a". None skips a question.\n'
+        '# Your answers in their order: a number, "nan", or the letter of a choice, such as "a". None skips it.\n'
         f'from grader.classroom import predict\n\npredict("{folder.id}", {nothing})'
     )
     asked = "\n".join(_asked(number, question) for number, question in enumerate(questions, 1))

@@ -25,7 +25,7 @@ from grader.classroom.graded import GRADED, MISSING, NOT_GRADED, PARTLY
 from grader.classroom.handin import solution_text
 from grader.classroom.per_test import gradescope_text, junit_text
 from grader.classroom.results import Results, Text
-from grader.classroom.rubric import counted
+from grader.classroom.rubric import counted, is_decided
 from grader.classroom.tables import canvas_rows, csv_of
 from grader.course.folder import Folder
 from grader.explain.verdict import PASS
@@ -213,10 +213,10 @@ class JUnit(Exporter):
 
 def _levels(facts: list[dict]) -> list[str]:
     """How many exercises of a hand-in pass their core, and how many all of it: "1 of 2"; blank where none is judged."""
-    results = [one["result"] for one in facts if one["result"]]
-    passed = [result["outcome"] == PASS for result in results]
-    core = [all_of_it or result.get("core", False) for all_of_it, result in zip(passed, results)]
-    return [f"{sum(level)} of {len(facts)}" if results else "" for level in (core, passed)]
+    results = [one["result"] for one in facts if one["result"] and not one["result"]["fault"]]
+    full = [all(test["outcome"] == PASS for test in result["tests"] if is_decided(test)) for result in results]
+    core = [everything or result.get("core", False) for everything, result in zip(full, results)]
+    return [f"{sum(level)} of {len(facts)}" if results else "" for level in (core, full)]
 
 
 def _is_scored(grade) -> bool:

@@ -9,8 +9,8 @@ exercises/NN_name/questions.toml, in the order in which they are asked:
     shown_by = "course programs 01"
     proof = { fact = "programs" }
 
-`answer`: a number, or one of `choices` where they are stated. `why`: the sentence after a wrong answer; `shown_by`: the
-command that shows it once the kernel runs. `proof`: how the answer follows from the solution, see author/facts.py.
+`answer`: a number, or one of `choices` where they are stated. `why`: the reason, said after a wrong answer. `shown_by`:
+the command that shows it; of a mutant, the command that judges it. `proof`: how the answer follows from the solution, see author/facts.py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grader.course.folder import Folder
 QUESTIONS = "questions.toml"  # in the exercise's folder
 REQUIRED = {"ask": str, "why": str, "shown_by": str, "proof": dict}
 LETTERS = "abcdef"
-CLOSE = 0.02  # relative: an answer of two digits stands for the number that it was rounded from
+CLOSE = 0.05  # relative: an answer of two digits lies so near the number that it was rounded from
 Answer = float | str
 
 
@@ -57,11 +57,20 @@ class Question:
 
     @property
     def explained(self) -> str:
-        """What is said after an answer that is wrong or missing."""
-        return f"it is {self.answer_text}. {self.why} When your kernel runs: {self.shown_by}"
+        """The right answer and its reason, for an answer that is wrong or missing."""
+        return f"it is {self.answer_text}. {self.why}"
+
+    @property
+    def where_shown(self) -> str:
+        """The command that shows the answer, and from when on."""
+        if "mutant" in self.proof:
+            return f"Try it: write the kernel so, and {self.shown_by} names the mistake."
+        if self.shown_by.startswith("course ladder"):
+            return f"{self.shown_by} has the figures."
+        return f"When your kernel runs, {self.shown_by} shows it on other numbers."
 
     def is_right(self, text: str) -> bool:
-        """Whether a learner's text is the answer. Raises NoAnswer for what is no answer at all."""
+        """Returns True where a learner's text is the answer. Raises NoAnswer for a text that answers nothing."""
         if self.choices:
             return self._choice(text) == self.answer
         return same_number(_number(text), self.answer)
@@ -69,11 +78,12 @@ class Question:
     def _choice(self, text: str) -> str:
         """A choice by its letter, or by its own words."""
         letters = LETTERS[: len(self.choices)]
-        wanted = text.strip().rstrip(").").lower()
-        by_name = dict(zip(letters, self.choices)) | {choice.lower(): choice for choice in self.choices}
-        if wanted not in by_name:
-            raise NoAnswer(f"Answer with a letter from {letters[0]} to {letters[-1]}.")
-        return by_name[wanted]
+        wanted = text.strip().lower()
+        by_name = {choice.lower(): choice for choice in self.choices} | dict(zip(letters, self.choices))
+        for name in (wanted, wanted.rstrip(").")):
+            if name in by_name:
+                return by_name[name]
+        raise NoAnswer(f"Answer with a letter from {letters[0]} to {letters[-1]}.")
 
 
 def questions_of(folder: Folder) -> list[Question]:

@@ -8,7 +8,7 @@ from grader.course.by_name import EXERCISE, course_root
 from grader.course.folder import Folder
 from grader.course.questions import LETTERS, BadQuestion, NoAnswer, Question, questions_of
 from grader.progress import progress
-from grader.progress.standing import current_exercise, read_progress
+from grader.progress.standing import exercise_at_hand, read_progress
 
 END = "q"
 
@@ -27,15 +27,16 @@ def predict(exercise: Folder | None) -> None:
     exercise = exercise or _current()
     questions = _questions(exercise)
     count = f"{len(questions)} question{'s' * (len(questions) != 1)}"
-    _say(f"{exercise.id}: {count} before you write. Enter skips one, {END} ends; no points.", bold=True)
-    right, answered = _ask_all(questions)
-    _say(_result(exercise, right, answered, len(questions)))
+    _say(f"{exercise.id}: {count} before you write. Enter skips a question, {END} ends; no points.", bold=True)
+    right, answered, at_the_end = _ask_all(questions)
+    _say(_result(exercise, right, answered, at_the_end))
     _say(_next(exercise))
 
 
 def _current() -> Folder:
+    """The exercise that the learner works on, or goes on to once its core is passed."""
     root = course_root()
-    found = current_exercise(root, read_progress(root))
+    found = exercise_at_hand(root, read_progress(root))
     if found is None:
         raise click.ClickException("Every exercise is passed. Name one: course predict 03")
     return found
@@ -53,8 +54,8 @@ def _questions(folder: Folder) -> list[Question]:
     return questions
 
 
-def _ask_all(questions: list[Question]) -> tuple[int, int]:
-    """Returns how many were right, and how many were answered."""
+def _ask_all(questions: list[Question]) -> tuple[int, int, bool]:
+    """Returns how many were right, how many were answered, and True where no question was left."""
     right = answered = 0
     for number, question in enumerate(questions, 1):
         _say(f"\n{number} of {len(questions)}. {question.ask}")
@@ -62,18 +63,18 @@ def _ask_all(questions: list[Question]) -> tuple[int, int]:
             _say(f"  {letter}) {choice}")
         found = _answer(question)
         if found is None:
-            break
+            return right, answered, False
         if not found:
-            _say(f"  Skipped: {question.explained}")
+            _say(f"  Skipped: {question.explained} {question.where_shown}")
             continue
         is_right = question.is_right(found)
         right, answered = right + is_right, answered + 1
-        _say("  Right." if is_right else f"  No: {question.explained}")
-    return right, answered
+        _say("  Right." if is_right else f"  No: {question.explained} {question.where_shown}")
+    return right, answered, True
 
 
 def _answer(question: Question) -> str | None:
-    """What is typed: an answer, "" to skip the question, None to end."""
+    """Returns an answer as it is typed, "" to skip the question, None to end."""
     while True:
         try:
             typed = click.prompt(">", prompt_suffix=" ", default="", show_default=False).strip()
@@ -90,19 +91,20 @@ def _answer(question: Question) -> str | None:
             _say(f"  {why} Enter skips, {END} ends.")
 
 
-def _result(folder: Folder, right: int, answered: int, asked: int) -> str:
+def _result(folder: Folder, right: int, answered: int, at_the_end: bool) -> str:
+    """The result in words; the first round that comes to its end is noted."""
     if not answered:
         return f"\nNothing was answered. The questions stay: course predict {folder.number}"
-    said = f"\n{right} of {asked} right."
-    known = read_progress(folder.root).of(folder.id).predicted
-    if known:
-        return f"{said} The first try counts: {known.replace('/', ' of ')}."
+    said = f"\n{right} of {answered} right."
+    if not at_the_end:
+        return f"{said} Not noted, as questions are left: course predict {folder.number}"
     try:
         with progress.changing(folder.root) as done:
-            done.of(folder.id).predicted = f"{right}/{asked}"
+            record = done.of(folder.id)
+            known, record.predicted = record.predicted, record.predicted or f"{right}/{answered}"
     except OSError as error:
         return f"{said} That could not be noted: {error.filename}: {error.strerror}."
-    return said
+    return f"{said} The first try counts: {known.replace('/', ' of ')}." if known else said
 
 
 def _next(folder: Folder) -> str:

@@ -10,6 +10,7 @@ from grader.progress import progress
 from grader.progress.progress import Progress, Record
 from grader.progress.standing import (
     BROKEN_AGAIN,
+    CORE_BROKEN,
     CORE_PASSED,
     FAILING,
     NOT_STARTED,
@@ -19,7 +20,9 @@ from grader.progress.standing import (
     state,
 )
 
-STYLES = {PASSED: "green", CORE_PASSED: "yellow", FAILING: "red", BROKEN_AGAIN: "red", NOT_STARTED: "dim"}
+STYLES = {
+    PASSED: "green", CORE_PASSED: "yellow", FAILING: "red", CORE_BROKEN: "red", BROKEN_AGAIN: "red", NOT_STARTED: "dim",
+}  # fmt: skip
 
 
 @click.command(short_help="every exercise: state, points, throughput; what is next")

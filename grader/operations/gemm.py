@@ -93,8 +93,8 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def _overflows_on_the_way(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: int) -> bool:
-    """Whether a sum of first terms is more than fp16 holds wherever c is infinite and wrong, and other wrong elements
-    are off by no more than what fp16 loses."""
+    """Returns True if a sum of first terms is more than fp16 holds wherever c is infinite and wrong, and all other
+    wrong elements are off by no more than what fp16 loses."""
     out, ref, wrong = evidence.comparison.out, evidence.comparison.ref, evidence.comparison.wrong
     lost = wrong & ~out.isfinite()
     passed = evidence.exercise.bound in evidence.right_before  # or all may be wrong, and large by itself

@@ -33,7 +33,8 @@ def _note(record: Record, result: dict, now: datetime) -> None:
     record.last = now
     record.cause = result["cause"]
     record.throughput = better(record.throughput, _throughput(result["tests"]))
-    if result["core"]:
+    record.level = "full" if result["outcome"] == PASS else "core" if result["core"] else ""
+    if record.level:
         record.core = record.core or now
     if result["outcome"] == PASS:
         record.passed = record.passed or now

@@ -68,6 +68,7 @@ class Record:
     throughput: Throughput | None = None  # the best share of the ceiling that a run has shown
     predicted: str = ""  # questions that the first try at them answered rightly: "3/4"
     core: datetime | None = None  # its core passed, for the first time
+    level: str = ""  # of the last run: "core" where it passed the core, "full" where it passed all
     other: dict[str, str] = field(default_factory=dict)
 
     def merged(self, other: Record) -> Record:
@@ -85,8 +86,9 @@ class Record:
             _earliest(one.gave_up, two.gave_up),
             two.cause if two.last else one.cause,
             better(one.throughput, two.throughput),
-            one.predicted or two.predicted,
+            min(filter(None, (one.predicted, two.predicted)), default=""),
             _earliest(one.core, two.core),
+            two.level if two.last else one.level,
             one.other | two.other,
         )
 

@@ -11,7 +11,8 @@ from grader.explain.verdict import FAIL
 from grader.progress import progress
 from grader.progress.progress import Progress, Record
 
-NOT_STARTED, FAILING, CORE_PASSED = "not started", "failing", "core passed"
+NOT_STARTED, FAILING = "not started", "failing"
+CORE_PASSED, CORE_BROKEN = "core passed", "core passed, now failing"
 PASSED, BROKEN_AGAIN = "passed", "passed, now failing"
 
 
@@ -27,7 +28,7 @@ def state(record: Record) -> str:
     if record.passed:
         return BROKEN_AGAIN if record.outcome == FAIL else PASSED
     if record.core:
-        return CORE_PASSED
+        return CORE_PASSED if record.level else CORE_BROKEN
     return FAILING if record.runs else NOT_STARTED
 
 
@@ -44,15 +45,23 @@ def current_exercise(root: Path, done: Progress) -> Folder | None:
     return next((f for f in failing if done.of(f.id).last == latest), None) or next_exercise(root, done)
 
 
+def exercise_at_hand(root: Path, done: Progress) -> Folder | None:
+    """The exercise that the learner works on; the next one where its core is passed."""
+    folder = current_exercise(root, done)
+    if folder is not None and state(done.of(folder.id)) == CORE_PASSED:
+        return next_exercise(root, done)
+    return folder
+
+
 def next_line(root: Path, done: Progress) -> str:
     """The next action, as the last line of a command."""
     from grader.show.terminal import shown
 
-    folder, following = current_exercise(root, done), next_exercise(root, done)
-    if folder is None:
+    folder, at_hand = current_exercise(root, done), exercise_at_hand(root, done)
+    if folder is None or at_hand is None:
         return "Next: every exercise is passed. course.md says where to go from here."
-    if state(done.of(folder.id)) == CORE_PASSED and folder != following:
-        return f"{_work_on(following, done)}. To finish {folder.id}: pytest {shown(folder.path)}"
+    if folder != at_hand:
+        return f"{_work_on(at_hand, done)}. To finish {folder.id}: pytest {shown(folder.path)}"
     return _work_on(folder, done)
 
 

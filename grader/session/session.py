@@ -102,7 +102,7 @@ class Grading:
     judge: Judge | None = None
     results: list[TestResult] = field(default_factory=list)
     tests: int = 0  # in the test file, chosen or not
-    core_tests: int = 0  # of them, those of the core
+    core_tests: int = 0  # of these, tests of the core
     ended: bool = False
     fault: str | None = None  # a sentence about the machine or the grader; never the learner's
     started: float = 0.0
@@ -111,7 +111,7 @@ class Grading:
 
     @property
     def own(self) -> bool:
-        """Whether it is the learner's own file: what others hand in is nobody's progress here."""
+        """True for the learner's own file: what others hand in is nobody's progress here."""
         return self.run.submission.path == self.folder.learner_file
 
     @property
@@ -127,7 +127,7 @@ class Grading:
 
     @property
     def core_passed(self) -> bool:
-        """Whether all core tests were judged, and the idea is right in all of them."""
+        """True if all core tests were judged and the idea is right in each."""
         asked = [test.core for test in self.results if test.core is not None]
         return bool(asked) and len(asked) == self.core_tests and all(asked)
 
@@ -367,7 +367,7 @@ def is_core(item: pytest.Item) -> bool:
 
 
 def _core_of(verdict: Verdict, judge: Judge | None) -> bool:
-    """Whether the idea is right: the test passes, or fails in another dtype than the exercise's first.
+    """Returns True if the idea is right: the test passes, or fails in a dtype that is not the exercise's first.
 
     A test takes its dtypes in their order and ends with the first that fails.
     """

@@ -104,7 +104,7 @@ def _diagnosis(writer, grading: Grading) -> None:
     writer.write_line("")
     _paragraph(writer, f"{reached:g} of {possible:g} points.{more}")
     if grading.core_passed:
-        following = grading.folder.next()
+        following = _still_open(grading) if grading.own else grading.folder.next()
         go_on = f" You may go on, and come back later: course open {following.number}" if following else ""
         _paragraph(writer, f"The core is passed: what is wrong belongs to full.{go_on}")
     if worst.verdict.kind != "file":
