@@ -77,7 +77,7 @@ def predict(exercise: str, *answers: object) -> None:
 
 
 def _say_what_is_right(questions: list[Question], answers: tuple[object, ...]) -> None:
-    right = 0
+    right = answered = 0
     for number, (question, answer) in enumerate(zip(questions, answers), 1):
         if answer is None:
             continue
@@ -86,9 +86,9 @@ def _say_what_is_right(questions: list[Question], answers: tuple[object, ...]) -
         except NoAnswer as why:
             print(f"{number}. {why}")
             continue
-        right += is_right
+        right, answered = right + is_right, answered + 1
         print(f"{number}. Right." if is_right else f"{number}. No: {question.explained}")
-    print(f"{right} of {len(questions)} right.")
+    print(f"{right} of {answered} right.")
 
 
 def _say_not_there(folder: Folder) -> None:

@@ -10,7 +10,8 @@ exercises/NN_name/questions.toml, in the order in which they are asked:
     proof = { fact = "programs" }
 
 `answer`: a number, or one of `choices` where they are stated. `why`: the reason, said after a wrong answer. `shown_by`:
-the command that shows it; of a mutant, the command that judges it. `proof`: how the answer follows from the solution, see author/facts.py.
+the command that shows it; of a mutant, the command that judges it. `proof`: how the answer follows from the solution,
+see author/facts.py.
 """
 
 from __future__ import annotations

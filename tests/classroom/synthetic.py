@@ -28,25 +28,26 @@ LAST_NAMES = ("Lovelace", "Åström", "Müller", "O'Neil", "d'Arc", "Škoda", "Y
 ALL = object()  # every point of an item
 FULL, NOTHING = {}, {"right": ALL, "cost": ALL, "hidden": ALL}  # what is lost of each item
 COST_WAITS = {"cost": ALL}
+COST_OF_FULL_WAITS = {"cost": 2}  # where the core is passed, the cost of the core is judged: one test of three
 
 # Mutants that are partly right, and how many points of each item they lose. Where values are wrong, cost is not judged.
 PARTLY_RIGHT = {
     "01_masked_add/floor_grid": {"right": 6, **COST_WAITS},
     "01_masked_add/grid_of_one_program": {"right": 5, **COST_WAITS},
-    "01_masked_add/hard_coded_start": {"right": 2, **COST_WAITS},
+    "01_masked_add/hard_coded_start": {"right": 2, "cost": 4},
     "01_masked_add/if_on_a_tile": {"right": ALL, **COST_WAITS},
     "01_masked_add/grid_one_too_many": {"cost": 1},
     "02_strided_blocks/assume_contiguous_source": {"right": 6, **COST_WAITS},
-    "02_strided_blocks/hard_coded_tile": {"right": 2, **COST_WAITS},
+    "02_strided_blocks/hard_coded_tile": {"right": 2, **COST_OF_FULL_WAITS},
     "02_strided_blocks/no_mask_on_store": {"right": 15, **COST_WAITS},
     "02_strided_blocks/swapped_strides_of_source": {"right": 15, **COST_WAITS},
     "03_softmax/pad_zero": {"right": 12, "hidden": 1, **COST_WAITS},
     "03_softmax/no_maximum": {"right": 6, "hidden": 1, **COST_WAITS},
-    "03_softmax/column_stride_ignored": {"right": 3, "hidden": 1, **COST_WAITS},
-    "03_softmax/pad_minus_10000": {"right": 2, **COST_WAITS},
+    "03_softmax/column_stride_ignored": {"right": 3, "hidden": 1, **COST_OF_FULL_WAITS},
+    "03_softmax/pad_minus_10000": {"right": 2, **COST_OF_FULL_WAITS},
     "03_softmax/x_read_twice": {"cost": 2},
-    "04_transpose/assume_contiguous": {"right": 4, **COST_WAITS},
-    "04_transpose/hard_coded_tile": {"right": 3, **COST_WAITS},
+    "04_transpose/assume_contiguous": {"right": 4, **COST_OF_FULL_WAITS},
+    "04_transpose/hard_coded_tile": {"right": 3, **COST_OF_FULL_WAITS},
     "04_transpose/no_mask": {"right": 11, **COST_WAITS},
     "04_transpose/reads_tile_twice": {"cost": 2},
     "05_grouped_matmul/b_strides_swapped": {"right": 15, **COST_WAITS},

@@ -10,10 +10,12 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from grader.classroom.cells import predict
 from grader.classroom.course_folder import Class, counts_speed, write
 from grader.classroom.derive import hints_of, lesson_of, notebook_of
 from grader.classroom.rubric import RubricError, points_of
 from grader.course.folder import Folder, all_folders
+from grader.course.questions import questions_of
 from grader.course.regions import marked_regions
 from tests.classroom.instructor import ROOT, environment, points_without_speed, solution
 from tests.conftest import mutant
@@ -21,7 +23,7 @@ from tests.waiting import NEVER
 
 EXERCISES = all_folders(ROOT)
 SOFTMAX = next(folder for folder in EXERCISES if folder.id == "03_softmax")
-SOLUTION, CHECK = 4, 5
+QUESTIONS, SOLUTION, CHECK = 2, 4, 5
 LIMITS = {name: int(NEVER) for name in ("timeout", "startup_timeout", "iopub_timeout")}  # whole seconds, for a kernel
 
 
@@ -98,6 +100,36 @@ def test_a_test_file_that_cannot_be_read_is_a_sentence(tmp_path):
     (tmp_path / "exercises/01_masked_add/test_masked_add.py").write_text("def test_x(: pass")
     with pytest.raises(RubricError):
         points_of([Folder(tmp_path / "exercises/01_masked_add")])
+
+
+def test_the_questions_are_cells_without_points(points):
+    cells = notebook_of(SOFTMAX, points[SOFTMAX.id]).cells
+    questions = questions_of(SOFTMAX)
+    assert all(question.ask in cells[QUESTIONS].source for question in questions)
+    assert cells[QUESTIONS + 1].source.endswith(f'predict("03_softmax", {", ".join(["None"] * len(questions))})')
+    assert "nbgrader" not in cells[QUESTIONS + 1].metadata
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([None] * 5, "Write your answers into this cell"),
+        ([58], "There are 5 questions and 1 answers."),
+        ([58, 0.25, "nan", 0, "b"], "5 of 5 right."),
+        ([58, 0.25, float("nan"), 0, None], "4 of 4 right."),
+        ([64, 0.25, "nan", 0, "z"], "1. No: it is 58."),
+        ([64, 0.25, "nan", 0, "z"], "5. Answer with a letter from a to d."),
+    ],
+)
+def test_a_cell_says_which_answers_are_right(capsys, answers, said):
+    predict("03_softmax", *answers)
+    assert said in capsys.readouterr().out
+
+
+def test_questions_that_are_not_there_are_a_sentence(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("grader.classroom.cells.COURSE", tmp_path)
+    predict("03_softmax", 1, 2)
+    assert "was not installed from a copy of the course" in capsys.readouterr().out
 
 
 def test_a_student_runs_the_cells_out_of_order_and_again(tmp_path, points):

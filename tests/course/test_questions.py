@@ -68,7 +68,8 @@ def test_a_file_that_states_no_question_is_a_sentence(folder, old, new, said):
     [
         (3, ["3", " 3 ", "3.0"], ["4", "3.01", "nan"]),
         (1024, ["1 024", "1024", "1_024"], ["1023"]),
-        (0.368, ["0.37", "0.368", ".37"], ["0.38", "0.35"]),
+        (0.368, ["0.37", "0.368", ".37"], ["0.4", "0.34"]),
+        (0.125, ["0.125", "0.12", "0.13", "1/8"], ["0.1", "0.14"]),
         (0.25, ["1/4", "0.25"], ["1/3"]),
         (math.nan, ["nan", "NaN"], ["0", "inf"]),
         (math.inf, ["inf", "infinity"], ["-inf", "1e30", "nan"]),
@@ -82,6 +83,7 @@ def test_numbers_are_right_as_learners_type_them(answer, right, wrong):
 def test_a_choice_is_its_letter_or_its_words():
     asked = question("2 times", "1 time", "2 times", "10 times")
     assert all(asked.is_right(text) for text in ("b", "B", "b)", "2 times"))
+    assert question("1 (as fast)", "1 (as fast)", "2 times").is_right("1 (as fast)")
     assert not asked.is_right("a") and asked.answer_text == "b) 2 times"
 
 
@@ -103,3 +105,19 @@ def test_what_is_no_choice_is_told(text):
 )
 def test_numbers_as_they_are_shown(number, text):
     assert number_text(number) == text
+
+
+@pytest.mark.parametrize(
+    ("proof", "shown_by", "said"),
+    [
+        (
+            {"fact": "programs"},
+            "course programs 01",
+            "When your kernel runs, course programs 01 shows it on other numbers.",
+        ),
+        ({"fact": "faster"}, "course ladder 01", "course ladder 01 has the figures."),
+        ({"mutant": "nan"}, "pytest x", "Try it: write the kernel so, and pytest x names the mistake."),
+    ],
+)
+def test_the_command_shows_what_it_promises(proof, shown_by, said):
+    assert Question("How many?", 3, "Because.", shown_by, proof).where_shown == said

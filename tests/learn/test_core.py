@@ -24,6 +24,7 @@ def test_each_exercise_has_a_core_of_values_and_cost_in_contiguous_calls(folder)
     core = core_tests(folder)
     uses = [use for use in asked(load_test_file(folder), CHECK, TRAFFIC) if use.test in core]
     assert {use.test for use in uses} == core and len(core) >= 4
+    assert any(use.fixture == TRAFFIC for use in uses)
     if folder.id not in STRIDED:
         assert not [use.test for use in uses for data in use.data if getattr(data, "layout", None) and data.layout.name]
 
@@ -67,7 +68,7 @@ def half_done(course):
 def test_the_report_says_what_is_left_and_that_one_may_go_on(half_done):
     said = " ".join(half_done.said.out.split())
     assert (
-        "The core is passed: what is wrong belongs to full. You may go on, and come back later: course open 07" in said
+        "The core is passed: what is wrong belongs to full. You may go on, and come back later: course open 02" in said
     )
     assert half_done.said.lines[-1].startswith("  Next: edit exercises/03_softmax/softmax.py")
 
@@ -78,6 +79,14 @@ def test_the_next_exercise_is_one_whose_core_is_open(half_done):
     assert done.lines[-1].startswith(
         "Next: 02_strided_blocks. Read it with: course open 02. To finish 03_softmax: pytest"
     )
+
+
+def test_a_core_that_fails_again_is_the_work_at_hand(half_done):
+    half_done.save("03_softmax", mutant("03_softmax/pad_zero"))
+    half_done.pytest("exercises/03_softmax")
+    done = half_done.here("status")
+    assert "core passed, now failing" in done.out
+    assert done.lines[-1] == "Next: edit exercises/03_softmax/softmax.py and run pytest exercises/03_softmax"
 
 
 def test_the_solution_opens_with_core_alone(half_done):

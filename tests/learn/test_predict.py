@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from grader.course.folder import Folder
 from grader.course.questions import questions_of
 from tests.conftest import ROOT
@@ -30,20 +32,40 @@ def test_right_answers_are_counted_and_noted(course):
 def test_a_wrong_answer_gets_the_reason_and_the_command_that_shows_it(course):
     done = course.here("predict", "01", answer=typed("3", *RIGHT[1:]))
     said = " ".join(done.out.split())
-    assert f"No: it is {QUESTIONS[0].answer_text}. {QUESTIONS[0].why} When your kernel runs: course programs 01" in said
+    assert f"No: it is {QUESTIONS[0].answer_text}. {QUESTIONS[0].why} When your kernel runs, course programs 01" in said
     assert f"predicted={len(RIGHT) - 1}/{len(RIGHT)}" in noted(course)
 
 
 def test_a_skipped_question_is_explained_and_costs_nothing(course):
     done = course.here("predict", "01", answer=typed("", *RIGHT[1:]))
     assert f"Skipped: it is {QUESTIONS[0].answer_text}." in done.out and done.status == 0
+    assert f"predicted={len(RIGHT) - 1}/{len(RIGHT) - 1}" in noted(course)
 
 
 def test_the_first_try_counts(course):
-    course.here("predict", "01", answer=typed("3", "q"))
+    course.here("predict", "01", answer=typed(*["999"] * 3, *RIGHT[3:]))
     done = course.here("predict", "01", answer=typed(*RIGHT))
-    assert f"The first try counts: 0 of {len(RIGHT)}." in done.out
-    assert f"predicted=0/{len(RIGHT)}" in noted(course)
+    assert f"The first try counts: {len(RIGHT) - 3} of {len(RIGHT)}." in done.out
+    assert f"predicted={len(RIGHT) - 3}/{len(RIGHT)}" in noted(course)
+
+
+@pytest.mark.parametrize("answers", [("3", "q"), ("3",)])
+def test_a_round_that_ends_early_is_not_noted(course, answers):
+    done = course.here("predict", "01", answer=typed(*answers))
+    assert done.status == 0 and "Not noted, as questions are left: course predict 01" in done.out
+    assert "predicted" not in noted(course)
+
+
+def test_progress_that_cannot_be_written_does_not_hide_the_result(course):
+    (course.path / "progress.txt").mkdir()
+    done = course.here("predict", "01", answer=typed(*RIGHT))
+    assert f"{len(RIGHT)} of {len(RIGHT)} right. That could not be noted" in " ".join(done.out.split())
+
+
+def test_after_a_core_the_next_exercise_is_asked_about(course):
+    line = "01_masked_add  outcome=fail runs=1 level=core core=2026-01-02T00:00:00Z last=2026-01-02T00:00:00Z\n"
+    (course.path / "progress.txt").write_text(line)
+    assert course.here("predict").out.startswith("02_strided_blocks: ")
 
 
 def test_what_is_no_answer_is_asked_again(course):

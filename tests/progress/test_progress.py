@@ -51,16 +51,19 @@ def test_strange_lines_exercises_and_fields_are_kept(tmp_path):
 
 
 def test_lines_of_two_machines_merge_in_any_order(tmp_path):
-    here = "03_softmax  outcome=pass points=17/17 runs=3 hints=1 last=2026-01-02T00:00:00Z passed=2026-01-02T00:00:00Z"
-    there = "03_softmax  outcome=fail points=5/17 runs=9 last=2026-01-03T00:00:00Z cause=no-other"
-    other = "03_softmax  hints=2 gave-up=2026-01-01T00:00:00Z"
+    here = (
+        "03_softmax  outcome=pass points=17/17 runs=3 hints=1 last=2026-01-02T00:00:00Z passed=2026-01-02T00:00:00Z "
+        "predicted=3/4 core=2026-01-02T00:00:00Z level=full"
+    )
+    there = "03_softmax  outcome=fail points=5/17 runs=9 last=2026-01-03T00:00:00Z cause=no-other predicted=2/4"
+    other = "03_softmax  hints=2 gave-up=2026-01-01T00:00:00Z core=2026-01-01T00:00:00Z"
     merged = set()
     for lines in itertools.permutations((here, there, other)):
         written(tmp_path, *lines)
         merged.add(progress.read(tmp_path).of("03_softmax").line())
     assert merged == {
         "03_softmax  outcome=fail points=5/17 runs=9 hints=2 last=2026-01-03T00:00:00Z passed=2026-01-02T00:00:00Z "
-        "gave-up=2026-01-01T00:00:00Z cause=no-other"
+        "gave-up=2026-01-01T00:00:00Z cause=no-other predicted=2/4 core=2026-01-01T00:00:00Z"
     }
 
 
