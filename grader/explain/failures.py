@@ -158,6 +158,7 @@ class Failures(Sentence):
     # What torch does in place of the kernel.
     COMPUTES = "{operation}{in_line} does work that your kernel has to do."
     ASSIGNS = "The assignment to elements of a tensor{in_line} does work that your kernel has to do."
+    INDEXES = "Indexing a tensor with a tensor or a list{in_line} does work that your kernel has to do."
     MAY_LAUNCH = "The host function may allocate, fill, take views and launch; it may not compute."
     ASKS_FOR_VALUES = "{operation}{in_line} asks for the values of a tensor, and those only kernels see."
     MAY_ASK_FOR_SHAPES = (
@@ -165,6 +166,7 @@ class Failures(Sentence):
     )
 
 
+OF_SUBSCRIPTS = {"[...]": Failures.INDEXES, "[...] =": Failures.ASSIGNS}  # by the name of what was refused
 OF_FILES = {
     "missing": Failures.MISSING,
     "no-file": Failures.NO_FILE,
@@ -342,8 +344,8 @@ def refusal(refusals: list[Refusal], submission: Submission, exercise: Exercise)
 
 
 def _computes(operation: str, where: str) -> Said:
-    if operation.startswith("["):
-        return Failures.ASSIGNS(in_line=where)
+    if operation in OF_SUBSCRIPTS:
+        return OF_SUBSCRIPTS[operation](in_line=where)
     if " " in operation:  # words, and no name of torch's
         operation = operation[:1].upper() + operation[1:]
     return Failures.COMPUTES(operation=operation, in_line=where)
