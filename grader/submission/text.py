@@ -157,6 +157,13 @@ def is_in_loop(tree: ast.Module, line: int) -> bool:
     return any(isinstance(one, ast.For | ast.While) and one.lineno < line <= one.end_lineno for one in loops)
 
 
+def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tuple[int, int]]:
+    """The places in kernels where one of these numbers is written, as (number, line)."""
+    inner = (one for node in ast.walk(tree) if _is_kernel(node) for part in node.body for one in ast.walk(part))
+    written = (one for one in inner if isinstance(one, ast.Constant) and type(one.value) is int)
+    return [(one.value, one.lineno) for one in written if one.value in numbers]
+
+
 def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
     """The tl.load or tl.store (`function`) whose call covers `line`."""
     for node in ast.walk(tree):
