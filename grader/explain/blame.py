@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict
 from grader.sentences import Sentence
 
@@ -12,6 +13,7 @@ class Blame(Sentence):
         "Right with your own block sizes, wrong with {sizes:,}: a number, or another name, stands where one of them "
         "should."
     )
+    IS_IT = "Is it the {number} in line {line}?"
 
 
 def blame_empty_regions(verdict: Verdict, functions: list[str]) -> None:
@@ -19,7 +21,16 @@ def blame_empty_regions(verdict: Verdict, functions: list[str]) -> None:
     verdict.kind = "region"
 
 
-def blame_a_number(verdict: Verdict, constants: dict[str, int]) -> None:
-    """Block sizes stand in the code as numbers: with these ones it goes wrong."""
+def blame_a_number(verdict: Verdict, constants: dict[str, int], literals: list[tuple[int, int]]) -> None:
+    """Block sizes stand in the code as numbers: with these ones it goes wrong.
+
+    literals: numbers in kernels that are the file's own block sizes, each with its line. What was said of a grid that
+    leaves elements out is no longer said: it may be right.
+    """
+    if verdict.id == Cause.UNWRITTEN and len(verdict.said) > 1:
+        del verdict.said[0]
+    if len(literals) == 1:
+        ((number, verdict.line),) = literals
+        verdict.said.insert(0, Blame.IS_IT(number=number, line=verdict.line))
     verdict.said.insert(0, Blame.A_NUMBER(sizes=[f"{name} = {value}" for name, value in constants.items()]))
     verdict.kind = "cause"

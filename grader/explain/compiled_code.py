@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
-from grader.explain.evidence import source_line
-from grader.explain.failures import in_line
+from grader.explain.evidence import in_line, source_line
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict, failed
 from grader.gpu.compiled_facts import WIDEST, Access, Facts, facts_of

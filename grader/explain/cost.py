@@ -95,6 +95,10 @@ class Cost(Sentence):
     GRID_OF_BLOCKS = "The grid is {grid}. One program per block is enough, rounded up."
     GRID_THAT_WALKS = "The grid is {grid}. One per multiprocessor is enough, or one per tile where these are fewer."
     PROGRAMS = "{launched} programs are launched; {most} are more than enough: give each a block."
+    PROGRAMS_WITH_IDLE_ONES = (
+        "{launched} programs are launched, and {idle} of them {have} nothing to do: {enough} {are} enough. The grid "
+        "needs one program per block, rounded up."
+    )
     PROGRAMS_THAT_WALK = (
         "{launched} programs are launched on a GPU with {multiprocessors} multiprocessors; {most} are enough: a "
         "program that has finished a tile goes on to another."
@@ -196,7 +200,7 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
         return failed(Cause.TOO_MANY_PROGRAMS, *_too_many_programs(limits, reply, idle), kind="cost")
     launched = sum(_programs(launch) for launch in reply.launches)
     if limits.programs is not None and launched > limits.programs:
-        return failed(Cause.TOO_MANY_PROGRAMS, _more_than(limits, launched), kind="cost")
+        return failed(Cause.TOO_MANY_PROGRAMS, _more_than(limits, launched, idle), kind="cost")
     if limits.idle is not None or limits.programs is not None:
         return Verdict(PASS, note=f"{count_text(launched, 'program')}, {idle or 'none'} idle")
     if limits.moved is not None:
@@ -338,9 +342,13 @@ def _too_many_programs(limits: TrafficLimits, reply: Reply, idle: int) -> tuple[
     )
 
 
-def _more_than(limits: TrafficLimits, launched: int) -> Said:
+def _more_than(limits: TrafficLimits, launched: int, idle: int) -> Said:
     if limits.multiprocessors:
         return Cost.PROGRAMS_THAT_WALK(launched=launched, multiprocessors=limits.multiprocessors, most=limits.programs)
+    enough = launched - idle
+    if idle and 0 < enough <= limits.programs:
+        have, are = "has" if idle == 1 else "have", "is" if enough == 1 else "are"
+        return Cost.PROGRAMS_WITH_IDLE_ONES(launched=launched, idle=idle, have=have, enough=enough, are=are)
     return Cost.PROGRAMS(launched=launched, most=limits.programs)
 
 

@@ -106,6 +106,11 @@ def source_line(submission: Submission, number: int) -> Said | None:
     return Place.LINE(line=number, code=code) if code else None
 
 
+def in_line(line: int) -> str:
+    """Behind a noun; "" where the line is unknown."""
+    return f" in line {line}" if line else ""
+
+
 def number_text(number: torch.Tensor) -> str:
     """Of one element: six digits of a float, all of a whole number."""
     return f"{number.item():.6g}" if number.is_floating_point() else str(number.item())

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from dataclasses import replace
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
-from grader.explain.evidence import source_line
+from grader.explain.evidence import in_line, source_line
+from grader.explain.launch_arguments import launch_arguments
 from grader.explain.verdict import Verdict, failed
 from grader.processes.faults import ChildEnded
 from grader.sentences import Said, Sentence
 from grader.submission.kernel_names import Refused
-from grader.submission.text import Submission, builtin_at, calls_of
+from grader.submission.text import Submission, builtin_at
 from grader.wire.messages import Failure
 from grader.wire.reply import Refusal, Reply
 
 MOST_WORD, MOST_MESSAGE = 80, 400  # characters of what Python, torch or Triton say
 MOST_REFUSED = 8  # names that a verdict lists
-
-# What Python says of a launch: with its Triton's own `run`, or as Triton puts it before it measures.
-GIVEN_TWICE = re.compile(
-    r"\brun\w*\(\) got multiple values for keyword argument '(\w+)'|Conflicting meta-parameters: (\w+)"
-)
-NOT_GIVEN = re.compile(r"dynamic_func\(\) missing \d+ required (?:positional|keyword-only) arguments?: (.*)")
 
 # Built-in functions of Python that a beginner calls on a tile, and what does the same there.
 OF_TILES = {
@@ -100,13 +94,6 @@ class Failures(Sentence):
         "{entry} returned and left {threads:#thread} and {processes:#process} running: all work must be done by then."
     )
 
-    # The arguments of a launch.
-    GIVEN_TWICE = (
-        "{parameter} is given twice: by the launch{in_line} and by each configuration. Leave it out at the launch."
-    )
-    NOT_GIVEN = "The kernel's {names} {verb} not given by the launch{in_line}."
-    GIVEN_BY_NEITHER = "The kernel's {names} {verb} given neither by the launch{in_line} nor by the configurations."
-
     # Common mistakes in a kernel.
     LIKE_A_LIST = (
         "Line {line} indexes a pointer or loops over a tile as Python does: elements are loaded with tl.load(pointer + "
@@ -158,6 +145,7 @@ class Failures(Sentence):
     # What torch does in place of the kernel.
     COMPUTES = "{operation}{in_line} does work that your kernel has to do."
     ASSIGNS = "The assignment to elements of a tensor{in_line} does work that your kernel has to do."
+    INDEXES = "Indexing a tensor with a tensor or a list{in_line} does work that your kernel has to do."
     MAY_LAUNCH = "The host function may allocate, fill, take views and launch; it may not compute."
     ASKS_FOR_VALUES = "{operation}{in_line} asks for the values of a tensor, and those only kernels see."
     MAY_ASK_FOR_SHAPES = (
@@ -165,6 +153,7 @@ class Failures(Sentence):
     )
 
 
+OF_SUBSCRIPTS = {"[...]": Failures.INDEXES, "[...] =": Failures.ASSIGNS}  # by the name of what was refused
 OF_FILES = {
     "missing": Failures.MISSING,
     "no-file": Failures.NO_FILE,
@@ -226,7 +215,10 @@ def not_allowed(refused: list[Refused], submission: Submission) -> Verdict:
 
 def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The entry was called and did not return."""
-    said = _of_a_mistake(failure, submission, exercise) or _of_arguments(failure, submission)
+    said = _of_a_mistake(failure, submission, exercise)
+    if said is None and (told := launch_arguments(failure, submission)) is not None:
+        said, line = told
+        return _failure(replace(failure, line=line), said, submission, "error")
     if said is None:
         sentence = OF_CALLS.get(failure.kind, Failures.HOST)
         if sentence is Failures.EXIT and not exercise.result_text:
@@ -250,19 +242,6 @@ def kernel_mistake(failure: Failure, submission: Submission, exercise: Exercise)
 def _of_a_mistake(failure: Failure, submission: Submission, exercise: Exercise) -> Said | None:
     sentence = next((plain for part, plain in PLAIN_WORDS.items() if part in failure.message), None)
     return sentence and _filled(sentence, failure, submission, exercise)
-
-
-def _of_arguments(failure: Failure, submission: Submission) -> Said | None:
-    """Arguments of a launch that are given twice, or not at all: Python speaks of Triton's own functions there."""
-    where = in_line(failure.line)
-    tuned = submission.tree is not None and bool(calls_of(submission.tree, "autotune"))
-    if tuned and (twice := GIVEN_TWICE.search(failure.message)):
-        return Failures.GIVEN_TWICE(parameter=twice[1] or twice[2], in_line=where)
-    if missing := NOT_GIVEN.search(failure.message):
-        names = re.findall(r"'(\w+)'", missing[1])
-        sentence = Failures.GIVEN_BY_NEITHER if tuned else Failures.NOT_GIVEN
-        return sentence(names=" and ".join(names), verb="is" if len(names) == 1 else "are", in_line=where)
-    return None
 
 
 def _filled(sentence: Failures, failure: Failure, submission: Submission, exercise: Exercise) -> Said:
@@ -342,8 +321,8 @@ def refusal(refusals: list[Refusal], submission: Submission, exercise: Exercise)
 
 
 def _computes(operation: str, where: str) -> Said:
-    if operation.startswith("["):
-        return Failures.ASSIGNS(in_line=where)
+    if operation in OF_SUBSCRIPTS:
+        return OF_SUBSCRIPTS[operation](in_line=where)
     if " " in operation:  # words, and no name of torch's
         operation = operation[:1].upper() + operation[1:]
     return Failures.COMPUTES(operation=operation, in_line=where)
@@ -361,11 +340,6 @@ def left_behind(reply: Reply, exercise: Exercise) -> Verdict | None:
     else:
         return None
     return failed(Cause.LEFT_BEHIND, said, kind="error")
-
-
-def in_line(line: int) -> str:
-    """Behind a noun; "" where the line is unknown."""
-    return f" in line {line}" if line else ""
 
 
 def _at_line(line: int) -> str:

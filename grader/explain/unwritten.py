@@ -13,7 +13,8 @@ from grader.explain.verdict import Verdict, failed
 from grader.explain.walks import walk_that_ends_early
 from grader.operations.comparison import first_index
 from grader.sentences import Said, Sentence
-from grader.submission.text import stores_only_in_loops
+from grader.submission.text import axes_asked_for, stores_only_in_loops
+from grader.submission.tuning_lines import line_of_grid
 
 
 class Unwritten(Sentence):
@@ -26,6 +27,10 @@ class Unwritten(Sentence):
         "turn for these sizes?"
     )
     MISSING_AXIS = "{silent} of {total} programs write nothing to {name}: {missing_axis}."
+    NO_SUCH_AXIS = (
+        "The kernel asks for tl.program_id({axis}) in line {line}, and the grid {grid} has no axis {axis}: the number "
+        "is 0 in every program. Give the grid a size for each axis that the kernel asks for."
+    )
     WRONG_PLACES = "{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
     ONE_BLOCK = (
         "Only the first {columns} columns of each row of {name} are written, one block: the store does not move with "
@@ -62,8 +67,11 @@ def unwritten(evidence: Evidence) -> Verdict | None:
         index=first_index(missing),
     )
     by_nobody = bool(missing.all()) or (evidence.wanted.is_updated and bool((writers.programs < 0).all()))
-    cause = _nothing(evidence) if by_nobody else _silent(evidence) or _left_out(evidence, missing)
-    return failed(Cause.UNWRITTEN, cause, shown, kind="memory")
+    cause = _nothing(evidence) if by_nobody else _silent(evidence)
+    if cause is None and (told := _no_such_axis(evidence)):
+        line = line_of_grid(evidence.submission.tree, evidence.launch.line) or evidence.launch.line
+        return failed(Cause.UNWRITTEN, told, shown, evidence.source_line(line), kind="cause", line=line)
+    return failed(Cause.UNWRITTEN, cause or _left_out(evidence, missing), shown, kind="memory")
 
 
 def _nothing(evidence: Evidence) -> Said:
@@ -85,6 +93,17 @@ def _silent(evidence: Evidence) -> Said | None:
     if silent > 0 and evidence.missing_axis_text:
         return Unwritten.MISSING_AXIS(missing_axis=evidence.missing_axis_text, **found)
     return Unwritten.WRONG_PLACES(**found) if silent > 0 else None
+
+
+def _no_such_axis(evidence: Evidence) -> Said | None:
+    """None where the grid of the launch that wrote the result has all axes that its kernel asks for."""
+    if (launch := evidence.launch) is None:
+        return None
+    asked = axes_asked_for(evidence.submission.tree, launch.kernel)
+    missing = min((axis for axis in asked if axis >= len(launch.grid)), default=None)
+    if missing is None:
+        return None
+    return Unwritten.NO_SUCH_AXIS(axis=missing, line=asked[missing], grid=str(tuple(launch.grid)))
 
 
 def _left_out(evidence: Evidence, missing: torch.Tensor) -> Said:

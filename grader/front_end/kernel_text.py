@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -41,7 +42,8 @@ def text_of(source: ASTSource, target: GPUTarget, options: dict) -> bytes:
         parsed = backend.parse_options({**options, "sanitize_overflow": False})
     codegen, modules = backend.get_codegen_implementation(parsed), backend.get_module_map()
     try:
-        module = source.make_ir(target, parsed, codegen, modules, context)
+        with warnings.catch_warnings(action="ignore"):  # Triton's of the kernel's style: the file printed none of them
+            module = source.make_ir(target, parsed, codegen, modules, context)
     except Exception as error:
         filter_traceback(error)
         raise

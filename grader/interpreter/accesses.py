@@ -80,7 +80,10 @@ def lanes_of(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None, shape:
 
 
 def _poison(shape: tuple[int, ...], dtype: np.dtype, fill: str) -> np.ndarray | int:
-    """For masked lanes without `other`: +inf and -inf in turn, since a maximum would skip NaN; large integers."""
+    """For masked lanes without `other`: +inf and -inf in turn, since a maximum would skip NaN; large integers.
+
+    A maximum that takes part in nothing else is right with -inf alone, which "lowest" is.
+    """
     if fill == "zero":
         return 0
     odd = (np.arange(int(np.prod(shape))) % 2 == 1).reshape(shape)
@@ -89,6 +92,8 @@ def _poison(shape: tuple[int, ...], dtype: np.dtype, fill: str) -> np.ndarray | 
     if dtype.kind == "i":
         high = np.iinfo(dtype).max // (3 if fill == "poison" else 5)
         return np.where(odd, -high, high).astype(dtype)
+    if fill == "lowest":
+        return np.full(shape, -np.inf).astype(dtype)
     with np.errstate(all="ignore"):
         high = np.inf if fill == "poison" else np.full(dtype.itemsize, FILLS[fill], np.uint8).view(dtype)[0]
         return np.where(odd, -high, high).astype(dtype)

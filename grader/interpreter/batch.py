@@ -65,7 +65,7 @@ class Batch:
     memory: Memory
     grid: tuple[int, int, int]
     waits: bool = False  # programs may wait for each other: they take turns
-    fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
+    fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison", "zero" or "lowest"
     fill_lines: list[int] | None = None  # of such loads: those of other lines hold "poison"; None: of all
     believes: bool = False  # in tl.max_contiguous, as a compiled kernel does
     until: float = math.inf  # seconds of a core that this process may have used by then

@@ -21,7 +21,8 @@ from grader.interpreter.views import View
 SHIFT = 48
 BIAS = 1 << 46
 POISON = 0xFF  # every byte of memory that nobody has written: NaN for floats, -1 for integers
-FILLS = {"poison": POISON, "zero": 0, "large": 0x5A}  # bytes of lanes that read from nowhere; 0x5A5A is 203 in fp16
+# Bytes of lanes that read from nowhere; 0x5A5A is 203 in fp16.
+FILLS = {"poison": POISON, "zero": 0, "lowest": 0, "large": 0x5A}
 MOST_DENSE = 256 << 20  # bytes; a larger buffer without data is virtual
 MOST_PAGED = 256 << 20  # bytes of the pages of one virtual buffer; what is kept of them takes two to four times that
 PAGE = 1 << 12  # bytes: a row of a tile may touch one for itself

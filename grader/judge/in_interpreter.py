@@ -42,6 +42,7 @@ from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
+MASKED_FILLS = ("zero", "lowest")  # numbers that masked lanes may hold; 0 gives NaN too, in sums far below 0
 STRIDE_MISTAKES = (
     Cause.STRIDE_IGNORED,
     Cause.STRIDES_SWAPPED,
@@ -208,32 +209,31 @@ class Interpreted:
         if memory is not None:  # what lanes out of bounds read changes with what masked ones hold
             return verdict
         lines = [line for launch in reply.launches for line in launch.unmasked_fills]
-        if lines:
-            zeros = self.run.call(self.exercise, trial, inputs, fill="zero")
-            if self._masked_lanes_matter(evidence, zeros):
-                return masked_lanes.no_other(evidence, self._load_that_matters(evidence, lines))
+        for fill in MASKED_FILLS if lines else ():
+            if self._masked_lanes_matter(evidence, self.run.call(self.exercise, trial, inputs, fill=fill)):
+                return masked_lanes.no_other(evidence, self._load_that_matters(evidence, lines, fill))
         return verdict
 
-    def _load_that_matters(self, evidence: Evidence, lines: list[int]) -> int:
+    def _load_that_matters(self, evidence: Evidence, lines: list[int], fill: str = "zero") -> int:
         """Returns the line of the first load without `other` that changes the result by itself, else the first."""
         for line in lines if len(lines) > 1 else []:
-            zeros = self.run.call(self.exercise, evidence.trial, evidence.inputs, fill="zero", fill_lines=[line])
-            if not _alike(evidence.reply, zeros) or evidence.returns in _changed(evidence.reply, zeros):
+            other = self.run.call(self.exercise, evidence.trial, evidence.inputs, fill=fill, fill_lines=[line])
+            if not _alike(evidence.reply, other) or evidence.returns in _changed(evidence.reply, other):
                 return line
         return lines[0]
 
-    def _masked_lanes_matter(self, evidence: Evidence, zeros: Reply) -> bool:
-        """Tells whether what masked lanes hold changes this result; `zeros` is the call with 0 in them.
+    def _masked_lanes_matter(self, evidence: Evidence, other: Reply) -> bool:
+        """Tells whether what masked lanes hold changes this result; `other` is the call with another number in them.
 
-        A copy that is wrong in the same elements either way reads the wrong place: `other` would not help.
+        A copy that is wrong in the same elements either way reads the wrong place: an `other` would not help.
         """
-        if not _alike(evidence.reply, zeros):
+        if not _alike(evidence.reply, other):
             return True
-        if evidence.returns not in _changed(evidence.reply, zeros):
+        if evidence.returns not in _changed(evidence.reply, other):
             return False
         if evidence.wanted.bound not in EXACT:
             return True
-        again = self._compared(evidence.trial, evidence.inputs, zeros)
+        again = self._compared(evidence.trial, evidence.inputs, other)
         (wrong,) = (one.comparison.wrong for one in again if one.wanted == evidence.wanted)
         return not torch.equal(wrong, evidence.comparison.wrong)
 

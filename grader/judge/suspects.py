@@ -14,6 +14,7 @@ from grader.judge.run import Run
 from grader.numerics.arguments import Argument
 from grader.processes.faults import ChildEnded
 from grader.processes.submission_process import MOST_COMPUTING
+from grader.submission.text import literals_in_kernels
 
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
 MOST_ALONE = 3  # wrong calls that are made once more, as the first of a process
@@ -60,4 +61,6 @@ class Suspects:
             return
         constants = trial.in_effect(self.run.recorder.constants)
         if constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
-            blame_a_number(verdict, constants)
+            own = self.run.recorder.constants
+            numbers = {own[name] for name, value in constants.items() if own.get(name, value) != value}
+            blame_a_number(verdict, constants, literals_in_kernels(self.run.submission.tree, numbers))

@@ -15,6 +15,7 @@ from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import U32
 from grader.operations import softmax
 from grader.operations.hypothesis import Hypothesis
+from grader.operations.row_sum import too_many_turns
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
@@ -98,6 +99,10 @@ class OnlineSoftmax(Sentence):
         "Only the first {kept} of {columns} columns of each row are in the maximum and the sum: the first loop ends "
         "too early."
     )
+    TOO_MANY_TURNS = (
+        "Columns count several times in the sum: the first loop makes {made:#turn} for {columns:#column} in blocks of "
+        "{step}, and {turns} {are} enough. Let its range step by BLOCK_N = {step}, and not by {apart}."
+    )
     NO_ADVANCE = (
         "Every turn of the first loop reads the same block, the first one: the columns do not move with the loop."
     )
@@ -166,6 +171,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     if step > 0 and x.shape[1] and not bool(x.isnan().any() | (x == torch.inf).any()):
         walk = walked(x, step)
         yield _measured_against_the_old_maximum(walk)
+        yield from _too_many_turns(x, step)
         if step < x.shape[1]:
             yield from _in_rescaling(walk)
             yield from _in_turns(walk)
@@ -254,6 +260,15 @@ def _rescaled(added: torch.Tensor, maxima: torch.Tensor, sign: float) -> torch.T
     for turn in range(1, added.shape[1]):
         total = total * _exp(sign * (maxima[:, turn - 1] - maxima[:, turn])) + added[:, turn]
     return total[:, None]
+
+
+def _too_many_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+    """Each turn of the first loop adds the exponentials of a whole block."""
+    e = _exp(x - x.amax(dim=1, keepdim=True))
+    for found, times in too_many_turns(x.shape[1], step):
+        result = e / (e @ times)[:, None]
+        rounding = result * (ROUNDINGS * found["made"] * U32)
+        yield Hypothesis("no-advance", OnlineSoftmax.TOO_MANY_TURNS(**found), result, rounding)
 
 
 def _in_turns(walk: Walk) -> Iterator[Hypothesis]:

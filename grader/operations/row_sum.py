@@ -48,6 +48,10 @@ class RowSum(Sentence):
     )
     FIRST_BLOCK_LEFT_OUT = "The first block of each row is left out: the loop has to begin at column 0."
     NO_ADVANCE = "Every turn of the loop adds the same block, the first one: the columns do not move with the loop."
+    TOO_MANY_TURNS = (
+        "Columns count several times: the loop makes {made:#turn} for {columns:#column} in blocks of {step}, and "
+        "{turns} {are} enough. Let its range step by BLOCK_N = {step}, and not by {apart}."
+    )
     ROUNDED_AFTER_EACH_BLOCK = (
         "The sum so far is rounded to {name}'s dtype after each block, or a block is added up in it: keep the sum in "
         "fp32 until the row is done, and convert a block to fp32 before tl.sum."
@@ -90,6 +94,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
         yield Hypothesis("last-column", RowSum.LAST_COLUMN(), x[:, :-1].sum(dim=1))
     if step > 0:
         yield from _blocks_left_out(evidence, x, step)
+        yield from _too_many_turns(x, step)
     if 0 < step < N:
         yield from _wrong_turns(x, step)
         yield from _rounded_after_each_block(evidence, x, step)
@@ -108,6 +113,29 @@ def _blocks_left_out(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator
     for kept in range(step, N, step):
         sentence = RowSum.ENDS_TOO_EARLY(kept=kept, columns=N)
         yield Hypothesis("blocks-left-out", sentence, x[:, :kept].sum(dim=1))
+
+
+def _too_many_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+    """Each turn adds a whole block."""
+    for found, times in too_many_turns(x.shape[1], step):
+        rounding = x.abs() @ times * (found["made"] * U32)  # a lane adds up as many numbers as the loop has turns
+        yield Hypothesis("no-advance", RowSum.TOO_MANY_TURNS(**found), x @ times, rounding)
+
+
+def too_many_turns(columns: int, step: int) -> Iterator[tuple[dict, torch.Tensor]]:
+    """Yields the evidence of loops whose turns begin less than a block apart, 1 column in range(N), and how often each
+    column counts then, [columns]. With two turns only, what counts twice may have another reason."""
+    turns, apart = -(-columns // step), 1
+    while apart < step and 2 * apart < columns:
+        found = dict(columns=columns, step=step, turns=turns, are="is" if turns == 1 else "are", apart=apart)
+        yield found | dict(made=-(-columns // apart)), times_counted(columns, step, apart).double()
+        apart *= 2
+
+
+def times_counted(columns: int, step: int, apart: int) -> torch.Tensor:
+    """Returns how often each column counts where blocks of `step` begin `apart` columns from one another, [columns]."""
+    column = torch.arange(columns)
+    return column // apart - (column - step).div(apart, rounding_mode="floor").clamp(min=-1)
 
 
 def _wrong_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:

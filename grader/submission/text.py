@@ -139,10 +139,29 @@ def _read_kernel(kernel: ast.FunctionDef, text: KernelText) -> None:
             text.axes.add(given[0].value if given and isinstance(given[0], ast.Constant) else 0)
 
 
+def axes_asked_for(tree: ast.Module, kernel: str) -> dict[int, int]:
+    """The axes that the kernel of this name asks tl.program_id for, as far as its text tells, each with its line."""
+    found: dict[int, int] = {}
+    named = (node for node in ast.walk(tree) if _is_kernel(node) and node.name == kernel)
+    for call in (one for node in named for one in ast.walk(node) if isinstance(one, ast.Call)):
+        if getattr(call.func, "attr", "") == "program_id":
+            given = list(call.args) + [keyword.value for keyword in call.keywords if keyword.arg == "axis"]
+            if given and isinstance(given[0], ast.Constant) and type(given[0].value) is int:
+                found.setdefault(given[0].value, call.lineno)
+    return found
+
+
 def is_in_loop(tree: ast.Module, line: int) -> bool:
     """Whether a loop of a kernel goes over this line."""
     loops = (inner for node in ast.walk(tree) if _is_kernel(node) for inner in ast.walk(node))
     return any(isinstance(one, ast.For | ast.While) and one.lineno < line <= one.end_lineno for one in loops)
+
+
+def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tuple[int, int]]:
+    """The places in kernels where one of these numbers is written, as (number, line)."""
+    inner = (one for node in ast.walk(tree) if _is_kernel(node) for part in node.body for one in ast.walk(part))
+    written = (one for one in inner if isinstance(one, ast.Constant) and type(one.value) is int)
+    return [(one.value, one.lineno) for one in written if one.value in numbers]
 
 
 def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:

@@ -28,6 +28,37 @@ def line_of_grid(tree: ast.Module, launch: int) -> int:
     return 0
 
 
+def function_that_returns_nothing(tree: ast.Module) -> ast.FunctionDef | None:
+    """The function that the configurations are asked of, as in `configs, key = tuning() or ([], [])`, where none of its
+    lines returns a value; None where there is no such function, or where the text does not tell."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    tuned = [call for call in calls if getattr(call.func, "attr", getattr(call.func, "id", "")) == "autotune"]
+    if len(tuned) != 1:
+        return None
+    named = [keyword.value for keyword in tuned[0].keywords if keyword.arg == "configs"]
+    for value in named or tuned[0].args[:1]:
+        asked = _asked_first(tree, value)
+        function = _function(tree, asked) if isinstance(asked, ast.Call) else None
+        if function is not None and not any(map(_gives_a_value, ast.walk(function))):
+            return function
+    return None
+
+
+def _asked_first(tree: ast.Module, value: ast.expr) -> ast.expr:
+    """What is assigned to a name, to several at once, or `f()` in `f() or ...`; anything else as it is."""
+    if isinstance(value, ast.Name):
+        for target, assigned in _assignments(tree):
+            if value.id in [getattr(one, "id", "") for one in getattr(target, "elts", [target])]:
+                value = assigned
+                break
+    return value.values[0] if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or) else value
+
+
+def _gives_a_value(node: ast.AST) -> bool:
+    returns = isinstance(node, ast.Return) and node.value is not None
+    return returns or isinstance(node, ast.Yield | ast.YieldFrom)
+
+
 def _line_of_keyword(tree: ast.Module, name: str, place: int) -> int:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "autotune":

@@ -165,7 +165,7 @@ class InterpretRequest:
     returns: list[str] = field(default_factory=lambda: ["z"])  # what the results are called in messages
     updates: list[str] = field(default_factory=list)  # arguments that are results too, and need not be returned
     order: str | int = "forward"  # "forward", "reverse", or the seed of a random order of programs
-    fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison" or "zero"
+    fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison", "zero" or "lowest"
     fill_lines: list[int] | None = None  # of loads that `fill` is about: others hold "poison"; None: of all
     believe: bool = False  # values are what tl.max_contiguous says of them, as far as one thread's access reaches
     config: int = 0  # which configuration of an autotuned kernel runs, modulo their number

@@ -32,3 +32,19 @@ def test_atomics_may_be_ruled_out(allowed, outcome):
     assert allowed or (
         verdict.id == "race" and verdict.lines[0].startswith("Programs add floats to what others have added")
     )
+
+
+@pytest.mark.parametrize(
+    ("launched", "idle", "said"),
+    [
+        (2048, 2044, "2048 programs are launched, and 2044 of them have nothing to do: 4 are enough."),
+        (129, 1, "129 programs are launched, and 1 of them has nothing to do: 128 are enough."),
+        (2048, 2047, "2048 programs are launched, and 2047 of them have nothing to do: 1 is enough."),
+        (2048, 1000, "2048 programs are launched; 128 are more than enough: give each a block."),
+        (2048, 0, "2048 programs are launched; 128 are more than enough: give each a block."),
+    ],
+)
+def test_of_programs_with_nothing_to_do_the_others_are_enough(launched, idle, said):
+    reply = Reply(launches=[Launch("kernel", [launched], idle=idle)])
+    verdict = traffic_verdict(reply, TrafficLimits(programs=128), exercise_of("01_masked_add"), at_once=1)
+    assert verdict.id == "too-many-programs" and verdict.lines[0].startswith(said)

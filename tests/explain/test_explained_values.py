@@ -170,6 +170,22 @@ def test_what_other_code_asks_of_a_gpu_is_no_mistake(bench, line):
     assert judged(bench, "01_masked_add", change, normal(100), normal(100)).outcome == PASS
 
 
+@pytest.mark.parametrize("index", ["y", "[2, 0, 1]"])
+def test_an_index_that_is_no_number_is_told_as_one_and_not_as_an_assignment(bench, index):
+    change = ("z = torch.empty_like(x)", f"z = x[{index}]")
+    verdict = judged(bench, "01_masked_add", change, normal(100), normal(100), dtypes=("float32",))
+    assert verdict.id == "torch-did-it" and verdict.lines[2] == f"Line {verdict.line}:  z = x[{index}]"
+    assert verdict.lines[0] == (
+        f"Indexing a tensor with a tensor or a list in line {verdict.line} does work that your kernel has to do."
+    )
+
+
+def test_an_assignment_to_elements_is_told_as_one(bench):
+    change = ("z = torch.empty_like(x)", "z = torch.empty_like(x)\n    z[:] = x")
+    verdict = judged(bench, "01_masked_add", change, normal(100), normal(100))
+    assert verdict.lines[0].startswith("The assignment to elements of a tensor in line"), verdict.lines
+
+
 IN_KERNELS = [
     'tl.device_print("x", x)',
     'tl.device_assert(x == x, "x is a number")',

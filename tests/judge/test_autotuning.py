@@ -190,6 +190,16 @@ def test_wrong_uses_are_rejected_with_their_sentence(judged, name):
     assert all(sentence in said for sentence in sentences), said
 
 
+def test_a_function_that_returns_no_configurations_is_told_and_not_the_launch(judged):
+    asked = f"def tuning():\n    configs = [{TWO}]\n\n\nconfigs, key = tuning() or ([], [])\n\n\n"
+    judge = judged(SCALE, (f"@triton.autotune([{TWO}], {KEY})", f"{asked}@triton.autotune(configs, key)"))
+    verdict = first_failure(judge, SCALE, 1000)
+    assert verdict.lines[0] == (
+        "tuning returns nothing (None), and the kernel gets no configurations from it: does it end with `return`?"
+    )
+    assert verdict.kind == "error" and verdict.lines[1] == f"Line {verdict.line}:  def tuning():"
+
+
 def test_a_key_that_names_no_argument_is_rejected(judged):
     verdict = first_failure(judged(SCALE, (KEY, 'key=["n"]')), SCALE, 100)
     from_39 = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)

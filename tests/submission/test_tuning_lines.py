@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from grader.submission.tuning_lines import line_of_configs, line_of_grid, line_of_key
+from grader.submission.tuning_lines import function_that_returns_nothing, line_of_configs, line_of_grid, line_of_key
 from tests.conftest import ROOT
 
 DECORATED = """
@@ -66,3 +66,31 @@ def test_a_grid_is_found_at_the_launch_and_in_a_name():
     launches = "    kernel[grid](x)\n    kernel[(2,)](x)\n    kernel[lambda m: m](x)"
     tree = ast.parse(f"def host(x):\n    grid = (1,)\n{launches}")
     assert [line_of_grid(tree, launch) for launch in (3, 4, 5, 9)] == [2, 4, 0, 0]
+
+
+ASKED = """
+def tuning():
+    configs = [triton.Config({})]
+    LAST
+configs, key = tuning() or ([], [])
+@triton.autotune(configs, key)
+@triton.jit
+def kernel(x_ptr, N):
+    pass
+"""
+GIVES = ("return configs, []", "yield configs", "return None if configs else ([], [])")
+
+
+@pytest.mark.parametrize("last", ["pass", "return"])
+def test_a_function_that_returns_no_configurations_is_found(last):
+    text = ASKED.replace("LAST", last)
+    assert function_that_returns_nothing(ast.parse(text)).name == "tuning"
+    alone = text.replace("configs, key = tuning() or ([], [])", "configs = tuning()").replace(
+        "(configs, key)", "(configs)"
+    )
+    assert function_that_returns_nothing(ast.parse(alone)).name == "tuning"
+
+
+@pytest.mark.parametrize("text", [*(ASKED.replace("LAST", last) for last in GIVES), 2 * ASKED, DECORATED, BY_NAMES, ""])
+def test_other_files_have_none(text):
+    assert function_that_returns_nothing(ast.parse(text)) is None

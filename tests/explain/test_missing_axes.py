@@ -1,0 +1,46 @@
+"""Kernels that ask for an axis which the grid of their launch lacks."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader import indices, normal
+from tests.conftest import ROOT
+
+ROWS = "12_gather_rows", "(K, triton.cdiv(N, BLOCK_N))", "(K,)", (normal(20, 2411), indices(12, below=20))
+
+
+def solution(exercise: str) -> str:
+    return (ROOT / "solutions" / exercise / f"{exercise[3:]}.py").read_text()
+
+
+def number_of_line(source: str, part: str) -> int:
+    return source[: source.index(part)].count("\n") + 1
+
+
+def test_the_axis_is_told_with_its_line_and_the_line_of_the_grid(bench):
+    exercise, two, one, data = ROWS
+    source = solution(exercise).replace(two, one)
+    verdict = bench(source, exercise).check(*data, dtypes=("float16",))
+    asked, grid = number_of_line(source, "tl.program_id(1)"), number_of_line(source, f"grid = {one}")
+    assert verdict.id == "unwritten" and verdict.line == grid
+    assert verdict.lines[0] == (
+        f"The kernel asks for tl.program_id(1) in line {asked}, and the grid (12,) has no axis 1: the number is 0 in "
+        "every program. Give the grid a size for each axis that the kernel asks for."
+    )
+    assert verdict.lines[-1].startswith(f"Line {grid}:") and one in verdict.lines[-1]
+
+
+@pytest.mark.parametrize("grid", ["(K, 1)", "(K, triton.cdiv(N, 2 * BLOCK_N))"])
+def test_a_grid_that_has_the_axis_is_not_said_to_lack_it(bench, grid):
+    exercise, two, _, data = ROWS
+    verdict = bench(solution(exercise).replace(two, grid), exercise).check(*data, dtypes=("float16",))
+    assert verdict.id == "unwritten" and "has no axis" not in verdict.lines[0]
+
+
+def test_a_kernel_that_is_not_launched_asks_for_nothing(bench):
+    exercise = "01_masked_add"
+    source = solution(exercise).replace("triton.cdiv(N, BLOCK_N),", "N // BLOCK_N,")
+    source += "\n\n@triton.jit\ndef other_kernel(z_ptr):\n    tl.store(z_ptr + tl.program_id(1), 0.0)\n"
+    verdict = bench(source, exercise).check(normal(1500), normal(1500))
+    assert verdict.id == "unwritten" and "has no axis" not in verdict.lines[0]
