@@ -49,8 +49,19 @@ class Compiler(Sentence):
     )
     PRINT = '{where}: print in a kernel wants a text first: tl.device_print("x", x).'
     F_STRING = '{where}: an f-string in a kernel can hold constants only: tl.device_print("N", N).'
-    INDEX = (
-        "{where}: a tile cannot be indexed with a number: mask and reduce, as in tl.sum(tl.where(cols == 0, x, 0), 0)."
+    INDEX = "{where}: an index picks no element of a tile: mask and reduce, as in tl.sum(tl.where(cols == 0, x, 0), 0)."
+    ADDRESS = (
+        "{where}: {name} is an address and cannot be indexed: tl.load({name} + offsets) reads what lies there, and "
+        "tl.store({name} + offsets, values) writes."
+    )
+    AXIS = "{where}: {function} wants the number of an axis, as in {function}(x, 0), and here it is a computed value."
+    MAX_OF_TWO = (
+        "{where}: tl.max takes a block and the number of an axis, as in tl.max(x, 0): the larger of two values is "
+        "tl.maximum(a, b)."
+    )
+    MIN_OF_TWO = (
+        "{where}: tl.min takes a block and the number of an axis, as in tl.min(x, 0): the smaller of two values is "
+        "tl.minimum(a, b)."
     )
     TORCH_DTYPE = "{where}: torch's dtypes are not known in a kernel: use tl.float32."
     CONVERSION = "{where}: {function}(...) of a kernel's value: use .to(tl.float32), or another dtype of tl."
@@ -109,6 +120,10 @@ PLAIN_WORDS = (
     (r"is not string", Compiler.PRINT),
     (r"f-string", Compiler.F_STRING),
     (r"unsupported tensor index", Compiler.INDEX),
+    (r"an address is indexed: (?P<name>.*)", Compiler.ADDRESS),
+    (r"an axis is a value of the kernel: tl.max$", Compiler.MAX_OF_TWO),
+    (r"an axis is a value of the kernel: tl.min$", Compiler.MIN_OF_TWO),
+    (r"an axis is a value of the kernel: (?P<function>[\w.]+)$", Compiler.AXIS),
     (r"'torch.dtype' object", Compiler.TORCH_DTYPE),
     (r"(?P<function>float|int)\(\) argument must be", Compiler.CONVERSION),
     (r"only tuple comprehensions", Compiler.COMPREHENSION),

@@ -1,0 +1,64 @@
+"""What beginners write first and the compiler refuses: it is named by what it is, with its line."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader import normal
+
+ADD = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    i = tl.program_id(0)
+    offs = i * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offs < N
+    x = tl.load(x_ptr + offs, mask=mask)
+    y = tl.load(y_ptr + offs, mask=mask)
+    tl.store(z_ptr + offs, x + y, mask=mask)
+
+
+def masked_add(x, y):
+    z, many = torch.empty_like(x), x.numel()
+    masked_add_kernel[(triton.cdiv(many, 1024),)](x, y, z, many, BLOCK_N=1024)
+    return z
+"""
+LOAD = "tl.load(x_ptr + offs, mask=mask)"
+STORE = "tl.store(z_ptr + offs, x + y, mask=mask)"
+CANNOT = "is an address and cannot be indexed: tl.load({0} + offsets) reads what lies there, and tl.store({0} + offsets"
+MAXIMUM = "tl.max takes a block and the number of an axis, as in tl.max(x, 0): the larger of two values is tl.maximum("
+PICKS = "an index picks no element of a tile: mask and reduce"
+
+OF_ADDITION = {
+    "x_ptr[i]": (LOAD, "x_ptr[i]", f"x_ptr {CANNOT.format('x_ptr')}"),
+    "x_ptr[0]": (LOAD, "x_ptr[0]", f"x_ptr {CANNOT.format('x_ptr')}"),
+    "x_ptr[:]": (LOAD, "x_ptr[:]", f"x_ptr {CANNOT.format('x_ptr')}"),
+    "addresses": (LOAD, "(x_ptr + offs)[i]", f"x_ptr + offs {CANNOT.format('x_ptr + offs')}"),
+    "z_ptr[offs] =": (STORE, "z_ptr[offs] = x + y", f"z_ptr {CANNOT.format('z_ptr')}"),
+    "z_ptr[offs] +=": (STORE, "z_ptr[offs] += x + y", f"z_ptr {CANNOT.format('z_ptr')}"),
+    "x[i]": (STORE, STORE.replace("x + y", "x[i] + y"), PICKS),
+    "x[0]": (STORE, STORE.replace("x + y", "x[0] + y"), PICKS),
+    "x[0] =": (STORE, "x[0] = 1.0", "a tile cannot be assigned to in parts"),
+    "tl.max of two": (STORE, STORE.replace("x + y", "tl.max(x, y)"), MAXIMUM),
+    "x.max(y)": (STORE, STORE.replace("x + y", "x.max(y)"), MAXIMUM),
+    "tl.min of two": (STORE, STORE.replace("x + y", "tl.min(x, axis=y)"), "tl.min takes a block and the number of"),
+    "tl.sum of two": (STORE, STORE.replace("x + y", "tl.sum(x, y)"), "tl.sum wants the number of an axis, as in"),
+}
+
+
+def refused(bench, old: str, new: str):
+    """The first line that is said of this change, and the line of the file that it is said of."""
+    assert ADD.count(old) == 1
+    verdict = bench(ADD.replace(old, new)).check(normal(2048), normal(2048))
+    assert verdict.id == "does-not-compile"
+    return verdict.lines[0], verdict.line, ADD[: ADD.index(old)].count("\n") + 1
+
+
+@pytest.mark.parametrize("name", OF_ADDITION)
+def test_a_first_mistake_is_named_with_its_line(bench, name):
+    old, new, said = OF_ADDITION[name]
+    text, told, line = refused(bench, old, new)
+    assert told == line and text.startswith(f"The compiler refuses line {line}: {said}")
