@@ -63,6 +63,14 @@ class Compiler(Sentence):
         "{where}: tl.min takes a block and the number of an axis, as in tl.min(x, 0): the smaller of two values is "
         "tl.minimum(a, b)."
     )
+    BLOCK_AT_ADDRESS = (
+        "{where}: {pointer} is one address, and the value for it is a block: a block is stored at a block of "
+        "addresses, {pointer} + offsets, and tl.sum(x, 0) makes one value of a block."
+    )
+    MASK_AT_ADDRESS = (
+        "{where}: {pointer} is one address, and its mask or `other` is a block: a block is loaded or stored at a block "
+        "of addresses, {pointer} + offsets."
+    )
     TORCH_DTYPE = "{where}: torch's dtypes are not known in a kernel: use tl.float32."
     CONVERSION = "{where}: {function}(...) of a kernel's value: use .to(tl.float32), or another dtype of tl."
     COMPREHENSION = "{where}: a kernel cannot contain a list comprehension: use a tile, or tl.static_range."
@@ -124,6 +132,8 @@ PLAIN_WORDS = (
     (r"an axis is a value of the kernel: tl.max$", Compiler.MAX_OF_TWO),
     (r"an axis is a value of the kernel: tl.min$", Compiler.MIN_OF_TWO),
     (r"an axis is a value of the kernel: (?P<function>[\w.]+)$", Compiler.AXIS),
+    (r"a block at one address: Value of (?P<pointer>.*)", Compiler.BLOCK_AT_ADDRESS),
+    (r"a block at one address: \w+ of (?P<pointer>.*)", Compiler.MASK_AT_ADDRESS),
     (r"'torch.dtype' object", Compiler.TORCH_DTYPE),
     (r"(?P<function>float|int)\(\) argument must be", Compiler.CONVERSION),
     (r"only tuple comprehensions", Compiler.COMPREHENSION),

@@ -7,6 +7,7 @@ A pointer that is indexed, and an axis that is no number, end in a message of Tr
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from types import FrameType
 
@@ -14,13 +15,14 @@ import triton.language as tl
 
 WITH_AXIS = frozenset({"argmax", "argmin", "cumprod", "cumsum", "max", "min", "sort", "sum", "xor_sum"})
 ADDRESS = "an address is indexed: "
+BLOCK_AT_ADDRESS = re.compile(r"^(\w+) argument cannot be block type if pointer argument is not a block")
 MOST_NAME = 60  # characters of an expression that a message shows
 
 
 def in_other_words(error: BaseException, node: ast.AST | None) -> str:
     """Returns a message for what the compiler refuses at this node of the file; "" where Triton's own will do."""
     frames = list(_frames(error))
-    return _read(frames, node) or _assigned(frames) or _without_axis(frames, node)
+    return _read(frames, node) or _assigned(frames) or _without_axis(frames, node) or _block_at_address(error, node)
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:
@@ -61,6 +63,18 @@ def _without_axis(frames: list[FrameType], node: ast.AST | None) -> str:
     if name in WITH_AXIS and any(isinstance(frame.f_locals.get("axis"), tl.tensor) for frame in frames):
         return f"an axis is a value of the kernel: tl.{name}"
     return ""
+
+
+def _block_at_address(error: BaseException, node: ast.AST | None) -> str:
+    """Of tl.store(z_ptr, z, mask), with the pointer that Triton does not name."""
+    found = BLOCK_AT_ADDRESS.search(str(error))
+    function = getattr(node, "func", None)
+    if found is None or not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return ""
+    given = {one.arg: one.value for one in node.keywords}
+    pointer = node.args[0] if node.args else given.get("pointer")
+    is_method = function.value.id != "tl"  # z_ptr.store(z), or Triton's language under another name
+    return "" if pointer is None or is_method else f"a block at one address: {found[1]} of {_text_of(pointer)}"
 
 
 def _text_of(node: ast.expr) -> str:

@@ -30,6 +30,8 @@ LOAD = "tl.load(x_ptr + offs, mask=mask)"
 STORE = "tl.store(z_ptr + offs, x + y, mask=mask)"
 CANNOT = "is an address and cannot be indexed: tl.load({0} + offsets) reads what lies there, and tl.store({0} + offsets"
 MAXIMUM = "tl.max takes a block and the number of an axis, as in tl.max(x, 0): the larger of two values is tl.maximum("
+ONE = "{} is one address, and the value for it is a block: a block is stored at a block of addresses, {} + offsets"
+MASKED = "{} is one address, and its mask or `other` is a block: a block is loaded or stored at a block of addresses"
 PICKS = "an index picks no element of a tile: mask and reduce"
 
 OF_ADDITION = {
@@ -45,6 +47,11 @@ OF_ADDITION = {
     "tl.max of two": (STORE, STORE.replace("x + y", "tl.max(x, y)"), MAXIMUM),
     "x.max(y)": (STORE, STORE.replace("x + y", "x.max(y)"), MAXIMUM),
     "tl.min of two": (STORE, STORE.replace("x + y", "tl.min(x, axis=y)"), "tl.min takes a block and the number of"),
+    "store at z_ptr": (STORE, "tl.store(z_ptr, x + y, mask=mask)", ONE.format("z_ptr", "z_ptr")),
+    "store at z_ptr + i": (STORE, "tl.store(z_ptr + i, x + y)", ONE.format("z_ptr + i", "z_ptr + i")),
+    "atomic_add at z_ptr": (STORE, "tl.atomic_add(z_ptr, x + y)", ONE.format("z_ptr", "z_ptr")),
+    "load at x_ptr": (LOAD, "tl.load(x_ptr, mask=mask)", MASKED.format("x_ptr")),
+    "store one value": (STORE, "tl.store(pointer=z_ptr, value=1.0, mask=mask)", MASKED.format("z_ptr")),
     "tl.sum of two": (STORE, STORE.replace("x + y", "tl.sum(x, y)"), "tl.sum wants the number of an axis, as in"),
 }
 
