@@ -10,6 +10,7 @@ from grader.explain import foreign_kernels
 from grader.explain.causes import Cause
 from grader.explain.evidence import source_line
 from grader.explain.failures import kernel_mistake, shortened
+from grader.explain.unknown_names import unknown_name
 from grader.explain.verdict import Verdict, failed
 from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
@@ -43,10 +44,6 @@ class Compiler(Sentence):
     GLOBAL = "{where}: a kernel sees no globals, and {name} is one: pass it as an argument, as {name}: tl.constexpr."
     PYTHON_FUNCTION = "{where}: the kernel calls {name}, a Python function: give it @triton.jit."
     NO_PARAMETER = "{where}: the launch passes {name}, which is no parameter of the kernel and no option of Triton's."
-    NOT_DEFINED = (
-        "{where}: {name} is not known there: it is assigned on one path only, or it is a built-in of Python that "
-        "kernels lack (tl has sum, max, abs and others)."
-    )
     PRINT = '{where}: print in a kernel wants a text first: tl.device_print("x", x).'
     F_STRING = '{where}: an f-string in a kernel can hold constants only: tl.device_print("N", N).'
     INDEX = "{where}: an index picks no element of a tile: mask and reduce, as in tl.sum(tl.where(cols == 0, x, 0), 0)."
@@ -124,7 +121,6 @@ PLAIN_WORDS = (
     (r"Cannot access global variable (?P<name>\w+)", Compiler.GLOBAL),
     (r"Unsupported function referenced: <function (?P<name>\w+)", Compiler.PYTHON_FUNCTION),
     (r"Keyword argument (?P<name>\w+) was specified but unrecognised", Compiler.NO_PARAMETER),
-    (r"(?P<name>\w+) is not defined", Compiler.NOT_DEFINED),
     (r"is not string", Compiler.PRINT),
     (r"f-string", Compiler.F_STRING),
     (r"unsupported tensor index", Compiler.INDEX),
@@ -147,9 +143,12 @@ PLAIN_WORDS = (
 )
 
 
+NOT_DEFINED = re.compile(r"(\w+) is not defined")
+
+
 def is_known(failure: Failure) -> bool:
     """Whether the compiler's own words for this are known here, whoever raised them."""
-    return any(re.search(pattern, failure.message) for pattern, _ in PLAIN_WORDS)
+    return any(re.search(pattern, failure.message) for pattern in (NOT_DEFINED, *(one for one, _ in PLAIN_WORDS)))
 
 
 def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercise, model: GpuModel) -> Verdict:
@@ -183,6 +182,8 @@ def _meaning(where: str, failure: Failure, submission: Submission) -> Said:
             elif sentence is Compiler.STATEMENT:
                 evidence["statement"] = evidence["statement"].lower()  # Python's With is written `with`
             return sentence(where=where, **evidence)
+    if failure.line and (found := NOT_DEFINED.fullmatch(message)):
+        return unknown_name(where, found[1], submission.tree, failure.line)
     text = shortened(MEMORY_ADDRESS.sub("", " ".join(message.split()))).rstrip(".") or failure.type
     return Compiler.OTHER(where=where, message=text if text.endswith("?") else f"{text}.")
 

@@ -27,6 +27,7 @@ def masked_add(x, y):
     return z
 """
 LOAD = "tl.load(x_ptr + offs, mask=mask)"
+MASK = "mask = offs < N"
 STORE = "tl.store(z_ptr + offs, x + y, mask=mask)"
 CANNOT = "is an address and cannot be indexed: tl.load({0} + offsets) reads what lies there, and tl.store({0} + offsets"
 MAXIMUM = "tl.max takes a block and the number of an axis, as in tl.max(x, 0): the larger of two values is tl.maximum("
@@ -52,6 +53,17 @@ OF_ADDITION = {
     "atomic_add at z_ptr": (STORE, "tl.atomic_add(z_ptr, x + y)", ONE.format("z_ptr", "z_ptr")),
     "load at x_ptr": (LOAD, "tl.load(x_ptr, mask=mask)", MASKED.format("x_ptr")),
     "store one value": (STORE, "tl.store(pointer=z_ptr, value=1.0, mask=mask)", MASKED.format("z_ptr")),
+    "BLOCK for BLOCK_N": (MASK, "mask = offs < BLOCK", "BLOCK is not defined. Is BLOCK_N meant?"),
+    "n for N": (MASK, "mask = offs < n", "n is not defined. Is N meant?"),
+    "a name of nowhere": (MASK, "mask = offs < count", "count is not defined: nothing in the file is called so."),
+    "a name of the host": (MASK, "mask = offs < many", "many is not known there: it belongs to another part of the"),
+    "Python's sum": (STORE, STORE.replace("x + y", "sum(x)"), "sum is not known there: it is a built-in of Python"),
+    "one path": (
+        STORE,
+        f"if i > 0:\n        one = 1\n    {STORE.replace('x + y', 'x + one')}",
+        "one is not known there: the kernel assigns it in a branch or a loop that may be left out, or only further",
+        2,
+    ),
     "tl.sum of two": (STORE, STORE.replace("x + y", "tl.sum(x, y)"), "tl.sum wants the number of an axis, as in"),
 }
 
@@ -66,6 +78,7 @@ def refused(bench, old: str, new: str):
 
 @pytest.mark.parametrize("name", OF_ADDITION)
 def test_a_first_mistake_is_named_with_its_line(bench, name):
-    old, new, said = OF_ADDITION[name]
+    old, new, said, *below = OF_ADDITION[name]
     text, told, line = refused(bench, old, new)
+    line += sum(below)
     assert told == line and text.startswith(f"The compiler refuses line {line}: {said}")
