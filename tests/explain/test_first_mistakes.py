@@ -33,6 +33,7 @@ CANNOT = "is an address and cannot be indexed: tl.load({0} + offsets) reads what
 MAXIMUM = "tl.max takes a block and the number of an axis, as in tl.max(x, 0): the larger of two values is tl.maximum("
 ONE = "{} is one address, and the value for it is a block: a block is stored at a block of addresses, {} + offsets"
 MASKED = "{} is one address, and its mask or `other` is a block: a block is loaded or stored at a block of addresses"
+CONDITION = "`if` and `while` need one value for the whole program, and this is a tile: use tl.where, or a mask."
 PICKS = "an index picks no element of a tile: mask and reduce"
 
 OF_ADDITION = {
@@ -64,6 +65,8 @@ OF_ADDITION = {
         "one is not known there: the kernel assigns it in a branch or a loop that may be left out, or only further",
         2,
     ),
+    "a if x > 0 else b": (STORE, STORE.replace("x + y", "x if x > 0 else y"), CONDITION),
+    "while mask": (STORE, f"while mask:\n        x += 1\n    {STORE}", CONDITION),
     "tl.sum of two": (STORE, STORE.replace("x + y", "tl.sum(x, y)"), "tl.sum wants the number of an axis, as in"),
 }
 
