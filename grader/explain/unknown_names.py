@@ -16,6 +16,10 @@ class UnknownName(Sentence):
     """{where}: "The compiler refuses line 12"."""
 
     NOT_DEFINED = "{where}: {name} is not defined: nothing in the file is called so."
+    MATH = (
+        "{where}: the file does not import math: add `import math` at its top. It computes with numbers, and tl with "
+        "tiles, as in tl.sqrt(x)."
+    )
     MISSPELT = "{where}: {name} is not defined. Is {near} meant?"
     BUILTIN = (
         "{where}: {name} is not known there: it is a built-in of Python that kernels lack (tl has sum, max, abs and "
@@ -40,6 +44,8 @@ def unknown_name(where: str, name: str, tree: ast.Module, line: int) -> Said:
         return UnknownName.NOT_ON_EVERY_PATH(where=where, name=name)
     if name in _bound(ast.walk(tree)):
         return UnknownName.ELSEWHERE(where=where, name=name)
+    if name == "math":
+        return UnknownName.MATH(where=where)
     if hasattr(builtins, name):
         return UnknownName.BUILTIN(where=where, name=name)
     if near := _near(name, sorted(own)):

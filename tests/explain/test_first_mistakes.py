@@ -58,6 +58,7 @@ OF_ADDITION = {
     "n for N": (MASK, "mask = offs < n", "n is not defined. Is N meant?"),
     "a name of nowhere": (MASK, "mask = offs < count", "count is not defined: nothing in the file is called so."),
     "a name of the host": (MASK, "mask = offs < many", "many is not known there: it belongs to another part of the"),
+    "math.sqrt": (MASK, "mask = offs < math.sqrt(4)", "the file does not import math: add `import math` at its top."),
     "Python's sum": (STORE, STORE.replace("x + y", "sum(x)"), "sum is not known there: it is a built-in of Python"),
     "one path": (
         STORE,
