@@ -68,6 +68,18 @@ class Compiler(Sentence):
         "{where}: {pointer} is one address, and its mask or `other` is a block: a block is loaded or stored at a block "
         "of addresses, {pointer} + offsets."
     )
+    NO_SUCH_AXIS = "{where}: there is no axis {axis} here: there are {count} axes, and they are counted from 0."
+    ONLY_AXIS = "{where}: there is no axis {axis} here: the only one is axis 0, as in tl.sum(x, 0)."
+    NO_AXIS = "{where}: there is no axis {axis} here: this is one value, and no block."
+    NO_DTYPE = "{where}: tl.zeros wants a dtype too, as in tl.zeros((BLOCK_N,), dtype=tl.float32)."
+    ACCUMULATOR = (
+        "{where}: tl.dot(a, b, acc) makes its sums in {wanted}, and this accumulator is {given}: make it in {wanted}, "
+        "and convert what you store, with .to()."
+    )
+    DESCRIPTOR = (
+        "{where}: a descriptor is no pointer and no tile: x.load([row, column]) loads a tile, and "
+        "x.store([row, column], tile) stores one."
+    )
     TORCH_DTYPE = "{where}: torch's dtypes are not known in a kernel: use tl.float32."
     CONVERSION = "{where}: {function}(...) of a kernel's value: use .to(tl.float32), or another dtype of tl."
     COMPREHENSION = "{where}: a kernel cannot contain a list comprehension: use a tile, or tl.static_range."
@@ -130,6 +142,14 @@ PLAIN_WORDS = (
     (r"an axis is a value of the kernel: (?P<function>[\w.]+)$", Compiler.AXIS),
     (r"a block at one address: Value of (?P<pointer>.*)", Compiler.BLOCK_AT_ADDRESS),
     (r"a block at one address: \w+ of (?P<pointer>.*)", Compiler.MASK_AT_ADDRESS),
+    (r"invalid axis (?P<axis>-?\d+)\. Expected 0 <=", Compiler.NO_AXIS),
+    (r"invalid axis (?P<axis>-?\d+)\. Expected -1 <=", Compiler.ONLY_AXIS),
+    (r"invalid axis (?P<axis>-?\d+)\. Expected -\d+ <= axis < (?P<count>\d+)", Compiler.NO_SUCH_AXIS),
+    (r"tl.zeros lacks its dtype", Compiler.NO_DTYPE),
+    (r"an accumulator of (?P<given>\w+) for (?P<wanted>\w+)", Compiler.ACCUMULATOR),
+    (r"expected accumulator dtype (?P<wanted>\w+), got (?P<given>\w+)", Compiler.ACCUMULATOR),
+    (r"for \S+ 'tensor_descriptor'|and 'tensor_descriptor'", Compiler.DESCRIPTOR),
+    (r"'tensor_descriptor' object has no attribute '__|'tensor_descriptor_type' object has no", Compiler.DESCRIPTOR),
     (r"'torch.dtype' object", Compiler.TORCH_DTYPE),
     (r"(?P<function>float|int)\(\) argument must be", Compiler.CONVERSION),
     (r"only tuple comprehensions", Compiler.COMPREHENSION),

@@ -29,7 +29,7 @@ def compile_failure(error: CompilationError, tree: ast.Module) -> Failure:
         message = "it is nested too deeply for the compiler: write it as several statements"
     places = [(_line_of_node(link, tree), _kernel_of(link), link.node) for link in refusals]
     line, kernel, node = next((place for place in reversed(places) if place[0]), (0, "", None))
-    message = in_other_words(last, node) or message
+    message = in_other_words(message, last, node) or message
     return Failure("compile", type(last).__name__, cut(message), line, kernel)
 
 

@@ -19,10 +19,17 @@ BLOCK_AT_ADDRESS = re.compile(r"^(\w+) argument cannot be block type if pointer 
 MOST_NAME = 60  # characters of an expression that a message shows
 
 
-def in_other_words(error: BaseException, node: ast.AST | None) -> str:
-    """Returns a message for what the compiler refuses at this node of the file; "" where Triton's own will do."""
+def in_other_words(message: str, error: BaseException, node: ast.AST | None) -> str:
+    """Returns another message for what the compiler refuses at this node of the file; "" where its own will do."""
     frames = list(_frames(error))
-    return _read(frames, node) or _assigned(frames) or _without_axis(frames, node) or _block_at_address(error, node)
+    return (
+        _read(frames, node)
+        or _assigned(frames)
+        or _without_axis(frames, node)
+        or _block_at_address(message, node)
+        or _without_dtype(message, node)
+        or _accumulator(error, frames)
+    )
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:
@@ -65,9 +72,9 @@ def _without_axis(frames: list[FrameType], node: ast.AST | None) -> str:
     return ""
 
 
-def _block_at_address(error: BaseException, node: ast.AST | None) -> str:
+def _block_at_address(message: str, node: ast.AST | None) -> str:
     """Of tl.store(z_ptr, z, mask), with the pointer that Triton does not name."""
-    found = BLOCK_AT_ADDRESS.search(str(error))
+    found = BLOCK_AT_ADDRESS.search(message)
     function = getattr(node, "func", None)
     if found is None or not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
         return ""
@@ -75,6 +82,24 @@ def _block_at_address(error: BaseException, node: ast.AST | None) -> str:
     pointer = node.args[0] if node.args else given.get("pointer")
     is_method = function.value.id != "tl"  # z_ptr.store(z), or Triton's language under another name
     return "" if pointer is None or is_method else f"a block at one address: {found[1]} of {_text_of(pointer)}"
+
+
+def _without_dtype(message: str, node: ast.AST | None) -> str:
+    """Of tl.zeros((BLOCK_N,))."""
+    is_zeros = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "zeros"
+    return "tl.zeros lacks its dtype" if is_zeros and "required argument: 'dtype'" in message else ""
+
+
+def _accumulator(error: BaseException, frames: list[FrameType]) -> str:
+    """Of tl.dot(a, b, acc) with an `acc` of another dtype than the product's, for which Triton 3.7 has no words."""
+    for frame in frames if isinstance(error, AssertionError) else ():
+        held = frame.f_locals
+        added, wanted, product = held.get("acc"), held.get("out_dtype"), held.get("ret_ty")
+        if frame.f_code.co_name != "dot" or not isinstance(added, tl.tensor) or not isinstance(product, tl.block_type):
+            continue
+        if added.type.shape == product.shape and added.type.scalar != wanted:
+            return f"an accumulator of {added.type.scalar} for {wanted}"
+    return ""
 
 
 def _text_of(node: ast.expr) -> str:

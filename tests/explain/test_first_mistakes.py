@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader import normal
+from tests.conftest import ROOT
 
 ADD = """import torch
 import triton
@@ -68,6 +69,18 @@ OF_ADDITION = {
     ),
     "a if x > 0 else b": (STORE, STORE.replace("x + y", "x if x > 0 else y"), CONDITION),
     "while mask": (STORE, f"while mask:\n        x += 1\n    {STORE}", CONDITION),
+    "axis 1 of 1": (
+        STORE,
+        STORE.replace("x + y", "x - tl.max(y, 1)"),
+        "there is no axis 1 here: the only one is axis 0",
+    ),
+    "axis 2 of 2": (
+        STORE,
+        STORE.replace("x + y", "tl.max(y[:, None], 2)"),
+        "there is no axis 2 here: there are 2 axes,",
+    ),
+    "axis 0 of 0": (STORE, STORE.replace("x + y", "tl.max(i, 0)"), "there is no axis 0 here: this is one value"),
+    "tl.zeros": (STORE, STORE.replace("x + y", "x + tl.zeros((BLOCK_N,))"), "tl.zeros wants a dtype too, as in tl.ze"),
     "tl.sum of two": (STORE, STORE.replace("x + y", "tl.sum(x, y)"), "tl.sum wants the number of an axis, as in"),
 }
 
@@ -86,3 +99,27 @@ def test_a_first_mistake_is_named_with_its_line(bench, name):
     text, told, line = refused(bench, old, new)
     line += sum(below)
     assert told == line and text.startswith(f"The compiler refuses line {line}: {said}")
+
+
+def test_a_pointer_s_load_of_a_descriptor_is_told_as_that(bench):
+    text = (ROOT / "solutions/23_descriptor_matmul/descriptor_matmul.py").read_text(encoding="utf-8")
+    assert text.count("a.load([m, k])") == 1
+    sizes = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)
+    for added in ("tl.load(a + [m, k])", "tl.load(m + a)", "tl.load(a)", "a + 1"):
+        verdict = bench(text.replace("a.load([m, k])", added), "23_descriptor_matmul").check(
+            normal(64, 64), normal(64, 64), **sizes
+        )
+        line = text[: text.index("a.load([m, k])")].count("\n") + 1
+        said = f"The compiler refuses line {line}: a descriptor is no pointer and no tile: x.load([row, column]) loads"
+        assert verdict.line == line and verdict.lines[0].startswith(said)
+
+
+def test_an_accumulator_of_another_dtype_than_the_product_is_told_with_both(bench):
+    text = (ROOT / "solutions/05_grouped_matmul/grouped_matmul.py").read_text(encoding="utf-8")
+    zeros, dot = "dtype=tl.float32)", "tl.dot(a, b, acc)"
+    assert text.count(zeros) == text.count(dot) == 1
+    line = text[: text.index(dot)].count("\n") + 1
+    text = text.replace(zeros, "dtype=tl.float16)").replace(dot, "tl.dot(a, b, acc, out_dtype=tl.float32)")
+    verdict = bench(text, "05_grouped_matmul").check(normal(64, 64), normal(64, 64))
+    said = f"The compiler refuses line {line}: tl.dot(a, b, acc) makes its sums in fp32, and this accumulator is fp16"
+    assert verdict.line == line and verdict.lines[0].startswith(said)
