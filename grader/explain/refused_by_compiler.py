@@ -10,6 +10,7 @@ from grader.explain import foreign_kernels
 from grader.explain.causes import Cause
 from grader.explain.evidence import source_line
 from grader.explain.failures import kernel_mistake, shortened
+from grader.explain.loop_variables import CHANGES, loop_variable
 from grader.explain.unknown_names import unknown_name
 from grader.explain.verdict import Verdict, failed
 from grader.sentences import Said, Sentence
@@ -36,10 +37,6 @@ class Compiler(Sentence):
     STATEMENT = "{where}: a kernel cannot contain `{statement}`."
     CONDITION = (
         "{where}: `if` and `while` need one value for the whole program, and this is a tile: use tl.where, or a mask."
-    )
-    LOOP_VARIABLE = (
-        "{where}: {name} begins the loop as {first} and leaves it as {last}: a variable keeps its type and shape "
-        "through a loop."
     )
     GLOBAL = "{where}: a kernel sees no globals, and {name} is one: pass it as an argument, as {name}: tl.constexpr."
     PYTHON_FUNCTION = "{where}: the kernel calls {name}, a Python function: give it @triton.jit."
@@ -125,11 +122,6 @@ PLAIN_WORDS = (
     (r"unsupported AST node type: Yield\b", Compiler.YIELD),
     (r"unsupported AST node type: (?P<statement>\w+)", Compiler.STATEMENT),
     (r"Boolean value of Tensor", Compiler.CONDITION),
-    (
-        r"Loop-carried variable (?P<name>\w+) has initial type (?P<first>.*?) but is re-assigned to (?P<last>.*?) in "
-        r"loop",
-        Compiler.LOOP_VARIABLE,
-    ),
     (r"Cannot access global variable (?P<name>\w+)", Compiler.GLOBAL),
     (r"Unsupported function referenced: <function (?P<name>\w+)", Compiler.PYTHON_FUNCTION),
     (r"Keyword argument (?P<name>\w+) was specified but unrecognised", Compiler.NO_PARAMETER),
@@ -168,7 +160,8 @@ NOT_DEFINED = re.compile(r"(\w+) is not defined")
 
 def is_known(failure: Failure) -> bool:
     """Whether the compiler's own words for this are known here, whoever raised them."""
-    return any(re.search(pattern, failure.message) for pattern in (NOT_DEFINED, *(one for one, _ in PLAIN_WORDS)))
+    patterns = (NOT_DEFINED, CHANGES, *(one for one, _ in PLAIN_WORDS))
+    return any(re.search(pattern, failure.message) for pattern in patterns)
 
 
 def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercise, model: GpuModel) -> Verdict:
@@ -181,6 +174,9 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
         mistake = kernel_mistake(failure, submission, exercise)
         if mistake is not None:
             return mistake
+    if (told := loop_variable(failure, submission.tree)) is not None:
+        said, line = told
+        return failed(Cause.DOES_NOT_COMPILE, said, source_line(submission, line), kind="error", line=line)
     if failure.kind == "not-recordable":
         id, where = Cause.NOT_RECORDABLE, f"Line {failure.line}" if failure.line else exercise.entry
     else:

@@ -93,6 +93,30 @@ def refused(bench, old: str, new: str):
     return verdict.lines[0], verdict.line, ADD[: ADD.index(old)].count("\n") + 1
 
 
+IN_LOOPS = {
+    "replaced": ("x = offs", "x begins the loop of line {loop} as fp32 [1024], and here it becomes int32 [1024]: a", 1),
+    "a number": ("x = 1.0", "x begins the loop of line {loop} as fp32 [1024], and here it becomes fp32: a", 1),
+    "a pointer": (
+        "x_ptr = x_ptr + offs",
+        "x_ptr begins the loop of line {loop} as pointer to fp32, and here it beco",
+        1,
+    ),
+    "twice": (
+        "x += y\n        x = offs",
+        "x begins the loop as fp32 [1024] and leaves it as int32 [1024]: a variable",
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IN_LOOPS)
+def test_a_variable_that_a_loop_changes_is_told_where_it_does(bench, name):
+    statement, said, below = IN_LOOPS[name]
+    text, told, line = refused(bench, STORE, f"for k in range(N):\n        {statement}\n    {STORE}")
+    assert told == line + below
+    assert text.startswith(f"The compiler refuses line {told}: {said.format(loop=line)}")
+
+
 @pytest.mark.parametrize("name", OF_ADDITION)
 def test_a_first_mistake_is_named_with_its_line(bench, name):
     old, new, said, *below = OF_ADDITION[name]
