@@ -141,7 +141,7 @@ SENTENCES = {
     ),
     "wrong name in the kernel": (
         kernel("undefined_name + 1"),
-        "The compiler refuses line 12: undefined_name is not known there",
+        "The compiler refuses line 12: undefined_name is not defined",
     ),
     "endless recursion": (host("def again():\n    again()\nagain()"), "raises RecursionError"),
     "endless recursion that allocates": (host("masked_add(x, y)"), "more than 64 tensors are allocated in one call"),

@@ -10,6 +10,8 @@ from grader.explain import foreign_kernels
 from grader.explain.causes import Cause
 from grader.explain.evidence import source_line
 from grader.explain.failures import kernel_mistake, shortened
+from grader.explain.loop_variables import CHANGES, loop_variable
+from grader.explain.unknown_names import unknown_name
 from grader.explain.verdict import Verdict, failed
 from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
@@ -36,21 +38,44 @@ class Compiler(Sentence):
     CONDITION = (
         "{where}: `if` and `while` need one value for the whole program, and this is a tile: use tl.where, or a mask."
     )
-    LOOP_VARIABLE = (
-        "{where}: {name} begins the loop as {first} and leaves it as {last}: a variable keeps its type and shape "
-        "through a loop."
-    )
     GLOBAL = "{where}: a kernel sees no globals, and {name} is one: pass it as an argument, as {name}: tl.constexpr."
     PYTHON_FUNCTION = "{where}: the kernel calls {name}, a Python function: give it @triton.jit."
     NO_PARAMETER = "{where}: the launch passes {name}, which is no parameter of the kernel and no option of Triton's."
-    NOT_DEFINED = (
-        "{where}: {name} is not known there: it is assigned on one path only, or it is a built-in of Python that "
-        "kernels lack (tl has sum, max, abs and others)."
-    )
     PRINT = '{where}: print in a kernel wants a text first: tl.device_print("x", x).'
     F_STRING = '{where}: an f-string in a kernel can hold constants only: tl.device_print("N", N).'
-    INDEX = (
-        "{where}: a tile cannot be indexed with a number: mask and reduce, as in tl.sum(tl.where(cols == 0, x, 0), 0)."
+    INDEX = "{where}: an index picks no element of a tile: mask and reduce, as in tl.sum(tl.where(cols == 0, x, 0), 0)."
+    ADDRESS = (
+        "{where}: {name} is an address and cannot be indexed: tl.load({name} + offsets) reads what lies there, and "
+        "tl.store({name} + offsets, values) writes."
+    )
+    AXIS = "{where}: {function} wants the number of an axis, as in {function}(x, 0), and here it is a computed value."
+    MAX_OF_TWO = (
+        "{where}: tl.max takes a block and the number of an axis, as in tl.max(x, 0): the larger of two values is "
+        "tl.maximum(a, b)."
+    )
+    MIN_OF_TWO = (
+        "{where}: tl.min takes a block and the number of an axis, as in tl.min(x, 0): the smaller of two values is "
+        "tl.minimum(a, b)."
+    )
+    BLOCK_AT_ADDRESS = (
+        "{where}: {pointer} is one address, and the value for it is a block: a block is stored at a block of "
+        "addresses, {pointer} + offsets, and tl.sum(x, 0) makes one value of a block."
+    )
+    MASK_AT_ADDRESS = (
+        "{where}: {pointer} is one address, and its mask or `other` is a block: a block is loaded or stored at a block "
+        "of addresses, {pointer} + offsets."
+    )
+    NO_SUCH_AXIS = "{where}: there is no axis {axis} here: there are {count} axes, and they are counted from 0."
+    ONLY_AXIS = "{where}: there is no axis {axis} here: the only one is axis 0, as in tl.sum(x, 0)."
+    NO_AXIS = "{where}: there is no axis {axis} here: this is one value, and no block."
+    NO_DTYPE = "{where}: tl.zeros wants a dtype too, as in tl.zeros((BLOCK_N,), dtype=tl.float32)."
+    ACCUMULATOR = (
+        "{where}: tl.dot(a, b, acc) makes its sums in {wanted}, and this accumulator is {given}: make it in {wanted}, "
+        "and convert what you store, with .to()."
+    )
+    DESCRIPTOR = (
+        "{where}: a descriptor is no pointer and no tile: x.load([row, column]) loads a tile, and "
+        "x.store([row, column], tile) stores one."
     )
     TORCH_DTYPE = "{where}: torch's dtypes are not known in a kernel: use tl.float32."
     CONVERSION = "{where}: {function}(...) of a kernel's value: use .to(tl.float32), or another dtype of tl."
@@ -97,18 +122,26 @@ PLAIN_WORDS = (
     (r"unsupported AST node type: Yield\b", Compiler.YIELD),
     (r"unsupported AST node type: (?P<statement>\w+)", Compiler.STATEMENT),
     (r"Boolean value of Tensor", Compiler.CONDITION),
-    (
-        r"Loop-carried variable (?P<name>\w+) has initial type (?P<first>.*?) but is re-assigned to (?P<last>.*?) in "
-        r"loop",
-        Compiler.LOOP_VARIABLE,
-    ),
     (r"Cannot access global variable (?P<name>\w+)", Compiler.GLOBAL),
     (r"Unsupported function referenced: <function (?P<name>\w+)", Compiler.PYTHON_FUNCTION),
     (r"Keyword argument (?P<name>\w+) was specified but unrecognised", Compiler.NO_PARAMETER),
-    (r"(?P<name>\w+) is not defined", Compiler.NOT_DEFINED),
     (r"is not string", Compiler.PRINT),
     (r"f-string", Compiler.F_STRING),
     (r"unsupported tensor index", Compiler.INDEX),
+    (r"an address is indexed: (?P<name>.*)", Compiler.ADDRESS),
+    (r"an axis is a value of the kernel: tl.max$", Compiler.MAX_OF_TWO),
+    (r"an axis is a value of the kernel: tl.min$", Compiler.MIN_OF_TWO),
+    (r"an axis is a value of the kernel: (?P<function>[\w.]+)$", Compiler.AXIS),
+    (r"a block at one address: Value of (?P<pointer>.*)", Compiler.BLOCK_AT_ADDRESS),
+    (r"a block at one address: \w+ of (?P<pointer>.*)", Compiler.MASK_AT_ADDRESS),
+    (r"invalid axis (?P<axis>-?\d+)\. Expected 0 <=", Compiler.NO_AXIS),
+    (r"invalid axis (?P<axis>-?\d+)\. Expected -1 <=", Compiler.ONLY_AXIS),
+    (r"invalid axis (?P<axis>-?\d+)\. Expected -\d+ <= axis < (?P<count>\d+)", Compiler.NO_SUCH_AXIS),
+    (r"tl.zeros lacks its dtype", Compiler.NO_DTYPE),
+    (r"an accumulator of (?P<given>\w+) for (?P<wanted>\w+)", Compiler.ACCUMULATOR),
+    (r"expected accumulator dtype (?P<wanted>\w+), got (?P<given>\w+)", Compiler.ACCUMULATOR),
+    (r"for \S+ 'tensor_descriptor'|and 'tensor_descriptor'", Compiler.DESCRIPTOR),
+    (r"'tensor_descriptor' object has no attribute '__|'tensor_descriptor_type' object has no", Compiler.DESCRIPTOR),
     (r"'torch.dtype' object", Compiler.TORCH_DTYPE),
     (r"(?P<function>float|int)\(\) argument must be", Compiler.CONVERSION),
     (r"only tuple comprehensions", Compiler.COMPREHENSION),
@@ -122,9 +155,13 @@ PLAIN_WORDS = (
 )
 
 
+NOT_DEFINED = re.compile(r"(\w+) is not defined")
+
+
 def is_known(failure: Failure) -> bool:
     """Whether the compiler's own words for this are known here, whoever raised them."""
-    return any(re.search(pattern, failure.message) for pattern, _ in PLAIN_WORDS)
+    patterns = (NOT_DEFINED, CHANGES, *(one for one, _ in PLAIN_WORDS))
+    return any(re.search(pattern, failure.message) for pattern in patterns)
 
 
 def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercise, model: GpuModel) -> Verdict:
@@ -137,6 +174,9 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
         mistake = kernel_mistake(failure, submission, exercise)
         if mistake is not None:
             return mistake
+    if (told := loop_variable(failure, submission.tree)) is not None:
+        said, line = told
+        return failed(Cause.DOES_NOT_COMPILE, said, source_line(submission, line), kind="error", line=line)
     if failure.kind == "not-recordable":
         id, where = Cause.NOT_RECORDABLE, f"Line {failure.line}" if failure.line else exercise.entry
     else:
@@ -158,6 +198,8 @@ def _meaning(where: str, failure: Failure, submission: Submission) -> Said:
             elif sentence is Compiler.STATEMENT:
                 evidence["statement"] = evidence["statement"].lower()  # Python's With is written `with`
             return sentence(where=where, **evidence)
+    if failure.line and (found := NOT_DEFINED.fullmatch(message)):
+        return unknown_name(where, found[1], submission.tree, failure.line)
     text = shortened(MEMORY_ADDRESS.sub("", " ".join(message.split()))).rstrip(".") or failure.type
     return Compiler.OTHER(where=where, message=text if text.endswith("?") else f"{text}.")
 

@@ -7,6 +7,7 @@ import re
 
 from triton.compiler.errors import CompilationError
 
+from grader.front_end.refused_values import in_other_words
 from grader.wire.messages import Failure
 
 MOST_MESSAGE = 500
@@ -26,8 +27,9 @@ def compile_failure(error: CompilationError, tree: ast.Module) -> Failure:
         message = "a kernel, or a function of one, calls itself: the compiler writes each into its caller"
     elif isinstance(last, RecursionError):
         message = "it is nested too deeply for the compiler: write it as several statements"
-    places = [(_line_of_node(link, tree), _kernel_of(link)) for link in refusals]
-    line, kernel = next(((line, kernel) for line, kernel in reversed(places) if line), (0, ""))
+    places = [(_line_of_node(link, tree), _kernel_of(link), link.node) for link in refusals]
+    line, kernel, node = next((place for place in reversed(places) if place[0]), (0, "", None))
+    message = in_other_words(message, last, node) or message
     return Failure("compile", type(last).__name__, cut(message), line, kernel)
 
 

@@ -19,6 +19,7 @@ from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 
 from grader.front_end.allowed_attributes import guard_builtins
 from grader.front_end.compile_failure import compile_failure, text_of
+from grader.front_end.conditions import refuse_tiles_as_conditions
 from grader.front_end.file_kernels import FileKernels, NotInFile
 from grader.front_end.kernel_text import dots_of_any_size, parse_each_function_once
 from grader.front_end.told_values import NotPlain
@@ -37,6 +38,7 @@ class FrontEndHost:
         self._unfit = False
         parse_each_function_once()
         guard_builtins()
+        refuse_tiles_as_conditions()
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         if self._unfit or self._read not in (None, (header["filename"], blob)):

@@ -16,7 +16,7 @@ from typing import Any
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import CUDABackend
-from triton.compiler.compiler import ASTSource, filter_traceback, make_backend
+from triton.compiler.compiler import ASTSource, make_backend
 from triton.runtime.jit import JITCallable
 
 from grader.front_end.ttir_text import source_of
@@ -41,13 +41,8 @@ def text_of(source: ASTSource, target: GPUTarget, options: dict) -> bytes:
     if not parsed.debug:  # sums that only its assertions look at: an eighth of the front end's time
         parsed = backend.parse_options({**options, "sanitize_overflow": False})
     codegen, modules = backend.get_codegen_implementation(parsed), backend.get_module_map()
-    try:
-        with warnings.catch_warnings(action="ignore"):  # Triton's of the kernel's style: the file printed none of them
-            module = source.make_ir(target, parsed, codegen, modules, context)
-    except Exception as error:
-        filter_traceback(error)
-        raise
-    return source_of(module).encode()
+    with warnings.catch_warnings(action="ignore"):  # Triton's of the kernel's style: the file printed none of them
+        return source_of(source.make_ir(target, parsed, codegen, modules, context)).encode()
 
 
 @contextlib.contextmanager

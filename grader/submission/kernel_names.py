@@ -64,6 +64,13 @@ LEADS_ELSEWHERE = frozenset({
     "torch", "triton", "used_global_vals", "warmup",
 })  # fmt: skip
 
+# What torch calls a dtype -> its name in tl.
+TORCH_DTYPES = {
+    "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
+    "float64": "float64", "double": "float64", "bool": "int1", "uint8": "uint8", "int8": "int8", "int16": "int16",
+    "int32": "int32", "int": "int32", "int64": "int64", "long": "int64",
+}  # fmt: skip
+
 NOT_ALLOWED = "Line {line}: {what} is not allowed in {body}. "
 
 
@@ -71,6 +78,12 @@ class KernelNames(Sentence):
     """What a body may not name, and what to do in its place; {body}: "a kernel", or "a constexpr function"."""
 
     MODULE = NOT_ALLOWED + "In a kernel only tl works, as in tl.arange or tl.exp."
+    DTYPE_OF_TORCH = NOT_ALLOWED + "Kernels use the dtypes of tl: tl.{dtype}."
+    NOT_IMPORTED = "Line {line}: {body} uses {what}, and the file does not import math: add `import math` at its top."
+    NO_INFINITY = (
+        "Line {line}: {body} uses {what}, and the file does not import math: add `import math` at its top, or write "
+        'float("inf").'
+    )
     MISSPELT = NOT_ALLOWED + "Is tl.{near} meant?"
     NOT_PUBLIC = NOT_ALLOWED + "Kernels use the public functions of tl, as in tl.load."
     UNDERSCORE = NOT_ALLOWED + "Names with an underscore belong to Python itself."
@@ -223,7 +236,7 @@ class _Body:
         if of_a_module and not _is_value(self.names.path(node.value)):
             yield from self._of_a_module(node, path, alone)
         elif not self._is_attribute(node.attr):
-            yield self._hidden_module(node) or self._no_value_has(node, node.attr)
+            yield self._hidden_module(node) or self._not_imported(node) or self._no_value_has(node, node.attr)
         elif not isinstance(node.ctx, ast.Load):
             yield self._refuse(KernelNames.NEW_VALUE, node, _text_of(node))
 
@@ -239,7 +252,9 @@ class _Body:
         elif module not in MODULES:
             if not alone and (isinstance(node, ast.Name) or not path.startswith("triton.")):
                 return  # the whole is named, with what stands behind the dot
-            if not self._is_refused_below(node):
+            if module == "torch" and name in TORCH_DTYPES:
+                yield self._refuse(KernelNames.DTYPE_OF_TORCH, node, path, dtype=TORCH_DTYPES[name])
+            elif not self._is_refused_below(node):
                 yield self._refuse(KernelNames.MODULE, node, path)
         elif name not in members(module):
             yield self._not_public(node, module, path)
@@ -265,6 +280,14 @@ class _Body:
         if not isinstance(node.value, ast.Name) or node.value.id not in self.names.imported:
             return None
         return self._refuse(KernelNames.HIDES_A_MODULE, node, node.value.id)
+
+    def _not_imported(self, node: ast.Attribute) -> Refused | None:
+        """math.inf, in a file that gives `math` no meaning."""
+        bound = self.own | self.names.imported.keys() | _stored(self.names.nodes)
+        if not isinstance(node.value, ast.Name) or node.value.id != "math" or "math" in bound or node.attr[0] == "_":
+            return None
+        sentence = KernelNames.NO_INFINITY if node.attr == "inf" else KernelNames.NOT_IMPORTED
+        return self._refuse(sentence, node, _text_of(node))
 
     def _no_value_has(self, node: ast.AST, name: str) -> Refused:
         return self._refuse(KernelNames.ATTRIBUTE, node, f".{name}")

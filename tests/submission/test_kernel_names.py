@@ -64,6 +64,9 @@ def test_what_kernels_need_is_allowed(body):
 
 REFUSED = {
     "torch.exp(i)": "Line 9: torch.exp is not allowed in a kernel. In a kernel only tl works, as in tl.arange",
+    "i.to(torch.float32)": "torch.float32 is not allowed in a kernel. Kernels use the dtypes of tl: tl.float32.",
+    "i.to(torch.half)": "torch.half is not allowed in a kernel. Kernels use the dtypes of tl: tl.float16.",
+    "i.to(torch.float31)": "torch.float31 is not allowed in a kernel. In a kernel only tl works",
     "os.system('ls')": "os.system is not allowed in a kernel",
     "f = os": "os is not allowed in a kernel",
     "f = tl": "tl as a value is not allowed in a kernel",
@@ -92,6 +95,17 @@ REFUSED = {
 @pytest.mark.parametrize("body", REFUSED)
 def test_what_leads_elsewhere_is_refused(body):
     assert REFUSED[body] in sentence(in_kernel(body))
+
+
+def test_math_that_is_not_imported_is_told_as_that():
+    head = "import triton\nimport triton.language as tl\n"
+    uses = "Line 6: a kernel uses math.{}, and the file does not import math: add `import math` at its top"
+    for name, more in (("inf", ', or write float("inf").'), ("pi", ".")):
+        (refused,) = all_refused(ast.parse(head + in_kernel(f"x = math.{name}")))
+        assert refused.sentence.text == uses.format(name) + more and refused.line == 6
+    for other in ("math = tl\n", "from numpy import math\n", "def entry(x):\n    math = x\n"):
+        (refused,) = all_refused(ast.parse(head + other + in_kernel("x = math.infinity")))
+        assert "does not import" not in refused.sentence.text
 
 
 @pytest.mark.parametrize(

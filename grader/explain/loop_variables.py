@@ -1,0 +1,59 @@
+"""A variable that a loop of a kernel gives another type or shape: from what to what, and in which line."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from grader.sentences import Said, Sentence
+from grader.wire.messages import Failure
+
+CHANGES = re.compile(
+    r"Loop-carried variable (?P<name>\w+) has initial type (?P<first>.*?) but is re-assigned to (?P<last>.*?) in loop"
+)
+TILE = re.compile(r"<\[(.*)\], (.*)>")  # what Triton calls the type of a tile: <['64', '32'], fp16>
+POINTER = re.compile(r"pointer<(.*)>")
+
+
+class LoopVariable(Sentence):
+    """{where}: "The compiler refuses line 12", which is that of the loop, or that of the assignment in it."""
+
+    CHANGES = (
+        "{where}: {name} begins the loop as {first} and leaves it as {last}: a variable keeps its type and shape "
+        "through a loop."
+    )
+    BECOMES = (
+        "{where}: {name} begins the loop of line {loop} as {first}, and here it becomes {last}: a variable keeps its "
+        "type and shape through a loop."
+    )
+
+
+def loop_variable(failure: Failure, tree: ast.Module) -> tuple[Said, int] | None:
+    """What is said of it, and the line that is told; None where the failure is something else."""
+    found = CHANGES.search(failure.message)
+    if found is None:
+        return None
+    name = found["name"]
+    types = dict(first=in_words(found["first"]), last=in_words(found["last"]))
+    line = _line_of_only_assignment(name, failure.line, tree)
+    place = line or failure.line
+    where = f"The compiler refuses {f'line {place}' if place else 'the kernel'}"
+    if line:
+        return LoopVariable.BECOMES(where=where, name=name, loop=failure.line, **types), line
+    return LoopVariable.CHANGES(where=where, name=name, **types), failure.line
+
+
+def in_words(kind: str) -> str:
+    """ "fp16 [64, 32]" for <['64', '32'], fp16>."""
+    if tile := TILE.fullmatch(kind):
+        return f"{in_words(tile[2])} [{', '.join(re.findall(r'[0-9]+', tile[1]))}]"
+    pointer = POINTER.fullmatch(kind)
+    return f"pointer to {in_words(pointer[1])}" if pointer else kind
+
+
+def _line_of_only_assignment(name: str, loop: int, tree: ast.Module) -> int:
+    """The line in the loop of this line that assigns to the variable; 0 where none does, or several do."""
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While) and node.lineno == loop]
+    inside = [node for one in loops for statement in one.body for node in ast.walk(statement)]
+    stored = [n for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id == name]
+    return stored[0].lineno if len(stored) == 1 else 0

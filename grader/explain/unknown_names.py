@@ -1,0 +1,74 @@
+"""Names that a kernel uses and does not know: what each may be, as the text of the file has it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+from collections.abc import Iterable
+
+from grader.sentences import Said, Sentence
+
+NEARLY = 0.6  # of difflib: BLOCK and BLOCK_N are nearer to each other than that
+
+
+class UnknownName(Sentence):
+    """{where}: "The compiler refuses line 12"."""
+
+    NOT_DEFINED = "{where}: {name} is not defined: nothing in the file is called so."
+    MATH = (
+        "{where}: the file does not import math: add `import math` at its top. It computes with numbers, and tl with "
+        "tiles, as in tl.sqrt(x)."
+    )
+    MISSPELT = "{where}: {name} is not defined. Is {near} meant?"
+    BUILTIN = (
+        "{where}: {name} is not known there: it is a built-in of Python that kernels lack (tl has sum, max, abs and "
+        "others)."
+    )
+    NOT_ON_EVERY_PATH = (
+        "{where}: {name} is not known there: the kernel assigns it in a branch or a loop that may be left out, or only "
+        "further down."
+    )
+    ELSEWHERE = (
+        "{where}: {name} is not known there: it belongs to another part of the file, and a kernel gets such values as "
+        "arguments."
+    )
+
+
+def unknown_name(where: str, name: str, tree: ast.Module, line: int) -> Said:
+    """Returns what the compiler means by "name is not defined" in this line of a kernel."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    around = [node for node in functions if node.lineno <= line <= node.end_lineno]
+    own = _bound(ast.walk(around[-1])) if around else set()  # the last one is the innermost
+    if name in own:
+        return UnknownName.NOT_ON_EVERY_PATH(where=where, name=name)
+    if name in _bound(ast.walk(tree)):
+        return UnknownName.ELSEWHERE(where=where, name=name)
+    if name == "math":
+        return UnknownName.MATH(where=where)
+    if hasattr(builtins, name):
+        return UnknownName.BUILTIN(where=where, name=name)
+    if near := _near(name, sorted(own)):
+        return UnknownName.MISSPELT(where=where, name=name, near=near)
+    return UnknownName.NOT_DEFINED(where=where, name=name)
+
+
+def _near(name: str, known: list[str]) -> str:
+    """The known name that is spelt nearly so, as N for n and BLOCK_N for BLOCK; "" if none is."""
+    same = [one for one in known if one.lower() == name.lower()]
+    return next(iter(same or difflib.get_close_matches(name, known, 1, NEARLY)), "")
+
+
+def _bound(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names that these bind: parameters, variables, functions, classes and imports."""
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name.partition(".")[0])
+    return found

@@ -1,0 +1,110 @@
+"""What the compiler held when it refused a kernel: the values that its own message leaves out.
+
+A pointer that is indexed, and an axis that is no number, end in a message of Triton's that speaks of a missing
+@triton.jit. The frames that raised it still hold the values.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from types import FrameType
+
+import triton.language as tl
+
+WITH_AXIS = frozenset({"argmax", "argmin", "cumprod", "cumsum", "max", "min", "sort", "sum", "xor_sum"})
+ADDRESS = "an address is indexed: "
+BLOCK_AT_ADDRESS = re.compile(r"^(\w+) argument cannot be block type if pointer argument is not a block")
+MOST_NAME = 60  # characters of an expression that a message shows
+
+
+def in_other_words(message: str, error: BaseException, node: ast.AST | None) -> str:
+    """Returns another message for what the compiler refuses at this node of the file; "" where its own will do."""
+    frames = list(_frames(error))
+    return (
+        _read(frames, node)
+        or _assigned(frames)
+        or _without_axis(frames, node)
+        or _block_at_address(message, node)
+        or _without_dtype(message, node)
+        or _accumulator(error, frames)
+    )
+
+
+def _frames(error: BaseException) -> Iterator[FrameType]:
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame
+        trace = trace.tb_next
+
+
+def _read(frames: list[FrameType], node: ast.AST | None) -> str:
+    """Of x_ptr[i]; of x[i] where x is a tile, and i is no constant."""
+    for frame in frames:
+        value = frame.f_locals.get("self")
+        if frame.f_code.co_name != "__getitem__" or not isinstance(value, tl.tensor):
+            continue
+        by_value = isinstance(frame.f_locals.get("slices"), tl.tensor)
+        if value.type.is_ptr() or (by_value and value.type.scalar.is_ptr()):
+            return f"{ADDRESS}{_text_of(node.value) if isinstance(node, ast.Subscript) else 'this'}"
+        if by_value:
+            return "unsupported tensor index: a value of the kernel"
+    return ""
+
+
+def _assigned(frames: list[FrameType]) -> str:
+    """Of z_ptr[i] = x."""
+    for frame in frames:
+        generator, node = frame.f_locals.get("self"), frame.f_locals.get("node")
+        if frame.f_code.co_name == "visit_Subscript_Store" and isinstance(getattr(node, "value", None), ast.Name):
+            value = generator.lscope.get(node.value.id)
+            if isinstance(value, tl.tensor) and value.type.is_ptr():
+                return f"{ADDRESS}{_text_of(node.value)}"
+    return ""
+
+
+def _without_axis(frames: list[FrameType], node: ast.AST | None) -> str:
+    """Of tl.max(m, x)."""
+    name = getattr(node.func, "attr", "") if isinstance(node, ast.Call) else ""
+    if name in WITH_AXIS and any(isinstance(frame.f_locals.get("axis"), tl.tensor) for frame in frames):
+        return f"an axis is a value of the kernel: tl.{name}"
+    return ""
+
+
+def _block_at_address(message: str, node: ast.AST | None) -> str:
+    """Of tl.store(z_ptr, z, mask), with the pointer that Triton does not name."""
+    found = BLOCK_AT_ADDRESS.search(message)
+    function = getattr(node, "func", None)
+    if found is None or not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return ""
+    given = {one.arg: one.value for one in node.keywords}
+    pointer = node.args[0] if node.args else given.get("pointer")
+    is_method = function.value.id != "tl"  # z_ptr.store(z), or Triton's language under another name
+    return "" if pointer is None or is_method else f"a block at one address: {found[1]} of {_text_of(pointer)}"
+
+
+def _without_dtype(message: str, node: ast.AST | None) -> str:
+    """Of tl.zeros((BLOCK_N,))."""
+    is_zeros = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "zeros"
+    return "tl.zeros lacks its dtype" if is_zeros and "required argument: 'dtype'" in message else ""
+
+
+def _accumulator(error: BaseException, frames: list[FrameType]) -> str:
+    """Of tl.dot(a, b, acc) with an `acc` of another dtype than the product's, for which Triton 3.7 has no words."""
+    for frame in frames if isinstance(error, AssertionError) else ():
+        held = frame.f_locals
+        added, wanted, product = held.get("acc"), held.get("out_dtype"), held.get("ret_ty")
+        if frame.f_code.co_name != "dot" or not isinstance(added, tl.tensor) or not isinstance(product, tl.block_type):
+            continue
+        if added.type.shape == product.shape and added.type.scalar != wanted:
+            return f"an accumulator of {added.type.scalar} for {wanted}"
+    return ""
+
+
+def _text_of(node: ast.expr) -> str:
+    try:
+        text = " ".join(ast.unparse(node).split())
+    except ValueError:  # a number of 4301 digits
+        return "this"
+    return text if len(text) <= MOST_NAME else "this"

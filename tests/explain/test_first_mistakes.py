@@ -1,0 +1,149 @@
+"""What beginners write first and the compiler refuses: it is named by what it is, with its line."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader import normal
+from tests.conftest import ROOT
+
+ADD = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    i = tl.program_id(0)
+    offs = i * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offs < N
+    x = tl.load(x_ptr + offs, mask=mask)
+    y = tl.load(y_ptr + offs, mask=mask)
+    tl.store(z_ptr + offs, x + y, mask=mask)
+
+
+def masked_add(x, y):
+    z, many = torch.empty_like(x), x.numel()
+    masked_add_kernel[(triton.cdiv(many, 1024),)](x, y, z, many, BLOCK_N=1024)
+    return z
+"""
+LOAD = "tl.load(x_ptr + offs, mask=mask)"
+MASK = "mask = offs < N"
+STORE = "tl.store(z_ptr + offs, x + y, mask=mask)"
+CANNOT = "is an address and cannot be indexed: tl.load({0} + offsets) reads what lies there, and tl.store({0} + offsets"
+MAXIMUM = "tl.max takes a block and the number of an axis, as in tl.max(x, 0): the larger of two values is tl.maximum("
+ONE = "{} is one address, and the value for it is a block: a block is stored at a block of addresses, {} + offsets"
+MASKED = "{} is one address, and its mask or `other` is a block: a block is loaded or stored at a block of addresses"
+CONDITION = "`if` and `while` need one value for the whole program, and this is a tile: use tl.where, or a mask."
+PICKS = "an index picks no element of a tile: mask and reduce"
+
+OF_ADDITION = {
+    "x_ptr[i]": (LOAD, "x_ptr[i]", f"x_ptr {CANNOT.format('x_ptr')}"),
+    "x_ptr[0]": (LOAD, "x_ptr[0]", f"x_ptr {CANNOT.format('x_ptr')}"),
+    "x_ptr[:]": (LOAD, "x_ptr[:]", f"x_ptr {CANNOT.format('x_ptr')}"),
+    "addresses": (LOAD, "(x_ptr + offs)[i]", f"x_ptr + offs {CANNOT.format('x_ptr + offs')}"),
+    "z_ptr[offs] =": (STORE, "z_ptr[offs] = x + y", f"z_ptr {CANNOT.format('z_ptr')}"),
+    "z_ptr[offs] +=": (STORE, "z_ptr[offs] += x + y", f"z_ptr {CANNOT.format('z_ptr')}"),
+    "x[i]": (STORE, STORE.replace("x + y", "x[i] + y"), PICKS),
+    "x[0]": (STORE, STORE.replace("x + y", "x[0] + y"), PICKS),
+    "x[0] =": (STORE, "x[0] = 1.0", "a tile cannot be assigned to in parts"),
+    "tl.max of two": (STORE, STORE.replace("x + y", "tl.max(x, y)"), MAXIMUM),
+    "x.max(y)": (STORE, STORE.replace("x + y", "x.max(y)"), MAXIMUM),
+    "tl.min of two": (STORE, STORE.replace("x + y", "tl.min(x, axis=y)"), "tl.min takes a block and the number of"),
+    "store at z_ptr": (STORE, "tl.store(z_ptr, x + y, mask=mask)", ONE.format("z_ptr", "z_ptr")),
+    "store at z_ptr + i": (STORE, "tl.store(z_ptr + i, x + y)", ONE.format("z_ptr + i", "z_ptr + i")),
+    "atomic_add at z_ptr": (STORE, "tl.atomic_add(z_ptr, x + y)", ONE.format("z_ptr", "z_ptr")),
+    "load at x_ptr": (LOAD, "tl.load(x_ptr, mask=mask)", MASKED.format("x_ptr")),
+    "store one value": (STORE, "tl.store(pointer=z_ptr, value=1.0, mask=mask)", MASKED.format("z_ptr")),
+    "BLOCK for BLOCK_N": (MASK, "mask = offs < BLOCK", "BLOCK is not defined. Is BLOCK_N meant?"),
+    "n for N": (MASK, "mask = offs < n", "n is not defined. Is N meant?"),
+    "a name of nowhere": (MASK, "mask = offs < count", "count is not defined: nothing in the file is called so."),
+    "a name of the host": (MASK, "mask = offs < many", "many is not known there: it belongs to another part of the"),
+    "math.sqrt": (MASK, "mask = offs < math.sqrt(4)", "the file does not import math: add `import math` at its top."),
+    "Python's sum": (STORE, STORE.replace("x + y", "sum(x)"), "sum is not known there: it is a built-in of Python"),
+    "one path": (
+        STORE,
+        f"if i > 0:\n        one = 1\n    {STORE.replace('x + y', 'x + one')}",
+        "one is not known there: the kernel assigns it in a branch or a loop that may be left out, or only further",
+        2,
+    ),
+    "a if x > 0 else b": (STORE, STORE.replace("x + y", "x if x > 0 else y"), CONDITION),
+    "while mask": (STORE, f"while mask:\n        x += 1\n    {STORE}", CONDITION),
+    "axis 1 of 1": (
+        STORE,
+        STORE.replace("x + y", "x - tl.max(y, 1)"),
+        "there is no axis 1 here: the only one is axis 0",
+    ),
+    "axis 2 of 2": (
+        STORE,
+        STORE.replace("x + y", "tl.max(y[:, None], 2)"),
+        "there is no axis 2 here: there are 2 axes,",
+    ),
+    "axis 0 of 0": (STORE, STORE.replace("x + y", "tl.max(i, 0)"), "there is no axis 0 here: this is one value"),
+    "tl.zeros": (STORE, STORE.replace("x + y", "x + tl.zeros((BLOCK_N,))"), "tl.zeros wants a dtype too, as in tl.ze"),
+    "tl.sum of two": (STORE, STORE.replace("x + y", "tl.sum(x, y)"), "tl.sum wants the number of an axis, as in"),
+}
+
+
+def refused(bench, old: str, new: str):
+    """The first line that is said of this change, and the line of the file that it is said of."""
+    assert ADD.count(old) == 1
+    verdict = bench(ADD.replace(old, new)).check(normal(2048), normal(2048))
+    assert verdict.id == "does-not-compile"
+    return verdict.lines[0], verdict.line, ADD[: ADD.index(old)].count("\n") + 1
+
+
+IN_LOOPS = {
+    "replaced": ("x = offs", "x begins the loop of line {loop} as fp32 [1024], and here it becomes int32 [1024]: a", 1),
+    "a number": ("x = 1.0", "x begins the loop of line {loop} as fp32 [1024], and here it becomes fp32: a", 1),
+    "a pointer": (
+        "x_ptr = x_ptr + offs",
+        "x_ptr begins the loop of line {loop} as pointer to fp32, and here it beco",
+        1,
+    ),
+    "twice": (
+        "x += y\n        x = offs",
+        "x begins the loop as fp32 [1024] and leaves it as int32 [1024]: a variable",
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IN_LOOPS)
+def test_a_variable_that_a_loop_changes_is_told_where_it_does(bench, name):
+    statement, said, below = IN_LOOPS[name]
+    text, told, line = refused(bench, STORE, f"for k in range(N):\n        {statement}\n    {STORE}")
+    assert told == line + below
+    assert text.startswith(f"The compiler refuses line {told}: {said.format(loop=line)}")
+
+
+@pytest.mark.parametrize("name", OF_ADDITION)
+def test_a_first_mistake_is_named_with_its_line(bench, name):
+    old, new, said, *below = OF_ADDITION[name]
+    text, told, line = refused(bench, old, new)
+    line += sum(below)
+    assert told == line and text.startswith(f"The compiler refuses line {line}: {said}")
+
+
+def test_a_pointer_s_load_of_a_descriptor_is_told_as_that(bench):
+    text = (ROOT / "solutions/23_descriptor_matmul/descriptor_matmul.py").read_text(encoding="utf-8")
+    assert text.count("a.load([m, k])") == 1
+    sizes = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)
+    for added in ("tl.load(a + [m, k])", "tl.load(m + a)", "tl.load(a)", "a + 1"):
+        verdict = bench(text.replace("a.load([m, k])", added), "23_descriptor_matmul").check(
+            normal(64, 64), normal(64, 64), **sizes
+        )
+        line = text[: text.index("a.load([m, k])")].count("\n") + 1
+        said = f"The compiler refuses line {line}: a descriptor is no pointer and no tile: x.load([row, column]) loads"
+        assert verdict.line == line and verdict.lines[0].startswith(said)
+
+
+def test_an_accumulator_of_another_dtype_than_the_product_is_told_with_both(bench):
+    text = (ROOT / "solutions/05_grouped_matmul/grouped_matmul.py").read_text(encoding="utf-8")
+    zeros, dot = "dtype=tl.float32)", "tl.dot(a, b, acc)"
+    assert text.count(zeros) == text.count(dot) == 1
+    line = text[: text.index(dot)].count("\n") + 1
+    text = text.replace(zeros, "dtype=tl.float16)").replace(dot, "tl.dot(a, b, acc, out_dtype=tl.float32)")
+    verdict = bench(text, "05_grouped_matmul").check(normal(64, 64), normal(64, 64))
+    said = f"The compiler refuses line {line}: tl.dot(a, b, acc) makes its sums in fp32, and this accumulator is fp16"
+    assert verdict.line == line and verdict.lines[0].startswith(said)
