@@ -265,10 +265,6 @@ def test_all_products_run_on_tensor_cores(compiled):
     compiled(*large(4, 16, 4096, 4096, 64), tensor_cores=True, halves=True)
 
 
-def test_heads_of_128_spill_no_registers(compiled):
-    compiled(*large(4, 16, 4096, 4096, 128), tensor_cores=True, halves=True)
-
-
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
