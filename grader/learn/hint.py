@@ -11,7 +11,7 @@ from grader.progress import progress
 from grader.progress.hints import Hint, Hints, read_hints
 from grader.progress.last_result import last_result
 from grader.progress.progress import Record
-from grader.progress.standing import current_exercise, read_progress
+from grader.progress.standing import PASSED, current_exercise, read_progress, state
 
 FITS = "> This speaks of your last run:"
 NOTHING_FITS = (
@@ -48,7 +48,7 @@ def show_hint(folder: Folder, again: bool = False, everything: bool = False) -> 
     """Prints the next hint, or those that are open, and notes what was opened."""
     hints, record = _hints_of(folder), read_progress(folder.root).of(folder.id)
     most = len(hints.levels)
-    if record.passed and not again and not everything:
+    if state(record) == PASSED and not again and not everything:
         raise click.ClickException(
             f"{folder.id} is passed: its solution is open, course solution {folder.number}. "
             f"For its hints: course hint {folder.number} --all"
