@@ -33,7 +33,7 @@ def _complaint(folder: Folder, question: Question) -> str:
 
 
 def complaint_of(question: Question, computed: float) -> str:
-    """What is wrong with the answer, given the computed one; "" if nothing is.
+    """Returns a complaint if the computed number contradicts the answer, else "".
 
     A choice is right if it begins with the computed number, or with the nearest by ratio. Where the fact is "faster",
     the computed number is the place of the right choice.

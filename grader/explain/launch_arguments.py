@@ -10,7 +10,7 @@ from grader.submission.text import Submission, calls_of
 from grader.submission.tuning_lines import function_that_returns_nothing
 from grader.wire.messages import Failure
 
-# What Python says of a launch: with its Triton's own `run`, or as Triton puts it before it measures.
+# Messages of Python about a launch with Triton's own `run`, and of Triton before it measures.
 TWICE = re.compile(r"\brun\w*\(\) got multiple values for keyword argument '(\w+)'|Conflicting meta-parameters: (\w+)")
 MISSING = re.compile(r"dynamic_func\(\) missing \d+ required (?:positional|keyword-only) arguments?: (.*)")
 
@@ -27,7 +27,7 @@ class LaunchArguments(Sentence):
 
 
 def launch_arguments(failure: Failure, submission: Submission) -> tuple[Said, int] | None:
-    """Returns what is wrong with them, and the line where to look; None where something else is."""
+    """Returns the sentence about a launch's arguments and the line to look at; None for any other failure."""
     where, tree = in_line(failure.line), submission.tree
     tuned = tree is not None and bool(calls_of(tree, "autotune"))
     if tuned and (twice := TWICE.search(failure.message)):

@@ -29,7 +29,7 @@ class LoopVariable(Sentence):
 
 
 def loop_variable(failure: Failure, tree: ast.Module) -> tuple[Said, int] | None:
-    """What is said of it, and the line that is told; None where the failure is something else."""
+    """Returns the sentence about a loop's variable and its line; None if none caused the failure."""
     found = CHANGES.search(failure.message)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What the compiler held when it refused a kernel: the values that its own message leaves out.
+"""Messages about refused kernels, made from values that the compiler held and its own message leaves out.
 
 A pointer that is indexed, and an axis that is no number, end in a message of Triton's that speaks of a missing
 @triton.jit. The frames that raised it still hold the values.
@@ -40,7 +40,7 @@ def _frames(error: BaseException) -> Iterator[FrameType]:
 
 
 def _read(frames: list[FrameType], node: ast.AST | None) -> str:
-    """Of x_ptr[i]; of x[i] where x is a tile, and i is no constant."""
+    """Returns the message about x_ptr[i], or about x[i] where x is a tile and i is no constant."""
     for frame in frames:
         value = frame.f_locals.get("self")
         if frame.f_code.co_name != "__getitem__" or not isinstance(value, tl.tensor):
@@ -54,7 +54,7 @@ def _read(frames: list[FrameType], node: ast.AST | None) -> str:
 
 
 def _assigned(frames: list[FrameType]) -> str:
-    """Of z_ptr[i] = x."""
+    """Returns the message about z_ptr[i] = x."""
     for frame in frames:
         generator, node = frame.f_locals.get("self"), frame.f_locals.get("node")
         if frame.f_code.co_name == "visit_Subscript_Store" and isinstance(getattr(node, "value", None), ast.Name):
@@ -65,7 +65,7 @@ def _assigned(frames: list[FrameType]) -> str:
 
 
 def _without_axis(frames: list[FrameType], node: ast.AST | None) -> str:
-    """Of tl.max(m, x)."""
+    """Returns the message about tl.max(m, x), where a value of the kernel stands for an axis."""
     name = getattr(node.func, "attr", "") if isinstance(node, ast.Call) else ""
     if name in WITH_AXIS and any(isinstance(frame.f_locals.get("axis"), tl.tensor) for frame in frames):
         return f"an axis is a value of the kernel: tl.{name}"
@@ -73,7 +73,7 @@ def _without_axis(frames: list[FrameType], node: ast.AST | None) -> str:
 
 
 def _block_at_address(message: str, node: ast.AST | None) -> str:
-    """Of tl.store(z_ptr, z, mask), with the pointer that Triton does not name."""
+    """Returns the message about tl.store(z_ptr, z, mask), with the pointer that Triton does not name."""
     found = BLOCK_AT_ADDRESS.search(message)
     function = getattr(node, "func", None)
     if found is None or not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
@@ -85,13 +85,16 @@ def _block_at_address(message: str, node: ast.AST | None) -> str:
 
 
 def _without_dtype(message: str, node: ast.AST | None) -> str:
-    """Of tl.zeros((BLOCK_N,))."""
+    """Returns the message about tl.zeros((BLOCK_N,)), which lacks its dtype."""
     is_zeros = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "zeros"
     return "tl.zeros lacks its dtype" if is_zeros and "required argument: 'dtype'" in message else ""
 
 
 def _accumulator(error: BaseException, frames: list[FrameType]) -> str:
-    """Of tl.dot(a, b, acc) with an `acc` of another dtype than the product's, for which Triton 3.7 has no words."""
+    """Returns the message about tl.dot(a, b, acc) whose `acc` differs in dtype from the product.
+
+    Triton 3.7 ends with an assertion that has no words.
+    """
     for frame in frames if isinstance(error, AssertionError) else ():
         held = frame.f_locals
         added, wanted, product = held.get("acc"), held.get("out_dtype"), held.get("ret_ty")

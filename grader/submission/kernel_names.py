@@ -64,7 +64,7 @@ LEADS_ELSEWHERE = frozenset({
     "torch", "triton", "used_global_vals", "warmup",
 })  # fmt: skip
 
-# What torch calls a dtype -> its name in tl.
+# torch's names of dtypes -> the names of tl
 TORCH_DTYPES = {
     "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
     "float64": "float64", "double": "float64", "bool": "int1", "uint8": "uint8", "int8": "int8", "int16": "int16",

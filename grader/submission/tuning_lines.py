@@ -45,7 +45,7 @@ def function_that_returns_nothing(tree: ast.Module) -> ast.FunctionDef | None:
 
 
 def _asked_first(tree: ast.Module, value: ast.expr) -> ast.expr:
-    """What is assigned to a name, to several at once, or `f()` in `f() or ...`; anything else as it is."""
+    """Returns the value that a name is assigned, alone or among several, and `f()` of `f() or ...`; else `value`."""
     if isinstance(value, ast.Name):
         for target, assigned in _assignments(tree):
             if value.id in [getattr(one, "id", "") for one in getattr(target, "elts", [target])]:
