@@ -5,7 +5,7 @@ import pytest
 from grader import (
     Example,
     Exercise,
-    any_strides,
+    aligned_rows,
     around_fp16_max,
     cancelling,
     integers,
@@ -106,18 +106,18 @@ def test_neighbouring_programs_share_what_they_read(traffic):
 
 
 def test_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
-    compiled(normal(4096, 4096), normal(4096, 4096), tensor_cores=True, pipelined=True)
+    compiled(normal(4096, 4096), normal(4096, 4096), tensor_cores=True, pipelined=True, descriptors=True)
 
 
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
             "M": upto(160, limit=2**20, BLOCK_M=128),
-            "K": upto(160, least=0, once=2400, BLOCK_K=64),
-            "N": upto(260, limit=2**20, BLOCK_N=256),
+            "K": upto(160, once=2400, BLOCK_K=64),
+            "N": upto(40, limit=2**20, block=32),
         },
-        a=any_strides("M", "K", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
-        b=any_strides("K", "N", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
+        a=aligned_rows("M", "K", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
+        b=aligned_rows("K", "8*N", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
         blocks=(SMALL, SMALL | dict(GROUP_M=3, MULTIPROCESSORS=2)),
     )
 

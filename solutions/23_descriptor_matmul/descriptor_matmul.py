@@ -1,8 +1,9 @@
-"""23 · Descriptor matmul: the Tensor Memory Accelerator moves whole tiles, and gets their corners and no addresses."""
+"""23 · Descriptor matmul: the Tensor Memory Accelerator moves whole tiles; the kernel names corners, not addresses."""
 
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 BLOCK_M, BLOCK_N, BLOCK_K = 128, 256, 64  # one program's tile of c, and its step along K
 GROUP_M = 8  # rows of tiles in a group
@@ -10,15 +11,11 @@ GROUP_M = 8  # rows of tiles in a group
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm,
+    a_desc, b_desc, c_desc, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
 ):  # fmt: skip
-    # A descriptor of each matrix, this program's tile as in 05, the sum along K, the store: about 16 lines.
+    # The corner of this program's tile, the sum along K, the store: about 12 lines.
     ### BEGIN SOLUTION
-    a = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_am, 1], block_shape=[BLOCK_M, BLOCK_K])
-    b = tl.make_tensor_descriptor(b_ptr, shape=[K, N], strides=[stride_bk, 1], block_shape=[BLOCK_K, BLOCK_N])
-    c = tl.make_tensor_descriptor(c_ptr, shape=[M, N], strides=[stride_cm, 1], block_shape=[BLOCK_M, BLOCK_N])
-
     pid = tl.program_id(0)
     tiles_m = tl.cdiv(M, BLOCK_M)
     programs_per_group = GROUP_M * tl.cdiv(N, BLOCK_N)
@@ -29,42 +26,48 @@ def matmul_kernel(
 
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for k in range(0, K, BLOCK_K):
-        acc = tl.dot(a.load([m, k]), b.load([k, n]), acc)  # what lies outside of a or b is loaded as 0
-    c.store([m, n], acc.to(tl.float16))  # what lies outside of c is not stored
+        acc = tl.dot(a_desc.load([m, k]), b_desc.load([k, n]), acc)  # what lies outside of a or b is loaded as 0
+    c_desc.store([m, n], acc.to(tl.float16))  # what lies outside of c is not stored
     ### END SOLUTION
 
 
-def stages_that_fit(device):
-    """How many pairs of pieces of a and b are under way at a time: 4 where shared memory has room for them, else 3.
-
-    sm_90 (H100) and sm_100 (B200) multiply from shared memory, so all pairs lie there. Others hold one in registers.
-    """
-    if device.type == "cpu":  # the interpreter
-        return 3
-    gpu = torch.cuda.get_device_properties(device)
-    pairs = 4 if gpu.major in (9, 10) else 3
-    return 4 if gpu.shared_memory_per_block_optin > pairs * (BLOCK_M + BLOCK_N) * BLOCK_K * 2 else 3
-
-
-def matmul(a, b):
-    """a: [M, K], b: [K, N], fp16, rows of 16-byte pieces. Returns c = a @ b, [M, N] fp16 contiguous, summed in fp32."""
-    # Refuse what a descriptor cannot describe; c, the allocator, the grid, the launch: about 17 lines.
-    ### BEGIN SOLUTION
-    (M, K), N = a.shape, b.shape[1]
-    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
-    for name, x in (("a", a), ("b", b), ("c", c)):
+def refuse_rows_that_are_not_aligned(**matrices):
+    """Raises ValueError unless a descriptor can describe each matrix: the TMA counts addresses in pieces of 16 bytes."""
+    for name, x in matrices.items():
         if x.stride(1) != 1:
             raise ValueError(f"{name}: neighbours in a row lie {x.stride(1)} elements apart, 1 was expected")
         if x.stride(0) * x.element_size() % 16 or x.data_ptr() % 16:
             raise ValueError(f"{name}: rows have to begin at multiples of 16 bytes, and they are {x.stride(0)} apart")
 
-    # Descriptors made in a kernel lie in memory that Triton asks for at each launch.
-    triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device=a.device))
-    grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)
+
+def tile_that_fits(device):
+    """(columns of a tile, stages): 256 and 4 on sm_90 (H100) and sm_100 (B200), which multiply from shared memory.
+
+    Others hold the pieces that they multiply in registers, next to the sums: their tiles are half as wide.
+    """
+    if device.type == "cpu":  # the interpreter
+        return BLOCK_N, 3
+    if torch.cuda.get_device_properties(device).major in (9, 10):
+        return BLOCK_N, 4
+    return min(BLOCK_N, 128), 3
+
+
+def matmul(a, b):
+    """a: [M, K], b: [K, N], fp16, rows of 16-byte pieces. Returns c = a @ b, [M, N] fp16 contiguous, summed in fp32."""
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
+    refuse_rows_that_are_not_aligned(a=a, b=b, c=c)
+    # A descriptor of each matrix, the grid, the launch, the return: about 11 lines.
+    ### BEGIN SOLUTION
+    columns, stages = tile_that_fits(a.device)
+    grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, columns),)
     matmul_kernel[grid](
-        a, b, c, M, N, K, a.stride(0), b.stride(0), c.stride(0),
-        BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, BLOCK_K=BLOCK_K, GROUP_M=GROUP_M,
-        num_warps=8, num_stages=stages_that_fit(a.device),
+        TensorDescriptor.from_tensor(a, [BLOCK_M, BLOCK_K]),
+        TensorDescriptor.from_tensor(b, [BLOCK_K, columns]),
+        TensorDescriptor.from_tensor(c, [BLOCK_M, columns]),
+        M, N, K,
+        BLOCK_M=BLOCK_M, BLOCK_N=columns, BLOCK_K=BLOCK_K, GROUP_M=GROUP_M,
+        num_warps=8, num_stages=stages,
     )  # fmt: skip
     return c
     ### END SOLUTION
