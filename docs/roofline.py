@@ -49,8 +49,8 @@ WORK = {
     "13": Work(5 * 1024 * 131072, 2 * 4 * 1024 * 131072),  # as 03
     "14": Work(5 * 2**26, 2 * 4 * 2**26),  # as 03
     "19": _product(4096, 3 * 4096**2),  # bias; leaky relu, a comparison and a product
-    "22": _product(8192),
-    "23": _product(8192),
+    "22": Work(2 * 8192**2 * 512, 2 * (2 * 8192 * 512 + 8192**2)),
+    "23": _product(4096),
     "25": Work(4 * 64 * 4096**2 * 64, 4 * 2 * 64 * 4096 * 64),  # two products; q, k, v and o
     "26": Work(2 * 16 * 8192 * 8193 * 128, 4 * 2 * 16 * 8192 * 128),  # two products of the pairs that are seen
     "27": Work(10 * 64 * 4096**2 * 64, 8 * 2 * 64 * 4096 * 64),  # five products; q, k, v, o, do and three gradients

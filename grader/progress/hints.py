@@ -1,7 +1,8 @@
 """The hints of an exercise, hints/NN_name.md: three levels and the explanation, and which failures they speak of.
 
 A passage (a paragraph or a list item) that helps with a kind of failure names it in a comment at its end, which no
-reader of the rendered file sees: <!-- fits: oob-load oob-store -->. The names are the ids of verdicts.
+reader of the rendered file sees: <!-- fits: oob-load oob-store -->. The names are the ids of verdicts. A row of figures
+that stand in the exercise's ladder names their rungs in the same way, and a test holds them to it: <!-- rungs: NAME -->.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from grader.progress import progress
 SECTION = re.compile(r"^## (.+?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 FOLDED = re.compile(r"<details><summary>(.*?)</summary>\n(.*)</details>", re.DOTALL)
 FITS = re.compile(r"\s*<!-- fits: ([a-z0-9 \n-]+) -->")
+COMMENT = re.compile(r"\s*<!-- (?:fits|rungs): [^>]*? -->")
 PASSAGE = re.compile(r"\n\s*\n|\n(?=- )")
 
 # All others say themselves what to change: about the file, the host function, or one line of the kernel.
@@ -68,7 +70,7 @@ def read_hints(folder: Folder) -> Hints:
         if match := re.fullmatch(r"Hint (\d)", name):
             title, body = _unfolded(text)
             levels.append(Hint(int(match[1]), title, tuple(_passages(body))))
-    return Hints(tuple(levels), FITS.sub("", _unfolded(sections.get("Explanation", ""))[1]))
+    return Hints(tuple(levels), COMMENT.sub("", _unfolded(sections.get("Explanation", ""))[1]))
 
 
 def level_for(folder: Folder, cause: str) -> int:
