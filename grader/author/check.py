@@ -75,10 +75,11 @@ def check(
 
 def _complaints_of_code(folder: Folder) -> list[str]:
     """What takes torch to find out; for a worker."""
-    from grader.author import gates, proven_answers
+    from grader.author import gates, lesson_points, proven_answers
     from grader.author.accepted_constants import accepted_constants
 
-    return accepted_constants(folder) + gates.complaints(folder) + proven_answers.complaints(folder)
+    texts = lesson_points.complaints(folder) + proven_answers.complaints(folder)
+    return accepted_constants(folder) + gates.complaints(folder) + texts
 
 
 def _summary(outcomes: list[proof.Outcome]) -> str:

@@ -13,6 +13,7 @@ from grader.course.questions import QUESTIONS
 from grader.progress.standing import next_exercise, read_progress
 
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
+FOLD = re.compile(r"</?details>(?:<summary>(.*?)</summary>)?")
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)[^)]+\)")
 
 
@@ -44,6 +45,7 @@ def _rendered(folder: Folder) -> str:
     # A terminal shows no picture: its words stand in for it, and where it lies.
     text = PICTURE.sub(lambda match: f"*Picture: {match[1]} ({shown(folder.path / match[2])})*", text)
     text = LINK.sub(r"\1", text)  # nor does it follow a link to another lesson
+    text = FOLD.sub(lambda match: f"*{match[1]}*" if match[1] else "", text)  # or fold anything
     out = console()
     with out.capture() as captured:
         out.print(Markdown(text, hyperlinks=False))
