@@ -70,11 +70,12 @@ class CausalAttention(Sentence):
 
     NAN_OF_NOTHING = (
         "{name} is NaN where a query has seen no key yet: its maximum is still -inf then, and (-inf) - (-inf) is NaN. "
-        "Subtract something finite in such rows."
+        "Subtract something finite in such rows, in p and in the factor."
     )
     NAN_OF_EMPTY_TILES = (
         "{name} is NaN where the walk begins with a tile of which a query sees nothing, as a window makes it: its "
-        "maximum is still -inf then, and (-inf) - (-inf) is NaN. Subtract something finite in such rows."
+        "maximum is still -inf then, and (-inf) - (-inf) is NaN. Subtract something finite in such rows, in p and in "
+        "the factor."
     )
     ZERO_BY_ZERO = "{name} is NaN in rows that see no key: l is 0 there, and so is acc. Divide by something else."
     AVERAGE_OF_HIDDEN = (
