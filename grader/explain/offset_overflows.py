@@ -23,7 +23,7 @@ class Offset(Sentence):
         "An offset is rounded in line {line}: {dtype} holds every whole number up to {limit} only, and program "
         "{program} goes past it."
     )
-    ADVICE_INT64 = "Give tl.program_id, or what is multiplied, .to(tl.int64) before the product."
+    ADVICE_INT64 = "Convert a factor of that line's product before it is multiplied: the_factor.to(tl.int64)."
     ADVICE_KEEP_INT32 = "Leave offsets in the int32 that tl.program_id and tl.arange give."
     ADVICE_INTEGERS = "Compute offsets in integers: tl.program_id and tl.arange give int32."
 
