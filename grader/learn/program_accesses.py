@@ -72,15 +72,17 @@ def _shapes_of_scratch(accesses: list[TracedAccess]) -> dict[str, tuple[int, ...
     return {name: (end,) for name, end in ends.items() if 0 < end <= MOST_OF_SCRATCH}
 
 
-def in_words(access: TracedAccess, shape: tuple[int, ...]) -> str:
-    """ "x[0:2, 4:5], 6 of 8 lanes touch nothing" """
+def in_words(access: TracedAccess, shape: tuple[int, ...], all_right: bool = True) -> str:
+    """ "x[0:2, 4:5], 6 of 8 lanes touch nothing"; or that they may lie outside, unless all accesses are right """
     lanes = [element for element in access.elements if element >= 0]
     masked = len(access.elements) - len(lanes)
     where = _block(access.argument, sorted(set(lanes)), shape)
     if not masked:
         return where
-    plural, verb = "" if len(access.elements) == 1 else "s", "touches" if masked == 1 else "touch"
-    return f"{where}, {masked} of {len(access.elements)} lane{plural} {verb} nothing"
+    count = f"{masked} of {len(access.elements)} lane{'' if len(access.elements) == 1 else 's'}"
+    if not all_right:
+        return f"{where}, {count} {'is' if masked == 1 else 'are'} masked off or outside"
+    return f"{where}, {count} {'touches' if masked == 1 else 'touch'} nothing"
 
 
 def _block(name: str, elements: list[int], shape: tuple[int, ...]) -> str:

@@ -108,7 +108,7 @@ def _print_programs(out, reply: Reply, shapes: dict[str, tuple[int, ...]]) -> No
 
     by_program: dict[tuple[int, tuple[int, ...]], list[tuple[str, int]]] = {}
     for access in reply.trace:
-        words = in_words(access, shapes.get(access.argument, (1 << 62,)))
+        words = in_words(access, shapes.get(access.argument, (1 << 62,)), all_right=not reply.findings)
         lines = by_program.setdefault((access.launch, tuple(access.program)), [])
         lines.append((f"{verb_of(access)} {words}", access.line))
     shown = -1

@@ -34,9 +34,9 @@ def begin(writer, grading: Grading) -> None:
     if grading.run.not_attempted:
         return
     run = grading.run
-    how = f"interpreted, and compiled for {run.model.target}; no GPU"
+    how = f"carried out on the CPU, compiled for {run.model.target}; no GPU"
     if run.replays:
-        how = f"interpreted, compiled for {run.model.target}, and run on an {run.replays.device.name}"
+        how = f"carried out on the CPU, compiled for {run.model.target}, run on an {run.replays.device.name}"
     writer.write_line("")
     _line(writer, f"{_title(grading)}   {_shown(run.submission.path)}   ({how})", bold=True)
 

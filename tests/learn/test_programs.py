@@ -96,7 +96,7 @@ def test_wrong_accesses_are_pointed_to(course):
     course.file("01_masked_add").write_text(mutant("01_masked_add/no_mask"))
     out = course.here("programs", "01").out
     assert "Some accesses are wrong and were left out: pytest exercises/01_masked_add says what is wrong." in out
-    assert "stores z[8:10], 2 of 4 lanes touch nothing" in out
+    assert "stores z[8:10], 2 of 4 lanes are masked off or outside" in out
 
 
 def test_the_steps_of_a_loop_stand_in_their_order(course):
