@@ -10,7 +10,7 @@ BLOCK_M, BLOCK_N = 64, 64  # rows and columns of the tile that one program copie
 def strided_copy_kernel(
     x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zm, stride_zn, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
 ):
-    # Program (j, i) copies the tile in block row i and block column j; axis 0 counts columns: about 6 lines.
+    # Program (j, i) copies the tile in block row i and block column j; axis 0 counts columns: about 7 lines.
     ### BEGIN SOLUTION
     rows = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]  # [BLOCK_M, 1]
     cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]  # [1, BLOCK_N]
