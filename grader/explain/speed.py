@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grader.explain.causes import Cause
+from grader.explain.medal_words import Medal
 from grader.explain.verdict import INCONCLUSIVE, PASS, SKIPPED, Verdict, failed
 from grader.gpu.answers import COPY, MATMUL
 from grader.gpu.compiled_facts import WIDEST, facts_of
@@ -111,11 +112,13 @@ class Speed:
         return Speed(anchor, float(figures["gate"]), float(figures["share"]), *rates, int(figures["samples"]))
 
 
-def fast_enough(speed: Speed) -> Verdict:
+def fast_enough(speed: Speed, medal: Medal | None = None) -> Verdict:
     torch = f"; torch {speed.rate_text(speed.torch)}" if speed.torch and speed.anchor == COPY else ""
     grace = ", within the measuring grace" if speed.share < speed.gate else ""
     earlier = f"; {speed.with_earlier.text.removesuffix('.')}" if speed.with_earlier else ""
-    return Verdict(PASS, note=f"{speed.text}; {speed.needed}{grace}{torch}{earlier}", figures=speed.figures)
+    told, figures = (f"; {medal.text}", medal.figures) if medal else ("", {})
+    note = f"{speed.text}; {speed.needed}{grace}{torch}{earlier}{told}"
+    return Verdict(PASS, note=note, figures=speed.figures | figures)
 
 
 def too_noisy(speed: Speed) -> Verdict:
