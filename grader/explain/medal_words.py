@@ -26,6 +26,13 @@ class Medal:
     def figures(self) -> dict[str, float]:
         return {"medal": MEDALS.index(self.name) + 1, "of_solution": round(self.of_solution, 4)}
 
+    @staticmethod
+    def from_figures(figures: dict[str, float]) -> Medal | None:
+        """Returns the medal that a test's figures hold, if any. Raises ValueError, KeyError or IndexError."""
+        if "medal" not in figures:
+            return None
+        return Medal(MEDALS[int(figures["medal"]) - 1], float(figures["of_solution"]))
+
 
 def lowest_medal(figures: Iterable[dict[str, float]]) -> str:
     """Returns the lowest medal among figures of tests; "" where none of them has any."""

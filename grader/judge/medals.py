@@ -12,7 +12,6 @@ import math
 import statistics
 from collections.abc import Callable, Iterator
 
-from grader.course.code_digest import digest_of_code
 from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain.medal_words import BRONZE, GOLD, LEAST_OF_SOLUTION, SILVER, Medal
@@ -44,7 +43,7 @@ def medal_after(
         return None
     solution = Run(run.folder, "solutions", run.seed, run.model, run.sandboxed, run.replays, trusted=True)
     try:
-        if digest_of_code(run.submission.text) == digest_of_code(solution.submission.text):
+        if run.submission.source == solution.submission.source:
             return Medal(GOLD, 1.0)
         recording = solution.recording(exercise, trial)
         if recording.plan.error is not None or recording.plan.refusals:

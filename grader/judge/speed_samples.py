@@ -90,9 +90,10 @@ def _passed(
         return samples_of(other, exercise, trial, recording, anchor)
 
     try:
-        return speed.fast_enough(found, medal_after(run, exercise, trial, shares, more, sampled))
+        found.medal = medal_after(run, exercise, trial, shares, more, sampled)
     except WrongWhileTimed as wrong:
         return speed.wrong_while_timed(str(wrong))
+    return speed.fast_enough(found)
 
 
 def samples_of(run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:

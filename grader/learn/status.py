@@ -74,10 +74,12 @@ def _hints(record: Record) -> str:
 def _notes(done: Progress, known: set[str]) -> list[str]:
     passed = sum(1 for id, record in done.records.items() if id in known and record.passed)
     measured = any(record.throughput for id, record in done.records.items() if id in known)
-    best, none = "your best, its share of what the GPU can do, and the medal", "not measured here, it needs a GPU"
+    medal = any(record.medal for id, record in done.records.items() if id in known)
+    best = f"your best, {'' if medal else 'and '}its share of what the GPU can do{', and the best medal' * medal}"
+    throughput = best if measured else "not measured here, it needs a GPU"
     core = sum(1 for id, record in done.records.items() if id in known and record.core and not record.passed)
     also = f", and the core of {core} more" if core else ""
-    notes = [f"{passed} of {len(known)} passed{also}. Throughput: {best if measured else none}."]
+    notes = [f"{passed} of {len(known)} passed{also}. Throughput: {throughput}."]
     foreign = sorted(id for id, record in done.records.items() if id not in known)
     if foreign:
         notes.append(

@@ -2,7 +2,7 @@
 
 A passage (a paragraph or a list item) that helps with a kind of failure names it in a comment at its end, which no
 reader of the rendered file sees: <!-- fits: oob-load oob-store -->. The names are the ids of verdicts. A row of figures
-that stand in the exercise's ladder names their rungs in the same way, <!-- rungs: NAME -->, and a test holds it to them.
+that stand in the exercise's ladder names their rungs in the same way, <!-- rungs: NAME -->; a test holds it to them.
 """
 
 from __future__ import annotations
