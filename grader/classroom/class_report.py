@@ -13,6 +13,7 @@ from grader.classroom.rubric import is_decided
 from grader.classroom.similarity import Pair, near_identical
 from grader.course.folder import Folder
 from grader.course.regions import stub_text
+from grader.explain.medal_words import MEDALS
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS
 from grader.files import write_whole
 from grader.show.html_page import rendered
@@ -54,6 +55,7 @@ class Section:
     possible: float = 0
     open: float = 0  # the most points that are not decided for a student
     mean: float = 0
+    medals: str = ""  # "3 gold, 1 bronze"; "" where no GPU gave any
     causes: list[Cause] = field(default_factory=list)
     other_causes: int = 0
     hard_tests: list[tuple[str, int, int]] = field(default_factory=list)  # name, failed, judged
@@ -98,6 +100,8 @@ def write_report(graded: list[Graded], course: Path, path: Path) -> Path:
 def _section(folder: Folder, graded: list[Graded]) -> Section:
     counts = Counter(_state(one) for one in graded)
     section = Section(folder.id, counts)
+    won = Counter(one.result.get("medal", "") for one in graded if one.result)
+    section.medals = ", ".join(f"{won[name]} {name}" for name in reversed(MEDALS) if won[name])
     judged = [one for one in graded if one.tests]
     if judged:
         section.possible = max(one.possible for one in judged)

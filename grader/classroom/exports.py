@@ -12,6 +12,7 @@ nbgrader's --to, --assignment and --student work with all of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from grader.classroom.results import Results, Text
 from grader.classroom.rubric import counted, is_decided
 from grader.classroom.tables import canvas_rows, csv_of
 from grader.course.folder import Folder
+from grader.explain.medal_words import MEDALS
 from grader.explain.verdict import PASS
 from grader.files import write_whole
 
@@ -131,7 +133,7 @@ class Grades(Table):
 
     def rows(self, gradebook):
         yield ["assignment", "student_id", "last_name", "first_name", "email", "timestamp", "status", "score",
-               "max_score", "reached", "judged", "late_penalty", "core", "full", "note"]  # fmt: skip
+               "max_score", "reached", "judged", "late_penalty", "core", "full", "medals", "note"]  # fmt: skip
         for each in self.everything(gradebook):
             student = each.student
             time = str(each.submission.timestamp or "") if each.submission is not None else ""
@@ -141,7 +143,7 @@ class Grades(Table):
             facts = list(self.facts(each))
             notes = [text for one in facts for text in _notes(one)]
             note = "; ".join(notes or (["nothing was handed in"] if each.status == MISSING else []))
-            yield [each.assignment.name, *who, time, each.status, *points, *_levels(facts), note]
+            yield [each.assignment.name, *who, time, each.status, *points, *_levels(facts), _medals(facts), note]
 
 
 class Items(Table):
@@ -217,6 +219,13 @@ def _levels(facts: list[dict]) -> list[str]:
     full = [all(test["outcome"] == PASS for test in result["tests"] if is_decided(test)) for result in results]
     core = [everything or result.get("core", False) for everything, result in zip(full, results)]
     return [f"{sum(level)} of {len(facts)}" if results else "" for level in (core, full)]
+
+
+def _medals(facts: list[dict]) -> str:
+    """The medals of a hand-in: "gold", or "1 gold, 2 silver" for several exercises; blank where a GPU gave none."""
+    won = Counter(one["result"].get("medal", "") for one in facts if one["result"])
+    told = [(won[name], name) for name in reversed(MEDALS) if won[name]]
+    return told[0][1] if len(facts) == 1 and told else ", ".join(f"{count} {name}" for count, name in told)
 
 
 def _is_scored(grade) -> bool:

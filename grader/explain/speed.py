@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grader.explain.causes import Cause
+from grader.explain.medal_words import Medal
 from grader.explain.verdict import INCONCLUSIVE, PASS, SKIPPED, Verdict, failed
 from grader.gpu.answers import COPY, MATMUL
 from grader.gpu.compiled_facts import WIDEST, facts_of
@@ -59,6 +60,7 @@ class Speed:
     spread: float = 0.0  # between processes, as a logarithm
     earlier: int = 0  # samples of earlier runs that count too
     share_of_all: float = 0.0  # with these
+    medal: Medal | None = None  # of a pass that was compared with the shipped solution
 
     @property
     def text(self) -> str:
@@ -90,16 +92,17 @@ class Speed:
 
     @property
     def compared(self) -> list[tuple[str, float]]:
-        """Rates by name: the submission's, torch's unless it is the ceiling, the ceiling."""
+        """Rates by name: the submission's, the solution's if timed, torch's unless it is the ceiling, the ceiling."""
         torch = [("torch", self.torch)] if self.torch and self.anchor == COPY else []
-        return [("yours", self.rate), *torch, ("copy" if self.anchor == COPY else "cuBLAS", self.ceiling)]
+        solution = [("solution", self.rate / self.medal.of_solution)] if self.medal else []
+        return [("yours", self.rate), *solution, *torch, ("copy" if self.anchor == COPY else "cuBLAS", self.ceiling)]
 
     @property
     def figures(self) -> dict[str, float]:
         unit = "bytes_per_second" if self.anchor == COPY else "flops"
         shares = {"share": round(self.share, 4), "gate": self.gate, "samples": self.samples, "earlier": self.earlier}
         rates = {unit: round(self.rate), f"ceiling_{unit}": round(self.ceiling), f"torch_{unit}": round(self.torch)}
-        return {**shares, **rates}
+        return {**shares, **rates, **(self.medal.figures if self.medal else {})}
 
     @staticmethod
     def from_figures(figures: dict[str, float]) -> Speed | None:
@@ -108,14 +111,18 @@ class Speed:
             return None
         anchor, unit = (COPY, "bytes_per_second") if "bytes_per_second" in figures else (MATMUL, "flops")
         rates = (float(figures[name]) for name in (unit, f"ceiling_{unit}", f"torch_{unit}"))
-        return Speed(anchor, float(figures["gate"]), float(figures["share"]), *rates, int(figures["samples"]))
+        return Speed(
+            anchor, float(figures["gate"]), float(figures["share"]), *rates, int(figures["samples"]),
+            medal=Medal.from_figures(figures),
+        )  # fmt: skip
 
 
 def fast_enough(speed: Speed) -> Verdict:
     torch = f"; torch {speed.rate_text(speed.torch)}" if speed.torch and speed.anchor == COPY else ""
     grace = ", within the measuring grace" if speed.share < speed.gate else ""
     earlier = f"; {speed.with_earlier.text.removesuffix('.')}" if speed.with_earlier else ""
-    return Verdict(PASS, note=f"{speed.text}; {speed.needed}{grace}{torch}{earlier}", figures=speed.figures)
+    medal = f"; {speed.medal.text}" if speed.medal else ""
+    return Verdict(PASS, note=f"{speed.text}; {speed.needed}{grace}{torch}{earlier}{medal}", figures=speed.figures)
 
 
 def too_noisy(speed: Speed) -> Verdict:

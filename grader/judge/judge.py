@@ -249,7 +249,8 @@ class Judge:
         """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
         if skipped := self.speed.not_timed(anchor, since):
             return skipped
-        return self._judged(self.speed.trial(name, data), lambda trial: self.speed.verdict(trial, anchor, gate))
+        timed = self.speed.trial(name, data)
+        return self._judged(timed, lambda trial: self.speed.verdict(trial, anchor, gate, medals=True))
 
     def untimed(self, name: str, data: tuple[Recipe, ...]) -> Verdict | None:
         """Returns the failure that a few programs show of a call that nobody times; None if they are right."""

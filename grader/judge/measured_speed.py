@@ -44,10 +44,10 @@ class MeasuredSpeed:
         why = not_timed(self.run.model, anchor, since)
         return Verdict(SKIPPED, NOT_RUN, note=why) if why else None
 
-    def verdict(self, trial: Trial, anchor: str, gate: float) -> Verdict:
-        """Returns the verdict on a call's speed, as a share of the anchor's. Raises GpuBusy."""
+    def verdict(self, trial: Trial, anchor: str, gate: float, medals: bool = False) -> Verdict:
+        """Returns the verdict on a call's speed, as a share of the anchor's, and its medal if asked. Raises GpuBusy."""
         recording, refused = self.recording(trial)
-        return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate)
+        return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate, medals)
 
     def instead_of(self, predicted: Verdict, trial: Trial | None = None) -> Verdict:
         """Returns a pass that keeps the prediction as advice where a GPU is fast; else the verdict as predicted.

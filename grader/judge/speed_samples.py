@@ -16,6 +16,7 @@ from grader.gpu.answers import ANCHOR, COPY, KERNEL, MATMUL, TORCH, Measurement
 from grader.gpu.plan import Recording
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.gpu_memory import blame
+from grader.judge.medals import WrongWhileTimed, medal_after
 from grader.judge.on_gpu import asked_of, fault_of, other_result
 from grader.judge.run import Run
 from grader.judge.speed_rule import FAST, MORE, SLOW, STAGES, Decision, decide_again, distance_of
@@ -35,9 +36,12 @@ def not_timed(model: GpuModel, anchor: str, since: str) -> str:
 
 
 def speed_verdict(
-    run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str, gate: float
+    run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str, gate: float, medals: bool = False
 ) -> Verdict:
-    """Raises GpuBusy."""
+    """Returns the verdict on a call's speed. medals: a kernel that passes is compared with the solution's, too.
+
+    Raises GpuBusy.
+    """
     if (other := other_result(exercise, trial, recording)) is not None:
         return other
     measured = _what_is_measured(run, trial, anchor, gate)
@@ -45,7 +49,8 @@ def speed_verdict(
     samples: list[Measurement] = []
     useless = 0
     try:
-        for sample in samples_of(run, exercise, trial, recording, anchor):
+        drawn = samples_of(run, exercise, trial, recording, anchor)
+        for sample in drawn:
             if sample.wrong:
                 return speed.wrong_while_timed(sample.wrong)
             if math.isnan(sample.share):
@@ -69,10 +74,26 @@ def speed_verdict(
     if run.replays.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
         return speed.impossible(found)
     if decision.outcome == FAST:
-        return speed.fast_enough(found)
+        return _passed(run, exercise, trial, anchor, found, shares, drawn) if medals else speed.fast_enough(found)
     if decision.outcome == SLOW:
         return speed.too_slow(found, recording.plan, samples[0].config, run.submission, run.model, run.filename)
     return speed.too_noisy(found)
+
+
+def _passed(
+    run: Run, exercise: Exercise, trial: Trial, anchor: str, found: Speed, shares: list[float],
+    more: Iterator[Measurement],
+) -> Verdict:  # fmt: skip
+    """Returns the pass with its medal, for which `more` samples of the kernel may be drawn."""
+
+    def sampled(other: Run, recording: Recording) -> Iterator[Measurement]:
+        return samples_of(other, exercise, trial, recording, anchor)
+
+    try:
+        found.medal = medal_after(run, exercise, trial, shares, more, sampled)
+    except WrongWhileTimed as wrong:
+        return speed.wrong_while_timed(str(wrong))
+    return speed.fast_enough(found)
 
 
 def samples_of(run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:

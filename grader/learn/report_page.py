@@ -158,7 +158,8 @@ def _shown(title: str, test: dict, speed: Speed, name: str) -> Shown:
     if test["outcome"] not in (PASS, FAIL):
         return Shown(title, str(test["message"]), "")
     rates = ", ".join(f"{name} {speed.rate_text(rate)}" for name, rate in speed.compared[1:])
-    text = f"{speed.text}; {speed.needed}. Beside it: {rates}."
+    medal = f"; {speed.medal.text}" if speed.medal else ""
+    text = f"{speed.text}; {speed.needed}{medal}. Beside it: {rates}."
     return Shown(title, text, throughput_svg(speed, name))
 
 

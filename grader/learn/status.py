@@ -29,7 +29,8 @@ STYLES = {
 def status() -> None:
     """Every exercise: its state, points, best throughput, hints used and the time since its last run; what is next.
 
-    The throughput is the best that a GPU has shown of your kernel, and its share of what that GPU can do.
+    The throughput is the best that a GPU has shown of your kernel, and its share of what that GPU can do. A pass is
+    bronze; with 0.90 of the speed of the shipped solution it is silver, with 0.97 gold.
 
     \b
     Example:  course status
@@ -49,7 +50,7 @@ def status() -> None:
     for folder in all_folders(root):
         record = done.of(folder.id)
         row = [folder.id, f"[{STYLES[state(record)]}]{state(record)}[/]", record.points.replace("/", " of ")]
-        row += [record.throughput.text if record.throughput else ""] * measured
+        row += [_speed(record)] * measured
         table.add_row(*row, *([_hints(record), ago(record.last, progress.now())] if wide else []))
     out.print(table)
     out.print()
@@ -60,6 +61,11 @@ def status() -> None:
     out.print(next_line(root, done), markup=False, soft_wrap=True)
 
 
+def _speed(record: Record) -> str:
+    """ "4 173 GB/s 98 %, gold" """
+    return ", ".join(filter(None, (record.throughput.text if record.throughput else "", record.medal)))
+
+
 def _hints(record: Record) -> str:
     used = f"{record.hints} of 3" if record.hints else ""
     return f"{used}{', ' * bool(used)}solution seen" if record.gave_up else used
@@ -68,7 +74,9 @@ def _hints(record: Record) -> str:
 def _notes(done: Progress, known: set[str]) -> list[str]:
     passed = sum(1 for id, record in done.records.items() if id in known and record.passed)
     measured = any(record.throughput for id, record in done.records.items() if id in known)
-    throughput = "your best, and its share of what the GPU can do" if measured else "not measured here, it needs a GPU"
+    medal = any(record.medal for id, record in done.records.items() if id in known)
+    best = f"your best, {'' if medal else 'and '}its share of what the GPU can do{', and the best medal' * medal}"
+    throughput = best if measured else "not measured here, it needs a GPU"
     core = sum(1 for id, record in done.records.items() if id in known and record.core and not record.passed)
     also = f", and the core of {core} more" if core else ""
     notes = [f"{passed} of {len(known)} passed{also}. Throughput: {throughput}."]

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from grader.course.folder import Folder
+from grader.explain.medal_words import better_medal
 from grader.explain.verdict import FAIL, PASS
 from grader.files import write_whole
 from grader.progress import progress
@@ -33,6 +34,7 @@ def _note(record: Record, result: dict, now: datetime) -> None:
     record.last = now
     record.cause = result["cause"]
     record.throughput = better(record.throughput, _throughput(result["tests"]))
+    record.medal = better_medal(record.medal, result["medal"])
     record.level = "full" if result["outcome"] == PASS else "core" if result["core"] else ""
     if record.level:
         record.core = record.core or now

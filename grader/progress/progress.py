@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
+from grader.explain.medal_words import MEDALS, better_medal
 from grader.files import write_whole
 
 NAME = "progress.txt"
@@ -69,6 +70,7 @@ class Record:
     predicted: str = ""  # questions that the first try at them answered rightly: "3/4"
     core: datetime | None = None  # its core passed, for the first time
     level: str = ""  # of the last run: "core" where it passed the core, "full" where it passed all
+    medal: str = ""  # the best that a run has won
     other: dict[str, str] = field(default_factory=dict)
 
     def merged(self, other: Record) -> Record:
@@ -89,6 +91,7 @@ class Record:
             min(filter(None, (one.predicted, two.predicted)), default=""),
             _earliest(one.core, two.core),
             two.level if two.last else one.level,
+            better_medal(one.medal, two.medal),
             one.other | two.other,
         )
 
@@ -179,6 +182,8 @@ def _set(record: Record, name: str, value: str) -> None:
     types = {f.name: f.type for f in fields(Record) if f.name not in ("id", "other")}
     attribute = name.replace("-", "_")
     try:
+        if attribute == "medal" and value not in MEDALS:
+            raise ValueError(value)
         readers = {"int": int, "str": str, "datetime | None": _date, "Throughput | None": Throughput.read}
         read_value = readers[types[attribute]]
         setattr(record, attribute, read_value(value))

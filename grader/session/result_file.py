@@ -33,6 +33,7 @@ def as_json(grading: Grading) -> dict:
         "submission": str(grading.run.submission.path),
         "outcome": grading.outcome,
         "core": grading.core_passed,
+        "medal": grading.medal,
         "message": "\n".join(grading.diagnosis.shown.lines) if grading.diagnosis else "",
         "cause": grading.diagnosis.verdict.id if grading.diagnosis else "",
         "said": [one.to_json() for one in grading.diagnosis.shown.said] if grading.diagnosis else [],
@@ -89,5 +90,7 @@ def _worst_figures(grading: Grading) -> dict[str, float]:
     worst: dict[str, float] = {}
     for test in grading.results:
         for name, value in test.verdict.figures.items():
+            if name in ("medal", "of_solution"):  # more is better; the object's "medal" is the lowest
+                continue
             worst[name] = max(value, worst.get(name, value))
     return worst

@@ -25,6 +25,7 @@ from grader.course.stated_calls import (
     asked,
 )
 from grader.explain.causes import Cause
+from grader.explain.medal_words import lowest_medal
 from grader.explain.verdict import (
     FAIL,
     INCOMPLETE,
@@ -130,6 +131,11 @@ class Grading:
         """True if all core tests were judged and the idea is right in each."""
         asked = [test.core for test in self.results if test.core is not None]
         return bool(asked) and len(asked) == self.core_tests and all(asked)
+
+    @property
+    def medal(self) -> str:
+        """The lowest medal of its tests of speed, once all is right; "" without a GPU or without a solution."""
+        return lowest_medal(test.verdict.figures for test in self.results) if self.outcome == PASS else ""
 
     @property
     def failures(self) -> list[TestResult]:

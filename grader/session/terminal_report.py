@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from grader.course.folder import Folder
 from grader.explain.causes import Cause
 from grader.explain.fence_words import is_whole, told
+from grader.explain.medal_words import told_medal
 from grader.explain.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
 from grader.progress import progress
 from grader.progress.hints import level_for
@@ -128,6 +129,9 @@ def _incomplete(writer, grading: Grading) -> None:
 
 def _passed(writer, grading: Grading) -> None:
     _paragraph(writer, f"Passed in {grading.seconds:.1f} s: {_what_is_right(grading)}.")
+    if grading.medal:
+        compared = [test.verdict.figures["of_solution"] for test in grading.results if "medal" in test.verdict.figures]
+        _paragraph(writer, told_medal(grading.medal, min(compared)))
     if grading.run.submission.path != grading.folder.solution_file and grading.folder.solution_file.exists():
         _paragraph(writer, f"Compare: {_shown(grading.folder.solution_file)}")
 

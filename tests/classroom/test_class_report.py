@@ -82,3 +82,9 @@ def test_markup_of_a_student_stays_text(tmp_path):
     evil = "<script>steal()</script>"
     shown = page(tmp_path, graded(evil, "x", TESTS, message=evil, cause=evil))
     assert "<script" not in shown and "&lt;script&gt;" in shown
+
+
+def test_medals_of_a_class_are_counted(tmp_path):
+    works = [graded(f"{n}", f"# {n}", medal=medal) for n, medal in enumerate(["gold", "gold", "bronze", ""])]
+    assert "Speed on a GPU: 2 gold, 1 bronze." in page(tmp_path, *works)
+    assert "Speed on a GPU" not in page(tmp_path, graded("8", "# 8", medal=""))

@@ -125,6 +125,25 @@ def test_a_slow_kernel_that_is_run_again_goes_on_with_its_samples(tmp_path):
     assert len(kept) == 4
 
 
+@pytest.mark.parametrize(
+    "id, change, medal",
+    [
+        ("01_masked_add", ("num_warps=8", "num_warps=4"), 3),
+        ("12_gather_rows", ("num_warps=2", "num_warps=8"), 1),  # 0.73 of the solution's speed
+    ],
+)
+def test_a_pass_gets_the_medal_of_its_speed(id, change, medal, tmp_path):
+    text = (ROOT / "solutions" / id / f"{id[3:]}.py").read_text()
+    assert text.count(change[0]) == 1
+    (tmp_path / f"{id[3:]}.py").write_text(text.replace(*change))
+    result = graded(
+        f"exercises/{id}", "--submission", tmp_path / f"{id[3:]}.py", "-k", "it_reaches_the_gate",
+        result=tmp_path / "result.json",
+    )  # fmt: skip
+    (test,) = result["tests"]
+    assert (test["outcome"], test["figures"]["medal"]) == ("pass", medal), test["message"]
+
+
 HOST_DESCRIPTORS = """
     from triton.tools.tensor_descriptor import TensorDescriptor
 

@@ -172,6 +172,15 @@ def test_after_the_last_exercise_comes_one_that_was_left_out(course):
     )
 
 
+def test_status_shows_the_best_medal(course):
+    (course.path / "progress.txt").write_text(
+        "01_masked_add  outcome=pass points=30/30 passed=2026-01-02T00:00:00Z throughput=4173GB/s,97.8% medal=silver\n"
+    )
+    shown = course.here("status", COLUMNS="80")
+    assert "4 173 GB/s 98 %, silver" in shown.lines[1]
+    assert "Throughput: your best, its share of what the GPU can do, and the best medal." in " ".join(shown.out.split())
+
+
 @pytest.mark.parametrize("columns", ["80", "60"])
 def test_status_shows_the_best_throughput_where_there_is_one(course, columns):
     (course.path / "progress.txt").write_text(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.course.folder import Folder, all_folders
+from grader.explain.medal_words import Medal
 from grader.explain.speed import Speed
 from grader.progress import curves as curve_file
 from grader.progress.curves import Curves
@@ -21,7 +22,7 @@ from tests.learn.conftest import ROOT, Course
 IDS = ("01_masked_add", "02_strided_blocks", "03_softmax", "04_transpose", "05_grouped_matmul")
 COPY = Speed("copy", 0.78, 0.978, 4.173e12, 4.266e12, 4.1e12, samples=2)
 SLOW = Speed("copy", 0.78, 0.5, 2.133e12, 4.266e12, 4.1e12, samples=2)
-MATMUL = Speed("matmul", 0.6, 0.87, 612e12, 703e12, 703e12, samples=2)
+MATMUL = Speed("matmul", 0.6, 0.87, 612e12, 703e12, 703e12, samples=2, medal=Medal("silver", 0.91))
 
 
 def run_of(course: Course, id: str, *tests: tuple[str, Speed], **more) -> None:
@@ -77,7 +78,8 @@ def test_speeds_stand_there_as_text(browser):
     add = browser.find_element("id", "01_masked_add").text
     assert "4 173 GB/s, 98 % of what this GPU can copy; needed 78 %. Beside it: torch 4 100 GB/s, copy 4 266" in add
     assert "on NVIDIA H200" in add and "Your best so far: 4 180 GB/s 98 % of the ceiling." in add
-    assert "612 TFLOP/s, 87 % of cuBLAS; needed 60 %" in browser.find_element("id", "05_grouped_matmul").text
+    told = "612 TFLOP/s, 87 % of cuBLAS; needed 60 %; silver, 0.91 of the solution's speed. Beside it: solution 673"
+    assert told in browser.find_element("id", "05_grouped_matmul").text
     assert "2 133 GB/s, 50 % of what this GPU can copy; needed 78 %" in browser.find_element("id", "04_transpose").text
     assert "needs a GPU" not in add and "machine code and speed are right" in add
 

@@ -39,14 +39,14 @@ def test_no_file_is_no_progress(tmp_path):
 def test_strange_lines_exercises_and_fields_are_kept(tmp_path):
     strange = ["# my own note", "<<<<<<< HEAD", "03_softmax and more words", "\udcff\udcfe"]
     known = "99_from_the_future  outcome=pass runs=2"
-    newer = "03_softmax  outcome=fail runs=many medal=gold"
+    newer = "03_softmax  outcome=fail runs=many medal=wood"
     text = "\n".join([*strange, known, newer]) + "\n"
     (tmp_path / NAME).write_bytes(text.encode("utf-8", "surrogateescape"))
     with progress.changing(tmp_path) as done:
         done.of("01_masked_add").hints = 1
     lines = (tmp_path / NAME).read_bytes().decode("utf-8", "surrogateescape").splitlines()
     assert lines == [
-        progress.HEADER, *strange, "01_masked_add  hints=1", "03_softmax  outcome=fail runs=many medal=gold", known
+        progress.HEADER, *strange, "01_masked_add  hints=1", "03_softmax  outcome=fail runs=many medal=wood", known
     ]  # fmt: skip
 
 
@@ -86,7 +86,16 @@ def test_of_two_speeds_the_better_share_counts(tmp_path):
 
 def result(*tests: tuple[str, dict]) -> dict:
     shown = [{"name": "test_speed", "outcome": outcome, "figures": figures} for outcome, figures in tests]
-    return {"outcome": "pass", "core": True, "fault": None, "points": 1, "possible": 1, "cause": "", "tests": shown}
+    return {
+        "outcome": "pass",
+        "core": True,
+        "medal": "",
+        "fault": None,
+        "points": 1,
+        "possible": 1,
+        "cause": "",
+        "tests": shown,
+    }
 
 
 def speed(share: float, **rate: float) -> dict:
@@ -103,6 +112,15 @@ def test_a_run_on_a_gpu_leaves_its_best_throughput(tmp_path):
     record_run(folder, result(("skipped", {})))
     best = progress.read(tmp_path).of("01_masked_add")
     assert (best.throughput, best.throughput.text) == (Throughput(97.8, 4173, "GB/s"), "4 173 GB/s 98 %")
+
+
+def test_the_best_medal_is_kept(tmp_path):
+    folder = Folder(tmp_path / "exercises" / "01_masked_add")
+    for medal in ("silver", "gold", "bronze", ""):
+        record_run(folder, result(("pass", {})) | {"medal": medal})
+    assert progress.read(tmp_path).of("01_masked_add").medal == "gold"
+    written(tmp_path, "03_softmax  medal=silver", "03_softmax  medal=bronze runs=2")
+    assert progress.read(tmp_path).of("03_softmax").medal == "silver"
 
 
 def test_a_product_counts_operations(tmp_path):

@@ -1,0 +1,55 @@
+"""Bronze, silver and gold: how the speed of a kernel that passed compares with that of the shipped solution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+BRONZE, SILVER, GOLD = "bronze", "silver", "gold"
+MEDALS = (BRONZE, SILVER, GOLD)  # bronze: the gate is reached
+LEAST_OF_SOLUTION = {SILVER: 0.90, GOLD: 0.97}  # of the speed of the shipped solution, timed in the same run
+
+
+@dataclass(frozen=True)
+class Medal:
+    """of_solution: the kernel's share of the anchor over the shipped solution's."""
+
+    name: str
+    of_solution: float
+
+    @property
+    def text(self) -> str:
+        """ "silver, 0.93 of the solution's speed" """
+        return f"{self.name}, {self.of_solution:.2f} of the solution's speed"
+
+    @property
+    def figures(self) -> dict[str, float]:
+        return {"medal": MEDALS.index(self.name) + 1, "of_solution": round(self.of_solution, 4)}
+
+    @staticmethod
+    def from_figures(figures: dict[str, float]) -> Medal | None:
+        """Returns the medal that a test's figures hold, if any. Raises ValueError, KeyError or IndexError."""
+        if "medal" not in figures:
+            return None
+        return Medal(MEDALS[int(figures["medal"]) - 1], float(figures["of_solution"]))
+
+
+def lowest_medal(figures: Iterable[dict[str, float]]) -> str:
+    """Returns the lowest medal among figures of tests; "" where none of them has any."""
+    return min((MEDALS[int(one["medal"]) - 1] for one in figures if "medal" in one), key=MEDALS.index, default="")
+
+
+def better_medal(one: str, two: str) -> str:
+    """Returns the higher of two medals, each of which may be "" for none."""
+    return max(one, two, key=("", *MEDALS).index)
+
+
+def told_medal(name: str, of_solution: float) -> str:
+    """Returns what a learner reads of an exercise's medal, and what the next asks for."""
+    if name == GOLD:
+        return "Speed: gold. Your kernel is as fast as the shipped solution."
+    following = MEDALS[MEDALS.index(name) + 1]
+    return (
+        f"Speed: {name}. Your kernel has {of_solution:.2f} of the speed of the shipped solution; "
+        f"{following} asks for {LEAST_OF_SOLUTION[following]:.2f}."
+    )
