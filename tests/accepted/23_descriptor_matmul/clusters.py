@@ -1,4 +1,4 @@
-"""Right: two programs of a cluster share each tile, and what both need is fetched once for both."""
+"""Right: a program is a cluster of two blocks of threads, which halve its tile: each needs half as much memory."""
 
 import torch
 import triton
@@ -29,7 +29,7 @@ def matmul_kernel(
 
 
 def refuse_rows_that_are_not_aligned(**matrices):
-    """Raises ValueError unless a descriptor can describe each matrix: the TMA counts addresses in pieces of 16 bytes."""
+    """Raises ValueError unless a descriptor can describe each matrix: the TMA counts addresses in 16-byte pieces."""
     for name, x in matrices.items():
         if x.stride(1) != 1:
             raise ValueError(f"{name}: neighbours in a row lie {x.stride(1)} elements apart, 1 was expected")
