@@ -18,6 +18,7 @@ from grader.wire.messages import Failure
 from grader.wire.printable import one_line
 
 MOST_BYTES = 1 << 20
+MOST_SHOWN = 60  # characters of an expression in a message
 LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -176,6 +177,45 @@ def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
 def takes_corner(call: ast.Call) -> bool:
     """Whether a load or store is that of a descriptor, as in descriptor.load([m, k])."""
     return bool(call.args) and isinstance(call.args[0], (ast.List, ast.Tuple))
+
+
+@dataclass(frozen=True)
+class MadeDescriptor:
+    """A descriptor as the file makes it: of which tensor or pointer, and with which block; "" where it does not say."""
+
+    line: int
+    tensor: str
+    block: str
+
+
+def descriptors_made(tree: ast.Module) -> list[MadeDescriptor]:
+    """Those of the host, TensorDescriptor(...), and of kernels, tl.make_tensor_descriptor(...), in the file's order."""
+    made = []
+    for node in ast.walk(tree):
+        names = _names(node.func) if isinstance(node, ast.Call) else ("", "")
+        of_tensor = names == ("TensorDescriptor", "from_tensor")
+        if not of_tensor and names[1] not in ("TensorDescriptor", "make_tensor_descriptor"):
+            continue
+        given = dict(enumerate(node.args)) | {keyword.arg: keyword.value for keyword in node.keywords}
+        tensor = given.get(0, given.get("tensor", given.get("base")))
+        block = given.get(1 if of_tensor else 3, given.get("block_shape"))
+        made.append(MadeDescriptor(node.lineno, _short_text(tensor), _short_text(block)))
+    return sorted(made, key=lambda one: one.line)
+
+
+def _names(function: ast.expr) -> tuple[str, str]:
+    """The last two of a dotted name; "" where there is none."""
+    owner = getattr(function, "value", None)
+    return getattr(owner, "attr", getattr(owner, "id", "")), getattr(function, "attr", getattr(function, "id", ""))
+
+
+def _short_text(node: ast.expr | None) -> str:
+    """The expression on one line; "" where there is none, or one that nobody would read."""
+    try:
+        text = "" if node is None else one_line(" ".join(ast.unparse(node).split()))
+    except ValueError:  # a number of 4301 digits
+        return ""
+    return text if len(text) <= MOST_SHOWN else ""
 
 
 def loaded_in_address(tree: ast.Module, line: int, function: str) -> str:
