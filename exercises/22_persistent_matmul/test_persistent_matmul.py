@@ -41,12 +41,12 @@ def test_one_tile(check):
 
 @pytest.mark.core
 def test_as_many_tiles_as_programs(check):
-    check(normal(131, 40), normal(40, 24), **SMALL)  # 5 x 1 tiles
+    check(normal(67, 40), normal(40, 40), **SMALL | dict(MULTIPROCESSORS=6))  # 3 x 2 tiles
 
 
 @pytest.mark.core
 def test_one_tile_more_than_programs(check):
-    check(normal(67, 40), normal(40, 40), **SMALL)  # 3 x 2 tiles: program 0 has two
+    check(normal(67, 40), normal(40, 40), **SMALL)  # 3 x 2 tiles, 5 programs: program 0 has two
 
 
 @pytest.mark.core

@@ -73,6 +73,14 @@ class Compiler(Sentence):
         "{where}: tl.dot(a, b, acc) makes its sums in {wanted}, and this accumulator is {given}: make it in {wanted}, "
         "and convert what you store, with .to()."
     )
+    SHAPE_OF_ACCUMULATOR = (
+        "{where}: the accumulator is {given}, and the product is {wanted}: it has the rows of the first tile and the "
+        "columns of the second. A tile from a descriptor is as large as the descriptor's block."
+    )
+    SHAPE_OF_BLOCK = (
+        "{where}: the tile that is stored is {given}, and the block of its descriptor is {wanted}: a store takes a "
+        "tile as large as the block that the descriptor was made with."
+    )
     DESCRIPTOR = (
         "{where}: a descriptor is no pointer and no tile: x.load([row, column]) loads a tile, and "
         "x.store([row, column], tile) stores one."
@@ -140,6 +148,11 @@ PLAIN_WORDS = (
     (r"tl.zeros lacks its dtype", Compiler.NO_DTYPE),
     (r"an accumulator of (?P<given>\w+) for (?P<wanted>\w+)", Compiler.ACCUMULATOR),
     (r"expected accumulator dtype (?P<wanted>\w+), got (?P<given>\w+)", Compiler.ACCUMULATOR),
+    (
+        r"an accumulator of shape (?P<given>[\dx ]+) for a product of shape (?P<wanted>[\dx ]+)",
+        Compiler.SHAPE_OF_ACCUMULATOR,
+    ),
+    (r"a tile of (?P<given>[\dx ]+) for a block of (?P<wanted>[\dx ]+)", Compiler.SHAPE_OF_BLOCK),
     (r"for \S+ 'tensor_descriptor'|and 'tensor_descriptor'", Compiler.DESCRIPTOR),
     (r"'tensor_descriptor' object has no attribute '__|'tensor_descriptor_type' object has no", Compiler.DESCRIPTOR),
     (r"'torch.dtype' object", Compiler.TORCH_DTYPE),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FrameType
 
 import triton.language as tl
@@ -29,6 +29,7 @@ def in_other_words(message: str, error: BaseException, node: ast.AST | None) -> 
         or _block_at_address(message, node)
         or _without_dtype(message, node)
         or _accumulator(error, frames)
+        or _shapes(error, frames)
     )
 
 
@@ -103,6 +104,29 @@ def _accumulator(error: BaseException, frames: list[FrameType]) -> str:
         if added.type.shape == product.shape and added.type.scalar != wanted:
             return f"an accumulator of {added.type.scalar} for {wanted}"
     return ""
+
+
+def _shapes(error: BaseException, frames: list[FrameType]) -> str:
+    """Returns the message about x.store(corner, tile) or tl.dot(a, b, acc), where the last has another shape than due.
+
+    Triton 3.7 says nothing of the first, and names no shape of the second.
+    """
+    for frame in frames if isinstance(error, AssertionError) else ():
+        held = frame.f_locals
+        block, product = getattr(held.get("desc"), "block_shape", None), held.get("c_shape")
+        for name, wanted, message in (
+            ("value", block, "a tile of {} for a block of {}"),
+            ("acc", product, "an accumulator of shape {} for a product of shape {}"),
+        ):
+            if wanted and isinstance(held.get(name), tl.tensor):
+                given, wanted = _shape_text(held[name].shape), _shape_text(wanted)
+                if given != wanted:
+                    return message.format(given, wanted)
+    return ""
+
+
+def _shape_text(shape: Sequence[int | tl.constexpr]) -> str:
+    return " x ".join(str(getattr(size, "value", size)) for size in shape)
 
 
 def _text_of(node: ast.expr) -> str:
