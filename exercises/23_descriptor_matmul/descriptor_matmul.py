@@ -1,8 +1,9 @@
-"""23 · Descriptor matmul: the Tensor Memory Accelerator moves whole tiles, and gets their corners and no addresses."""
+"""23 · Descriptor matmul: the Tensor Memory Accelerator moves whole tiles; the kernel names corners, not addresses."""
 
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 BLOCK_M, BLOCK_N, BLOCK_K = 128, 256, 64  # one program's tile of c, and its step along K
 GROUP_M = 8  # rows of tiles in a group
@@ -10,28 +11,40 @@ GROUP_M = 8  # rows of tiles in a group
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm,
+    a_desc, b_desc, c_desc, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
 ):  # fmt: skip
-    # A descriptor of each matrix, this program's tile as in 05, the sum along K, the store: about 16 lines.
+    # The corner of this program's tile, the sum along K, the store: about 12 lines.
     # YOUR CODE HERE
     pass
 
 
-def stages_that_fit(device):
-    """How many pairs of pieces of a and b are under way at a time: 4 where shared memory has room for them, else 3.
+def refuse_rows_that_are_not_aligned(**matrices):
+    """Raises ValueError unless a descriptor can describe each matrix: the TMA counts addresses in 16-byte pieces."""
+    for name, x in matrices.items():
+        if x.stride(1) != 1:
+            raise ValueError(f"{name}: neighbours in a row lie {x.stride(1)} elements apart, 1 was expected")
+        if x.stride(0) * x.element_size() % 16 or x.data_ptr() % 16:
+            raise ValueError(f"{name}: rows have to begin at multiples of 16 bytes, and they are {x.stride(0)} apart")
 
-    sm_90 (H100) and sm_100 (B200) multiply from shared memory, so all pairs lie there. Others hold one in registers.
+
+def tile_that_fits(device):
+    """(columns of a tile, stages): 256 and 4 on sm_90 (H100) and sm_100 (B200), which multiply from shared memory.
+
+    Others hold the pieces that they multiply in registers, next to the sums: their tiles are half as wide.
     """
     if device.type == "cpu":  # the interpreter
-        return 3
-    gpu = torch.cuda.get_device_properties(device)
-    pairs = 4 if gpu.major in (9, 10) else 3
-    return 4 if gpu.shared_memory_per_block_optin > pairs * (BLOCK_M + BLOCK_N) * BLOCK_K * 2 else 3
+        return BLOCK_N, 3
+    if torch.cuda.get_device_properties(device).major in (9, 10):
+        return BLOCK_N, 4
+    return min(BLOCK_N, 128), 3
 
 
 def matmul(a, b):
     """a: [M, K], b: [K, N], fp16, rows of 16-byte pieces. Returns c = a @ b, [M, N] fp16 contiguous, summed in fp32."""
-    # Refuse what a descriptor cannot describe; c, the allocator, the grid, the launch: about 17 lines.
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
+    refuse_rows_that_are_not_aligned(a=a, b=b, c=c)
+    # A descriptor of each matrix, the grid, the launch, the return: about 11 lines.
     # YOUR CODE HERE
     pass

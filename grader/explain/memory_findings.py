@@ -10,7 +10,7 @@ from grader.numerics.arguments import exact
 from grader.numerics.roundoff import EXACT
 from grader.operations import named
 from grader.sentences import Said, Sentence, Value, count_text
-from grader.submission.text import is_in_loop, loaded_in_address
+from grader.submission.text import descriptors_made, is_in_loop, loaded_in_address
 from grader.wire.messages import FINDING_KINDS, Finding
 
 
@@ -152,7 +152,17 @@ def _outside(evidence: Evidence, finding: Finding) -> Verdict:
     id = Cause.OOB_LOAD if verb == "reads" else Cause.OOB_STORE
     if finding.kind == "wild-pointer":
         return _memory(evidence, finding, Cause.WILD_POINTER, Memory.WILD_POINTER(program=tuple(finding.program)))
-    return _memory(evidence, finding, id, _cause_outside(evidence, finding, verb), _place(evidence, finding, verb))
+    cause, place = _cause_outside(evidence, finding, verb), _place(evidence, finding, verb)
+    if cause.sentence is Memory.DESCRIPTOR and (made := _made_of(evidence, finding.argument)):
+        return failed(id, cause, place, evidence.source_line(made), kind="memory", line=made)
+    return _memory(evidence, finding, id, cause, place)
+
+
+def _made_of(evidence: Evidence, name: str) -> int:
+    """The line in which the only descriptor of a tensor is made; 0 where the file has none, or several."""
+    made = descriptors_made(evidence.submission.tree)
+    lines = [one.line for one in made if one.tensor in (name, f"{name}_ptr")]
+    return lines[0] if len(lines) == 1 else 0
 
 
 def _verb(finding: Finding) -> str:

@@ -14,7 +14,7 @@ from grader.explain.loop_variables import CHANGES, loop_variable
 from grader.explain.unknown_names import unknown_name
 from grader.explain.verdict import Verdict, failed
 from grader.sentences import Said, Sentence
-from grader.submission.text import Submission
+from grader.submission.text import Submission, descriptors_made
 from grader.wire.messages import Failure, GpuModel
 
 WRAPPED = re.compile(r"^\w+\((['\"])(.*?)\1?\)?$", re.DOTALL)
@@ -73,13 +73,14 @@ class Compiler(Sentence):
         "{where}: tl.dot(a, b, acc) makes its sums in {wanted}, and this accumulator is {given}: make it in {wanted}, "
         "and convert what you store, with .to()."
     )
-    SHAPE_OF_ACCUMULATOR = (
-        "{where}: the accumulator is {given}, and the product is {wanted}: it has the rows of the first tile and the "
-        "columns of the second. A tile from a descriptor is as large as the descriptor's block."
-    )
-    SHAPE_OF_BLOCK = (
-        "{where}: the tile that is stored is {given}, and the block of its descriptor is {wanted}: a store takes a "
-        "tile as large as the block that the descriptor was made with."
+    PRODUCT_OF_SHAPES = "{where}: tl.dot multiplies [m, k] by [k, n], and these tiles are {first} and {second}."
+    ACCUMULATOR_SHAPE = "{where}: tl.dot(a, b, acc) makes a tile of {wanted} here, and this accumulator is {given}."
+    STORED_SHAPE = "{where}: {name} stores tiles as large as its block, {block}, and this one is {given}."
+    BLOCKS = "A descriptor's tiles are as large as its block: {blocks}."
+    BLOCK_OF = "{block} of {tensor} in line {line}"
+    NO_DESCRIPTOR = (
+        "{where}: .{attribute} is a descriptor's, and this is none: the host makes one, "
+        "TensorDescriptor.from_tensor(x, block), and gives it to the launch."
     )
     DESCRIPTOR = (
         "{where}: a descriptor is no pointer and no tile: x.load([row, column]) loads a tile, and "
@@ -148,12 +149,11 @@ PLAIN_WORDS = (
     (r"tl.zeros lacks its dtype", Compiler.NO_DTYPE),
     (r"an accumulator of (?P<given>\w+) for (?P<wanted>\w+)", Compiler.ACCUMULATOR),
     (r"expected accumulator dtype (?P<wanted>\w+), got (?P<given>\w+)", Compiler.ACCUMULATOR),
-    (
-        r"an accumulator of shape (?P<given>[\dx ]+) for a product of shape (?P<wanted>[\dx ]+)",
-        Compiler.SHAPE_OF_ACCUMULATOR,
-    ),
-    (r"a tile of (?P<given>[\dx ]+) for a block of (?P<wanted>[\dx ]+)", Compiler.SHAPE_OF_BLOCK),
-    (r"for \S+ 'tensor_descriptor'|and 'tensor_descriptor'", Compiler.DESCRIPTOR),
+    (r"a product of (?P<first>\[.*\]) and (?P<second>\[.*\])$", Compiler.PRODUCT_OF_SHAPES),
+    (r"an accumulator of shape (?P<given>\[.*\]) for (?P<wanted>\[.*\])$", Compiler.ACCUMULATOR_SHAPE),
+    (r"a tile of (?P<given>\[.*\]) for blocks of (?P<block>\[.*\]): (?P<name>.*)", Compiler.STORED_SHAPE),
+    (r"'tensor' object has no attribute '(?P<attribute>load|store)'", Compiler.NO_DESCRIPTOR),
+    (r"for \S+ 'tensor_descriptor'|and 'tensor_descriptor'|no attribute __\w+ of tensor_desc", Compiler.DESCRIPTOR),
     (r"'tensor_descriptor' object has no attribute '__|'tensor_descriptor_type' object has no", Compiler.DESCRIPTOR),
     (r"'torch.dtype' object", Compiler.TORCH_DTYPE),
     (r"(?P<function>float|int)\(\) argument must be", Compiler.CONVERSION),
@@ -168,6 +168,8 @@ PLAIN_WORDS = (
 )
 
 
+ABOUT_SHAPES = (Compiler.PRODUCT_OF_SHAPES, Compiler.ACCUMULATOR_SHAPE, Compiler.STORED_SHAPE)
+MOST_DESCRIPTORS = 4  # whose blocks a message lists
 NOT_DEFINED = re.compile(r"(\w+) is not defined")
 
 
@@ -196,7 +198,8 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
         place = f"line {failure.line}" if failure.line else exercise.entry
         id, where = Cause.DOES_NOT_COMPILE, f"The compiler refuses {place}"
     said = _meaning(where, failure, submission)
-    return failed(id, said, source_line(submission, failure.line), kind="error", line=failure.line)
+    blocks = _blocks(submission) if said.sentence in ABOUT_SHAPES else None
+    return failed(id, said, blocks, source_line(submission, failure.line), kind="error", line=failure.line)
 
 
 def _meaning(where: str, failure: Failure, submission: Submission) -> Said:
@@ -215,6 +218,15 @@ def _meaning(where: str, failure: Failure, submission: Submission) -> Said:
         return unknown_name(where, found[1], submission.tree, failure.line)
     text = shortened(MEMORY_ADDRESS.sub("", " ".join(message.split()))).rstrip(".") or failure.type
     return Compiler.OTHER(where=where, message=text if text.endswith("?") else f"{text}.")
+
+
+def _blocks(submission: Submission) -> Said | None:
+    """Where the blocks of the file's descriptors are written; None where it makes none, or more than anyone reads."""
+    made = descriptors_made(submission.tree)
+    if not made or len(made) > MOST_DESCRIPTORS or not all(one.block for one in made):
+        return None
+    listed = (Compiler.BLOCK_OF(block=one.block, tensor=one.tensor, line=one.line).text for one in made)
+    return Compiler.BLOCKS(blocks=", ".join(listed))
 
 
 def _is_function(name: str, submission: Submission) -> bool:

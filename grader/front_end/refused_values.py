@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import FrameType
 
 import triton.language as tl
+from triton.language.core import base_value, tensor_descriptor_base
 
 WITH_AXIS = frozenset({"argmax", "argmin", "cumprod", "cumsum", "max", "min", "sort", "sum", "xor_sum"})
 ADDRESS = "an address is indexed: "
@@ -29,7 +30,7 @@ def in_other_words(message: str, error: BaseException, node: ast.AST | None) -> 
         or _block_at_address(message, node)
         or _without_dtype(message, node)
         or _accumulator(error, frames)
-        or _shapes(error, frames)
+        or _shapes(error, frames, node)
     )
 
 
@@ -106,27 +107,28 @@ def _accumulator(error: BaseException, frames: list[FrameType]) -> str:
     return ""
 
 
-def _shapes(error: BaseException, frames: list[FrameType]) -> str:
-    """Returns the message about x.store(corner, tile) or tl.dot(a, b, acc), where the last has another shape than due.
-
-    Triton 3.7 says nothing of the first, and names no shape of the second.
-    """
+def _shapes(error: BaseException, frames: list[FrameType], node: ast.AST | None) -> str:
+    """Returns the message about tiles whose shapes do not go together, which Triton names seldom."""
     for frame in frames if isinstance(error, AssertionError) else ():
         held = frame.f_locals
-        block, product = getattr(held.get("desc"), "block_shape", None), held.get("c_shape")
-        for name, wanted, message in (
-            ("value", block, "a tile of {} for a block of {}"),
-            ("acc", product, "an accumulator of shape {} for a product of shape {}"),
-        ):
-            if wanted and isinstance(held.get(name), tl.tensor):
-                given, wanted = _shape_text(held[name].shape), _shape_text(wanted)
-                if given != wanted:
-                    return message.format(given, wanted)
+        if frame.f_code.co_name == "dot":
+            a, b, added = (_shape(held.get(name)) for name in ("input", "other", "acc"))
+            if len(a) == len(b) == 2 and a[1] != b[0]:
+                return f"a product of {a} and {b}"
+            if len(a) == len(b) == len(added) == 2 and added != [a[0], b[1]]:
+                return f"an accumulator of shape {added} for {[a[0], b[1]]}"
+        elif frame.f_code.co_name == "validate_store_like":
+            block, value = (_shape(held.get(name)) for name in ("desc", "value"))
+            descriptor = getattr(getattr(node, "func", None), "value", None)
+            if block and value and block != value:
+                return f"a tile of {value} for blocks of {block}: {_text_of(descriptor) if descriptor else 'this'}"
     return ""
 
 
-def _shape_text(shape: Sequence[int | tl.constexpr]) -> str:
-    return " x ".join(str(getattr(size, "value", size)) for size in shape)
+def _shape(value: object) -> list[int]:
+    """Returns that of a tile, or of a descriptor's block; an empty list for anything else."""
+    shape = value.block_shape if isinstance(value, tensor_descriptor_base) else getattr(value, "shape", ())
+    return [int(getattr(size, "value", size)) for size in shape] if isinstance(value, base_value) else []
 
 
 def _text_of(node: ast.expr) -> str:

@@ -59,6 +59,7 @@ class Facts:
     tma_loads_ahead: int = 0  # of them, loads into one of several places by turns, while a product reads another
     tensor_cores: str = ""  # the instruction that multiplies tiles: wgmma, tcgen05, mma, or "" for none
     multiplied: frozenset[str] = frozenset()  # the types of the tiles that products multiply, as "f16"
+    blocks: int = 1  # of threads, that share a program: num_ctas
 
     @property
     def spills(self) -> bool:
@@ -80,7 +81,7 @@ class Facts:
 
     def share_per_thread(self, access: Access) -> float:
         """Bytes of its tile that each thread gets."""
-        return access.tile_bytes / (32 * self.warps)
+        return access.tile_bytes / (32 * self.warps * self.blocks)
 
     def blocks_per_multiprocessor(self, shared_per_multiprocessor: int) -> int:
         """How many blocks fit on one multiprocessor: 65536 registers, 64 warps, its shared memory. Triton's limits."""
@@ -104,6 +105,7 @@ def facts_of(kernel: Kernel, filename: str) -> Facts:
     facts.tma_tile_bytes = max((_bytes(*tile) for tile in TMA_TILE.findall(ttgir)), default=0)
     facts.tensor_cores = next((name for name, opcode in TENSOR_CORES.items() if opcode in ptx), "")
     facts.multiplied = frozenset(PRODUCT.findall(ttgir))
+    facts.blocks = kernel.ctas
     return facts
 
 

@@ -11,6 +11,7 @@ from grader.course.folder import Folder
 from grader.course.stated_calls import COMPILED, asked
 from grader.learn.code_levels import LEVELS, READING, instructions
 from grader.learn.runnable import judge_it, recorded, refuse_what_cannot_run
+from grader.sentences import count_text
 from grader.wire.printable import one_line
 
 if TYPE_CHECKING:
@@ -107,11 +108,12 @@ def _show_resources(out, run: Run, kernel: Kernel) -> None:
         widths.setdefault((access.kind, access.bytes, access.line), []).append(access)
     spilled = f"; {facts.spilled_bytes} bytes spilled to memory" if facts.spilled_bytes else ", none spilled"
     blocks = facts.blocks_per_multiprocessor(run.model.shared_per_multiprocessor)
+    each, part = (f" in each of {facts.blocks} blocks", "block") if facts.blocks > 1 else ("", "program")
     rows = [
-        ("warps", f"{facts.warps}: {32 * facts.warps} threads work on a program"),
+        ("warps", f"{facts.warps}{each}: {32 * facts.warps * facts.blocks} threads work on a program"),
         ("registers", f"{facts.registers} of 255 per thread{spilled}"),
-        ("shared memory", f"{facts.shared} of {run.model.shared_per_block} bytes per program"),
-        ("at a time", f"{blocks} program{'' if blocks == 1 else 's'} per multiprocessor"),
+        ("shared memory", f"{facts.shared} of {run.model.shared_per_block} bytes per {part}"),
+        ("at a time", f"{count_text(blocks, part)} per multiprocessor"),
         ("products", facts.tensor_cores or "none on tensor cores"),
         ("stages", f"{facts.stages}; {facts.async_copies + facts.tma_copies} asynchronous copies in the code"),
     ]
@@ -156,7 +158,7 @@ def _show_launch(out, plan: Plan, launch: PlannedLaunch) -> None:
         value = parameter.value
         if parameter.type in ("pointer", "tensormap"):
             value = "null" if parameter.buffer < 0 else f"{plan.buffers[parameter.buffer].name} + {parameter.offset}"
-        out.print(f"  {parameter.name:<16}{parameter.type:<9}{value}", markup=False, soft_wrap=True)
+        out.print(f"  {parameter.name:<16}{parameter.type:<10}{value}", markup=False, soft_wrap=True)
     out.print("  What is not listed was known to the compiler: constexpr arguments, and integers equal to 1.")
 
 

@@ -60,7 +60,7 @@ def counts_of(run: Run, exercise: Exercise, trial: Trial, sizes: list[list[int]]
         instructions=_instructions([kernel.code for kernel in kernels]),
         registers=max((one.registers for one in facts), default=0),
         spilled=max((one.spilled_bytes for one in facts), default=0),
-        shared=max((one.shared for one in facts), default=0),
+        shared=max((one.shared * one.blocks for one in facts), default=0),
         opcodes=_opcodes(facts),
         widths=sorted({access.bytes for one in facts for access in one.accesses}),
     )

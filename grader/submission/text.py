@@ -178,6 +178,31 @@ def takes_corner(call: ast.Call) -> bool:
     return bool(call.args) and isinstance(call.args[0], (ast.List, ast.Tuple))
 
 
+@dataclass(frozen=True)
+class MadeDescriptor:
+    """A descriptor as the file makes it: of which tensor or pointer, and with which block; "" where it does not say."""
+
+    line: int
+    tensor: str
+    block: str
+
+
+def descriptors_made(tree: ast.Module) -> list[MadeDescriptor]:
+    """Those of the host, TensorDescriptor(...), and of kernels, tl.make_tensor_descriptor(...), in the file's order."""
+    made = []
+    for node in ast.walk(tree):
+        names = ast.unparse(node.func).split(".") if isinstance(node, ast.Call) else []
+        of_tensor = names[-2:] == ["TensorDescriptor", "from_tensor"]
+        if not of_tensor and names[-1:] not in (["TensorDescriptor"], ["make_tensor_descriptor"]):
+            continue
+        given = dict(enumerate(node.args)) | {keyword.arg: keyword.value for keyword in node.keywords}
+        tensor = given.get(0, given.get("tensor", given.get("base")))
+        block = given.get(1 if of_tensor else 3, given.get("block_shape"))
+        texts = ("" if part is None else ast.unparse(part) for part in (tensor, block))
+        made.append(MadeDescriptor(node.lineno, *texts))
+    return sorted(made, key=lambda one: one.line)
+
+
 def loaded_in_address(tree: ast.Module, line: int, function: str) -> str:
     """The variable in the address of the tl.load or tl.store at `line` that was loaded itself; "" if none was."""
     call = access_at(tree, line, function)

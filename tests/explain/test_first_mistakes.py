@@ -127,13 +127,13 @@ def test_a_first_mistake_is_named_with_its_line(bench, name):
 
 def test_a_pointer_s_load_of_a_descriptor_is_told_as_that(bench):
     text = (ROOT / "solutions/23_descriptor_matmul/descriptor_matmul.py").read_text(encoding="utf-8")
-    assert text.count("a.load([m, k])") == 1
+    assert text.count("a_desc.load([m, k])") == 1
     sizes = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)
-    for added in ("tl.load(a + [m, k])", "tl.load(m + a)", "tl.load(a)", "a + 1"):
-        verdict = bench(text.replace("a.load([m, k])", added), "23_descriptor_matmul").check(
+    for added in ("tl.load(a_desc + [m, k])", "tl.load(m + a_desc)", "tl.load(a_desc)", "a_desc + 1"):
+        verdict = bench(text.replace("a_desc.load([m, k])", added), "23_descriptor_matmul").check(
             normal(64, 64), normal(64, 64), **sizes
         )
-        line = text[: text.index("a.load([m, k])")].count("\n") + 1
+        line = text[: text.index("a_desc.load([m, k])")].count("\n") + 1
         said = f"The compiler refuses line {line}: a descriptor is no pointer and no tile: x.load([row, column]) loads"
         assert verdict.line == line and verdict.lines[0].startswith(said)
 

@@ -68,8 +68,8 @@ def test_a_part_of_each_tile_that_is_missing_is_not_taken_for_a_walk_that_ends_e
 
 
 SHAPES = {
-    "c_block_is_half_a_tile": "the tile that is stored is 32 x 32, and the block of its descriptor is 32 x 16",
-    "wider_tile_than_the_descriptors": "the accumulator is 32 x 64, and the product is 32 x 32",
+    "c_block_is_half_a_tile": "c_desc stores tiles as large as its block, [32, 16], and this one is [32, 32].",
+    "wider_tile_than_the_descriptors": "makes a tile of [32, 32] here, and this accumulator is [32, 64].",
 }
 
 

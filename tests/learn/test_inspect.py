@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.learn.code_levels import LEVELS, READING, Instruction, instructions
-from tests.conftest import mutant
+from tests.conftest import ROOT, mutant
 
 LOAD = {"ttir": "tt.load", "ttgir": "tt.load", "llir": "ld.global", "ptx": "ld.global.v4", "sass": "LDG.E.128"}
 STORE = {"ttir": "tt.store", "ttgir": "tt.store", "llir": "st.global", "ptx": "st.global.v4", "sass": "STG.E.128"}
@@ -45,6 +45,14 @@ def test_how_a_kernel_is_launched(course):
     words = [line.split() for line in out.partition("Launch of masked_add_kernel in line")[2].splitlines()]
     assert ["grid", "1024", "x", "1", "x", "1", "programs"] in words
     assert ["x_ptr", "pointer", "x", "+", "0"] in words and ["N", "i32", "1048576"] in words
+
+
+def test_a_program_of_two_blocks_says_what_each_of_them_uses(course):
+    path = ROOT / "tests/accepted/23_descriptor_matmul/clusters.py"
+    out = course.here("inspect", "23", "--submission", str(path), "--meta").out
+    assert "warps          8 in each of 2 blocks: 512 threads work on a program" in out
+    assert "of 232448 bytes per block\n" in out and "blocks per multiprocessor" in out
+    assert ["a_desc", "tensormap", "a", "+", "0"] in [line.split() for line in out.splitlines()]
 
 
 def test_another_gpu(course):

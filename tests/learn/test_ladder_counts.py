@@ -51,6 +51,11 @@ def test_a_product_is_counted_in_a_smaller_one(counted):
     assert found.opcodes == "wgmma cp.async" and found.shared == 196608
 
 
+def test_shared_memory_of_a_program_is_that_of_all_its_blocks(counted):
+    found = counted("tests/accepted/23_descriptor_matmul/clusters.py", normal(512, 512), normal(512, 512))
+    assert found.shared == 2 * 98328 and found.programs == 4 * 2
+
+
 def test_what_is_too_large_to_be_counted_is_not_guessed(counted):
     found = counted("solutions/05_grouped_matmul/grouped_matmul.py", normal(512, 1 << 19), normal(1 << 19, 512))
     assert found.moved is None and found.registers > 100

@@ -1,4 +1,4 @@
-"""Right: functions in place of methods, K counted down, and a store that rounds the fp32 sum by itself."""
+"""Right: made in the kernel, moved by functions, K counted down, and a store that rounds the fp32 sum by itself."""
 
 import torch
 import triton
