@@ -3,6 +3,7 @@
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 BLOCK_M, BLOCK_N, BLOCK_K = 128, 256, 64  # one tile of c, and a step along K
 GROUP_M = 8  # rows of tiles in a group
@@ -10,12 +11,21 @@ GROUP_M = 8  # rows of tiles in a group
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
+    a_desc, b_desc, c_desc, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, NUM_SMS: tl.constexpr,
 ):  # fmt: skip
-    # Walk over this program's tiles; of each do what 05 does for its only one: about 25 lines.
+    # Walk over this program's tiles; do for each what 23 does for its only tile: about 15 lines.
     # YOUR CODE HERE
     pass
+
+
+def refuse_rows_that_are_not_aligned(**matrices):
+    """Raises ValueError unless a descriptor can describe each matrix: the TMA counts addresses in 16-byte pieces."""
+    for name, x in matrices.items():
+        if x.stride(1) != 1:
+            raise ValueError(f"{name}: neighbours in a row lie {x.stride(1)} elements apart, 1 was expected")
+        if x.stride(0) * x.element_size() % 16 or x.data_ptr() % 16:
+            raise ValueError(f"{name}: rows have to begin at multiples of 16 bytes, and they are {x.stride(0)} apart")
 
 
 def num_sms(device):
@@ -25,22 +35,25 @@ def num_sms(device):
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
-def tile_that_fits(device):
-    """(columns of a tile, stages): 256 and 4 on sm_90 (H100) and sm_100 (B200), which multiply from shared memory.
+def columns_that_fit(device):
+    """Columns of a tile: 256 on sm_90 (H100) and sm_100 (B200), which multiply from shared memory.
 
-    Others hold a pair of pieces in registers beside the sums: their tiles are half as wide, and 3 pairs are shared.
+    Others hold the pieces that they multiply in registers, beside the sums: their tiles are half as wide.
     """
     if device.type == "cpu":  # the interpreter
-        return BLOCK_N, 2
-    gpu = torch.cuda.get_device_properties(device)
-    if gpu.major in (9, 10) and gpu.shared_memory_per_block_optin >= 4 * (BLOCK_M + BLOCK_N) * BLOCK_K * 2:
-        return BLOCK_N, 4
-    columns = min(BLOCK_N, 128)
-    return columns, 4 if gpu.shared_memory_per_block_optin >= 3 * (BLOCK_M + columns) * BLOCK_K * 2 else 3
+        return BLOCK_N
+    return BLOCK_N if torch.cuda.get_device_properties(device).major in (9, 10) else min(BLOCK_N, 128)
 
 
 def matmul(a, b):
-    """a: [M, K], b: [K, N], fp16, any strides. Returns c = a @ b, [M, N] fp16 contiguous, summed in fp32."""
-    # Allocate c, choose the grid, launch: about 9 lines.
+    """a: [M, K], b: [K, N], fp16, rows of 16-byte pieces. Returns c = a @ b, [M, N] fp16 contiguous, summed in fp32."""
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
+    refuse_rows_that_are_not_aligned(a=a, b=b, c=c)
+    columns, programs = columns_that_fit(a.device), num_sms(a.device)
+    a_desc = TensorDescriptor.from_tensor(a, [BLOCK_M, BLOCK_K])
+    b_desc = TensorDescriptor.from_tensor(b, [BLOCK_K, columns])
+    c_desc = TensorDescriptor.from_tensor(c, [BLOCK_M, columns])
+    # The grid, the launch, the return: about 7 lines.
     # YOUR CODE HERE
     pass

@@ -220,7 +220,7 @@ def _by_pointers(kernel: Facts, large: float, submission: Submission) -> Verdict
 
 
 def _not_pipelined(kernel: Facts) -> Verdict | None:
-    if kernel.async_copies or kernel.tma_copies:
+    if kernel.async_copies or kernel.tma_loads_ahead:
         return None
     said = Compiled.NOT_PIPELINED(kernel=kernel.kernel)
     return failed(Cause.NOT_PIPELINED, said, Compiled.ADVICE_STAGES(), kind="cost")

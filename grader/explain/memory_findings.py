@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence
+from grader.explain.tiles import begins_a_tile
 from grader.explain.verdict import Verdict, failed
 from grader.numerics.arguments import exact
 from grader.numerics.roundoff import EXACT
@@ -266,12 +267,14 @@ def _cause_written_twice(evidence: Evidence, finding: Finding) -> Said:
     unused = _unused_axes(evidence)
     if unused:
         return Memory.UNUSED_AXES(axes=" and ".join(f"tl.program_id({axis})" for axis in unused))
+    in_loop = is_in_loop(evidence.submission.tree, finding.line)
     if evidence.by_descriptor(finding.line, "store"):
-        return Memory.CORNERS_TOO_CLOSE(line=finding.line)
+        whole = in_loop and begins_a_tile(finding.element or [finding.linear], evidence.constants)
+        return Memory.SAME_TILE() if whole else Memory.CORNERS_TOO_CLOSE(line=finding.line)
     if evidence.lacks_mask(finding.line, "store"):
         store = Memory.SAME_ADDRESS if finding.lanes == 1 else Memory.STORE_RUNS_ON
         return store(line=finding.line)
-    if is_in_loop(evidence.submission.tree, finding.line):
+    if in_loop:
         return Memory.SAME_TILE()
     return Memory.LAST_WINS()
 

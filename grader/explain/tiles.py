@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -53,6 +54,12 @@ def tiles_of(writers: Writers) -> Tiles | None:
 
 def _cuts(changes: torch.Tensor) -> list[int]:
     return [int(i) + 1 for i in changes.nonzero().flatten()]
+
+
+def begins_a_tile(index: Sequence[int], constants: dict[str, int]) -> bool:
+    """Whether an element may be the first of a tile: along each axis that many elements are a multiple of a block."""
+    blocks = [size for name, size in constants.items() if name.startswith("BLOCK") and size > 0]
+    return all(place == 0 or any(place % size == 0 for size in blocks) for place in index)
 
 
 def tile_map(evidence: Evidence) -> TileMap | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from grader.explain.evidence import Evidence
-from grader.explain.tiles import as_matrix
+from grader.explain.tiles import as_matrix, begins_a_tile
+from grader.operations.comparison import first_index
 from grader.sentences import Said, Sentence
 from grader.wire.messages import MULTIPROCESSORS
 
@@ -51,6 +52,9 @@ def walk_that_ends_early(evidence: Evidence, silent: int, total: int) -> Said | 
         return Walk.ONE_IS_SILENT(total=total, name=name)
     if silent > 0:
         return Walk.SOME_ARE_SILENT(silent=silent, total=total, name=name)
+    unwritten = evidence.writers.programs == -1
+    if bool(unwritten.any()) and not begins_a_tile(first_index(unwritten), evidence.constants):
+        return None  # a part of a tile is missing: the walk has come there
     if total < processors:
         return Walk.STEPS_TOO_FAR(name=name, total=total, processors=processors)
     if _one_rectangle_each(evidence.writers.programs):

@@ -23,6 +23,7 @@ TILE = re.compile(
 )
 NUMBER = re.compile(r"tt\.(?:load|store)\b[^<]*: !tt\.ptr<.*loc\((#\w+)\)")  # one, without a tile
 TMA_TILE = re.compile(r"async_tma_copy\w*.*?tensordesc<(?:tensor<)?([\dx]+)x[a-z]+(\d+)")  # to and from memory
+TMA_LOAD = re.compile(r"async_tma_copy_global_to_local\b[^\]]*\]\s*(%\w+)")  # and where in shared memory it goes
 LOCATION = re.compile(r'^(#loc\w*) = loc\("([^"]*)":(\d+):(\d+)\)', re.MULTILINE)
 ALIAS = re.compile(r"^(#loc\w*) = loc\((?:\"[^\"]*\"\(|callsite\()(#loc\w*)(?: at (#loc\w*))?\)\)", re.MULTILINE)
 ARRAY = re.compile(r"\.local\s+\.align\s+\d+\s+\.b8\s+\w+\[(\d+)\]")  # what printf's arguments, or sin, are given
@@ -55,6 +56,7 @@ class Facts:
     async_copies: int = 0  # of them, straight into shared memory
     tma_copies: int = 0  # whole tiles, moved by the memory accelerator
     tma_tile_bytes: int = 0  # of the largest of them
+    tma_loads_ahead: int = 0  # of them, loads into one of several places by turns, while a product reads another
     tensor_cores: str = ""  # the instruction that multiplies tiles: wgmma, tcgen05, mma, or "" for none
     multiplied: frozenset[str] = frozenset()  # the types of the tiles that products multiply, as "f16"
     blocks: int = 1  # of threads, that share a program: num_ctas
@@ -99,6 +101,7 @@ def facts_of(kernel: Kernel, filename: str) -> Facts:
     facts = Facts(kernel.name, kernel.warps, kernel.stages, cubin.registers, spilled, kernel.shared, accesses)
     facts.async_copies = len(ASYNC_COPY.findall(ptx))
     facts.tma_copies = ptx.count("cp.async.bulk.tensor")
+    facts.tma_loads_ahead = sum(f"{place} = ttg.memdesc_index" in ttgir for place in TMA_LOAD.findall(ttgir))
     facts.tma_tile_bytes = max((_bytes(*tile) for tile in TMA_TILE.findall(ttgir)), default=0)
     facts.tensor_cores = next((name for name, opcode in TENSOR_CORES.items() if opcode in ptx), "")
     facts.multiplied = frozenset(PRODUCT.findall(ttgir))

@@ -35,7 +35,7 @@ def matmul_kernel(
 
 
 def refuse_rows_that_are_not_aligned(**matrices):
-    """Raises ValueError unless a descriptor can describe each matrix: the TMA counts addresses in pieces of 16 bytes."""
+    """Raises ValueError unless a descriptor can describe each matrix: the TMA counts addresses in 16-byte pieces."""
     for name, x in matrices.items():
         if x.stride(1) != 1:
             raise ValueError(f"{name}: neighbours in a row lie {x.stride(1)} elements apart, 1 was expected")

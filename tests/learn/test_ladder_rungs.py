@@ -27,6 +27,7 @@ TO_PROVE = [
 ]
 SMALL = {
     "11_rope": (normal(2, 3, 5, 16), normal(7, 8), normal(7, 8), indices(2, 5, below=7)),
+    "22_persistent_matmul": (normal(40, 48), normal(48, 40)),  # rows begin at multiples of 16 bytes
     "23_descriptor_matmul": (normal(40, 48), normal(48, 40)),  # rows begin at multiples of 16 bytes
     "26_causal_attention": (normal(1, 2, 150, 16), normal(1, 2, 150, 16), normal(1, 2, 150, 16), None, None),
 }

@@ -24,7 +24,7 @@ from grader.explain.mistakes.of_any_operation import (
     updated_twice,
     whole_inputs,
 )
-from grader.explain.mistakes.of_walks import carried_over
+from grader.explain.mistakes.of_walks import carried_over, nothing_later
 from grader.numerics.arguments import Argument, exact
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
@@ -108,5 +108,5 @@ def _of_operation(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypoth
 
 ANY_OPERATION = (
     not_zeroed, whole_inputs, updated_twice, through_fp32, strides_ignored, target_strides, operands, first_blocks,
-    _of_operation, carried_over,
+    _of_operation, carried_over, nothing_later,
 )  # fmt: skip

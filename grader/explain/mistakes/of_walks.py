@@ -27,6 +27,10 @@ class OfWalks(Sentence):
         "A tile of {name} also holds what its program computed for the tile before: what is summed up for a tile has "
         "to start at 0 in each round."
     )
+    NOTHING_LATER = (
+        "Each program sums up its first tile, and the next ones hold 0: what counts the steps along the sum has to "
+        "start anew in each round."
+    )
 
 
 def carried_over(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -46,6 +50,21 @@ def carried_over(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothe
             lost[mine] = out[theirs].abs() * UNIT_ROUNDOFF[evidence.wanted.dtype]
     if found:
         yield Hypothesis(Cause.CARRIED_OVER, OfWalks.CARRIED_OVER(name=evidence.returns), result, lost)
+
+
+def nothing_later(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    """Each program has one tile that is right, and all others hold 0."""
+    comparison = evidence.comparison
+    result, found = comparison.ref.clone(), False
+    for tiles in _by_program(evidence).values():
+        wrong = [part for part in tiles if bool(comparison.wrong[part].any())]
+        if len(wrong) != len(tiles) - 1 or any(bool(comparison.out[part].any()) for part in wrong):
+            return
+        found = found or bool(wrong)
+        for part in wrong:
+            result[part] = 0
+    if found:
+        yield Hypothesis(Cause.CARRIED_OVER, OfWalks.NOTHING_LATER(), result, torch.zeros_like(result))
 
 
 def _by_program(evidence: Evidence) -> dict[int, list[Part]]:

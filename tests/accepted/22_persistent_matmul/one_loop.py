@@ -1,46 +1,52 @@
-"""Right: one loop over all steps of all of a program's tiles; each tile begins and ends somewhere in it."""
+"""Right: one loop over all steps of all of a program's tiles, flattened by hand."""
 
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 BLOCK_M, BLOCK_N, BLOCK_K = 128, 256, 64
 GROUP_M = 8
 
 
 @triton.jit
+def place_of(tile, tiles_m, tiles_n, GROUP_M: tl.constexpr):
+    tiles_per_group = GROUP_M * tiles_n
+    first_m = tile // tiles_per_group * GROUP_M
+    rows_in_group = min(tiles_m - first_m, GROUP_M)
+    return first_m + (tile % tiles_per_group) % rows_in_group, (tile % tiles_per_group) // rows_in_group
+
+
+@triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
+    a_desc, b_desc, c_desc, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, NUM_SMS: tl.constexpr,
 ):  # fmt: skip
     tiles_m = tl.cdiv(M, BLOCK_M)
     tiles_n = tl.cdiv(N, BLOCK_N)
-    tiles_per_group = GROUP_M * tiles_n
-    steps = max(tl.cdiv(K, BLOCK_K), 1)  # a sum of no terms is stored too
+    steps = tl.cdiv(K, BLOCK_K)
     mine = (tiles_m * tiles_n - tl.program_id(0) + NUM_SMS - 1) // NUM_SMS
     tile = tl.program_id(0) - NUM_SMS
     step = -1
-    m = tl.arange(0, BLOCK_M)
-    n = tl.arange(0, BLOCK_N)
+    m, n = tl.program_id(0), tl.program_id(0)  # no corner yet: the first step sets both
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for _ in range(0, mine * steps):
         step = tl.where(step == steps - 1, 0, step + 1)
         if step == 0:
             tile += NUM_SMS
-            first_m = tile // tiles_per_group * GROUP_M
-            rows_in_group = min(tiles_m - first_m, GROUP_M)
-            m = (first_m + tile % tiles_per_group % rows_in_group) * BLOCK_M + tl.arange(0, BLOCK_M)
-            n = tile % tiles_per_group // rows_in_group * BLOCK_N + tl.arange(0, BLOCK_N)
-        k = step * BLOCK_K + tl.arange(0, BLOCK_K)
-        a_ptrs = a_ptr + m[:, None] * stride_am + k[None, :] * stride_ak
-        b_ptrs = b_ptr + k[:, None] * stride_bk + n[None, :] * stride_bn
-        a = tl.load(a_ptrs, mask=(m[:, None] < M) & (k[None, :] < K), other=0.0)
-        b = tl.load(b_ptrs, mask=(k[:, None] < K) & (n[None, :] < N), other=0.0)
-        acc = tl.dot(a, b, acc)
+            tile_m, tile_n = place_of(tile, tiles_m, tiles_n, GROUP_M)
+            m = tile_m * BLOCK_M
+            n = tile_n * BLOCK_N
+        acc = tl.dot(a_desc.load([m, step * BLOCK_K]), b_desc.load([step * BLOCK_K, n]), acc)
         if step == steps - 1:
-            c_ptrs = c_ptr + m[:, None] * stride_cm + n[None, :] * stride_cn
-            tl.store(c_ptrs, acc, mask=(m[:, None] < M) & (n[None, :] < N))
+            c_desc.store([m, n], acc.to(tl.float16))
             acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+
+
+def described(x, block):
+    if x.stride(1) != 1 or x.stride(0) % 8 or x.data_ptr() % 16:
+        raise ValueError("a descriptor needs rows of neighbours, which begin at multiples of 16 bytes")
+    return TensorDescriptor.from_tensor(x, block)
 
 
 def matmul(a, b):
@@ -49,7 +55,7 @@ def matmul(a, b):
     programs = torch.cuda.get_device_properties(a.device).multi_processor_count
     tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
     matmul_kernel[(min(programs, tiles),)](
-        a, b, c, M, N, K, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1),
+        described(a, [BLOCK_M, BLOCK_K]), described(b, [BLOCK_K, BLOCK_N]), described(c, [BLOCK_M, BLOCK_N]), M, N, K,
         BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, BLOCK_K=BLOCK_K, GROUP_M=GROUP_M, NUM_SMS=programs,
         num_warps=8, num_stages=3,
     )  # fmt: skip
