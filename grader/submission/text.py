@@ -151,6 +151,17 @@ def axes_asked_for(tree: ast.Module, kernel: str) -> dict[int, int]:
     return found
 
 
+def kernels_of(tree: ast.Module) -> list[ast.FunctionDef]:
+    """The kernels, and the functions that they call, in the order of the text."""
+    return [node for node in ast.walk(tree) if _is_kernel(node)]
+
+
+def launches_of(tree: ast.Module) -> list[ast.Call]:
+    """The calls kernel[grid](...) of the file."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript))
+    return [call for call in calls if isinstance(call.func.value, ast.Name)]
+
+
 def is_in_loop(tree: ast.Module, line: int) -> bool:
     """Whether a loop of a kernel goes over this line."""
     loops = (inner for node in ast.walk(tree) if _is_kernel(node) for inner in ast.walk(node))
