@@ -15,7 +15,7 @@ from grader.explain.loop_variables import CHANGES, loop_variable
 from grader.explain.unknown_names import unknown_name
 from grader.explain.verdict import Verdict, failed
 from grader.sentences import Said, Sentence
-from grader.submission.text import Submission
+from grader.submission.text import Submission, line_of_division
 from grader.wire.messages import Failure, GpuModel
 
 WRAPPED = re.compile(r"^\w+\((['\"])(.*?)\1?\)?$", re.DOTALL)
@@ -118,14 +118,15 @@ class Compiler(Sentence):
     NO_POWER = "{where}: values of a kernel have no **: x * x is the square, and tl.sqrt(x) the root."
     OF_BITS = "{where}: {operator} is for whole numbers and masks, and here it meets {dtype}: x * x is the square."
     OF_WHOLE_NUMBERS = (
-        "{where}: // and % take whole numbers, and here they meet {dtype}. Such numbers are divided by /, and / makes "
-        "them of whole ones: // and tl.cdiv keep those whole."
+        "{where}: // and % take whole numbers, and here they meet {dtype}. / divides such numbers, and makes them of "
+        "whole ones too, which // and tl.cdiv do not."
     )
     OFFSET = (
-        "{where}: {name} is an address, and offsets are whole numbers: here one is {dtype}, which / makes of whole "
-        "numbers. // and tl.cdiv keep them whole."
+        "{where}: {name} is an address, and offsets are whole numbers: here one is {dtype}. / makes such a number of "
+        "whole ones, // and tl.cdiv do not."
     )
-    BOUNDS = "{where}: range takes whole numbers, and / makes others: // and tl.cdiv keep them whole."
+    BOUNDS = "{where}: range takes whole numbers, and / makes others of them: // and tl.cdiv do not."
+    DIVIDES = "Line {line} divides with /."
     NOT_LOADED = "{where}: {name} is an address, and here it stands for a number: tl.load({name}) reads what lies there."
     ITERATED = "{where}: a `for` of a kernel counts, with range or tl.static_range: a tile has all of its lanes at once."
     HOST_FUNCTION = "{where}: triton.{name} is for the host: in a kernel it is tl.{name}."
@@ -256,6 +257,7 @@ PLAIN_WORDS = (
 )
 
 
+OF_DIVISIONS = (Compiler.OF_WHOLE_NUMBERS, Compiler.OFFSET, Compiler.BOUNDS)
 NOT_DEFINED = re.compile(r"(\w+) is not defined")
 
 
@@ -284,6 +286,9 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
         place = f"line {failure.line}" if failure.line else exercise.entry
         id, where = Cause.DOES_NOT_COMPILE, f"The compiler refuses {place}"
     said = _meaning(where, failure, submission)
+    if said.sentence in OF_DIVISIONS and (line := line_of_division(submission.tree, failure.line)):
+        divides = Compiler.DIVIDES(line=line) if line != failure.line else None
+        return failed(id, said, divides, source_line(submission, line), kind="error", line=line)
     return failed(id, said, source_line(submission, failure.line), kind="error", line=failure.line)
 
 
@@ -312,7 +317,7 @@ def _meaning(where: str, failure: Failure, submission: Submission) -> Said:
 def _of_arguments(where: str, function: str, what: str, name: str, names: str) -> Said:
     """Returns the sentence about an argument of tl's function that is unknown, missing or given twice."""
     if what == "unknown":
-        near = OTHER_NAMES.get(name) or next(iter(difflib.get_close_matches(name, names.split(", "), 1)), "")
+        near = OTHER_NAMES.get(name) or next(iter(difflib.get_close_matches(name, names.split(", "), 1, 0.7)), "")
         if near in names.split(", "):
             return Compiler.MISSPELT_ARGUMENT(where=where, function=function, name=name, near=near)
         return Compiler.UNKNOWN_ARGUMENT(where=where, function=function, name=name, names=names)

@@ -30,7 +30,7 @@ def call_in_other_words(message: str, frames: list[FrameType], node: ast.AST | N
     if isinstance(node, ast.Call):
         return _of_a_call(message, frames, node)
     if isinstance(node, ast.BinOp | ast.AugAssign):
-        return _of_an_operator(message, node)
+        return _of_an_operator(message, frames, node)
     value = node.value if isinstance(node, ast.Assign) else None
     if isinstance(value, ast.Attribute) and value.attr == "shape" and message.startswith("not enough values to unpack"):
         return f"no shape: {_short(value.value)}"
@@ -102,20 +102,30 @@ def _shape(value: tl.tensor) -> str:
     return str([int(getattr(size, "value", size)) for size in value.shape])
 
 
-def _of_an_operator(message: str, node: ast.BinOp | ast.AugAssign) -> str:
+def _of_an_operator(message: str, frames: list[FrameType], node: ast.BinOp | ast.AugAssign) -> str:
     """Returns the message about x_ptr * y, about an address with a fraction for an offset, and about x ^ 2."""
     found = OPERANDS.search(message)
     if found is None:
         return ""
     given = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.target, node.value]
-    addresses = [one for one, kind in zip(given, found.groups()) if POINTER.search(kind)]
-    kinds = [kind.rpartition(".")[2] for kind in found.groups() if not POINTER.search(kind)]
-    if len(addresses) == 1 and isinstance(node.op, ast.Add | ast.Sub) and kinds[0].startswith("float"):
-        return f"an offset of {kinds[0]}: {_short(addresses[0])}"
-    if addresses:
-        return f"a number is wanted: {_short(addresses[0])}"
+    kinds = [kind.rpartition(".")[2].replace("float", "fp") for kind in found.groups() if not POINTER.search(kind)]
+    if len(kinds) < 2:
+        address = _short(_address(given, frames))
+        is_offset = kinds and isinstance(node.op, ast.Add | ast.Sub) and kinds[0].startswith(("fp", "bfp"))
+        return f"an offset of {kinds[0]}: {address}" if is_offset else f"a number is wanted: {address}"
     operator = {ast.BitXor: "^", ast.BitAnd: "&", ast.BitOr: "|"}.get(type(node.op))
     return f"bits of {kinds[0]}: {operator}" if operator and kinds else ""
+
+
+def _address(given: list[ast.expr], frames: list[FrameType]) -> ast.expr:
+    """Returns the operand that is an address, as far as names tell: Triton may have exchanged the two."""
+    generators = [frame.f_locals["self"] for frame in frames if hasattr(frame.f_locals.get("self"), "lscope")]
+    known = {name: value for generator in generators for name, value in generator.lscope.items()}
+    values = [known.get(getattr(getattr(one, "value", one), "id", getattr(one, "id", ""))) for one in given]
+    is_address = [isinstance(value, tl.tensor) and value.type.scalar.is_ptr() for value in values]
+    if True not in is_address and values[0] is not None:
+        return given[1]
+    return given[is_address.index(True) if True in is_address else 0]
 
 
 def _short(node: ast.expr) -> str:
