@@ -12,7 +12,15 @@ from grader.course.wanted_results import Wanted
 from grader.numerics.arguments import Argument, tensors_of
 from grader.operations.comparison import Comparison
 from grader.sentences import Said, Sentence
-from grader.submission.text import KernelText, Submission, access_at, axes_asked_for, has_mask, kernel_text, takes_corner
+from grader.submission.text import (
+    KernelText,
+    Submission,
+    access_at,
+    axes_asked_for,
+    has_mask,
+    kernel_text,
+    takes_corner,
+)
 from grader.wire.messages import Launch
 from grader.wire.reply import Reply, Writers
 

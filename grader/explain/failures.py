@@ -101,7 +101,7 @@ class Failures(Sentence):
         "offsets)."
     )
     RANGE = "Python's range is no tile: tl.arange(0, BLOCK_N) makes one{at_line}."
-    NO_POINTER = "tl.load and tl.store take pointers first, such as x_ptr + offsets{at_line}, and here numbers stand there."
+    NO_POINTER = "tl.load and tl.store take pointers first, as x_ptr + offsets{at_line}, and here numbers stand there."
     ARANGE = (
         "tl.arange needs sizes known at compile time: a tl.constexpr such as BLOCK_N{at_line}. A block that begins "
         "elsewhere is start + tl.arange(0, BLOCK_N)."

@@ -90,7 +90,8 @@ def _of_the_host(failure: Failure, tree: ast.Module | None) -> Said | None:
         function = next((one.attr for one in called if isinstance(one, ast.Attribute) and one.attr in ("cdiv",)), "")
         return LaunchArguments.OF_KERNELS(function=function, line=failure.line) if function else None
     if failure.message == NO_KERNEL:
-        launched = [node.func.value for node in here if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)]
+        subscripts = (node.func for node in here if isinstance(node, ast.Call))
+        launched = [one.value for one in subscripts if isinstance(one, ast.Subscript)]
         name = next((one.id for one in launched if isinstance(one, ast.Name)), "")
         return LaunchArguments.NO_KERNEL(function=name, **where) if name else None
     return None

@@ -127,8 +127,8 @@ class Compiler(Sentence):
     )
     BOUNDS = "{where}: range takes whole numbers, and / makes others of them: // and tl.cdiv do not."
     DIVIDES = "Line {line} divides with /."
-    NOT_LOADED = "{where}: {name} is an address, and here it stands for a number: tl.load({name}) reads what lies there."
-    ITERATED = "{where}: a `for` of a kernel counts, with range or tl.static_range: a tile has all of its lanes at once."
+    NOT_LOADED = "{where}: {name} is an address, and here a number is wanted: tl.load({name}) reads what lies there."
+    ITERATED = "{where}: a `for` of a kernel counts, with range or tl.static_range: a tile has all its lanes at once."
     HOST_FUNCTION = "{where}: triton.{name} is for the host: in a kernel it is tl.{name}."
     HOST_ONLY = "{where}: triton.{name} is for the host: what it gives is passed to the kernel, as a tl.constexpr."
     MATH = "{where}: math computes with Python's numbers, and this is a value of the kernel: use tl.{name}."

@@ -49,8 +49,8 @@ class Values(Sentence):
     )
 
     ROWS_EQUAL = (
-        "All rows of {name} that a program writes are equal, and they should differ: in its tile nothing depends on the "
-        "row. A column of numbers is x[:, None]."
+        "All rows of {name} that a program writes are equal, and they should differ: in its tile nothing depends on "
+        "the row. A column of numbers is x[:, None]."
     )
     COLUMNS_EQUAL = (
         "All columns of {name} that a program writes are equal, and they should differ: in its tile nothing depends on "
@@ -156,17 +156,18 @@ def _equal_lines(evidence: Evidence) -> Verdict | None:
         if min(bottom - top, right - left) > 1
     ]
     for dim, sentence in ((0, Values.ROWS_EQUAL), (1, Values.COLUMNS_EQUAL)):
-        told = [_equal_along(comparison.out[part], comparison.expected[part], dim) for part in parts]
-        if told and all(told):
+        equal = [_is_one_line(comparison.out[part], dim) for part in parts]
+        differ = [not _is_one_line(comparison.expected[part], dim) for part in parts]
+        telling = [comparison.out[part].narrow(dim, 0, 1).unique().numel() > 1 for part in parts]
+        if parts and all(equal) and all(differ) and any(telling):
             return failed(Cause.CONSTANT, sentence(name=evidence.returns), kind="cause")
     return None
 
 
-def _equal_along(out: torch.Tensor, expected: torch.Tensor, dim: int) -> bool:
-    """Whether lines of a tile are equal that should differ, and each of them has different numbers."""
-    first, due = out.narrow(dim, 0, 1), expected.narrow(dim, 0, 1)
-    same = (out == first) | (out.isnan() & first.isnan())
-    return bool(same.all()) and not bool((expected == due).all()) and first.unique().numel() > 1
+def _is_one_line(tile: torch.Tensor, dim: int) -> bool:
+    """Whether all rows of a tile are its first row; of dim 1 the same of columns."""
+    first = tile.narrow(dim, 0, 1)
+    return bool(((tile == first) | (tile.isnan() & first.isnan())).all())
 
 
 def _misplaced(evidence: Evidence) -> Verdict | None:

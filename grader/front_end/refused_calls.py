@@ -22,7 +22,6 @@ SHAPES_OF_DOT = re.compile(r"equal ranks|equal reduction dim|compatible for matm
 SMALL_DOT = re.compile(r"Input shapes should have .*K >= (\d+)")
 OWN_ARGUMENTS = frozenset({"_semantic", "_generator", "self"})  # which the compiler gives
 ON_THE_HOST = frozenset({"cdiv", "next_power_of_2"})  # of the module triton
-OF_SHAPES = frozenset({"zeros", "full"})  # whose first argument is a shape
 
 
 def call_in_other_words(message: str, frames: list[FrameType], node: ast.AST | None) -> str:
@@ -45,9 +44,9 @@ def _of_a_call(message: str, frames: list[FrameType], node: ast.Call) -> str:
         return f"a tile in math: {function}"
     if owner == "triton" and function in ON_THE_HOST and "@triton.jit" in message:
         return f"a function of the host: {function}"
-    if function in OF_SHAPES and len(node.args) > 1 and not isinstance(node.args[0], ast.Tuple | ast.List):
-        if function == "zeros" and ("not iterable" in message or TWICE.search(message)):
-            return f"no tuple for a shape: {function}"
+    in_parts = len(node.args) > 1 and not isinstance(node.args[0], ast.Tuple | ast.List)
+    if function == "zeros" and in_parts and ("not iterable" in message or TWICE.search(message)):
+        return f"no tuple for a shape: {function}"
     if function == "dot":
         return _of_a_product(message, frames)
     return _of_arguments(message, function) if owner == "tl" else ""
@@ -56,13 +55,11 @@ def _of_a_call(message: str, frames: list[FrameType], node: ast.Call) -> str:
 def _of_arguments(message: str, function: str) -> str:
     """Returns the message about an argument of tl's function that is missing, unknown or given twice."""
     names = _parameters(function)
-    found, what = None, ""
-    for pattern, what in ((UNEXPECTED, "unknown"), (MISSING, "missing"), (TWICE, "twice")):
-        if found := pattern.search(message):
-            break
-    if found is None or not names:
+    kinds = {"unknown": UNEXPECTED, "missing": MISSING, "twice": TWICE}
+    what = next((kind for kind, pattern in kinds.items() if pattern.search(message)), "")
+    if not what or not names:
         return ""
-    name = next(filter(None, found.groups()))
+    name = next(filter(None, kinds[what].search(message).groups()))
     if what == "twice" and name in OWN_ARGUMENTS:
         what = "too many"
     return f"arguments of tl.{function}: {what}: {name}: {', '.join(names)}"

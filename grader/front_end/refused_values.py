@@ -73,8 +73,10 @@ def _without_axis(frames: list[FrameType], node: ast.AST | None) -> str:
     for frame in frames if name in WITH_AXIS else ():
         axis, value = frame.f_locals.get("axis"), frame.f_locals.get("input")
         axis = axis.value if isinstance(axis, tl.constexpr) else axis
-        of_two = name in ("max", "min") and isinstance(value, tl.tensor) and not value.type.is_block()
-        if isinstance(axis, tl.tensor | float) or of_two and isinstance(axis, int):
+        written = len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
+        one_value = isinstance(value, tl.tensor) and not value.type.is_block()
+        of_two = name in ("max", "min") and one_value and isinstance(axis, int) and not written
+        if isinstance(axis, tl.tensor | float) or of_two:
             return f"an axis is a value of the kernel: tl.{name}"
     return ""
 

@@ -52,7 +52,7 @@ class Rope(Sentence):
     )
     POSITIONS_OF_BATCH_ZERO = "Every batch is rotated by the {positions} of batch 0."
     FIRST_OF_POSITIONS = "Every position of a batch is rotated by the first of its {positions}."
-    FIRST_OF_ALL = "Every token is rotated by the first of all {positions}: a pointer alone loads what lies there first."
+    FIRST_OF_ALL = "Every token is rotated by the first of all {positions}: a pointer alone loads one number."
     ONE_TABLE_TWICE = "{z} is made from {used} twice: {left_out} is not used."
 
     BATCH_ZERO = "Every batch of {z} is made from batch 0 of {q}."

@@ -35,7 +35,7 @@ class Swiglu(Sentence):
         "exp(gate) overflows above 88.7, and infinity / infinity is NaN: 1 / (1 + exp(-gate)) is right at both ends."
     )
     POWERS_OF_TWO = "sigmoid is made with powers of 2, not of e: exp2 needs its argument times log2(e)."
-    SIGMOID_OF_MINUS = "{z} is made with the sigmoid of -gate: it is 1 / (1 + exp(-gate)), with the minus in the exponent."
+    SIGMOID_OF_MINUS = "{z} is made with the sigmoid of -gate: 1 / (1 + exp(-gate)) is that of gate."
     SILU_TWICE = "{z} is made with gate * silu(gate): what is multiplied by gate is sigmoid(gate), and no silu."
     UP_NOT_USED = "up is not used: gate stands in its place."
     SIGMOID_FOR_SILU = "{z} is made with sigmoid(gate) where silu(gate) = gate * sigmoid(gate) belongs."
