@@ -72,6 +72,7 @@ class KernelNames(Sentence):
     """What a body may not name, and what to do in its place; {body}: "a kernel", or "a constexpr function"."""
 
     MODULE = NOT_ALLOWED + "In a kernel only tl works, as in tl.arange or tl.exp."
+    OF_TL = NOT_ALLOWED + "In a kernel only tl works: tl.{near} is there too."
     DTYPE_OF_TORCH = NOT_ALLOWED + "Kernels use the dtypes of tl: tl.{dtype}."
     IN_KERNELS = NOT_ALLOWED + "In a kernel it is {instead}."
     NO_SUCH_ATTRIBUTE = NOT_ALLOWED + "Is .{near} meant?"
@@ -260,7 +261,7 @@ class _Body:
         if path.startswith(("torch.", "numpy.")) and name in SAID_IN_KERNELS:
             return self._refuse(KernelNames.IN_KERNELS, node, path, instead=SAID_IN_KERNELS[name])
         if path == f"torch.{name}" and name in members("triton.language"):
-            return self._refuse(KernelNames.MISSPELT, node, path, near=name)
+            return self._refuse(KernelNames.OF_TL, node, path, near=name)
         return self._refuse(KernelNames.MODULE, node, path)
 
     def _is_refused_below(self, node: ast.expr) -> bool:

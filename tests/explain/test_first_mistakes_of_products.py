@@ -271,11 +271,11 @@ OF_PRODUCTS = {
         (
             (
                 "acc = tl.dot(a, b, acc",
-                "for i in range(BLOCK_M):\n            for j in range(BLOCK_N):\n                acc[i, j] += tl.sum(a[i, :] * b[:, j]",
+                "for i in range(BLOCK_M):\n            acc[i, :] += tl.sum(a[i, :] * b[:, :]",
             ),
         ),
-        "The compiler refuses line 39: an index picks no element of a tile: mask and reduce, as in",
-        "acc[i, j] += tl.sum(a[i, :] * b[:, j])",
+        "The compiler refuses line 38: an index picks no element of a tile: mask and reduce, as in",
+        "acc[i, :] += tl.sum(a[i, :] * b[:, :])",
     ),
     "return acc": (
         ((STORE, "return acc"),),

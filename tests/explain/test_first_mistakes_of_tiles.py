@@ -175,11 +175,11 @@ OF_COPIES = {
         (
             (
                 "tl.store(z_ptr + rows * stride_zm + cols * stride_zn, tile, mask=mask",
-                "for r in range(BLOCK_M):\n        for c in range(BLOCK_N):\n            tl.store(z_ptr + r * stride_zm + c * stride_zn, tile[r, c]",
+                "for r in range(BLOCK_M):\n        tl.store(z_ptr + r * stride_zm, tile[r, 0]",
             ),
         ),
-        "The compiler refuses line 21: an index picks no element of a tile: mask and reduce, as in",
-        "tl.store(z_ptr + r * stride_zm + c * stride_zn, tile[r, c])",
+        "The compiler refuses line 20: an index picks no element of a tile: mask and reduce, as in",
+        "tl.store(z_ptr + r * stride_zm, tile[r, 0])",
     ),
 }
 
