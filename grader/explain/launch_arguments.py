@@ -61,7 +61,7 @@ def launch_arguments(failure: Failure, submission: Submission) -> tuple[Said, in
         return None
     if tuned and (silent := function_that_returns_nothing(tree)) is not None:
         return LaunchArguments.NO_CONFIGURATIONS(function=silent.name), silent.lineno
-    if misplaced := next((one for one in misplaced_arguments(tree) if one.line == failure.line), None):
+    if misplaced := next((one for one in misplaced_arguments(tree) if one.is_sure and one.line == failure.line), None):
         return misplaced.said, failure.line
     names = re.findall(r"'(\w+)'", missing[1])
     found = dict(names=in_words(names), verb="is" if len(names) == 1 else "are", in_line=where)
@@ -110,7 +110,7 @@ def _kernels(tree: ast.Module) -> dict[str, list[str]]:
 
 
 def _unknown_names(tree: ast.Module, line: int) -> list[str]:
-    """What the launch in this line passes by names that its kernel has no parameters for."""
+    """The names by which the launch in this line passes arguments, and which are no parameters of its kernel."""
     for launch in launches_of(tree):
         if launch.lineno <= line <= launch.end_lineno and launch.func.value.id in _kernels(tree):
             known = {*_kernels(tree)[launch.func.value.id], *OPTIONS}

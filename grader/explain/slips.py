@@ -50,6 +50,7 @@ class Slip(Sentence):
 class Found:
     line: int
     said: Said
+    is_sure: bool = True  # of an argument: a size given for another size may be meant
 
 
 def blame_a_slip(verdict: Verdict, submission: Submission) -> None:
@@ -60,7 +61,8 @@ def blame_a_slip(verdict: Verdict, submission: Submission) -> None:
     refused = verdict.id == Cause.DOES_NOT_COMPILE and verdict.kind == "error"
     if submission.tree is None or not refused and verdict.kind not in KINDS:
         return
-    found = next(misplaced_arguments(submission.tree) if refused else slips(submission.tree), None)
+    of_launches = (one for one in misplaced_arguments(submission.tree) if one.is_sure)
+    found = next(of_launches if refused else slips(submission.tree), None)
     if found is None:
         return
     seen = [one for one in verdict.said if one.sentence is not Place.LINE]
@@ -128,8 +130,20 @@ def misplaced_arguments(tree: ast.Module) -> Iterator[Found]:
                 break  # how many it stands for is not known
             if _belongs_elsewhere(given, parameter, names):
                 line = launch.lineno
-                yield Found(line, Slip.MISPLACED(line=line, given=_text(given), parameter=parameter))
+                said = Slip.MISPLACED(line=line, given=_text(given), parameter=parameter)
+                yield Found(line, said, is_sure=_kind(parameter) != _kind(_own(given, names)))
                 break
+
+
+def _own(given: ast.expr, names: list[str]) -> str:
+    """The parameter that an argument is named after; "stride" for x.stride(0)."""
+    name = given.id if isinstance(given, ast.Name) else "stride"
+    return next((one for one in (name, f"{name}_ptr") if one in names), name)
+
+
+def _kind(parameter: str) -> str:
+    """ "address", "stride" or "number", as far as the name of a parameter tells."""
+    return "address" if parameter.endswith("_ptr") else "stride" if parameter.startswith("stride") else "number"
 
 
 def _belongs_elsewhere(given: ast.expr, parameter: str, names: list[str]) -> bool:

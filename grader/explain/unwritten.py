@@ -169,7 +169,7 @@ def _one_element_each(evidence: Evidence) -> bool:
 
 
 def _writes_diagonals(evidence: Evidence) -> bool:
-    """Whether each program writes several elements, and never two of one row or of one column."""
+    """Tells if each program writes several elements, and never two of one row or of one column."""
     programs = evidence.writers.programs
     if programs.dim() != 2 or min(programs.shape) < 2:
         return False

@@ -50,11 +50,11 @@ class Values(Sentence):
 
     ROWS_EQUAL = (
         "All rows of {name} that a program writes are equal, and they should differ: in its tile nothing depends on "
-        "the row. A column of numbers is x[:, None]."
+        "the row, neither an address that is loaded from nor a column as x[:, None]."
     )
     COLUMNS_EQUAL = (
         "All columns of {name} that a program writes are equal, and they should differ: in its tile nothing depends on "
-        "the column. A row of numbers is x[None, :]."
+        "the column, neither an address that is loaded from nor a row as x[None, :]."
     )
 
     NOT_TURNED = (
@@ -165,7 +165,7 @@ def _equal_lines(evidence: Evidence) -> Verdict | None:
 
 
 def _is_one_line(tile: torch.Tensor, dim: int) -> bool:
-    """Whether all rows of a tile are its first row; of dim 1 the same of columns."""
+    """Tells if all rows of a tile are like its first row; for dim 1, all columns like its first column."""
     first = tile.narrow(dim, 0, 1)
     return bool(((tile == first) | (tile.isnan() & first.isnan())).all())
 

@@ -120,7 +120,7 @@ def _not_contiguous(said: Said, line: int, submission: Submission) -> Verdict:
 
 
 def _made(said: Said, line: int, submission: Submission) -> Verdict:
-    """With the line that made the tensor."""
+    """The verdict on a tensor, with the line that made it."""
     code = submission.line(line)
     without = said.sentence is WrongResults.DTYPE and "dtype" not in code and "torch.empty(" in code
     advice = WrongResults.NO_DTYPE() if without else None

@@ -40,7 +40,7 @@ def _of_a_call(message: str, frames: list[FrameType], node: ast.Call) -> str:
     function, owner = getattr(node.func, "attr", ""), getattr(getattr(node.func, "value", None), "id", "")
     if getattr(node.func, "id", "") == "len":
         return "no length: len"
-    if owner == "math" and "must be real number" in message:
+    if owner == "math" and "must be real number" in message and hasattr(tl, function):
         return f"a tile in math: {function}"
     if owner == "triton" and function in ON_THE_HOST and "@triton.jit" in message:
         return f"a function of the host: {function}"

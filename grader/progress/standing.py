@@ -60,7 +60,7 @@ def none_left(command: str) -> click.ClickException:
 
 
 def next_after(folder: Folder, done: Progress) -> Folder | None:
-    """What comes after an exercise that is passed: the next on the path; where that is passed too, what is left."""
+    """The exercise to go on with after a passed one: the next on the path; where that is passed too, what is left."""
     following = folder.next()
     return next_exercise(folder.root, done) if following is None or done.of(following.id).passed else following
 

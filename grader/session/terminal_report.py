@@ -189,7 +189,7 @@ def _following(grading: Grading) -> Folder | None:
 
 
 def _is_known(grading: Grading) -> bool:
-    """Whether there is a progress that tells what is open: this exercise, at least, is passed there."""
+    """Tells if there is a progress that says what is open: this exercise, at least, is passed there."""
     if not grading.own:
         return False
     try:

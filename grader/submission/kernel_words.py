@@ -9,7 +9,7 @@ TORCH_DTYPES = {
     "int32": "int32", "int": "int32", "int64": "int64", "long": "int64",
 }  # fmt: skip
 
-# What torch and NumPy call it, or a beginner -> how a kernel says it.
+# The word of torch, of NumPy or of a beginner -> how a kernel says it.
 SAID_IN_KERNELS = {
     "bfloat16": "x.to(tl.bfloat16)", "bf16": "tl.bfloat16", "bmm": "tl.dot(a, b)",
     "clamp": "tl.clamp(x, min, max)", "double": "x.to(tl.float64)", "empty": "tl.zeros(shape, dtype)",

@@ -267,7 +267,7 @@ def stores_only_in_loops(tree: ast.Module) -> bool:
 
 
 def stores_at_all(tree: ast.Module) -> bool:
-    """Whether anything in the kernels may store: tl.store, a descriptor's store, an atomic function, machine code."""
+    """Tells if anything in the kernels may store: tl.store, a descriptor's store, an atomic function, machine code."""
     calls = (one.func for kernel in kernels_of(tree) for one in ast.walk(kernel) if isinstance(one, ast.Call))
     names = {getattr(func, "attr", getattr(func, "id", "")) for func in calls}
     return any("store" in name or name.startswith(("atomic", "inline_asm")) for name in names)
