@@ -137,7 +137,7 @@ SENTENCES = {
     ),
     "exception in the kernel": (
         kernel("tl.arange(0, 7)"),
-        "The compiler refuses line 12: arange's range must be a power of 2.",
+        "The compiler refuses line 12: the length of tl.arange has to be a power of two",
     ),
     "wrong name in the kernel": (
         kernel("undefined_name + 1"),

@@ -12,7 +12,15 @@ from grader.course.wanted_results import Wanted
 from grader.numerics.arguments import Argument, tensors_of
 from grader.operations.comparison import Comparison
 from grader.sentences import Said, Sentence
-from grader.submission.text import KernelText, Submission, access_at, has_mask, kernel_text, takes_corner
+from grader.submission.text import (
+    KernelText,
+    Submission,
+    access_at,
+    axes_asked_for,
+    has_mask,
+    kernel_text,
+    takes_corner,
+)
 from grader.wire.messages import Launch
 from grader.wire.reply import Reply, Writers
 
@@ -76,6 +84,13 @@ class Evidence:
         missing = [axis for axis in sorted(self.kernel_text.axes) if isinstance(axis, int) and axis >= axes]
         plural = "axis" if axes == 1 else "axes"
         return f"the kernel uses tl.program_id({missing[0]}), but the grid has {axes} {plural}" if missing else ""
+
+    @property
+    def line_of_missing_axis(self) -> int:
+        """Where the kernel asks for that axis; 0 if it asks for none that is missing."""
+        axes = max((len(launch.grid) for launch in self.reply.launches), default=3)
+        lines = (axes_asked_for(self.submission.tree, one.kernel) for one in self.reply.launches)
+        return min((line for one in lines for axis, line in one.items() if axis >= axes), default=0)
 
     def argument(self, name: str) -> torch.Tensor | None:
         """An argument of the entry, or a result, by name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from dataclasses import replace
 
@@ -100,10 +101,13 @@ class Failures(Sentence):
         "offsets)."
     )
     RANGE = "Python's range is no tile: tl.arange(0, BLOCK_N) makes one{at_line}."
-    NO_POINTER = "tl.load and tl.store take pointers, such as x_ptr + offsets{at_line}: {message}."
-    ARANGE = "tl.arange needs sizes known at compile time: a tl.constexpr such as BLOCK_N{at_line}."
+    NO_POINTER = "tl.load and tl.store take pointers first, as x_ptr + offsets{at_line}, and here numbers stand there."
+    ARANGE = (
+        "tl.arange needs sizes known at compile time: a tl.constexpr such as BLOCK_N{at_line}. A block that begins "
+        "elsewhere is start + tl.arange(0, BLOCK_N)."
+    )
     SHAPES = (
-        "Tiles of different shapes meet{in_line} ({message}). A column of rows is rows[:, None], a row of columns "
+        "Tiles of different shapes meet{in_line}{sizes}. A column of rows is rows[:, None], a row of columns "
         "cols[None, :]; pointers, mask and values of one load or store need one shape."
     )
     SPECIALIZED = (
@@ -196,6 +200,9 @@ PLAIN_WORDS = {
 }
 
 
+UNLIKE_SIZES = re.compile(r"incompatible dimensions at index (\d+): (\d+) and (\d+)")
+
+
 def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The file as a whole: nothing of it could be called."""
     sentence = OF_FILES.get(failure.kind, Failures.FILE_RAISES)
@@ -209,7 +216,8 @@ def not_allowed(refused: list[Refused], submission: Submission) -> Verdict:
     first, others = refused[0], refused[1:MOST_REFUSED]
     left = len(refused) - MOST_REFUSED
     more = Failures.MORE_REFUSED(count=left) if left > 0 else None
-    said = [first.sentence, source_line(submission, first.line), *(one.sentence for one in others), more]
+    texts = {one.sentence.text: one.sentence for one in others if one.sentence.text != first.sentence.text}
+    said = [first.sentence, source_line(submission, first.line), *texts.values(), more]
     return failed(Cause.NOT_ALLOWED, *said, kind="file", line=first.line)
 
 
@@ -247,7 +255,9 @@ def _of_a_mistake(failure: Failure, submission: Submission, exercise: Exercise) 
 def _filled(sentence: Failures, failure: Failure, submission: Submission, exercise: Exercise) -> Said:
     """With those of its fields that any failure has."""
     message = shortened(" ".join(failure.message.split())).rstrip(".") or failure.type
+    meet = UNLIKE_SIZES.search(failure.message)
     evidence = dict(
+        sizes=f": along axis {meet[1]} they have {meet[2]} and {meet[3]} elements" if meet else "",
         name=submission.path.name,
         entry=exercise.entry,
         arguments=exercise.arguments,

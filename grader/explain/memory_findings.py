@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence
+from grader.explain.evidence import Evidence, Place
 from grader.explain.tiles import begins_a_tile
 from grader.explain.verdict import Verdict, failed
 from grader.numerics.arguments import exact
@@ -249,7 +249,11 @@ def _element(finding: Finding) -> dict[str, Value]:
 def _written_twice(evidence: Evidence, finding: Finding) -> Verdict:
     cause, shown = _cause_written_twice(evidence, finding), _both_write(finding)
     verdict = _memory(evidence, finding, Cause.DOUBLE_WRITE, cause, shown)
-    if _unused_axes(evidence):  # then the store is not to blame
+    if evidence.missing_axis_text and (line := evidence.line_of_missing_axis):
+        shown = [one for one in verdict.said if one.sentence is not Place.LINE]
+        verdict.said = [*shown, evidence.source_line(line)]
+        verdict.kind, verdict.line = "cause", line
+    elif _unused_axes(evidence):  # then the store is not to blame
         verdict.kind, verdict.line = "cause", 0
     return verdict
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import re
 
 from grader.course.exercise import Exercise
@@ -14,12 +15,23 @@ from grader.explain.loop_variables import CHANGES, loop_variable
 from grader.explain.unknown_names import unknown_name
 from grader.explain.verdict import Verdict, failed
 from grader.sentences import Said, Sentence
-from grader.submission.text import Submission, descriptors_made
+from grader.submission.text import Submission, descriptors_made, line_of_division
 from grader.wire.messages import Failure, GpuModel
 
 WRAPPED = re.compile(r"^\w+\((['\"])(.*?)\1?\)?$", re.DOTALL)
 MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 NO_ROOM = re.compile(r"out of resource: ([\w ]+), Required: (\d{1,18}), Hardware limit: (\d{1,18})")
+
+# How grader/front_end/refused_calls.py tells of an argument that a function of tl lacks, or does not know.
+ARGUMENTS = r"^arguments of (?P<function>[\w.]+): (?P<what>[\w ]+): (?P<name>\w+): (?P<names>.*)"
+# Sizes, as the compiler writes them: ['constexpr[32]', 'constexpr[16]'], or ['32', '16'].
+SIZES_IN_TEXT = re.compile(r"'?(?:constexpr\[(\d+)\]|(\d+))'?")
+OTHER_NAMES = {"dim": "axis", "keepdim": "keep_dims", "keepdims": "keep_dims"}  # torch's, and numpy's
+EXAMPLES = {
+    "tl.arange": "tl.arange(0, BLOCK_N)",
+    "tl.program_id": "tl.program_id(0)",
+    "tl.where": "tl.where(condition, a, b)",
+}
 
 # Of failures: what stopped a call before anything was launched.
 BEFORE_ANY_LAUNCH = ("compile", "resources", "not-recordable", *foreign_kernels.KINDS)
@@ -111,6 +123,62 @@ class Compiler(Sentence):
         "x.store([row, column], tile)."
     )
     WARPS = "{where}: num_warps has to be 1, 2, 4, 8, 16 or 32."
+    NO_OPERATOR = "{where}: a kernel has no @: tl.dot(a, b, acc) multiplies two tiles and adds the product to acc."
+    NO_POWER = "{where}: values of a kernel have no **: x * x is the square, and tl.sqrt(x) the root."
+    OF_BITS = "{where}: {operator} is for whole numbers and masks, and here it meets {dtype}: x * x is the square."
+    OF_WHOLE_NUMBERS = (
+        "{where}: // and % take whole numbers, and here they meet {dtype}. / divides such numbers, and makes them of "
+        "whole ones too, which // and tl.cdiv do not."
+    )
+    OFFSET = (
+        "{where}: {name} is an address, and offsets are whole numbers: here one is {dtype}. / makes such a number of "
+        "whole ones, // and tl.cdiv do not."
+    )
+    BOUNDS = "{where}: range takes whole numbers, and / makes others of them: // and tl.cdiv do not."
+    DIVIDES = "Line {line} divides with /."
+    NOT_LOADED = "{where}: {name} is an address, and here a number is wanted: tl.load({name}) reads what lies there."
+    ITERATED = "{where}: a `for` of a kernel counts, with range or tl.static_range: a tile has all its lanes at once."
+    HOST_FUNCTION = "{where}: triton.{name} is for the host: in a kernel it is tl.{name}."
+    HOST_ONLY = "{where}: triton.{name} is for the host: what it gives is passed to the kernel, as a tl.constexpr."
+    MATH = "{where}: math computes with Python's numbers, and this is a value of the kernel: use tl.{name}."
+    LENGTH = "{where}: values of a kernel have no len: a block has as many lanes as it was made with, as BLOCK_N."
+    NO_SHAPE = "{where}: {name} is an address and has no shape: sizes are arguments of the kernel, as M and N."
+    ONE_VALUE = "{where}: this is one value and no block: [:, None] and [None, :] are for blocks."
+    SHAPE_IN_PARTS = (
+        "{where}: the shape of tl.zeros is one argument, a tuple, as in tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)."
+    )
+    LANES = (
+        "{where}: the length of tl.arange has to be a power of two: triton.next_power_of_2(n) makes one on the host."
+    )
+    SIZES = "{where}: each size of a tile has to be a power of two, and -1 stands for none."
+    NO_PRODUCT = (
+        "{where}: tl.dot multiplies a tile [M, K] by a tile [K, N]: as many columns as the other has rows. These are "
+        "{first} and {second}."
+    )
+    SMALL_PRODUCT = (
+        "{where}: tl.dot wants at least {least} columns in its first tile, which are the rows of the second. These are "
+        "{first} and {second}."
+    )
+    OTHER_ACCUMULATOR = "{where}: the product of {first} and {second} is added to an accumulator of shape {third}."
+    RANKS = (
+        "{where}: shapes with unlike numbers of axes meet, {first} and {second}: x[:, None] makes a column of a line, "
+        "and x[None, :] a row."
+    )
+    VALUES_AND_ADDRESSES = (
+        "{where}: values of shape {first} go to addresses of shape {second}: the addresses of a tile are made of a "
+        "column and a row, as with rows[:, None] and cols[None, :]."
+    )
+    TO_A_POINTER = "{where}: the dtype of an address is that of a pointer: c_ptr.dtype.element_ty is its elements'."
+    TEXT_FOR_DTYPE = "{where}: a text stands for a dtype: tl's have names of their own, as tl.float32."
+    ONLY_FP32 = "{where}: a function gets {dtype} that computes in fp32 only: convert before, with .to(tl.float32)."
+    TUPLE = "{where}: a tuple stands where one block, or one value, is expected."
+    PROPAGATE_NAN = "{where}: propagate_nan is tl.PropagateNan.ALL, or tl.PropagateNan.NONE."
+    UNKNOWN_ARGUMENT = "{where}: {function} has no argument {name}. It takes {names}."
+    MISSPELT_ARGUMENT = "{where}: {function} has no argument {name}. Is {near} meant?"
+    MISSING_ARGUMENT = "{where}: {function} lacks the argument {name}: it takes {names}."
+    MISSING_WITH_EXAMPLE = "{where}: {function} lacks the argument {name}, as in {example}."
+    ARGUMENT_TWICE = "{where}: {function} gets {name} twice, by its place and by its name: it takes {names}."
+    MANY_ARGUMENTS = "{where}: {function} gets too many arguments: it takes {names}."
     OTHER = "{where}: {message}"
 
     # What the compiler makes a kernel of that no GPU of this kind has room for.
@@ -165,11 +233,46 @@ PLAIN_WORDS = (
     (r"multiple values for argument '_semantic'", Compiler.TOO_MANY_ARGUMENTS),
     (r"'tensor' has no len\(\)", Compiler.NO_LIST),
     (r"num_warps must be a power of 2", Compiler.WARPS),
+    (r"AST binary operator 'MatMult'", Compiler.NO_OPERATOR),
+    (r"unsupported operand type\(s\) for \*\*", Compiler.NO_POWER),
+    (r"^bits of (?P<dtype>\w+): (?P<operator>.)$", Compiler.OF_BITS),
+    (r"^unexpected type (?P<dtype>fp\d+|bf16)", Compiler.OF_WHOLE_NUMBERS),
+    (r"^an offset of (?P<dtype>\w+): (?P<name>.*)", Compiler.OFFSET),
+    (r"^a number is wanted: (?P<name>.*)", Compiler.NOT_LOADED),
+    (r"For loop bounds and step must all be ints", Compiler.BOUNDS),
+    (r"Only `range` and `static_range` iterators", Compiler.ITERATED),
+    (r"^a function of the host: (?P<name>cdiv)", Compiler.HOST_FUNCTION),
+    (r"^a function of the host: (?P<name>\w+)", Compiler.HOST_ONLY),
+    (r"^a tile in math: (?P<name>\w+)", Compiler.MATH),
+    (r"^no length: len", Compiler.LENGTH),
+    (r"^no shape: (?P<name>.*)", Compiler.NO_SHAPE),
+    (r"too many indices for tensor of rank 0", Compiler.ONE_VALUE),
+    (r"^no tuple for a shape", Compiler.SHAPE_IN_PARTS),
+    (r"arange's range must be a power of 2", Compiler.LANES),
+    (r"Shape element \d+ must be a power of 2", Compiler.SIZES),
+    (r"^no product of (?P<first>\[.*\]) and (?P<second>\[.*\])", Compiler.NO_PRODUCT),
+    (r"^a small product of (?P<first>\[.*\]) and (?P<second>\[.*\]): (?P<least>\d+)", Compiler.SMALL_PRODUCT),
+    (
+        r"^a product of (?P<first>\[.*\]) and (?P<second>\[.*\]) added to (?P<third>\[.*\])",
+        Compiler.OTHER_ACCUMULATOR,
+    ),
+    (r"Cannot broadcast, rank mismatch: (?P<first>\[.*\]), (?P<second>\[.*\])", Compiler.RANKS),
+    (
+        r"Expected pointer argument to have shape (?P<first>\[.*\]) but got (?P<second>\[.*\])",
+        Compiler.VALUES_AND_ADDRESSES,
+    ),
+    (r"^cannot cast .* to (?:<\[.*\], )?pointer<", Compiler.TO_A_POINTER),
+    (r"'str' object has no attribute 'is_int'", Compiler.TEXT_FOR_DTYPE),
+    (r"Expected dtype \['fp32', 'fp64'\] but got (?P<dtype>(?!fp16)\w+)", Compiler.ONLY_FP32),
+    (r"^cannot convert .* of type .*tuple", Compiler.TUPLE),
+    (r"Unexpected propagate_nan", Compiler.PROPAGATE_NAN),
+    (ARGUMENTS, Compiler.UNKNOWN_ARGUMENT),
 )
 
 
 ABOUT_SHAPES = (Compiler.PRODUCT_OF_SHAPES, Compiler.ACCUMULATOR_SHAPE, Compiler.STORED_SHAPE)
 MOST_DESCRIPTORS = 4  # whose blocks a message lists
+OF_DIVISIONS = (Compiler.OF_WHOLE_NUMBERS, Compiler.OFFSET, Compiler.BOUNDS)
 NOT_DEFINED = re.compile(r"(\w+) is not defined")
 
 
@@ -198,6 +301,9 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
         place = f"line {failure.line}" if failure.line else exercise.entry
         id, where = Cause.DOES_NOT_COMPILE, f"The compiler refuses {place}"
     said = _meaning(where, failure, submission)
+    if said.sentence in OF_DIVISIONS and (line := line_of_division(submission.tree, failure.line)):
+        divides = Compiler.DIVIDES(line=line) if line != failure.line else None
+        return failed(id, said, divides, source_line(submission, line), kind="error", line=line)
     blocks = _blocks(submission) if said.sentence in ABOUT_SHAPES else None
     return failed(id, said, blocks, source_line(submission, failure.line), kind="error", line=failure.line)
 
@@ -209,6 +315,10 @@ def _meaning(where: str, failure: Failure, submission: Submission) -> Said:
     for pattern, sentence in PLAIN_WORDS:
         if found := re.search(pattern, message):
             evidence = {name: shortened(text) for name, text in found.groupdict().items()}
+            if sentence is Compiler.UNKNOWN_ARGUMENT:
+                return _of_arguments(where, **evidence)
+            if sentence in (Compiler.RANKS, Compiler.VALUES_AND_ADDRESSES):
+                evidence = {name: _sizes(text) for name, text in evidence.items()}
             if sentence is Compiler.GLOBAL and _is_function(found["name"], submission):
                 sentence = Compiler.PYTHON_FUNCTION  # Triton 3.6, when asked a second time
             elif sentence is Compiler.STATEMENT:
@@ -227,6 +337,27 @@ def _blocks(submission: Submission) -> Said | None:
         return None
     listed = (Compiler.BLOCK_OF(block=one.block, tensor=one.tensor, line=one.line).text for one in made)
     return Compiler.BLOCKS(blocks=", ".join(listed))
+
+
+def _of_arguments(where: str, function: str, what: str, name: str, names: str) -> Said:
+    """Returns the sentence about an argument of tl's function that is unknown, missing or given twice."""
+    if what == "unknown":
+        near = OTHER_NAMES.get(name) or next(iter(difflib.get_close_matches(name, names.split(", "), 1, 0.7)), "")
+        if near in names.split(", "):
+            return Compiler.MISSPELT_ARGUMENT(where=where, function=function, name=name, near=near)
+        return Compiler.UNKNOWN_ARGUMENT(where=where, function=function, name=name, names=names)
+    if what == "missing" and function in EXAMPLES:
+        example = EXAMPLES[function]
+        return Compiler.MISSING_WITH_EXAMPLE(where=where, function=function, name=name, example=example)
+    if what == "too many":
+        return Compiler.MANY_ARGUMENTS(where=where, function=function, names=names)
+    sentence = Compiler.MISSING_ARGUMENT if what == "missing" else Compiler.ARGUMENT_TWICE
+    return sentence(where=where, function=function, name=name, names=names)
+
+
+def _sizes(text: str) -> str:
+    """ "[32, 16]" for ['constexpr[32]', 'constexpr[16]'] and for ['32', '16']."""
+    return f"[{', '.join(one[1] or one[2] for one in SIZES_IN_TEXT.finditer(text))}]"
 
 
 def _is_function(name: str, submission: Submission) -> bool:

@@ -8,7 +8,9 @@ import difflib
 from collections.abc import Iterable
 
 from grader.sentences import Said, Sentence
+from grader.submission.kernel_names import members
 
+OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 NEARLY = 0.6  # of difflib: BLOCK and BLOCK_N are nearer to each other than that
 
 
@@ -21,6 +23,10 @@ class UnknownName(Sentence):
         "tiles, as in tl.sqrt(x)."
     )
     MISSPELT = "{where}: {name} is not defined. Is {near} meant?"
+    NO_FIRST_VALUE = (
+        "{where}: {name} has no value that {operator} could change: give it one before, as in "
+        "acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)."
+    )
     BUILTIN = (
         "{where}: {name} is not known there: it is a built-in of Python that kernels lack (tl has sum, max, abs and "
         "others)."
@@ -40,6 +46,8 @@ def unknown_name(where: str, name: str, tree: ast.Module, line: int) -> Said:
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     around = [node for node in functions if node.lineno <= line <= node.end_lineno]
     own = _bound(ast.walk(around[-1])) if around else set()  # the last one is the innermost
+    if name in own and (operator := _changed_first(around[-1], name, line)):
+        return UnknownName.NO_FIRST_VALUE(where=where, name=name, operator=operator)
     if name in own:
         return UnknownName.NOT_ON_EVERY_PATH(where=where, name=name)
     if name in _bound(ast.walk(tree)):
@@ -48,9 +56,20 @@ def unknown_name(where: str, name: str, tree: ast.Module, line: int) -> Said:
         return UnknownName.MATH(where=where)
     if hasattr(builtins, name):
         return UnknownName.BUILTIN(where=where, name=name)
+    if name in members("triton.language"):
+        return UnknownName.MISSPELT(where=where, name=name, near=f"tl.{name}")
     if near := _near(name, sorted(own)):
         return UnknownName.MISSPELT(where=where, name=name, near=near)
     return UnknownName.NOT_DEFINED(where=where, name=name)
+
+
+def _changed_first(kernel: ast.FunctionDef, name: str, line: int) -> str:
+    """Returns "+=", where all that the kernel ever does to this name is to change it, as in this line; else ""."""
+    stored = [n for n in ast.walk(kernel) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
+    changes = [n for n in ast.walk(kernel) if isinstance(n, ast.AugAssign) and getattr(n.target, "id", "") == name]
+    here = [change for change in changes if change.lineno == line]
+    operator = OPERATORS.get(type(here[0].op), "") if here and len(stored) == len(changes) else ""
+    return f"{operator}=" if operator else ""
 
 
 def _near(name: str, known: list[str]) -> str:

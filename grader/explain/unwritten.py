@@ -13,7 +13,7 @@ from grader.explain.verdict import Verdict, failed
 from grader.explain.walks import walk_that_ends_early
 from grader.operations.comparison import first_index
 from grader.sentences import Said, Sentence
-from grader.submission.text import axes_asked_for, stores_only_in_loops
+from grader.submission.text import axes_asked_for, stores_at_all, stores_only_in_loops
 from grader.submission.tuning_lines import line_of_grid
 
 
@@ -22,6 +22,14 @@ class Unwritten(Sentence):
 
     COUNT = "{count} of {total} elements of {name} {were} never written; the first is {name}[{index:,}]."
     NOTHING = "Nothing was written to {name}: no store of {stores} reaches it."
+    NO_STORE = (
+        "Nothing was written to {name}: the kernel has no tl.store, and a kernel gives its results in no other way. "
+        "What it returns is lost."
+    )
+    LINES = (
+        "Each program writes one element of each row and each column of its tile of {name}: its rows and columns are "
+        "two lines that go side by side. rows[:, None] and cols[None, :] make a tile of them."
+    )
     NOTHING_IN_LOOPS = (
         "Nothing was written to {name}: no store of {stores} reaches it. What stores stands in a loop: has that loop a "
         "turn for these sizes?"
@@ -76,6 +84,8 @@ def unwritten(evidence: Evidence) -> Verdict | None:
 
 def _nothing(evidence: Evidence) -> Said:
     grid, launches = _used_axes(evidence), len(evidence.reply.launches)
+    if not stores_at_all(evidence.submission.tree):
+        return Unwritten.NO_STORE(name=evidence.returns)
     in_loops = grid[-1:] != [0] and stores_only_in_loops(evidence.submission.tree)
     sentence = Unwritten.NOTHING_IN_LOOPS if in_loops else Unwritten.NOTHING
     return sentence(name=evidence.returns, stores=_grid_text(grid) if launches < 2 else f"{launches} launches")
@@ -117,6 +127,8 @@ def _left_out(evidence: Evidence, missing: torch.Tensor) -> Said:
         if written in evidence.constants.values():
             return Unwritten.ONE_BLOCK(columns=written, name=name)
         return Unwritten.ROWS_END_EARLY(end=end, name=name)
+    if _writes_diagonals(evidence):
+        return Unwritten.LINES(name=name)
     if part := _missing_from_a_dimension_on(missing):
         return Unwritten.TOO_FEW_STEPS(name=name, part=part, grid=grid)
     if missing.dim() == 2 and len(rows) == 1 and written and evidence.reply.launches[-1].grid == [1]:
@@ -154,6 +166,17 @@ def _one_element_each(evidence: Evidence) -> bool:
     """Whether no program wrote more of the result."""
     writing = evidence.writers.programs[evidence.writers.programs >= 0]
     return writing.unique().numel() == writing.numel()
+
+
+def _writes_diagonals(evidence: Evidence) -> bool:
+    """Tells if each program writes several elements, and never two of one row or of one column."""
+    programs = evidence.writers.programs
+    if programs.dim() != 2 or min(programs.shape) < 2:
+        return False
+    rows, columns = (programs >= 0).nonzero(as_tuple=True)
+    mine = programs[rows, columns].long()
+    once = [len(torch.stack((mine, place)).unique(dim=1)[0]) == len(mine) for place in (rows, columns)]
+    return all(once) and int(mine.bincount().max()) > 1
 
 
 def _last_program_stops_early(evidence: Evidence) -> bool:

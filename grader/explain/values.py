@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 
 from grader.course.exercise import in_words
@@ -46,6 +48,15 @@ class Values(Sentence):
         "loads?"
     )
 
+    ROWS_EQUAL = (
+        "All rows of {name} that a program writes are equal, and they should differ: in its tile nothing depends on "
+        "the row, neither an address that is loaded from nor a column as x[:, None]."
+    )
+    COLUMNS_EQUAL = (
+        "All columns of {name} that a program writes are equal, and they should differ: in its tile nothing depends on "
+        "the column, neither an address that is loaded from nor a row as x[None, :]."
+    )
+
     NOT_TURNED = (
         "{tile} holds the right elements in the wrong order: its rows and columns are exchanged. A reshape keeps the "
         "order; tl.trans turns a tile."
@@ -85,6 +96,7 @@ def value_verdict(evidence: Evidence) -> Verdict:
         first(evidence)
         or second(evidence)
         or _constant(evidence)
+        or _equal_lines(evidence)
         or _misplaced(evidence)
         or _special_values(evidence)
         or _layout(evidence)
@@ -129,6 +141,33 @@ def _known_mistake(evidence: Evidence) -> Verdict | None:
         return None
     line = first_load_with_other(evidence.submission.tree) if found.id == Cause.PADDING_COUNTED else 0
     return failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
+
+
+def _equal_lines(evidence: Evidence) -> Verdict | None:
+    """Returns the verdict where the rows, or the columns, of each program's tile are one and the same."""
+    comparison, writers = evidence.comparison, evidence.writers
+    tiles = tiles_of(writers) if writers is not None else None
+    if tiles is None or comparison.wrong.dim() != 2 or tiles.shape[0] * tiles.shape[1] > 256:
+        return None
+    parts = [
+        (slice(top, bottom), slice(left, right))
+        for top, bottom in pairwise(tiles.rows)
+        for left, right in pairwise(tiles.columns)
+        if min(bottom - top, right - left) > 1
+    ]
+    for dim, sentence in ((0, Values.ROWS_EQUAL), (1, Values.COLUMNS_EQUAL)):
+        equal = [_is_one_line(comparison.out[part], dim) for part in parts]
+        differ = [not _is_one_line(comparison.expected[part], dim) for part in parts]
+        telling = [comparison.out[part].narrow(dim, 0, 1).unique().numel() > 1 for part in parts]
+        if parts and all(equal) and all(differ) and any(telling):
+            return failed(Cause.CONSTANT, sentence(name=evidence.returns), kind="cause")
+    return None
+
+
+def _is_one_line(tile: torch.Tensor, dim: int) -> bool:
+    """Tells if all rows of a tile are like its first row; for dim 1, all columns like its first column."""
+    first = tile.narrow(dim, 0, 1)
+    return bool(((tile == first) | (tile.isnan() & first.isnan())).all())
 
 
 def _misplaced(evidence: Evidence) -> Verdict | None:

@@ -41,6 +41,7 @@ class WrongResults(Sentence):
         "device."
     )
     DTYPE = "{name} has dtype {dtype}; {expected} was expected."
+    NO_DTYPE = "Without a dtype, torch.empty makes fp32: dtype=x.dtype asks for that of x."
     SHAPE = "{name} has shape {shape}; {expected} was expected."
     STRIDES = "{name} has strides {strides}; a contiguous tensor was expected."
     LAYOUT_OF_A_VIEW = (
@@ -95,7 +96,7 @@ def _wrong_result(
             return _wrong(WrongResults.DEVICE_AND_DTYPE(dtype=result.dtype, expected=dtype, **found))
         return _wrong(WrongResults.DEVICE(**found))
     if out is None and other_dtype:
-        return _wrong(WrongResults.DTYPE(name=name, dtype=result.dtype, expected=dtype))
+        return _made(WrongResults.DTYPE(name=name, dtype=result.dtype, expected=dtype), result.line, submission)
     if out is None:
         return _wrong(WrongResults.FOREIGN(name=name))
     if wanted.is_argument and result.same_as != name:
@@ -103,9 +104,11 @@ def _wrong_result(
         sentence = WrongResults.NOT_THE_GIVEN if alone else WrongResults.NOT_THE_GIVEN_FOR
         return _wrong(sentence(entry=entry, returned=result.same_as or view, name=name))
     if tuple(out.shape) != shape:
-        return _wrong(WrongResults.SHAPE(name=name, shape=tuple(out.shape), expected=shape))
+        said = WrongResults.SHAPE(name=name, shape=tuple(out.shape), expected=shape)
+        return _made(said, result.line, submission)
     if out.dtype != wanted.dtype:
-        return _wrong(WrongResults.DTYPE(name=name, dtype=short_dtype(out.dtype), expected=dtype))
+        said = WrongResults.DTYPE(name=name, dtype=short_dtype(out.dtype), expected=dtype)
+        return _made(said, result.line, submission)
     if not wanted.is_argument and out.numel() and not out.is_contiguous():
         return _not_contiguous(WrongResults.STRIDES(name=name, strides=out.stride()), result.line, submission)
     return None
@@ -113,6 +116,14 @@ def _wrong_result(
 
 def _not_contiguous(said: Said, line: int, submission: Submission) -> Verdict:
     advice = WrongResults.LAYOUT_OF_A_VIEW() if "_like(" in submission.line(line) else None
+    return failed(Cause.WRONG_RESULT_TYPE, said, advice, source_line(submission, line), kind="result", line=line)
+
+
+def _made(said: Said, line: int, submission: Submission) -> Verdict:
+    """The verdict on a tensor, with the line that made it."""
+    code = submission.line(line)
+    without = said.sentence is WrongResults.DTYPE and "dtype" not in code and "torch.empty(" in code
+    advice = WrongResults.NO_DTYPE() if without else None
     return failed(Cause.WRONG_RESULT_TYPE, said, advice, source_line(submission, line), kind="result", line=line)
 
 

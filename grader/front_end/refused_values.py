@@ -14,6 +14,8 @@ from types import FrameType
 import triton.language as tl
 from triton.language.core import base_value, tensor_descriptor_base
 
+from grader.front_end.refused_calls import call_in_other_words
+
 WITH_AXIS = frozenset({"argmax", "argmin", "cumprod", "cumsum", "max", "min", "sort", "sum", "xor_sum"})
 ADDRESS = "an address is indexed: "
 BLOCK_AT_ADDRESS = re.compile(r"^(\w+) argument cannot be block type if pointer argument is not a block")
@@ -31,6 +33,7 @@ def in_other_words(message: str, error: BaseException, node: ast.AST | None) -> 
         or _without_dtype(message, node)
         or _accumulator(error, frames)
         or _shapes(error, frames, node)
+        or call_in_other_words(message, frames, node)
     )
 
 
@@ -67,10 +70,16 @@ def _assigned(frames: list[FrameType]) -> str:
 
 
 def _without_axis(frames: list[FrameType], node: ast.AST | None) -> str:
-    """Returns the message about tl.max(m, x), where a value of the kernel stands for an axis."""
+    """Returns the message about tl.max(m, x), where a value stands for an axis, and about tl.max(i, 2) of one value."""
     name = getattr(node.func, "attr", "") if isinstance(node, ast.Call) else ""
-    if name in WITH_AXIS and any(isinstance(frame.f_locals.get("axis"), tl.tensor) for frame in frames):
-        return f"an axis is a value of the kernel: tl.{name}"
+    for frame in frames if name in WITH_AXIS else ():
+        axis, value = frame.f_locals.get("axis"), frame.f_locals.get("input")
+        axis = axis.value if isinstance(axis, tl.constexpr) else axis
+        written = len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
+        one_value = isinstance(value, tl.tensor) and not value.type.is_block()
+        of_two = name in ("max", "min") and one_value and isinstance(axis, int) and not written
+        if isinstance(axis, tl.tensor | float) or of_two:
+            return f"an axis is a value of the kernel: tl.{name}"
     return ""
 
 

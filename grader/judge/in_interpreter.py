@@ -225,11 +225,15 @@ class Interpreted:
     def _masked_lanes_matter(self, evidence: Evidence, other: Reply) -> bool:
         """Tells whether what masked lanes hold changes this result; `other` is the call with another number in them.
 
-        A copy that is wrong in the same elements either way reads the wrong place: an `other` would not help.
+        A copy that is wrong in the same elements either way reads the wrong place: an `other` would not help. Nor
+        would it where most of the wrong elements are the same with either number.
         """
         if not _alike(evidence.reply, other):
             return True
         if evidence.returns not in _changed(evidence.reply, other):
+            return False
+        wrong, mine, others = evidence.comparison.wrong, evidence.output, other.outputs[evidence.returns]
+        if 2 * int((wrong & (mine == others)).sum()) > evidence.comparison.wrong_count:
             return False
         if evidence.wanted.bound not in EXACT:
             return True

@@ -1,4 +1,5 @@
-"""What a wrong call may be blamed on beyond itself: a number where a block size belongs, or a call before it."""
+"""What a wrong call may be blamed on beyond itself: a number where a block size belongs, a slip in the text, or a
+call before it."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from grader.course.trial import Trial
 from grader.explain.blame import blame_a_number
 from grader.explain.causes import Cause
 from grader.explain.earlier_calls import add_to, depends_on_earlier_calls
+from grader.explain.slips import blame_a_slip
 from grader.explain.verdict import Verdict
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument
@@ -39,6 +41,7 @@ class Suspects:
         self.wrong_with_own_blocks |= not trial.constants
         if blame:
             self._blame_a_number(trial, verdict)
+        blame_a_slip(verdict, self.run.submission)
         self._blame_an_earlier_call(trial, inputs, verdict)
 
     def _blame_an_earlier_call(self, trial: Trial, inputs: list[Argument], verdict: Verdict) -> None:

@@ -11,7 +11,7 @@ from grader.progress import progress
 from grader.progress.hints import Hint, Hints, read_hints
 from grader.progress.last_result import last_result
 from grader.progress.progress import Record
-from grader.progress.standing import PASSED, current_exercise, read_progress, state
+from grader.progress.standing import PASSED, current_exercise, none_left, read_progress, state
 
 FITS = "> This speaks of your last run:"
 NOTHING_FITS = (
@@ -40,7 +40,7 @@ def _current() -> Folder:
     root = course_root()
     found = current_exercise(root, read_progress(root))
     if found is None:
-        raise click.ClickException("Every exercise is passed. Name one: course hint 03")
+        raise none_left("hint")
     return found
 
 

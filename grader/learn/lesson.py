@@ -10,7 +10,7 @@ import click
 from grader.course.by_name import LESSON, course_root
 from grader.course.folder import Folder
 from grader.course.questions import QUESTIONS
-from grader.progress.standing import next_exercise, read_progress
+from grader.progress.standing import next_exercise, none_left, read_progress
 
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
 FOLD = re.compile(r"</?details>(?:<summary>(.*?)</summary>)?")
@@ -28,7 +28,7 @@ def lesson(exercise: Folder | None) -> None:
     root = course_root()
     exercise = exercise or next_exercise(root, read_progress(root))
     if exercise is None:
-        raise click.ClickException("Every exercise is passed. Name one: course open 03")
+        raise none_left("open")
     click.echo_via_pager(_rendered(exercise), color=None if sys.stdout.isatty() else False)
 
 

@@ -8,7 +8,7 @@ from grader.course.by_name import EXERCISE, course_root
 from grader.course.folder import Folder
 from grader.course.questions import LETTERS, BadQuestion, NoAnswer, Question, questions_of
 from grader.progress import progress
-from grader.progress.standing import exercise_at_hand, read_progress
+from grader.progress.standing import PASSED, exercise_at_hand, next_line, none_left, read_progress, state
 
 END = "q"
 
@@ -38,7 +38,7 @@ def _current() -> Folder:
     root = course_root()
     found = exercise_at_hand(root, read_progress(root))
     if found is None:
-        raise click.ClickException("Every exercise is passed. Name one: course predict 03")
+        raise none_left("predict")
     return found
 
 
@@ -110,6 +110,9 @@ def _result(folder: Folder, right: int, answered: int, at_the_end: bool) -> str:
 def _next(folder: Folder) -> str:
     from grader.show.terminal import shown
 
+    done = read_progress(folder.root)
+    if state(done.of(folder.id)) == PASSED:
+        return next_line(folder.root, done)
     return f"Next: edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
 
 

@@ -73,7 +73,7 @@ def _shapes_of_scratch(accesses: list[TracedAccess]) -> dict[str, tuple[int, ...
 
 
 def in_words(access: TracedAccess, shape: tuple[int, ...], all_right: bool = True) -> str:
-    """ "x[0:2, 4:5], 6 of 8 lanes touch nothing"; or that they may lie outside, unless all accesses are right """
+    """ "x[0:2, 4:5], 6 of 8 lanes touch nothing"; or that they may lie outside, unless all accesses are right"""
     lanes = [element for element in access.elements if element >= 0]
     masked = len(access.elements) - len(lanes)
     where = _block(access.argument, sorted(set(lanes)), shape)

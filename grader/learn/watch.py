@@ -21,7 +21,7 @@ from grader.course.by_name import EXERCISE, course_root
 from grader.course.folder import Folder, all_folders
 from grader.learn.hint import show_hint
 from grader.learn.keys import single_keys
-from grader.progress.standing import current_exercise, read_progress
+from grader.progress.standing import current_exercise, next_after, read_progress
 from grader.session.judging_process import JudgeEnded, JudgingProcess
 
 TICK = 0.05  # seconds between two looks at the files
@@ -133,7 +133,7 @@ class Watcher:
         if status == NO_VERDICT or self.judged == MOST_RUNS:
             self.judge.end()
             self.judge, self.judged = _prepared_judge(), 0
-        following = self.exercise.next()
+        following = next_after(self.exercise, read_progress(self.exercise.root)) if status == 0 else None
         if status == 0 and following is not None and not self.was_passed:
             self.exercise = following
             click.echo(f"Watching {following.id} now. Its lesson: course open {following.number}")

@@ -26,6 +26,7 @@ CAUSES = (
 PLAIN_CAUSES = (
     "unbiased", "eps-not-used", "no-root", "variance-for-rstd", "results-exchanged", "no-weight", "no-bias",
     "bias-weighted", "weight-for-bias", "equal-numbers",
+    "divided-by-rstd", "one-weight",
 )  # fmt: skip
 
 
@@ -58,6 +59,7 @@ class LayerNorm(Sentence):
     STATISTICS_EXCHANGED = "mean and rstd are exchanged."
 
     NOT_CENTRED = "The mean is not subtracted from x."
+    DIVIDED_BY_RSTD = "x - mean is divided by rstd: rstd is 1 / root, and x - mean is multiplied by it."
     NO_BIAS = "The bias is not added."
     NO_WEIGHT = "The weight is not used."
     NEITHER_USED = "Neither weight nor bias is used."
@@ -67,6 +69,7 @@ class LayerNorm(Sentence):
     BOTH_BY_ROW = "weight and bias are taken by the row's number: each column has its own, the same in all rows."
     WEIGHT_BY_ROW = "weight is taken by the row's number: each column has its own, the same in all rows."
     BIAS_BY_ROW = "bias is taken by the row's number: each column has its own, the same in all rows."
+    ONE_FOR_ALL = "Every column gets the {name} of column 0: a pointer without a block loads one number."
     ROW_ZERO = "Every row is made from row 0 of {x}."
 
     FP16_OVERFLOW = "Sums or squares pass 65504, the largest number of fp16: convert x to fp32 before computing."
@@ -214,6 +217,7 @@ def _in_result(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) ->
         return Hypothesis(id, said, (z, *right[1:]))
 
     yield with_z("not-centred", LayerNorm.NOT_CENTRED(), x * rstd * weight + bias)
+    yield with_z("divided-by-rstd", LayerNorm.DIVIDED_BY_RSTD(), (x - mean) / rstd * weight + bias)
     yield with_z("no-bias", LayerNorm.NO_BIAS(), normed * weight)
     yield with_z("no-weight", LayerNorm.NO_WEIGHT(), normed + bias)
     yield with_z("no-weight", LayerNorm.NEITHER_USED(), normed)
@@ -237,6 +241,9 @@ def _of_other_values(
             (normed * weight + bias_by_row, LayerNorm.BIAS_BY_ROW),
         ):
             yield Hypothesis("weight-by-row", sentence(), (z, *right[1:]))
+    normed, names = (x - mean) * rstd, evidence.exercise.arguments
+    for name, z in ((names[1], normed * weight[:1] + bias), (names[2], normed * weight + bias[:1])):
+        yield Hypothesis("one-weight", LayerNorm.ONE_FOR_ALL(name=name), (z, *right[1:]))
     if M > 1:
         first = [x[:1].expand_as(x), weight, bias, eps]
         said = LayerNorm.ROW_ZERO(x=evidence.exercise.arguments[0])

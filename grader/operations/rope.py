@@ -52,6 +52,7 @@ class Rope(Sentence):
     )
     POSITIONS_OF_BATCH_ZERO = "Every batch is rotated by the {positions} of batch 0."
     FIRST_OF_POSITIONS = "Every position of a batch is rotated by the first of its {positions}."
+    FIRST_OF_ALL = "Every token is rotated by the first of all {positions}: a pointer alone loads one number."
     ONE_TABLE_TWICE = "{z} is made from {used} twice: {left_out} is not used."
 
     BATCH_ZERO = "Every batch of {z} is made from batch 0 of {q}."
@@ -142,6 +143,8 @@ def _other_rows(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothes
     yield from supposed(evidence, "batch-zero", said, [q, cos, sin, positions[:1].expand_as(positions)])
     said = Rope.FIRST_OF_POSITIONS(positions=name)
     yield from supposed(evidence, "one-position", said, [q, cos, sin, positions[:, :1].expand_as(positions)])
+    said = Rope.FIRST_OF_ALL(positions=name)
+    yield from supposed(evidence, "one-position", said, [q, cos, sin, positions[:1, :1].expand_as(positions)])
 
     for used, left_out, tables in ((1, 2, [cos, cos]), (2, 1, [sin, sin])):
         names = evidence.exercise.arguments

@@ -25,7 +25,7 @@ CAUSES = (
     "sigmoid-overflow", "no-product-rule", "derivative-of-sigmoid", "sigmoid-for-silu", "silu-for-sigmoid",
     "missing-factor", "roles-swapped", "outputs-swapped",
 )  # fmt: skip
-PLAIN_CAUSES = ("exp2",)
+PLAIN_CAUSES = ("exp2", "sigmoid-of-minus", "up-not-used")
 
 
 class Swiglu(Sentence):
@@ -35,6 +35,9 @@ class Swiglu(Sentence):
         "exp(gate) overflows above 88.7, and infinity / infinity is NaN: 1 / (1 + exp(-gate)) is right at both ends."
     )
     POWERS_OF_TWO = "sigmoid is made with powers of 2, not of e: exp2 needs its argument times log2(e)."
+    SIGMOID_OF_MINUS = "{z} is made with the sigmoid of -gate: 1 / (1 + exp(-gate)) is that of gate."
+    SILU_TWICE = "{z} is made with gate * silu(gate): what is multiplied by gate is sigmoid(gate), and no silu."
+    UP_NOT_USED = "up is not used: gate stands in its place."
     SIGMOID_FOR_SILU = "{z} is made with sigmoid(gate) where silu(gate) = gate * sigmoid(gate) belongs."
     NO_DZ = "{gradient} lacks the factor dz: it is the gradient of sum(z), not of sum(dz * z)."
     NO_UP = "dgate lacks the factor up: what multiplies silu(gate) multiplies its derivative too."
@@ -100,6 +103,11 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     e = torch.exp(gate.float())
     yield Hypothesis("sigmoid-overflow", Swiglu.SIGMOID_OVERFLOW(), _with_sigmoid((e / (1 + e)).double(), *inputs))
     yield Hypothesis("exp2", Swiglu.POWERS_OF_TWO(), _with_sigmoid(1 / (1 + torch.exp2(-gate)), *inputs))
+    said = Swiglu.SIGMOID_OF_MINUS(z=evidence.returns)
+    yield Hypothesis("sigmoid-of-minus", said, _with_sigmoid(1 - s, *inputs))
+    said = Swiglu.SILU_TWICE(z=evidence.returns)
+    yield Hypothesis("silu-for-sigmoid", said, _with_sigmoid(gate * s, *inputs))
+    yield Hypothesis("up-not-used", Swiglu.UP_NOT_USED(), _with_sigmoid(s, dz, gate, gate))
     yield Hypothesis("sigmoid-for-silu", Swiglu.SIGMOID_FOR_SILU(z=evidence.returns), (s * up, dgate, dz * s))
     yield from _of_the_slope(inputs, s, z, dup)
     without_dz = _with_sigmoid(s, torch.ones_like(dz), gate, up)

@@ -13,6 +13,7 @@ from grader.progress.progress import Progress, Record
 
 NOT_STARTED, FAILING = "not started", "failing"
 CORE_PASSED, CORE_BROKEN = "core passed", "core passed, now failing"
+ALL_PASSED = "Next: every exercise is passed. course.md says where to go from here."
 PASSED, BROKEN_AGAIN = "passed", "passed, now failing"
 
 
@@ -53,13 +54,24 @@ def exercise_at_hand(root: Path, done: Progress) -> Folder | None:
     return folder
 
 
+def none_left(command: str) -> click.ClickException:
+    """The refusal of a command that wants an exercise and finds none open."""
+    return click.ClickException(f"Every exercise is passed. Name one: course {command} 03")
+
+
+def next_after(folder: Folder, done: Progress) -> Folder | None:
+    """The exercise to go on with after a passed one: the next on the path; where that is passed too, what is left."""
+    following = folder.next()
+    return next_exercise(folder.root, done) if following is None or done.of(following.id).passed else following
+
+
 def next_line(root: Path, done: Progress) -> str:
     """The next action, as the last line of a command."""
     from grader.show.terminal import shown
 
     folder, at_hand = current_exercise(root, done), exercise_at_hand(root, done)
     if folder is None or at_hand is None:
-        return "Next: every exercise is passed. course.md says where to go from here."
+        return ALL_PASSED
     if folder != at_hand:
         return f"{_work_on(at_hand, done)}. To finish {folder.id}: pytest {shown(folder.path)}"
     return _work_on(folder, done)

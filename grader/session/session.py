@@ -78,6 +78,7 @@ class TestResult:
     points: float
     verdict: Verdict
     drawn: bool = False  # its calls come from the seed
+    only_on_gpu: bool = False  # nothing here decides it, unless it is wrong in a sample of its programs
     core: bool | None = None  # whether the idea is right as far as this test asks for it; None: it belongs to full
 
     @property
@@ -87,6 +88,11 @@ class TestResult:
     @property
     def hidden(self) -> bool:
         return self.item == HIDDEN
+
+    @property
+    def is_undecided(self) -> bool:
+        """True where another run decides: an error in the text fails what this machine could not judge, too."""
+        return self.verdict.id in OPEN or self.only_on_gpu and self.verdict.kind == "file"
 
     @property
     def shown(self) -> Verdict:
@@ -158,7 +164,7 @@ class Grading:
     def points(self) -> tuple[float, float]:
         """(reached, possible here): what this machine could not judge does not count."""
         reached = sum(test.points for test in self.results if test.verdict.outcome == PASS)
-        undecided = sum(test.points for test in self.results if test.verdict.id in OPEN)
+        undecided = sum(test.points for test in self.results if test.is_undecided)
         return reached, sum(test.points for test in self.results) - undecided
 
 
@@ -313,7 +319,9 @@ class Session:
         grading = self.gradings[Folder.containing(item.path).id]
         verdict = self._verdict_of(item, error, grading)
         core = _core_of(verdict, grading.judge) if is_core(item) else None
-        test = TestResult(item.name, rubric_item(item), points_of(item), verdict, DRAWN in item.fixturenames, core)
+        only_on_gpu = self.replays is None and not {ON_GPU, THROUGHPUT}.isdisjoint(item.fixturenames)
+        drawn = DRAWN in item.fixturenames
+        test = TestResult(item.name, rubric_item(item), points_of(item), verdict, drawn, only_on_gpu, core)
         grading.results.append(test)
         return test
 

@@ -9,19 +9,20 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.course.folder import Folder
+from grader.course.folder import Folder, all_folders
 from grader.explain.causes import Cause
 from grader.explain.fence_words import is_whole, told
 from grader.explain.medal_words import told_medal
 from grader.explain.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
 from grader.progress import progress
 from grader.progress.hints import level_for
-from grader.progress.standing import next_exercise
+from grader.progress.standing import ALL_PASSED, next_after, next_exercise
 from grader.wire.printable import one_line
 
 if TYPE_CHECKING:
     from grader.session.session import Grading, TestResult
 
+LAST = "Next: this was the last exercise. course.md says where to go from here."
 WIDEST = 120
 MARKS = {PASS: ("pass", {"green": True}), FAIL: ("FAIL", {"red": True, "bold": True}), SKIPPED: ("-", {})}
 NAME_WIDTH = 52
@@ -176,11 +177,29 @@ def _next(grading: Grading) -> str:
         return "Next: run it where there is a GPU, or let large calls launch what small ones do."
     if grading.outcome == INCOMPLETE:
         return f"Next: {_command(grading)} runs all tests."
-    if following := folder.next():
-        return f"Next: {following.id}. Open {_shown(following.path / 'README.md')}"
-    if left_out := _still_open(grading):
-        return f"Next: {left_out.id}, which is still open. Open {_shown(left_out.path / 'README.md')}"
-    return "Next: this was the last exercise. course.md says where to go from here."
+    following = _following(grading)
+    if following is None:
+        return ALL_PASSED if _is_known(grading) else LAST
+    path = [one.id for one in all_folders(folder.root)]
+    left_out = ", which is still open" if path.index(following.id) < path.index(folder.id) else ""
+    return f"Next: {following.id}{left_out}. Open {_shown(following.path / 'README.md')}"
+
+
+def _following(grading: Grading) -> Folder | None:
+    """The exercise after one that is passed; of the learner's own file what their progress leaves open."""
+    if not _is_known(grading):
+        return grading.folder.next()
+    return next_after(grading.folder, progress.read(grading.folder.root))
+
+
+def _is_known(grading: Grading) -> bool:
+    """Tells if there is a progress that says what is open: this exercise, at least, is passed there."""
+    if not grading.own:
+        return False
+    try:
+        return bool(progress.read(grading.folder.root).of(grading.folder.id).passed)
+    except OSError:
+        return False
 
 
 def _still_open(grading: Grading) -> Folder | None:

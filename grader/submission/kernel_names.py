@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from grader.sentences import Said, Sentence
+from grader.submission.kernel_words import SAID_IN_KERNELS, TORCH_DTYPES
 
 # Module -> the names that a body may use of it; None: what its source lists as public.
 MODULES: dict[str, frozenset[str] | None] = {
@@ -64,13 +65,6 @@ LEADS_ELSEWHERE = frozenset({
     "torch", "triton", "used_global_vals", "warmup",
 })  # fmt: skip
 
-# torch's names of dtypes -> the names of tl
-TORCH_DTYPES = {
-    "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
-    "float64": "float64", "double": "float64", "bool": "int1", "uint8": "uint8", "int8": "int8", "int16": "int16",
-    "int32": "int32", "int": "int32", "int64": "int64", "long": "int64",
-}  # fmt: skip
-
 NOT_ALLOWED = "Line {line}: {what} is not allowed in {body}. "
 
 
@@ -78,7 +72,10 @@ class KernelNames(Sentence):
     """What a body may not name, and what to do in its place; {body}: "a kernel", or "a constexpr function"."""
 
     MODULE = NOT_ALLOWED + "In a kernel only tl works, as in tl.arange or tl.exp."
+    OF_TL = NOT_ALLOWED + "In a kernel only tl works: tl.{near} is there too."
     DTYPE_OF_TORCH = NOT_ALLOWED + "Kernels use the dtypes of tl: tl.{dtype}."
+    IN_KERNELS = NOT_ALLOWED + "In a kernel it is {instead}."
+    NO_SUCH_ATTRIBUTE = NOT_ALLOWED + "Is .{near} meant?"
     NOT_IMPORTED = "Line {line}: {body} uses {what}, and the file does not import math: add `import math` at its top."
     NO_INFINITY = (
         "Line {line}: {body} uses {what}, and the file does not import math: add `import math` at its top, or write "
@@ -255,9 +252,17 @@ class _Body:
             if module == "torch" and name in TORCH_DTYPES:
                 yield self._refuse(KernelNames.DTYPE_OF_TORCH, node, path, dtype=TORCH_DTYPES[name])
             elif not self._is_refused_below(node):
-                yield self._refuse(KernelNames.MODULE, node, path)
+                yield self._of_torch(node, path, name)
         elif name not in members(module):
             yield self._not_public(node, module, path)
+
+    def _of_torch(self, node: ast.expr, path: str, name: str) -> Refused:
+        """torch.exp, and what stands for it in a kernel."""
+        if path.startswith(("torch.", "numpy.")) and name in SAID_IN_KERNELS:
+            return self._refuse(KernelNames.IN_KERNELS, node, path, instead=SAID_IN_KERNELS[name])
+        if path == f"torch.{name}" and name in members("triton.language"):
+            return self._refuse(KernelNames.OF_TL, node, path, near=name)
+        return self._refuse(KernelNames.MODULE, node, path)
 
     def _is_refused_below(self, node: ast.expr) -> bool:
         """triton.a.b.c is refused once, for triton.a."""
@@ -290,10 +295,16 @@ class _Body:
         return self._refuse(sentence, node, _text_of(node))
 
     def _no_value_has(self, node: ast.AST, name: str) -> Refused:
+        if name in SAID_IN_KERNELS:
+            return self._refuse(KernelNames.IN_KERNELS, node, f".{name}", instead=SAID_IN_KERNELS[name])
+        if near := next((one for one in OF_TILES | OF_VALUES if one.lower() == name.lower()), ""):
+            return self._refuse(KernelNames.NO_SUCH_ATTRIBUTE, node, f".{name}", near=near)
         return self._refuse(KernelNames.ATTRIBUTE, node, f".{name}")
 
     def _not_public(self, node: ast.expr, module: str, path: str) -> Refused:
         name, near = path.rpartition(".")[2], self.names.near
+        if module == "triton.language" and name in SAID_IN_KERNELS:
+            return self._refuse(KernelNames.IN_KERNELS, node, path, instead=SAID_IN_KERNELS[name])
         if module == "triton.language" and name not in near and len(near) < MOST_MISSPELT:
             near[name] = next(iter(difflib.get_close_matches(name, members(module), 1, 0.7)), "")
         if module == "triton.language" and near.get(name):

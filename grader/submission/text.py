@@ -152,6 +152,17 @@ def axes_asked_for(tree: ast.Module, kernel: str) -> dict[int, int]:
     return found
 
 
+def kernels_of(tree: ast.Module) -> list[ast.FunctionDef]:
+    """The kernels, and the functions that they call, in the order of the text."""
+    return [node for node in ast.walk(tree) if _is_kernel(node)]
+
+
+def launches_of(tree: ast.Module) -> list[ast.Call]:
+    """The calls kernel[grid](...) of the file."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript))
+    return [call for call in calls if isinstance(call.func.value, ast.Name)]
+
+
 def is_in_loop(tree: ast.Module, line: int) -> bool:
     """Whether a loop of a kernel goes over this line."""
     loops = (inner for node in ast.walk(tree) if _is_kernel(node) for inner in ast.walk(node))
@@ -242,6 +253,24 @@ def _is_load(value: ast.expr) -> bool:
     return isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "load"
 
 
+def line_of_division(tree: ast.Module, line: int) -> int:
+    """The last line up to this one in which a kernel divides with / for what this line uses; 0 if there is none."""
+    kernel = next((node for node in kernels_of(tree) if node.lineno <= line <= node.end_lineno), None)
+    used: set[str] = set()
+    statements = [node for node in ast.walk(kernel) if isinstance(node, ast.stmt)] if kernel is not None else []
+    for node in sorted(statements, key=lambda node: node.lineno, reverse=True):
+        parts = list(ast.walk(node.iter if isinstance(node, ast.For) else node))
+        stored = {one.id for one in parts if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        here = node.lineno <= line <= node.end_lineno and not isinstance(node, ast.For | ast.FunctionDef)
+        here |= isinstance(node, ast.For) and node.lineno == line
+        if node.lineno > line or not here and not stored & used or isinstance(node, ast.FunctionDef):
+            continue
+        if any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Div) for one in parts):
+            return node.lineno
+        used |= {one.id for one in parts if isinstance(one, ast.Name)}
+    return 0
+
+
 def calls_of(tree: ast.Module, function: str) -> list[int]:
     """The lines in which tl's function of this name is called."""
     calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
@@ -275,6 +304,13 @@ def stores_only_in_loops(tree: ast.Module) -> bool:
     loops = [node for kernel in kernels for node in ast.walk(kernel) if isinstance(node, (ast.For, ast.While))]
     stores = _stores_in(kernels)
     return bool(stores) and stores == _stores_in(loops)
+
+
+def stores_at_all(tree: ast.Module) -> bool:
+    """Tells if anything in the kernels may store: tl.store, a descriptor's store, an atomic function, machine code."""
+    calls = (one.func for kernel in kernels_of(tree) for one in ast.walk(kernel) if isinstance(one, ast.Call))
+    names = {getattr(func, "attr", getattr(func, "id", "")) for func in calls}
+    return any("store" in name or name.startswith(("atomic", "inline_asm")) for name in names)
 
 
 def _stores_in(nodes: list[ast.AST]) -> set[ast.Call]:

@@ -108,3 +108,10 @@ def test_the_report_counts_them(course):
     course.here("predict", "01", answer=typed(*RIGHT))
     course.here("report")
     assert f'<td class="optional">{len(RIGHT)} of {len(RIGHT)}</td>' in (course.path / "report.html").read_text()
+
+
+def test_the_next_exercise_is_named_where_this_one_is_passed(course):
+    (course.path / "progress.txt").write_text("01_masked_add  outcome=pass passed=2026-01-02T00:00:00Z runs=1\n")
+    done = course.here("predict", "01", answer=typed(*RIGHT))
+    assert done.lines[-1] == course.here("status").lines[-1]
+    assert done.lines[-1] == "Next: 02_strided_blocks. Read it with: course open 02"

@@ -63,7 +63,7 @@ def test_what_kernels_need_is_allowed(body):
 
 
 REFUSED = {
-    "torch.exp(i)": "Line 9: torch.exp is not allowed in a kernel. In a kernel only tl works, as in tl.arange",
+    "torch.exp(i)": "Line 9: torch.exp is not allowed in a kernel. In a kernel only tl works: tl.exp is there too.",
     "i.to(torch.float32)": "torch.float32 is not allowed in a kernel. Kernels use the dtypes of tl: tl.float32.",
     "i.to(torch.half)": "torch.half is not allowed in a kernel. Kernels use the dtypes of tl: tl.float16.",
     "i.to(torch.float31)": "torch.float31 is not allowed in a kernel. In a kernel only tl works",

@@ -1,0 +1,207 @@
+"""Slips that the text of a wrong submission shows: lines that cannot mean what they say, whatever the values are.
+
+They are looked for where a call went wrong, and nowhere else: a right kernel may be written in any way.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grader.explain.causes import Cause
+from grader.explain.evidence import Place, source_line
+from grader.explain.verdict import Verdict
+from grader.sentences import Said, Sentence
+from grader.submission.text import Submission, kernels_of, launches_of
+
+KINDS = ("memory", "cause", "guess", "values")  # of verdicts: what was seen, where the text may tell why
+MOST_TEXT = 60  # characters of an expression that a sentence shows
+# Functions of tl that give a value and do nothing else.
+GIVE_VALUES = frozenset({
+    "abs", "broadcast_to", "cast", "cdiv", "clamp", "cos", "dot", "exp", "exp2", "expand_dims", "fma", "full", "load",
+    "log", "log2", "max", "maximum", "min", "minimum", "permute", "ravel", "reshape", "rsqrt", "sigmoid", "sin",
+    "softmax", "sqrt", "sum", "to", "trans", "view", "where", "zeros", "zeros_like",
+})  # fmt: skip
+BITS = {ast.BitAnd: "&", ast.BitOr: "|"}
+
+
+class Slip(Sentence):
+    PRECEDENCE = (
+        "Line {line}: {operator} binds more tightly than a comparison, so that {code} is not two comparisons. Put "
+        "parentheses around each, as in (rows < M) {operator} (cols < N)."
+    )
+    DISCARDED = "Line {line}: {code} gives a new value and changes nothing, and the line keeps it nowhere."
+    MISPLACED = (
+        "The launch in line {line} gives {given} to the parameter {parameter}: arguments go to the kernel's parameters "
+        "in their order."
+    )
+    NUMBER_OF_A_PROGRAM = (
+        "Line {line} adds the number of a program to its lanes: blocks that follow each other begin 1 apart then. The "
+        "number times the block size is where a block begins."
+    )
+    STEP_OF_A_LOOP = (
+        "The loop in line {loop} counts {name} in steps of 1, and line {line} adds it to lanes: blocks that follow "
+        "each other begin 1 apart then. Let range step by the block size, or multiply {name} by it."
+    )
+
+
+@dataclass(frozen=True)
+class Found:
+    line: int
+    said: Said
+    is_sure: bool = True  # of an argument: a size given for another size may be meant
+
+
+def blame_a_slip(verdict: Verdict, submission: Submission) -> None:
+    """Puts the first slip of the text in front of what was seen, and shows its line instead of another one.
+
+    What the compiler refuses is explained by the compiler, unless a kernel gets arguments that belong elsewhere.
+    """
+    refused = verdict.id == Cause.DOES_NOT_COMPILE and verdict.kind == "error"
+    if submission.tree is None or not refused and verdict.kind not in KINDS:
+        return
+    of_launches = (one for one in misplaced_arguments(submission.tree) if one.is_sure)
+    found = next(of_launches if refused else slips(submission.tree), None)
+    if found is None:
+        return
+    seen = [one for one in verdict.said if one.sentence is not Place.LINE]
+    verdict.said[:] = [found.said, *filter(None, [source_line(submission, found.line)]), *seen]
+    verdict.kind, verdict.line = "error" if refused else "cause", found.line
+
+
+def slips(tree: ast.Module) -> Iterator[Found]:
+    """Yields those of the kernels in the order of the text, then those of the launches."""
+    for kernel in kernels_of(tree):
+        statements = sorted((one for one in ast.walk(kernel) if hasattr(one, "lineno")), key=lambda one: one.lineno)
+        lanes, programs = _names_of(statements, _makes_lanes), _names_of(statements, _asks_for_program)
+        steps = {name: loop for loop in statements if (name := _counts_by_one(loop))}
+        for node in statements:
+            yield from _precedence(node)
+            yield from _discarded(node)
+            yield from _unscaled(node, lanes, programs, steps)
+    yield from misplaced_arguments(tree)
+
+
+def _precedence(node: ast.AST) -> Iterator[Found]:
+    """rows < M & cols < N, which Python reads as rows < (M & cols) < N, and rows < M & (cols < N)."""
+    if not isinstance(node, ast.Compare):
+        return
+    joined = [one for one in (node.left, *node.comparators) if isinstance(one, ast.BinOp) and type(one.op) in BITS]
+    inner = [one for one in joined if one in node.comparators[:-1] or _joins_a_comparison(one)]
+    if inner:
+        operator = BITS[type(inner[0].op)]
+        yield Found(node.lineno, Slip.PRECEDENCE(line=node.lineno, operator=operator, code=_text(node)))
+
+
+def _joins_a_comparison(node: ast.BinOp) -> bool:
+    return isinstance(node.left, ast.Compare) or isinstance(node.right, ast.Compare)
+
+
+def _discarded(node: ast.AST) -> Iterator[Found]:
+    """tl.trans(tile) as a statement of its own."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in GIVE_VALUES:
+        yield Found(node.lineno, Slip.DISCARDED(line=node.lineno, code=_text(call)))
+
+
+def _unscaled(node: ast.AST, lanes: set[str], programs: set[str], steps: dict[str, ast.For]) -> Iterator[Found]:
+    """tl.program_id(0) + tl.arange(0, BLOCK_N), and the same with what a loop counts by 1."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+        return
+    for number, block in ((node.left, node.right), (node.right, node.left)):
+        if not (_makes_lanes(block) or _name(block) in lanes):
+            continue
+        if _asks_for_program(number) or _name(number) in programs:
+            yield Found(node.lineno, Slip.NUMBER_OF_A_PROGRAM(line=node.lineno))
+        elif (name := _name(number)) in steps and steps[name].lineno < node.lineno <= steps[name].end_lineno:
+            said = Slip.STEP_OF_A_LOOP(line=node.lineno, name=name, loop=steps[name].lineno)
+            yield Found(steps[name].lineno, said)
+
+
+def misplaced_arguments(tree: ast.Module) -> Iterator[Found]:
+    """Yields, of each launch, the first argument that another parameter is named after, or that is a stride where the
+    parameter is none."""
+    parameters = {kernel.name: [one.arg for one in kernel.args.args] for kernel in kernels_of(tree)}
+    for launch in launches_of(tree):
+        names = parameters.get(launch.func.value.id, [])
+        for given, parameter in zip(launch.args, names):
+            if isinstance(given, ast.Starred):
+                break  # how many it stands for is not known
+            if _belongs_elsewhere(given, parameter, names):
+                line = launch.lineno
+                said = Slip.MISPLACED(line=line, given=_text(given), parameter=parameter)
+                yield Found(line, said, is_sure=_kind(parameter) != _kind(_own(given, names)))
+                break
+
+
+def _own(given: ast.expr, names: list[str]) -> str:
+    """The parameter that an argument is named after; "stride" for x.stride(0)."""
+    name = given.id if isinstance(given, ast.Name) else "stride"
+    return next((one for one in (name, f"{name}_ptr") if one in names), name)
+
+
+def _kind(parameter: str) -> str:
+    """ "address", "stride" or "number", as far as the name of a parameter tells."""
+    return "address" if parameter.endswith("_ptr") else "stride" if parameter.startswith("stride") else "number"
+
+
+def _belongs_elsewhere(given: ast.expr, parameter: str, names: list[str]) -> bool:
+    if isinstance(given, ast.Name):
+        own = [name for name in (given.id, f"{given.id}_ptr") if name in names]
+        return bool(own) and parameter not in own
+    is_stride = isinstance(given, ast.Call) and getattr(given.func, "attr", "") == "stride"
+    strides = [name for name in names if name.startswith("stride")]
+    return is_stride and bool(strides) and parameter not in strides
+
+
+def _names_of(nodes: list[ast.AST], makes: object) -> set[str]:
+    """The names that are assigned such a value, and nothing else."""
+    assigned = [(node.targets[0], node.value) for node in nodes if isinstance(node, ast.Assign)]
+    pairs = [pair for target, value in assigned for pair in _paired(target, value)]
+    stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    found = {target.id for target, value in pairs if isinstance(target, ast.Name) and makes(value)}
+    return {name for name in found if stored.count(name) == 1}
+
+
+def _paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """s, b = tl.program_id(0), tl.program_id(1)"""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts))
+    return [(target, value)]
+
+
+def _makes_lanes(value: ast.expr) -> bool:
+    """tl.arange(0, BLOCK_N), also with [:, None]."""
+    value = value.value if isinstance(value, ast.Subscript) else value
+    return isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "arange"
+
+
+def _asks_for_program(value: ast.expr) -> bool:
+    """tl.program_id(0), also % or // of it."""
+    while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mod | ast.FloorDiv):
+        value = value.left
+    return isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "program_id"
+
+
+def _name(value: ast.expr) -> str:
+    """The name of k or k[:, None]; "" of anything else."""
+    value = value.value if isinstance(value, ast.Subscript) else value
+    return value.id if isinstance(value, ast.Name) else ""
+
+
+def _counts_by_one(loop: ast.AST) -> str:
+    """The variable of `for start in range(0, K)`; "" of another loop."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or not isinstance(loop.target, ast.Name):
+        return ""
+    is_range = getattr(loop.iter.func, "attr", getattr(loop.iter.func, "id", "")) in ("range", "static_range")
+    by_step = len(loop.iter.args) > 2 or any(one.arg == "step" for one in loop.iter.keywords)
+    return loop.target.id if is_range and not by_step else ""
+
+
+def _text(node: ast.expr) -> str:
+    try:
+        text = " ".join(ast.unparse(node).split())
+    except ValueError:  # a number of 4301 digits
+        return "this"
+    return text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 3]}..."
