@@ -26,7 +26,7 @@ KERNELS = {
     "23, made in the kernel": "tests/accepted/23_descriptor_matmul/made_in_the_kernel.py",
     "23, clusters of two": "tests/accepted/23_descriptor_matmul/clusters.py",
     "23, the solution": "solutions/23_descriptor_matmul/descriptor_matmul.py",
-    "22, two plain loops": "tests/accepted/22_persistent_matmul/two_loops.py",
+    "22, two plain loops": "tests/accepted/22_persistent_matmul/two_plain_loops.py",
     "22, the solution": "solutions/22_persistent_matmul/persistent_matmul.py",
     "22, stored in halves": "tests/accepted/22_persistent_matmul/halves.py",
 }

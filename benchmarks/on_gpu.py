@@ -57,7 +57,7 @@ MORE = [
     Case("04", "transpose, 8191 x 8193 fp32", (normal(8191, 8193),)),
     *(Case("05", f"matmul, {n} fp16", _square(n), "matmul") for n in (2048, 8192)),
     Case("22", "persistent matmul, 4096 fp16", _square(4096), "matmul"),
-    Case("23", "descriptor matmul, 4096 fp16", _square(4096), "matmul"),
+    Case("23", "descriptor matmul, 8192 fp16", _square(8192), "matmul"),
 ]
 
 
