@@ -22,7 +22,7 @@ WRAPPED = re.compile(r"^\w+\((['\"])(.*?)\1?\)?$", re.DOTALL)
 MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 NO_ROOM = re.compile(r"out of resource: ([\w ]+), Required: (\d{1,18}), Hardware limit: (\d{1,18})")
 
-# How grader/front_end/refused_calls.py tells of an argument that a function of tl lacks, or does not know.
+# How grader/front_end.called_functions.py tells of an argument that a function of tl lacks, or does not know.
 ARGUMENTS = r"^arguments of (?P<function>[\w.]+): (?P<what>[\w ]+): (?P<name>\w+): (?P<names>.*)"
 # Sizes, as the compiler writes them: ['constexpr[32]', 'constexpr[16]'], or ['32', '16'].
 SIZES_IN_TEXT = re.compile(r"'?(?:constexpr\[(\d+)\]|(\d+))'?")

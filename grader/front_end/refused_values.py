@@ -14,7 +14,7 @@ from types import FrameType
 import triton.language as tl
 from triton.language.core import base_value, tensor_descriptor_base
 
-from grader.front_end.refused_calls import call_in_other_words
+from grader.front_end.called_functions import call_in_other_words
 
 WITH_AXIS = frozenset({"argmax", "argmin", "cumprod", "cumsum", "max", "min", "sort", "sum", "xor_sum"})
 ADDRESS = "an address is indexed: "

@@ -78,8 +78,8 @@ class TestResult:
     points: float
     verdict: Verdict
     drawn: bool = False  # its calls come from the seed
-    only_on_gpu: bool = False  # nothing here decides it, unless it is wrong in a sample of its programs
     core: bool | None = None  # whether the idea is right as far as this test asks for it; None: it belongs to full
+    only_on_gpu: bool = False  # nothing here decides it, unless it is wrong in a sample of its programs
 
     @property
     def title(self) -> str:
@@ -164,8 +164,7 @@ class Grading:
     def points(self) -> tuple[float, float]:
         """(reached, possible here): what this machine could not judge does not count."""
         reached = sum(test.points for test in self.results if test.verdict.outcome == PASS)
-        undecided = sum(test.points for test in self.results if test.is_undecided)
-        return reached, sum(test.points for test in self.results) - undecided
+        return reached, sum(test.points for test in self.results if not test.is_undecided)
 
 
 OPEN = (NOT_RUN, INCONCLUSIVE, UNJUDGED)  # ids of skips whose points another run decides
@@ -319,9 +318,8 @@ class Session:
         grading = self.gradings[Folder.containing(item.path).id]
         verdict = self._verdict_of(item, error, grading)
         core = _core_of(verdict, grading.judge) if is_core(item) else None
-        only_on_gpu = self.replays is None and not {ON_GPU, THROUGHPUT}.isdisjoint(item.fixturenames)
-        drawn = DRAWN in item.fixturenames
-        test = TestResult(item.name, rubric_item(item), points_of(item), verdict, drawn, only_on_gpu, core)
+        test = TestResult(item.name, rubric_item(item), points_of(item), verdict, DRAWN in item.fixturenames, core)
+        test.only_on_gpu = self.replays is None and test.item == ITEMS[THROUGHPUT]
         grading.results.append(test)
         return test
 

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from grader.sentences import Said, Sentence
-from grader.submission.kernel_words import SAID_IN_KERNELS, TORCH_DTYPES
+from grader.submission.kernel_words import BUILTINS, SAID_IN_KERNELS, TORCH_DTYPES
 
 # Module -> the names that a body may use of it; None: what its source lists as public.
 MODULES: dict[str, frozenset[str] | None] = {
@@ -30,12 +30,6 @@ MODULES: dict[str, frozenset[str] | None] = {
     "triton.language.extra.cuda": None,
     "triton.language.extra.cuda.libdevice": None,
 }
-# Of the compiler's, and in a constexpr function of Python's. The others lead anywhere, or nowhere in a kernel.
-BUILTINS = frozenset({
-    "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "int", "isinstance", "len", "list", "map",
-    "max", "min", "pow", "print", "range", "reversed", "round", "set", "slice", "sorted", "str", "sum", "super",
-    "tuple", "zip", "None", "True", "False", "Ellipsis", "NotImplemented",
-})  # fmt: skip
 MOST_MISSPELT = 100  # names in a file for which a public one that is spelt nearly so is looked for
 MOST_NAME = 60  # characters of a refused name that a sentence shows
 BY_NAME = frozenset({"getattr", "hasattr"})  # fine where the attribute stands there as text

@@ -1,6 +1,13 @@
-"""Words of torch and NumPy that beginners write in kernels, and what says the same there."""
+"""Words of Python, torch and NumPy that beginners write in kernels: those that are fine, and what says the same."""
 
 from __future__ import annotations
+
+# Of the compiler's, and in a constexpr function of Python's. The others lead anywhere, or nowhere in a kernel.
+BUILTINS = frozenset({
+    "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "int", "isinstance", "len", "list", "map",
+    "max", "min", "pow", "print", "range", "reversed", "round", "set", "slice", "sorted", "str", "sum", "super",
+    "tuple", "zip", "None", "True", "False", "Ellipsis", "NotImplemented",
+})  # fmt: skip
 
 # torch's names of dtypes -> the names of tl
 TORCH_DTYPES = {
