@@ -23,7 +23,7 @@ exercise = Exercise(
     returns="c",
     bound="gemm",  # fp32 accumulation, one rounding to fp16
     dtypes=("float16",),
-    minutes=40,
+    minutes=45,
     presumes=("23_descriptor_matmul",),
     example=Example(normal(5, 8), normal(8, 16), BLOCK_M=2, BLOCK_N=8, BLOCK_K=8, GROUP_M=2, MULTIPROCESSORS=4),
     cut="a[m, :], b[:, n] -> c[m, n]",
@@ -140,4 +140,4 @@ def test_matrices_of_more_than_two_billion_bytes(on_gpu):
 
 
 def test_it_reaches_the_gate(throughput):
-    throughput(normal(8192, 512), normal(512, 8192), anchor="matmul", at_least=0.5, since="sm_90")
+    throughput(normal(8192, 512), normal(512, 8192), anchor="matmul", at_least=0.45, since="sm_90")

@@ -24,7 +24,7 @@ exercise = Exercise(
     returns="c",
     bound="gemm",  # fp32 accumulation, one rounding to fp16
     dtypes=("float16",),
-    minutes=50,
+    minutes=45,
     presumes=("05_grouped_matmul",),
     example=Example(normal(5, 8), normal(8, 8), BLOCK_M=2, BLOCK_N=8, BLOCK_K=8, GROUP_M=2),
     cut="a[m, :], b[:, n] -> c[m, n]",
