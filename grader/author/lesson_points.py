@@ -17,7 +17,7 @@ KINDS = {
 
 def line_of(folder: Folder) -> str:
     """Returns "17 points: 12 for values and memory safety, 3 for ...", in the order of KINDS."""
-    from grader.session.session import ITEMS
+    from grader.session.rubric_items import ITEMS
 
     points: Counter[str] = Counter()
     for name, test in vars(load_test_file(folder)).items():

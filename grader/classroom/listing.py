@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.course.folder import Folder
-from grader.session.session import points_of, rubric_item
+from grader.session.rubric_items import points_of, rubric_item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -159,7 +159,6 @@ class Compiler(Sentence):
         "{where}: tl.dot wants at least {least} columns in its first tile, which are the rows of the second. These are "
         "{first} and {second}."
     )
-    OTHER_ACCUMULATOR = "{where}: the product of {first} and {second} is added to an accumulator of shape {third}."
     RANKS = (
         "{where}: shapes with unlike numbers of axes meet, {first} and {second}: x[:, None] makes a column of a line, "
         "and x[None, :] a row."
@@ -252,10 +251,6 @@ PLAIN_WORDS = (
     (r"Shape element \d+ must be a power of 2", Compiler.SIZES),
     (r"^no product of (?P<first>\[.*\]) and (?P<second>\[.*\])", Compiler.NO_PRODUCT),
     (r"^a small product of (?P<first>\[.*\]) and (?P<second>\[.*\]): (?P<least>\d+)", Compiler.SMALL_PRODUCT),
-    (
-        r"^a product of (?P<first>\[.*\]) and (?P<second>\[.*\]) added to (?P<third>\[.*\])",
-        Compiler.OTHER_ACCUMULATOR,
-    ),
     (r"Cannot broadcast, rank mismatch: (?P<first>\[.*\]), (?P<second>\[.*\])", Compiler.RANKS),
     (
         r"Expected pointer argument to have shape (?P<first>\[.*\]) but got (?P<second>\[.*\])",

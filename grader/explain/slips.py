@@ -46,6 +46,9 @@ class Slip(Sentence):
     )
 
 
+ADDRESS = "address"  # the kind of a parameter
+
+
 @dataclass(frozen=True)
 class Found:
     line: int
@@ -131,7 +134,8 @@ def misplaced_arguments(tree: ast.Module) -> Iterator[Found]:
             if _belongs_elsewhere(given, parameter, names):
                 line = launch.lineno
                 said = Slip.MISPLACED(line=line, given=_text(given), parameter=parameter)
-                yield Found(line, said, is_sure=_kind(parameter) != _kind(_own(given, names)))
+                kind = _kind(parameter)
+                yield Found(line, said, is_sure=kind == ADDRESS or kind != _kind(_own(given, names)))
                 break
 
 
@@ -143,7 +147,7 @@ def _own(given: ast.expr, names: list[str]) -> str:
 
 def _kind(parameter: str) -> str:
     """ "address", "stride" or "number", as far as the name of a parameter tells."""
-    return "address" if parameter.endswith("_ptr") else "stride" if parameter.startswith("stride") else "number"
+    return ADDRESS if parameter.endswith("_ptr") else "stride" if parameter.startswith("stride") else "number"
 
 
 def _belongs_elsewhere(given: ast.expr, parameter: str, names: list[str]) -> bool:

@@ -76,7 +76,7 @@ def _parameters(function: str) -> list[str]:
 
 
 def _of_a_product(message: str, frames: Iterable[FrameType]) -> str:
-    """Returns the message about tl.dot(a, b, acc), with the shapes that meet in it."""
+    """Returns the message about tl.dot(a, b), with the shapes that meet in it."""
     shapes = {name: _shape(one) for frame in frames for name, one in _operands_of(frame).items()}
     a, b = shapes.get("input", ""), shapes.get("other", "")
     if not a or not b:
@@ -85,14 +85,12 @@ def _of_a_product(message: str, frames: Iterable[FrameType]) -> str:
         return f"no product of {a} and {b}"
     if small := SMALL_DOT.search(message):
         return f"a small product of {a} and {b}: {small[1]}"
-    if "accumulator shape" in message and shapes.get("acc"):
-        return f"a product of {a} and {b} added to {shapes['acc']}"
     return ""
 
 
 def _operands_of(frame: FrameType) -> dict[str, tl.tensor]:
     held = frame.f_locals if frame.f_code.co_name == "dot" else {}
-    return {name: held[name] for name in ("input", "other", "acc") if isinstance(held.get(name), tl.tensor)}
+    return {name: held[name] for name in ("input", "other") if isinstance(held.get(name), tl.tensor)}
 
 
 def _shape(value: tl.tensor) -> str:

@@ -12,18 +12,7 @@ import pytest
 from grader.course import hidden_cases
 from grader.course.folder import Folder
 from grader.course.hidden_cases import Case
-from grader.course.stated_calls import (
-    CHECK,
-    COMPILED,
-    DRAWN,
-    FIXTURES,
-    ON_GPU,
-    RAISES,
-    THROUGHPUT,
-    TRAFFIC,
-    TUNED,
-    asked,
-)
+from grader.course.stated_calls import CHECK, COMPILED, DRAWN, FIXTURES, RAISES, THROUGHPUT, TUNED, asked
 from grader.explain.causes import Cause
 from grader.explain.medal_words import lowest_medal
 from grader.explain.verdict import (
@@ -49,16 +38,11 @@ from grader.progress.last_result import record_run
 from grader.sentences import Said, Sentence
 from grader.session import hidden_items, result_file, terminal_report
 from grader.session.machine import Machine
+from grader.session.rubric_items import HIDDEN, ITEMS, is_core, points_of, rubric_item
 from grader.wire.reply import DTYPES
 
-# Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
-ITEMS = {
-    CHECK: "right", DRAWN: "right", TRAFFIC: "cost", COMPILED: "cost", TUNED: "cost", ON_GPU: "speed",
-    THROUGHPUT: "speed", RAISES: "right",
-}  # fmt: skip
 JUDGED_TWICE = (CHECK, DRAWN)
 COMPILED_FOR = tuple(fixture for fixture in FIXTURES if fixture not in (TUNED, RAISES))  # where there is a GPU
-HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
 
 
@@ -367,17 +351,6 @@ def _with_torch(device: Device | str, wanted: str) -> Device | str:
     return found
 
 
-def rubric_item(item: pytest.Item) -> str:
-    """What a test's points count for: right, cost, speed, or hidden."""
-    if item.get_closest_marker("hidden"):
-        return HIDDEN
-    return next((ITEMS[name] for name in ITEMS if name in item.fixturenames), "other")
-
-
-def is_core(item: pytest.Item) -> bool:
-    return item.get_closest_marker("core") is not None
-
-
 def _core_of(verdict: Verdict, judge: Judge | None) -> bool:
     """Returns True if the idea is right: the test passes, or fails in a dtype that is not the exercise's first.
 
@@ -387,11 +360,6 @@ def _core_of(verdict: Verdict, judge: Judge | None) -> bool:
         return verdict.outcome == PASS
     failed_in = next((trial.dtype for trial, wrong in judge.wrong_trials if wrong is verdict), None)
     return failed_in is not None and failed_in != DTYPES[judge.exercise.dtypes[0]]
-
-
-def points_of(item: pytest.Item) -> float:
-    marker = item.get_closest_marker("points")
-    return marker.args[0] if marker else 1
 
 
 def _fault(error: BaseException) -> Said:

@@ -8,7 +8,7 @@ import pytest
 
 from grader.course.stated_calls import FIXTURES, asked
 from grader.numerics.data_sets import normal
-from grader.session.session import ITEMS
+from grader.session.rubric_items import ITEMS
 
 
 @pytest.fixture

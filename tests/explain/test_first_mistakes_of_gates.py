@@ -48,7 +48,7 @@ OF_SWIGLU = {
     ),
     "torch.sigmoid": (
         ((S, "s = torch.sigmoid(gate)"),),
-        "Line 24: torch.sigmoid is not allowed in a kernel. Is tl.sigmoid meant?",
+        "Line 24: torch.sigmoid is not allowed in a kernel. In a kernel only tl works: tl.sigmoid is there too.",
         "s = torch.sigmoid(gate)",
     ),
     "F.silu": (

@@ -76,7 +76,7 @@ OF_PRODUCTS = {
     ),
     "acc square": (
         ((ACC, "acc = tl.zeros((BLOCK_M, BLOCK_K), dtype=tl.float32)"),),
-        "The compiler refuses line 37: the product of [32, 16] and [16, 32] is added to an accumulator of",
+        "The compiler refuses line 37: tl.dot(a, b, acc) makes a tile of [32, 32] here, and this accumulator is",
         "acc = tl.dot(a, b, acc)",
     ),
     "acc size only": (
@@ -144,12 +144,12 @@ OF_PRODUCTS = {
             (BP, "b_ptrs = b_ptr + n[:, None] * stride_bn + k[None, :] * stride_bk"),
             ("start + k[:, None] < K) & (n[None, :] < N", "n[:, None] < N) & (start + k[None, :] < K"),
         ),
-        "The compiler refuses line 37: tl.dot multiplies a tile [M, K] by a tile [K, N]: as many columns as",
+        "The compiler refuses line 37: tl.dot multiplies [m, k] by [k, n], and these tiles are [32, 16] and [32, 16].",
         "acc = tl.dot(a, b, acc)",
     ),
     "b.T": (
         ((DOT, "acc = tl.dot(a, b.T, acc)"),),
-        "The compiler refuses line 37: tl.dot multiplies a tile [M, K] by a tile [K, N]: as many columns as",
+        "The compiler refuses line 37: tl.dot multiplies [m, k] by [k, n], and these tiles are [32, 16] and [32, 16].",
         "acc = tl.dot(a, b.T, acc)",
     ),
     "adv by K": (

@@ -143,12 +143,12 @@ OF_ROPE = {
     ),
     "torch.cat": (
         (("a * c - e * n,", "torch.cat((a * c - e * n, e * c + a * n), dim=-1),"),),
-        "Line 35: torch.cat is not allowed in a kernel. Is tl.cat meant?",
+        "Line 35: torch.cat is not allowed in a kernel. In a kernel only tl works: tl.cat is there too.",
         "tl.store(z_ptrs, torch.cat((a * c - e * n, e * c + a * n), dim=-1), mask=mask)",
     ),
     "tl.dot": (
         ((S1, "tl.store(z_ptrs, tl.dot(a, c) - tl.dot(e, n), mask=mask)"),),
-        "The compiler refuses line 35: tl.dot multiplies a tile [M, K] by a tile [K, N]: as many columns as",
+        "The compiler refuses line 35: tl.dot multiplies [m, k] by [k, n], and these tiles are [2, 8] and [1, 8].",
         "tl.store(z_ptrs, tl.dot(a, c) - tl.dot(e, n), mask=mask)",
     ),
     "mask parens": (

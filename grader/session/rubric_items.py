@@ -1,0 +1,30 @@
+"""What a test counts for: its rubric item, its points, and whether it asks for the idea alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.course.stated_calls import CHECK, COMPILED, DRAWN, ON_GPU, RAISES, THROUGHPUT, TRAFFIC, TUNED
+
+# Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
+ITEMS = {
+    CHECK: "right", DRAWN: "right", TRAFFIC: "cost", COMPILED: "cost", TUNED: "cost", ON_GPU: "speed",
+    THROUGHPUT: "speed", RAISES: "right",
+}  # fmt: skip
+HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
+
+
+def rubric_item(item: pytest.Item) -> str:
+    """What a test's points count for: right, cost, speed, or hidden."""
+    if item.get_closest_marker("hidden"):
+        return HIDDEN
+    return next((ITEMS[name] for name in ITEMS if name in item.fixturenames), "other")
+
+
+def is_core(item: pytest.Item) -> bool:
+    return item.get_closest_marker("core") is not None
+
+
+def points_of(item: pytest.Item) -> float:
+    marker = item.get_closest_marker("points")
+    return marker.args[0] if marker else 1
