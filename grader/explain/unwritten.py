@@ -39,6 +39,10 @@ class Unwritten(Sentence):
         "The kernel asks for tl.program_id({axis}) in line {line}, and the grid {grid} has no axis {axis}: the number "
         "is 0 in every program. Give the grid a size for each axis that the kernel asks for."
     )
+    AXES_EXCHANGED = (
+        "{silent} of {total} programs write nothing to {name}, as if the kernel took axis 0 of the grid for axis 1 and "
+        "axis 1 for axis 0. The grid is {grid}: which axis counts what there, and in tl.program_id?"
+    )
     WRONG_PLACES = "{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
     ONE_BLOCK = (
         "Only the first {columns} columns of each row of {name} are written, one block: the store does not move with "
@@ -102,7 +106,19 @@ def _silent(evidence: Evidence) -> Said | None:
     found = dict(silent=silent, total=total, name=evidence.returns)
     if silent > 0 and evidence.missing_axis_text:
         return Unwritten.MISSING_AXIS(missing_axis=evidence.missing_axis_text, **found)
+    if silent > 0 and _axes_are_exchanged(evidence):
+        return Unwritten.AXES_EXCHANGED(grid=str(tuple(evidence.launch.grid)), **found)
     return Unwritten.WRONG_PLACES(**found) if silent > 0 else None
+
+
+def _axes_are_exchanged(evidence: Evidence) -> bool:
+    """Tells if exactly those programs write whose numbers would fit a grid with its two axes exchanged."""
+    first, second, _ = evidence.writers.grid
+    if evidence.launch is None or len(evidence.launch.grid) != 2 or first == second:
+        return False
+    writing = {(one % first, one // first) for one in evidence.writers.programs.unique().tolist() if one >= 0}
+    both = range(min(first, second))
+    return writing == {(one, other) for one in both for other in both}
 
 
 def _no_such_axis(evidence: Evidence) -> Said | None:

@@ -18,8 +18,8 @@ END = "q"
 def predict(exercise: Folder | None) -> None:
     """Asks what the kernel will do, before you write it: how many programs, what each reads, what comes out.
 
-    Without NN, of the exercise you work on. Nothing is judged: Enter skips a question and q ends. How many your first
-    try got right is noted in progress.txt.
+    Without NN, of the exercise you work on. Nothing is judged: Enter shows the answer, without a guess, and q ends.
+    How many your first try got right is noted in progress.txt.
 
     \b
     Example:  course predict 03
@@ -27,7 +27,10 @@ def predict(exercise: Folder | None) -> None:
     exercise = exercise or _current()
     questions = _questions(exercise)
     count = f"{len(questions)} question{'s' * (len(questions) != 1)}"
-    _say(f"{exercise.id}: {count} before you write. Enter skips a question, {END} ends; no points.", bold=True)
+    _say(
+        f"{exercise.id}: {count} before you write. Enter shows the answer without a guess, {END} ends; no points.",
+        bold=True,
+    )
     right, answered, at_the_end = _ask_all(questions)
     _say(_result(exercise, right, answered, at_the_end))
     _say(_next(exercise))
@@ -69,7 +72,8 @@ def _ask_all(questions: list[Question]) -> tuple[int, int, bool]:
             continue
         is_right = question.is_right(found)
         right, answered = right + is_right, answered + 1
-        _say("  Right." if is_right else f"  No: {question.explained} {question.where_shown}")
+        of_choices = f" {question.why}" if question.choices else ""  # one of three is soon guessed
+        _say(f"  Right.{of_choices}" if is_right else f"  No: {question.explained} {question.where_shown}")
     return right, answered, True
 
 

@@ -134,7 +134,8 @@ def _passed(writer, grading: Grading) -> None:
         compared = [test.verdict.figures["of_solution"] for test in grading.results if "medal" in test.verdict.figures]
         _paragraph(writer, told_medal(grading.medal, min(compared)))
     if grading.run.submission.path != grading.folder.solution_file and grading.folder.solution_file.exists():
-        _paragraph(writer, f"Compare: {_shown(grading.folder.solution_file)}")
+        solution = f"course solution {grading.folder.number}" if grading.own else _shown(grading.folder.solution_file)
+        _paragraph(writer, f"Compare: {solution}")
 
 
 def _what_is_right(grading: Grading) -> str:

@@ -44,3 +44,13 @@ def test_a_kernel_that_is_not_launched_asks_for_nothing(bench):
     source += "\n\n@triton.jit\ndef other_kernel(z_ptr):\n    tl.store(z_ptr + tl.program_id(1), 0.0)\n"
     verdict = bench(source, exercise).check(normal(1500), normal(1500))
     assert verdict.id == "unwritten" and "has no axis" not in verdict.lines[0]
+
+
+def test_a_grid_with_its_axes_exchanged_is_told_so(bench):
+    exercise, two, _, _ = ROWS
+    source = solution(exercise).replace(two, "(triton.cdiv(N, BLOCK_N), K)")
+    verdict = bench(source, exercise).check(normal(20, 64), indices(12, below=20), dtypes=("float16",))
+    assert verdict.lines[0] == (
+        "11 of 12 programs write nothing to z, as if the kernel took axis 0 of the grid for axis 1 and axis 1 for axis "
+        "0. The grid is (1, 12): which axis counts what there, and in tl.program_id?"
+    )
