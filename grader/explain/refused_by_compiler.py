@@ -88,6 +88,17 @@ class Compiler(Sentence):
     PRODUCT_OF_SHAPES = "{where}: tl.dot multiplies [m, k] by [k, n], and these tiles are {first} and {second}."
     ACCUMULATOR_SHAPE = "{where}: tl.dot(a, b, acc) makes a tile of {wanted} here, and this accumulator is {given}."
     STORED_SHAPE = "{where}: {name} stores tiles as large as its block, {block}, and this one is {given}."
+    CORNER_OF_TILES = (
+        "{where}: a corner is two numbers, the row and the column of a tile's first element, and here one of them is a "
+        "tile: the descriptor knows the others."
+    )
+    CORNER_FORGOTTEN = (
+        "{where}: a descriptor's {function} wants the corner, x.load([row, column]) or x.store([row, column], tile)."
+    )
+    NO_MASK = (
+        "{where}: a descriptor's {function} takes no {name}: what lies outside of its shape is loaded as 0, and is not "
+        "stored."
+    )
     BLOCKS = "A descriptor's tiles are as large as its block: {blocks}."
     BLOCK_OF = "{block} of {tensor} in line {line}"
     NO_DESCRIPTOR = (
@@ -230,6 +241,12 @@ PLAIN_WORDS = (
     (r"'constexpr' object has no attribute '(?P<attribute>\w+)'", Compiler.CONSTANT),
     (r"Did you forget to add @triton.jit", Compiler.NO_JIT),
     (r"multiple values for argument '_semantic'", Compiler.TOO_MANY_ARGUMENTS),
+    (r"^Expected a scalar in shape/strides/offsets", Compiler.CORNER_OF_TILES),
+    (r"tensor_descriptor_base\.(?P<function>\w+)\(\) missing", Compiler.CORNER_FORGOTTEN),
+    (
+        r"tensor_descriptor_base\.(?P<function>\w+)\(\) got an unexpected keyword argument '(?P<name>\w+)'",
+        Compiler.NO_MASK,
+    ),
     (r"'tensor' has no len\(\)", Compiler.NO_LIST),
     (r"num_warps must be a power of 2", Compiler.WARPS),
     (r"AST binary operator 'MatMult'", Compiler.NO_OPERATOR),
