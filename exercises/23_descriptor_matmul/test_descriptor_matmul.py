@@ -82,6 +82,10 @@ def test_full_size_tiles(check):
     check(normal(201, 136), normal(136, 304))
 
 
+def test_a_gpu_whose_tiles_are_narrower(check):
+    check(normal(20, 40), normal(40, 304), CAPABILITY=80)  # 128 columns of 256
+
+
 def test_rows_of_a_that_are_not_aligned_are_refused(raises):
     raises(normal(64, 100), normal(100, 64), because="rows of a begin 200 bytes apart, no multiple of 16")
 

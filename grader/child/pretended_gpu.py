@@ -86,11 +86,13 @@ class StandIn(DriverBase):
         self.on_launch: Callable[[Launch], None] = lambda launch: None
         self.unrecorded: Callable[[], AbstractContextManager] = nullcontext  # for memory that Triton asks for
 
-    def has_multiprocessors(self, count: int) -> None:
-        """What is said of it from now on; 0: as many as its model has."""
-        told = replace(self.model, multiprocessors=count or self.model.multiprocessors)
+    def is_told_as(self, multiprocessors: int, capability: int) -> None:
+        """What is said of it from now on; 0: what is true of its model. Kernels are made for the model in any case."""
+        told = replace(self.model, multiprocessors=multiprocessors or self.model.multiprocessors)
         self.utils.model = told
-        self.pretence.properties.multi_processor_count = told.multiprocessors
+        properties = self.pretence.properties
+        properties.multi_processor_count = told.multiprocessors
+        properties.major, properties.minor = divmod(capability or self.model.arch, 10)
 
     def launched(self, kernel: Kernel, grid: tuple[int, int, int], dimensions: int, arguments: tuple) -> None:
         with self.unrecorded():

@@ -216,17 +216,18 @@ def _properties(model: GpuModel) -> dict[str, Any]:
 
 def _answer_in_torch_cuda(model: GpuModel, properties: SimpleNamespace) -> None:
     """Replaces the functions that host functions ask about the GPU; for the rest of this process."""
-    capability, stream = divmod(model.arch, 10), _CurrentStream()
+    stream = _CurrentStream()
     torch.cuda.device = torch.cuda.device_of = torch.cuda._DeviceGuard = _OnDevice
     _answer(
         torch.cuda,
         init=None, is_initialized=True, is_available=True, device_count=1, current_device=0, set_device=None,
-        get_device_name=model.name, get_device_capability=capability, get_device_properties=properties,
+        get_device_name=model.name, get_device_properties=properties,
         get_arch_list=[model.target], is_bf16_supported=model.arch >= 80, can_device_access_peer=False,
         synchronize=None, current_stream=stream, default_stream=stream, set_stream=None, stream=_OnDevice(),
         is_current_stream_capturing=False, empty_cache=None, mem_get_info=(model.memory_bytes, model.memory_bytes),
         memory_allocated=0, max_memory_allocated=0, memory_reserved=0, reset_peak_memory_stats=None,
     )  # fmt: skip
+    torch.cuda.get_device_capability = lambda *_, **__: (properties.major, properties.minor)  # it may change
     _answer(torch.cuda.nvtx, range_push=0, range_pop=0, mark=None, range=_OnDevice())
     if hasattr(torch, "accelerator"):
         _answer(

@@ -20,7 +20,7 @@ from grader.child.pretended_gpu import Launch, StandIn, stand_in_for
 from grader.child.returned import Description
 from grader.child.serving import ready
 from grader.child.torch_refusals import Refusals
-from grader.wire.messages import MULTIPROCESSORS, Failure, GpuModel, RecordRequest, TensorSpec
+from grader.wire.messages import CAPABILITY, MULTIPROCESSORS, Failure, GpuModel, RecordRequest, TensorSpec
 
 ANY_SIZE = 1 << 62  # arguments have no bytes in the frame
 
@@ -31,7 +31,7 @@ class CompilingHost(Host):
     def __init__(self, stand_in: StandIn):
         super().__init__()
         self.stand_in = stand_in
-        self.files: dict[int, LearnerFile] = {}  # by the number of multiprocessors, 0 for the model's own
+        self.files: dict[tuple[int, int], LearnerFile] = {}  # by what is said of the GPU, 0 for the model's own
         self.earlier: deque[object] = deque(
             maxlen=512
         )  # kept alive, so that no new tensor gets their storage by chance
@@ -48,20 +48,21 @@ class CompilingHost(Host):
 
     def load(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         answer = super().load(header, blob)
-        self.files = {0: self.file}
+        self.files = {(0, 0): self.file}
         return answer
 
-    def _on_gpu_with(self, multiprocessors: int) -> Failure | None:
+    def _on_gpu_with(self, multiprocessors: int, capability: int) -> Failure | None:
         """From now on the file is one that was imported on such a GPU: a file may ask once and keep the number."""
-        self.stand_in.has_multiprocessors(multiprocessors)
-        if multiprocessors in self.files:
-            self.file = self.files[multiprocessors]
+        self.stand_in.is_told_as(multiprocessors, capability)
+        told = multiprocessors, capability
+        if told in self.files:
+            self.file = self.files[told]
             return None
         self.file = LearnerFile(self.file.path, self.file.source)
         with self.watched_import():
             failure = self.file.load()
         if failure is None:
-            self.files[multiprocessors] = self.file
+            self.files[told] = self.file
         return failure
 
     def call(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
@@ -71,7 +72,8 @@ class CompilingHost(Host):
         return self._record(RecordRequest(**fields))
 
     def _record(self, request: RecordRequest) -> tuple[dict, bytes]:
-        error, returned = self._on_gpu_with(request.constants.get(MULTIPROCESSORS, 0)), None
+        told = (request.constants.get(name, 0) for name in (MULTIPROCESSORS, CAPABILITY))
+        error, returned = self._on_gpu_with(*told), None
         refusals = Refusals(self.file.path)
         recorder = Recorder(self.stand_in, refusals)
         arguments = {spec.name: recorder.argument(spec) for spec in request.arguments}

@@ -11,7 +11,7 @@ from grader.course.cut import Cut
 from grader.course.exercise import Exercise
 from grader.numerics.arguments import Argument, Recipe, made_of
 from grader.numerics.data_sets import Data, generator_for, seed_place, short_name
-from grader.wire.messages import MULTIPROCESSORS
+from grader.wire.messages import CAPABILITY, MULTIPROCESSORS
 from grader.wire.reply import DTYPES
 
 Bound = str | dict[str, str]  # of all results, or of some by name
@@ -72,8 +72,9 @@ class Trial:
     def label(self, constants: Collection[str]) -> str:
         """The data, and what it sets of the file's own `constants`: "61 x 781 fp32, BLOCK_N = 256", and what GPU."""
         label = self.data_label + "".join(f", {name} = {value}" for name, value in self.in_effect(constants).items())
-        count = self.constants.get(MULTIPROCESSORS)
-        return label + (f", a GPU with {count} multiprocessors" if count else "")
+        count, capability = self.constants.get(MULTIPROCESSORS), self.constants.get(CAPABILITY)
+        label += f", a GPU with {count} multiprocessors" if count else ""
+        return label + (f", a GPU of compute capability {capability / 10}" if capability else "")
 
     def in_effect(self, constants: Collection[str]) -> dict[str, int]:
         """Other block sizes, as far as the file has constants of these names."""

@@ -31,6 +31,7 @@ MOST_ELEMENTS = 1 << 27  # of one tensor; with strides of 0 they need no bytes
 ANY_SIZE = 1 << 62  # of a tensor without bytes in the frame
 FRONT_END = "front end"  # the task of a child that makes texts
 MULTIPROCESSORS = "MULTIPROCESSORS"  # beside module constants: how many the GPU has that a host function believes in
+CAPABILITY = "CAPABILITY"  # and its compute capability as torch tells it, 80 for 8.0; kernels are made for the model
 
 DTYPE_BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
@@ -123,7 +124,7 @@ class RecordRequest:
 
     `arguments` are the tensors among them; `numbers` are the others: [place among all arguments, value] of each, where
     a value is a bool, a whole number, or a finite float. `constants` are those of the module to replace, where the file
-    has them, and MULTIPROCESSORS.
+    has them, and MULTIPROCESSORS and CAPABILITY.
     """
 
     entry: str

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from grader.wire.messages import MULTIPROCESSORS
+from grader.wire.messages import CAPABILITY, MULTIPROCESSORS
 from grader.wire.recorded_parts import Data, Fill, PlannedLaunch
 from tests.child.recorded_calls import entry, meta
 
@@ -346,3 +346,12 @@ def test_a_call_may_be_told_of_a_gpu_with_few_multiprocessors(recording, asked):
     calls = [{}, {MULTIPROCESSORS: 5}, {}, {MULTIPROCESSORS: 7}, {MULTIPROCESSORS: 5}]
     grids = [recorded("entry", constants, x=meta(1000)).steps[-1].grid[0] for constants in calls]
     assert grids == [132, 5, 132, 7, 5]
+
+
+def test_a_call_may_be_told_of_a_gpu_of_another_capability(recording):
+    asked = "torch.cuda.get_device_properties(0).major * 10 + torch.cuda.get_device_properties(0).minor"
+    recorded = recording(
+        entry(f"x, z = x[: {asked}], torch.empty_like(x)\nscale_kernel[(x.numel(),)](x, z, 2.0, x.numel(), BLOCK=16)")
+    )
+    calls = [{}, {CAPABILITY: 86}, {}]
+    assert [recorded("entry", told, x=meta(1000)).steps[-1].grid[0] for told in calls] == [90, 86, 90]
