@@ -100,6 +100,9 @@ def test_what_is_proven_is_recorded(tmp_path, monkeypatch):
     before, speed, _ = test_file.read_text().partition("def test_it_reaches_the_gate")
     assert speed  # its gate is measured on a GPU
     test_file.write_text(before.rstrip() + "\n")
+    lesson = tmp_path / "exercises/37_bias_residual/README.md"
+    text = lesson.read_text()
+    lesson.write_text(text.replace("11 points:", "10 points:").replace("2 for what a GPU", "1 for what a GPU"))
     write(tmp_path, ".gitignore", "__pycache__/\n.course/\n")
     commit_all(tmp_path, "init")
     done = course.here("check", "--record", "--jobs", "1")

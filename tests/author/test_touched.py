@@ -15,7 +15,7 @@ from tests.learn.conftest import ROOT, Course
 
 PERSON = ("-c", "user.name=A", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
 FIGURES = "tests/gates/figures.json"
-GEMMS = ["05_grouped_matmul", "19_matmul_epilogue", "22_persistent_matmul", "23_descriptor_matmul"]
+GEMMS = ["05_grouped_matmul", "19_matmul_epilogue", "23_descriptor_matmul", "22_persistent_matmul"]
 ATTENTION = ["25_flash_attention", "26_causal_attention", "27_flash_backward", "28_paged_decoding"]
 
 
