@@ -62,6 +62,18 @@ def test_arrows_go_line_by_line_and_turn_by_turn(browser):
     assert press(browser, Keys.ARROW_UP, Keys.ARROW_LEFT) == "Line 32"
 
 
+def test_the_line_at_hand_is_shown_whole(browser):
+    """Its mask and its `other` stand at its end; other lines are cut, and whole where the pointer rests on them."""
+    load = row(browser, "b = tl.load(")
+    cell = load.find_element("css selector", ".text")
+    cut = "return arguments[0].scrollWidth > arguments[0].clientWidth"
+    browser.execute_script("arguments[0].textContent += '  # ' + 'long '.repeat(20)", cell)
+    assert browser.execute_script(cut, cell)
+    load.click()
+    assert "here" in row(browser, "b = tl.load(").get_attribute("class")
+    assert not browser.execute_script(cut, cell)
+
+
 def test_masked_lanes_are_marked_by_more_than_a_colour(browser):
     press(browser, *[Keys.ARROW_RIGHT] * 15, Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
     told = browser.find_element("id", "told")
