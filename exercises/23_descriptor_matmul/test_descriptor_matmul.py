@@ -114,7 +114,6 @@ def test_neighbouring_programs_share_what_they_read(traffic):
     traffic(normal(192, 16), normal(16, 192), reads={"a": 6, "b": 6}, writes=1, at_once=16, **blocks)
 
 
-@pytest.mark.core
 def test_the_tma_moves_all_tiles(compiled):
     compiled(normal(4096, 4096), normal(4096, 4096), tensor_cores=True, pipelined=True, descriptors=True)
 

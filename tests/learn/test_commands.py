@@ -168,7 +168,7 @@ def test_after_the_last_exercise_comes_one_that_was_left_out(course):
     passed = "".join(f"{id}  outcome=pass passed=2026-01-02T00:00:00Z\n" for id in others)
     (course.path / "progress.txt").write_text(course.progress + passed)
     assert course.pytest(f"exercises/{last}").lines[-1].strip() == (
-        "Next: this was the last exercise. course.md says where to go from here."
+        "Next: every exercise is passed. course.md says where to go from here."
     )
 
 

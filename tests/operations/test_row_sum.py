@@ -41,14 +41,15 @@ def test_columns_are_counted_as_turns_would_add_them(columns, step, apart):
 def test_turns_that_begin_less_than_a_block_apart_are_counted(bench, exercise, loop, columns, told, dtype):
     verdict = bench(source(exercise, loop), exercise).check(normal(12, columns), BLOCK_N=64, dtypes=(dtype,))
     apart = 1 if loop == "range(N)" else 32
-    assert verdict.id == "no-advance" and f"{EXERCISES[exercise]} {told}" in verdict.lines[0], verdict.lines
-    assert verdict.lines[0].endswith(f"Let its range step by BLOCK_N = 64, and not by {apart}.")
+    counted = next((line for line in verdict.lines if f"{EXERCISES[exercise]} {told}" in line), "")
+    assert verdict.id == "no-advance" and counted, verdict.lines
+    assert counted.endswith(f"Let its range step by BLOCK_N = 64, and not by {apart}.")
 
 
 def test_whole_numbers_tell_it_too(bench):
     judged = bench(source("07_row_sum", "range(N)"), "07_row_sum")
     verdict = judged.check(integers(12, 200), bound="exact", BLOCK_N=64, dtypes=("float32",))
-    assert "makes 200 turns for 200 columns" in verdict.lines[0]
+    assert "makes 200 turns for 200 columns" in " ".join(verdict.lines)
 
 
 def test_other_wrong_loops_are_not_taken_for_it(bench):
