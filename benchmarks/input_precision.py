@@ -9,11 +9,11 @@ tried, and the fastest is shown.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
 
 import torch
 import triton
 import triton.language as tl
+from gpu_time import milliseconds
 
 SIZE, GROUP_M, CALLS = 4096, 8, 7
 TILES = ((128, 256, 32, 8, 4), (128, 128, 32, 8, 3), (128, 64, 32, 8, 3), (64, 64, 32, 4, 3))  # then warps, stages
@@ -39,15 +39,6 @@ def matmul_kernel(
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * N
     tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
-
-
-def milliseconds(run: Callable[[], object]) -> float:
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    begin.record()
-    run()
-    end.record()
-    torch.cuda.synchronize()
-    return begin.elapsed_time(end)
 
 
 def show(name: str, tile: str, time: float, c: torch.Tensor, exact: torch.Tensor) -> None:

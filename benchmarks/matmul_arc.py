@@ -17,6 +17,7 @@ from pathlib import Path
 
 import torch
 import triton
+from gpu_time import milliseconds
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = {
@@ -33,7 +34,6 @@ KERNELS = {
 }
 SHAPES = ((4096, 4096, 4096), (8192, 8192, 8192), (8192, 512, 8192))  # M, K, N
 ROUNDS = 25
-HEAD_START = 2_000_000  # cycles, about a millisecond: the host makes descriptors and launches while the GPU still waits
 MUCH_WRONG = 1.0  # fp16 sums of up to 8192 products of normal numbers reach some hundreds
 
 
@@ -42,16 +42,6 @@ def matmul_of(path: str) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.matmul
-
-
-def milliseconds(run: Callable[[], torch.Tensor]) -> float:
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    torch.cuda._sleep(HEAD_START)
-    begin.record()
-    run()
-    end.record()
-    torch.cuda.synchronize()
-    return begin.elapsed_time(end)
 
 
 def measured(kernels: dict[str, Callable], M: int, K: int, N: int) -> dict[str, float]:

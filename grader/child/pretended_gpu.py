@@ -87,7 +87,10 @@ class StandIn(DriverBase):
         self.unrecorded: Callable[[], AbstractContextManager] = nullcontext  # for memory that Triton asks for
 
     def is_told_as(self, multiprocessors: int, capability: int) -> None:
-        """What is said of it from now on; 0: what is true of its model. Kernels are made for the model in any case."""
+        """Sets what torch says of the GPU from now on; 0 stands for what is true of the model.
+
+        Kernels are made for the model in any case.
+        """
         told = replace(self.model, multiprocessors=multiprocessors or self.model.multiprocessors)
         self.utils.model = told
         properties = self.pretence.properties

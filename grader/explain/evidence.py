@@ -87,7 +87,7 @@ class Evidence:
 
     @property
     def line_of_missing_axis(self) -> int:
-        """Where the kernel asks for that axis; 0 if it asks for none that is missing."""
+        """The line in which the kernel asks for a missing axis; 0 if it asks for none."""
         axes = max((len(launch.grid) for launch in self.reply.launches), default=3)
         lines = (axes_asked_for(self.submission.tree, one.kernel) for one in self.reply.launches)
         return min((line for one in lines for axis, line in one.items() if axis >= axes), default=0)

@@ -343,7 +343,7 @@ def _meaning(where: str, failure: Failure, submission: Submission) -> Said:
 
 
 def _blocks(submission: Submission) -> Said | None:
-    """Where the blocks of the file's descriptors are written; None where it makes none, or more than anyone reads."""
+    """Returns a list of the blocks of the file's descriptors with their lines; None for no descriptor, or for many."""
     made = descriptors_made(submission.tree)
     if not made or len(made) > MOST_DESCRIPTORS or not all(one.block for one in made):
         return None

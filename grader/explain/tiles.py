@@ -57,7 +57,7 @@ def _cuts(changes: torch.Tensor) -> list[int]:
 
 
 def begins_a_tile(index: Sequence[int], constants: dict[str, int]) -> bool:
-    """Whether an element may be the first of a tile: along each axis that many elements are a multiple of a block."""
+    """Returns True if the element may be the first of a tile: its index is a multiple of a block along each axis."""
     blocks = [size for name, size in constants.items() if name.startswith("BLOCK") and size > 0]
     return all(place == 0 or any(place % size == 0 for size in blocks) for place in index)
 

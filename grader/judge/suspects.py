@@ -1,5 +1,4 @@
-"""What a wrong call may be blamed on beyond itself: a number where a block size belongs, a slip in the text, or a
-call before it."""
+"""Blames a wrong call on a number where a block size belongs, on a slip in the text, or on a call before it."""
 
 from __future__ import annotations
 

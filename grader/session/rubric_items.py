@@ -1,4 +1,4 @@
-"""What a test counts for: its rubric item, its points, and whether it asks for the idea alone."""
+"""The rubric item of a test, its points, and its membership in the core of its exercise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 
 
 def rubric_item(item: pytest.Item) -> str:
-    """What a test's points count for: right, cost, speed, or hidden."""
+    """Returns the rubric item that a test's points count for: right, cost, speed, hidden, or other."""
     if item.get_closest_marker("hidden"):
         return HIDDEN
     return next((ITEMS[name] for name in ITEMS if name in item.fixturenames), "other")

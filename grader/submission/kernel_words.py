@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Of the compiler's, and in a constexpr function of Python's. The others lead anywhere, or nowhere in a kernel.
+# The compiler knows these, and a constexpr function takes Python's. Other names lead anywhere, or nowhere in a kernel.
 BUILTINS = frozenset({
     "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "int", "isinstance", "len", "list", "map",
     "max", "min", "pow", "print", "range", "reversed", "round", "set", "slice", "sorted", "str", "sum", "super",

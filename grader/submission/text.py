@@ -200,7 +200,7 @@ class MadeDescriptor:
 
 
 def descriptors_made(tree: ast.Module) -> list[MadeDescriptor]:
-    """Those of the host, TensorDescriptor(...), and of kernels, tl.make_tensor_descriptor(...), in the file's order."""
+    """Returns the descriptors that host functions and kernels make, in the order of the file."""
     made = []
     for node in ast.walk(tree):
         names = _names(node.func) if isinstance(node, ast.Call) else ("", "")

@@ -13,8 +13,8 @@ def rope_kernel(
     stride_qb, stride_qh, stride_qs, stride_qd, stride_tp, stride_td, stride_pb, stride_ps,
     stride_zb, stride_zh, stride_zs, stride_zd, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    # One program rotates the token at place s of batch b in all heads, BLOCK_H of them at a time; both tables have the
-    # strides stride_t. BLOCK_D >= D // 2: about 19 lines.
+    # The program (s, b) rotates the token at place s of batch b in all heads, BLOCK_H of them at a time. Both tables
+    # have the strides stride_t. BLOCK_D >= D // 2: about 19 lines.
     ### BEGIN SOLUTION
     s, b = tl.program_id(0), tl.program_id(1)
     half = D // 2  # the block may be larger: it is a power of two, and half of D need not be one
