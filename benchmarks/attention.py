@@ -2,8 +2,8 @@
 
     python benchmarks/attention.py
 
-Each call is timed alone, between two events, on tensors that are the same for all; the order is drawn anew in each
-round, and the median counts. FLOPs are those of both products: 4 B H M N D.
+Each call is timed alone, without the host's time to launch it, on tensors that are the same for all; the order is
+drawn anew in each round, and the median counts. FLOPs are those of both products: 4 B H M N D.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import importlib.util
 import random
 import statistics
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
 import triton
+from gpu_time import milliseconds
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -41,15 +41,6 @@ def of_torch(backend: SDPBackend, q: torch.Tensor, k: torch.Tensor, v: torch.Ten
 def with_tile(module, rows: int, keys: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     module.BLOCK_M, module.BLOCK_N = rows, keys
     return module.attention(q, k, v)[0]
-
-
-def milliseconds(run: Callable[[], torch.Tensor]) -> float:
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    begin.record()
-    run()
-    end.record()
-    torch.cuda.synchronize()
-    return begin.elapsed_time(end)
 
 
 def measure(shape: tuple[int, int, int, int]) -> None:

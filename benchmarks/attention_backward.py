@@ -18,7 +18,8 @@ from pathlib import Path
 
 import torch
 import triton
-from attention import BACKENDS, ROUNDS, milliseconds
+from attention import BACKENDS, ROUNDS
+from gpu_time import milliseconds
 from torch.nn.attention import sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 

@@ -2,8 +2,8 @@
 
     python benchmarks/causal_attention.py
 
-Each call is timed alone, between two events, on tensors that are the same for all; the order is drawn anew in each
-round, and the median counts. FLOPs are those of the pairs that are seen: 4 B H D for each.
+Each call is timed alone, without the host's time to launch it, on tensors that are the same for all; the order is
+drawn anew in each round, and the median counts. FLOPs are those of the pairs that are seen: 4 B H D for each.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 import triton
+from gpu_time import milliseconds
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -46,15 +47,6 @@ def pairs(window: int | None) -> int:
     """How many keys all queries of a head see together."""
     hidden = 0 if window is None else (S - window) * (S - window + 1) // 2
     return S * (S + 1) // 2 - hidden
-
-
-def milliseconds(run: Callable[[], object]) -> float:
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    begin.record()
-    run()
-    end.record()
-    torch.cuda.synchronize()
-    return begin.elapsed_time(end)
 
 
 def main() -> None:
