@@ -22,12 +22,16 @@ from torch.nn.functional import scaled_dot_product_attention
 ROOT = Path(__file__).resolve().parents[1]
 SHAPES = ((4, 32, 4096, 128), (4, 16, 4096, 64))
 ROUNDS = 30
+RUNGS = {
+    "rung 8, mask at the end": "ladder/8_mask_at_the_end_only.py",
+    "rung 9, multiply-adds": "ladder/9_scale_in_the_difference.py",
+    "rung 10, 256 queries": "ladder/10_256_queries.py",
+}
 BACKENDS = {"SDPA flash": SDPBackend.FLASH_ATTENTION, "SDPA cuDNN": SDPBackend.CUDNN_ATTENTION}
 
 
-def solution():
-    path = ROOT / "solutions/25_flash_attention/flash_attention.py"
-    spec = importlib.util.spec_from_file_location("flash_attention", path)
+def module_of(file: str):
+    spec = importlib.util.spec_from_file_location(Path(file).stem, ROOT / "solutions/25_flash_attention" / file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -46,9 +50,11 @@ def with_tile(module, rows: int, keys: int, q: torch.Tensor, k: torch.Tensor, v:
 def measure(shape: tuple[int, int, int, int]) -> None:
     B, H, S, D = shape
     q, k, v = (torch.randn(shape, device="cuda", dtype=torch.float16) for _ in range(3))
-    module = solution()
+    module = module_of("flash_attention.py")
     tiles = {f"the solution, {rows} x {keys}": (rows, keys) for rows, keys in ((128, 64), (64, 64), (128, 128))}
     runs = {name: lambda tile=tile: with_tile(module, *tile, q, k, v) for name, tile in tiles.items()}
+    rungs = {name: module_of(file) for name, file in RUNGS.items()}
+    runs |= {name: lambda rung=rung: rung.attention(q, k, v)[0] for name, rung in rungs.items()}
     runs |= {name: lambda backend=backend: of_torch(backend, q, k, v) for name, backend in BACKENDS.items()}
     expected, usable = runs["SDPA flash"]().float(), {}
     for name, run in runs.items():

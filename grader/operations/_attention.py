@@ -52,8 +52,9 @@ class Attention(Sentence):
         "exp(s - old maximum): a tile is measured against the new maximum."
     )
     NOTHING_RESCALED = (
-        "Neither l nor acc is rescaled when the maximum grows: what was added before was measured against a smaller "
-        "one. Multiply both by exp(old maximum - new maximum)."
+        "The factor of l and acc is 1 in every turn, as where it is left out, or where it is made after the maximum has "
+        "its new value. What was added before was measured against a smaller one: multiply both by exp(old maximum - "
+        "new maximum)."
     )
     ACC_NOT_RESCALED = (
         "acc is not rescaled when the maximum grows, and l is: each row of acc needs the same factor, "
