@@ -25,7 +25,7 @@ ROUNDS = 30
 RUNGS = {
     "rung 8, mask at the end": "ladder/8_mask_at_the_end_only.py",
     "rung 9, multiply-adds": "ladder/9_scale_in_the_difference.py",
-    "rung 10, 256 queries": "ladder/10_256_queries.py",
+    "rung 10, sums apart": "ladder/10_sums_apart.py",
 }
 BACKENDS = {"SDPA flash": SDPBackend.FLASH_ATTENTION, "SDPA cuDNN": SDPBackend.CUDNN_ATTENTION}
 

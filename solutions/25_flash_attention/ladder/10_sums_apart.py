@@ -1,0 +1,79 @@
+"""25, rung 10: the sum of a row is added up across lanes once, after the walk.
+
+What: l is eight sums for each row, of every eighth key, and is added up at the end; 64 queries to a program, 4 warps.
+Why: a row lies in the registers of four threads. Every eighth key lies in a single thread, so a turn adds without an
+exchange between threads. And two programs of this size share a multiprocessor: one multiplies during the other's
+softmax.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_M = 64  # queries of one program
+BLOCK_N = 64  # keys of one turn
+
+
+@triton.jit
+def one_turn(s, to_base_2, v, greatest, total, acc, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    larger = tl.maximum(greatest, tl.max(s, 1) * to_base_2)
+    p = tl.exp2(s * to_base_2 - larger[:, None])
+    factor = tl.exp2(greatest - larger)
+    total = total * factor[:, None] + tl.sum(tl.reshape(p, (BLOCK_M, BLOCK_N // 8, 8)), 1)
+    return larger, total, tl.dot(p.to(v.dtype), v, acc * factor[:, None])
+
+
+@triton.jit
+def attention_kernel(
+    q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, scale, H, M, N,
+    stride_qb, stride_qh, stride_qm, stride_qd, stride_kb, stride_kh, stride_kn, stride_kd,
+    stride_vb, stride_vh, stride_vn, stride_vd, stride_ob, stride_oh, stride_om, stride_od,
+    D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+):  # fmt: skip
+    b, h = tl.program_id(1) // H, tl.program_id(1) % H
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    d = tl.arange(0, D)
+    q_ptrs = q_ptr + b * stride_qb + h * stride_qh + rows * stride_qm + d[None, :] * stride_qd
+    q = tl.load(q_ptrs, mask=rows < M)  # no `other`: lanes of different rows never meet, and these are not stored
+    k_ptr += b * stride_kb + h * stride_kh
+    v_ptr += b * stride_vb + h * stride_vh
+    to_base_2 = scale * 1.4426950408889634  # exp(s) is exp2(s * log2(e)), and exp2 is what the GPU has
+    greatest = tl.full((BLOCK_M,), -float("inf"), tl.float32)  # m: of the scores so far, in base 2
+    total = tl.zeros((BLOCK_M, 8), tl.float32)  # l in eight parts: of the powers of two so far
+    acc = tl.zeros((BLOCK_M, D), tl.float32)  # the same powers of two, times v
+    whole = N // BLOCK_N * BLOCK_N
+    for start in range(0, whole, BLOCK_N):
+        keys = start + tl.arange(0, BLOCK_N)
+        k = tl.load(k_ptr + keys[None, :] * stride_kn + d[:, None] * stride_kd)
+        v = tl.load(v_ptr + keys[:, None] * stride_vn + d[None, :] * stride_vd)
+        greatest, total, acc = one_turn(tl.dot(q, k), to_base_2, v, greatest, total, acc, BLOCK_M, BLOCK_N)
+    if whole < N:
+        keys = whole + tl.arange(0, BLOCK_N)
+        k = tl.load(k_ptr + keys[None, :] * stride_kn + d[:, None] * stride_kd, mask=keys[None, :] < N, other=0.0)
+        v = tl.load(v_ptr + keys[:, None] * stride_vn + d[None, :] * stride_vd, mask=keys[:, None] < N, other=0.0)
+        s = tl.where(keys[None, :] < N, tl.dot(q, k), -float("inf"))
+        greatest, total, acc = one_turn(s, to_base_2, v, greatest, total, acc, BLOCK_M, BLOCK_N)
+    total = tl.sum(total, 1)
+    rows_of_head = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    o_ptrs = o_ptr + b * stride_ob + h * stride_oh + rows * stride_om + d[None, :] * stride_od
+    tl.store(o_ptrs, acc / total[:, None], mask=rows < M)
+    lse = (greatest + tl.log2(total)) * 0.6931471805599453  # ln(2): back to base e
+    tl.store(lse_ptr + tl.program_id(1) * M + rows_of_head, lse, mask=rows_of_head < M)
+
+
+def attention(q, k, v):
+    """q: [B, H, M, D], k, v: [B, H, N, D], fp16 or bf16, any strides; D is 16, 32, 64 or 128.
+
+    Returns o, [B, H, M, D] contiguous, dtype of q: softmax(q k^T / sqrt(D)) v, and lse, [B, H, M] fp32: log of the sum
+    of exponentials of each row's scores.
+    """
+    B, H, M, D = q.shape
+    N = k.shape[2]
+    o = torch.empty((B, H, M, D), dtype=q.dtype, device=q.device)
+    lse = torch.empty((B, H, M), dtype=torch.float32, device=q.device)
+    grid = (triton.cdiv(M, BLOCK_M), B * H)  # tiles of one head are neighbours: they share its k and v in the cache
+    attention_kernel[grid](
+        q, k, v, o, lse, D**-0.5, H, M, N, *q.stride(), *k.stride(), *v.stride(), *o.stride(),
+        D=D, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=3,
+    )  # fmt: skip
+    return o, lse
