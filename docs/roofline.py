@@ -101,7 +101,19 @@ STYLE = """\
     .low { fill: none; stroke: #a8660e; stroke-width: 1.6; stroke-dasharray: 6 4; }
     .lead { stroke: #8d949e; stroke-width: 1; }
     .a { fill: #2a6aa8; stroke: #ffffff; }
-    .b { fill: #a8660e; stroke: #ffffff; }"""
+    .b { fill: #a8660e; stroke: #ffffff; }
+    @media (prefers-color-scheme: dark) {
+      text { fill: #e8e6e0; }
+      .soft { fill: #aab1bc; }
+      .paper { fill: #1b1f27; stroke: #59616d; }
+      .plot { fill: #232832; stroke: #68707c; }
+      .grid { stroke: #323844; }
+      .roof { stroke: #e8e6e0; }
+      .low { stroke: #e3a950; }
+      .lead { stroke: #59616d; }
+      .a { fill: #6fb0ee; stroke: #232832; }
+      .b { fill: #e3a950; stroke: #232832; }
+    }"""
 
 
 def x_of(intensity: float) -> float:
