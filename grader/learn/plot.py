@@ -124,8 +124,9 @@ def _show(folder: Folder, curves: Curves, notes: list[str], path: Path, keep_the
     out.print(f"{folder.id}: throughput in {curves.unit} on {curves.gpu}", style="bold", markup=False)
     out.print(curve_table(curves, out.width))
     out.print()
-    for line in (*notes, curves.caption):
-        out.print(line, markup=False)
+    for line in (*notes, curves.medals_told, curves.caption):
+        if line:
+            out.print(line, markup=False)
     _write_picture(folder, curves, path)
     out.print(f"Picture: {path}", markup=False, soft_wrap=True)
     if keep_them:

@@ -52,8 +52,8 @@ class Attention(Sentence):
         "exp(s - old maximum): a tile is measured against the new maximum."
     )
     NOTHING_RESCALED = (
-        "The factor of l and acc is 1 in every turn, as where it is left out, or where it is made after the maximum has "
-        "its new value. What was added before was measured against a smaller one: multiply both by exp(old maximum - "
+        "The factor of l and acc is 1 in every turn, as where it is left out, or where it is made after the maximum "
+        "has its new value. What was added before was measured against a smaller one: multiply both by exp(old maximum - "
         "new maximum)."
     )
     ACC_NOT_RESCALED = (

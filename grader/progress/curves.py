@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from grader.course.folder import Folder
+from grader.explain.medal_words import LEAST_OF_SOLUTION
 from grader.files import write_whole
 from grader.progress import progress
 
@@ -45,6 +46,21 @@ class Curves:
     def kernels(self) -> list[str]:
         """What was timed beside the ceiling, the learner's first."""
         return [name for name in self.rates if name != self.ceiling]
+
+    @property
+    def medal_rates(self) -> dict[str, float]:
+        """Returns the rates that silver and gold ask for at the largest size; {} where no solution was timed there."""
+        solution = self.rates.get(SOLUTION, [None])[-1]
+        if not solution or self.kernels[0] == SOLUTION:
+            return {}
+        return {name: least * solution for name, least in LEAST_OF_SOLUTION.items()}
+
+    @property
+    def medals_told(self) -> str:
+        """ "At n = 32 768 silver begins at 3 762 GB/s and gold at 4 055 GB/s." or "" """
+        told = " and ".join(f"{name} {'at' if place else 'begins at'} {rate_text(rate, self.unit)}"
+                            for place, (name, rate) in enumerate(self.medal_rates.items()))  # fmt: skip
+        return f"At n = {number_text(self.sizes[-1])} {told}; pytest gives the medal." if told else ""
 
     @property
     def summary(self) -> str:

@@ -91,6 +91,10 @@ def _draw(axes: Axes, curves: Curves, colours: dict[str, str]) -> None:
             color=colours[colour], marker=marker, markersize=5, markerfacecolor="none" if depth else None,
             linestyle=stroke, linewidth=width, zorder=9 - depth,
         )  # fmt: skip
+    for name, rate in curves.medal_rates.items():
+        axes.plot(curves.sizes[-1:], [rate], marker="_", markersize=12, color=colours[INK], zorder=10)
+        axes.annotate(name, (curves.sizes[-1], rate), (8, 0), textcoords="offset points", va="center",
+                      fontsize="small", color=colours[INK], annotation_clip=False)  # fmt: skip
     axes.set_xscale("log", base=2)
     axes.set_ylim(0, 1.08 * (curves.highest or 1))
     every = -(-len(curves.sizes) // MOST_LABELS)

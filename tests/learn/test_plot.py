@@ -279,6 +279,23 @@ def test_the_picture_is_a_png_of_its_own(curves):
     assert content.startswith(b"\x89PNG") and width > 800 and height > 600 and curves_png(curves) == content
 
 
+def test_medals_are_marked_at_the_largest_size(curves):
+    from grader.show.throughput_svg import curves_svg
+
+    silver, gold = curves.medal_rates["silver"], curves.medal_rates["gold"]
+    assert silver == pytest.approx(0.9 * curves.rates["solution"][-1])
+    assert gold == pytest.approx(0.97 * curves.rates["solution"][-1])
+    told = "At n = 134 217 728 silver begins at 3 671 GB/s and gold at 3 956 GB/s; pytest gives the medal."
+    assert curves.medals_told == told
+    picture = curves_svg(curves, "p")
+    assert ">silver<" in picture and ">gold<" in picture
+
+
+def test_no_medal_is_marked_where_the_solution_is_what_is_plotted(curves):
+    del curves.rates["yours"]
+    assert curves.kernels[0] == "solution" and curves.medal_rates == {} and curves.medals_told == ""
+
+
 # ---- kept for the report --------------------------------------------------------------------------------------------
 
 
