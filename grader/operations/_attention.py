@@ -53,8 +53,8 @@ class Attention(Sentence):
     )
     NOTHING_RESCALED = (
         "The factor of l and acc is 1 in every turn, as where it is left out, or where it is made after the maximum "
-        "has its new value. What was added before was measured against a smaller one: multiply both by exp(old maximum - "
-        "new maximum)."
+        "has its new value. What was added before was measured against a smaller one: multiply both by "
+        "exp(old maximum - new maximum)."
     )
     ACC_NOT_RESCALED = (
         "acc is not rescaled when the maximum grows, and l is: each row of acc needs the same factor, "
