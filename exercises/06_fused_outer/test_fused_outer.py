@@ -13,7 +13,7 @@ exercise = Exercise(
     operation="outer_relu",
     minutes=15,
     presumes=("02_strided_blocks",),
-    example=Example(normal(3), normal(6), BLOCK_M=2, BLOCK_N=4),
+    example=Example(normal(3), normal(10), BLOCK_M=2, BLOCK_N=4),
     cut="x[m], y[n] -> z[m, n]",
 )
 
