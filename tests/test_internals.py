@@ -6,6 +6,7 @@ import ast
 import functools
 import re
 import tomllib
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,25 @@ def test_every_file_and_function_that_is_named_is_there(text):
     assert len(named) > 40
     assert [one for one, _ in named if path_of(one) is None] == []
     assert [f"{one}::{name}" for one, name in named if name and not is_defined(path_of(one), name)] == []
+
+
+def test_every_folder_and_file_in_the_picture_is_there():
+    picture = ET.parse(ROOT / "docs" / "processes.svg")
+    words = [word for text in picture.iter("{http://www.w3.org/2000/svg}text") for word in text.text.split()]
+    named = [word.strip("(),:") for word in words if "/" in word]
+    assert len(named) > 5 and [one for one in named if path_of(one) is None] == []
+
+
+def test_classes_that_share_a_name_are_those_that_it_tells_of():
+    _, _, told = MAP.partition("**Classes of one name in several rooms:**")
+    classes = [
+        name
+        for path in (ROOT / "grader").rglob("*.py")
+        for name, node in names_in(tree(path).body).items()
+        if isinstance(node, ast.ClassDef)
+    ]
+    named = [code for code in CODE.findall(told.partition("\n\n")[0]) if code[0].isupper()]
+    assert named and [name for name in named if classes.count(name) < 2] == []
 
 
 def test_what_is_not_there_is_seen():
