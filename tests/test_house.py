@@ -26,11 +26,6 @@ def rooms() -> list[Path]:
     return sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
 
 
-def picture() -> str:
-    """The floors of the contract, the highest first."""
-    return "\n".join("   ".join(room.strip() for room in floor.split("|")) for floor in FLOORS)
-
-
 def linted(folder: Path) -> subprocess.CompletedProcess:
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run(['--no-cache'])"]
     return subprocess.run(command, cwd=folder, env={"PYTHONPATH": str(folder)}, capture_output=True, text=True)
@@ -86,18 +81,6 @@ def test_rooms_and_files_stay_small():
 def test_only_places_counts_the_parents_of_its_path():
     counting = [path for path in PACKAGE.rglob("*.py") if "__file__).resolve().parent" in path.read_text()]
     assert counting == [PACKAGE / "places.py"]
-
-
-def test_the_picture_of_the_house_is_that_of_the_contract():
-    assert f"```\n{picture()}\n```" in (ROOT / "CONTRIBUTING.md").read_text(), picture()
-
-
-def test_every_room_is_in_the_table_of_rooms():
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    missing = [
-        path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists() and f"| `{path.name}/` |" not in text
-    ]
-    assert missing == []
 
 
 def test_the_grader_knows_no_exercise_and_only_its_own_file_an_operation():
