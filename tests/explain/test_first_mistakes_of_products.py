@@ -238,7 +238,7 @@ OF_PRODUCTS = {
     ),
     "args missing K": (
         (("c, M, N, K, a.stride(0", "c, M, N, a.stride(0"),),
-        "The launch in line 63 gives a.stride(0) to the parameter K: arguments go to the kernel's parameters",
+        "The launch in line 66 gives a.stride(0) to the parameter K: arguments go to the kernel's parameters",
         "matmul_kernel[grid](",
     ),
     "args strides first": (
@@ -248,12 +248,12 @@ OF_PRODUCTS = {
                 "a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1), M, N, K,",
             ),
         ),
-        "The launch in line 63 gives a.stride(0) to the parameter M: arguments go to the kernel's parameters",
+        "The launch in line 66 gives a.stride(0) to the parameter M: arguments go to the kernel's parameters",
         "matmul_kernel[grid](",
     ),
     "a/b args": (
         (("a, b, c,", "b, a, c,"),),
-        "The launch in line 63 gives b to the parameter a_ptr: arguments go to the kernel's parameters in",
+        "The launch in line 66 gives b to the parameter a_ptr: arguments go to the kernel's parameters in",
         "matmul_kernel[grid](",
     ),
     "alloc like a": (
@@ -268,12 +268,7 @@ OF_PRODUCTS = {
         "c = torch.empty((M, N), device=a.device)",
     ),
     "python loops": (
-        (
-            (
-                "acc = tl.dot(a, b, acc",
-                "for i in range(BLOCK_M):\n            acc[i, :] += tl.sum(a[i, :] * b[:, :]",
-            ),
-        ),
+        ((DOT, "for i in range(BLOCK_M):\n            acc[i, :] += tl.sum(a[i, :] * b[:, :])"),),
         "The compiler refuses line 38: an index picks no element of a tile: mask and reduce, as in",
         "acc[i, :] += tl.sum(a[i, :] * b[:, :])",
     ),
