@@ -22,16 +22,18 @@ exercise = Exercise(
     entry="matmul",
     reference=lambda a, b: a @ b,  # called in float64
     returns="c",
-    bound="gemm",  # fp32 accumulation, one rounding to fp16
+    bound="gemm",  # fp32 accumulation, one rounding to c's dtype
     dtypes=("float16",),
-    minutes=50,
+    minutes=55,
     presumes=("04_transpose", "06_fused_outer", "07_row_sum"),
     example=Example(normal(5, 3), normal(3, 6), BLOCK_M=2, BLOCK_N=2, BLOCK_K=2, GROUP_M=2),
     cut="a[m, :], b[:, n] -> c[m, n]",
 )
 
 SMALL = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)  # many tiles from little data
-order = pytest.mark.points(4)  # half of all points for the last four tests
+order = pytest.mark.points(4)
+FP32 = ("float32",)
+SMALL_FP32 = dict(BLOCK_M=32, BLOCK_N=128, BLOCK_K=64, GROUP_M=2)  # tiles of fp32 are 32 x 32 then, steps 32
 
 
 # ---- values, in any order of tiles -----------------------------------------------------------------------------------
@@ -137,3 +139,29 @@ def test_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
 @order
 def test_it_reaches_the_gate(throughput):
     throughput(normal(4096, 4096), normal(4096, 4096), anchor="matmul", at_least=0.62)
+
+
+# ---- products of fp32 ------------------------------------------------------------------------------------------------
+
+
+def test_products_of_fp32_keep_their_digits(check):
+    check(normal(67, 75), normal(75, 71), dtypes=FP32, **SMALL_FP32)
+
+
+def test_long_sums_of_fp32_keep_their_digits(check):
+    check(uniform(33, 1024), uniform(1024, 40), dtypes=FP32, **SMALL_FP32)
+
+
+def test_infinities_and_nan_of_fp32_come_out_in_any_layout(check):
+    check(lone(67, 75).transposed(), normal(75, 71).padded(), dtypes=FP32, **SMALL_FP32)
+
+
+def test_any_call_in_fp32(drawn):
+    drawn(
+        sizes={"M": upto(150, block=128), "K": upto(70, least=0, block=32), "N": upto(130, block=64)},
+        a=any_strides("M", "K", values=(uniform, normal, lone, unusual)),
+        b=any_strides("K", "N", values=(uniform, normal, lone, unusual)),
+        dtypes=FP32,
+        blocks=(SMALL_FP32,),
+        share=1 / 4,  # the calls in fp16 have judged sizes and strides
+    )

@@ -218,6 +218,7 @@ class Promise:
     dtypes: tuple[str, ...]
     blocks: tuple[dict[str, int], ...] = ()
     same: tuple[str, ...] = ()  # arguments that may be one and the same tensor
+    share: float = 1.0  # of the calls that a seed makes of it, the first of which are judged
 
     def data(self, call: Call) -> tuple[Recipe, ...]:
         """The data sets of a call's arguments, in order."""
@@ -247,7 +248,7 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
     """The promise that the keywords of the fixture `drawn` state, for arguments of these names."""
     options = dict(options)
     sizes, blocks, same = (options.pop(key, default) for key, default in (("sizes", {}), ("blocks", ()), ("same", ())))
-    dtypes = options.pop("dtypes", ()) or dtypes
+    dtypes, share = options.pop("dtypes", ()) or dtypes, options.pop("share", 1.0)
     if list(options) != names:
         raise ValueError(f"drawn: the arguments {', '.join(names)} were expected, in this order.")
     used = {name for promised in options.values() for dimension in promised.shape for name in _sizes_of(dimension)}
@@ -255,7 +256,7 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
     used |= {number for number in numbers if isinstance(number, str)}
     if used != set(sizes):
         raise ValueError(f"drawn: sizes {', '.join(sorted(used ^ set(sizes)))}: stated and not used, or the reverse.")
-    return Promise(sizes, options, tuple(dtypes), tuple(blocks), tuple(same))
+    return Promise(sizes, options, tuple(dtypes), tuple(blocks), tuple(same), share)
 
 
 def is_whole(dtype: str) -> bool:

@@ -20,8 +20,9 @@ from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
 from grader.sentences import Said, Sentence
-from grader.submission.text import first_load_with_other
+from grader.submission.text import first_load_with_other, the_only_dot
 
+LINES = {Cause.PADDING_COUNTED: first_load_with_other, "rounded-operands": the_only_dot}  # of a mistake that has one
 TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another tile by chance
 
 
@@ -139,7 +140,8 @@ def _known_mistake(evidence: Evidence) -> Verdict | None:
     found = matching_hypothesis(evidence)
     if found is None:
         return None
-    line = first_load_with_other(evidence.submission.tree) if found.id == Cause.PADDING_COUNTED else 0
+    line_of = LINES.get(found.id)
+    line = line_of(evidence.submission.tree) if line_of else 0
     return failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
 
 

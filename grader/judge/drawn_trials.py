@@ -34,7 +34,7 @@ class DrawnTrials:
         return self._share_of(large_calls(self.promise, self.run.seed, self.name, after))
 
     def _share_of(self, calls: list[Call]) -> list[Call]:
-        return calls[: math.ceil(self.run.share_of_drawn * len(calls))]
+        return calls[: math.ceil(self.run.share_of_drawn * self.promise.share * len(calls))]
 
     @property
     def all(self) -> list[Trial]:

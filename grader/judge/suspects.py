@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
+
+import torch
 
 from grader.course.exercise import Exercise
 from grader.course.trial import Trial
@@ -26,12 +29,13 @@ MOST_SECONDS = MOST_COMPUTING / 4  # of a core that a process may have taken so 
 class Suspects:
     exercise: Exercise
     run: Run
-    right_with_own_blocks: int = 0  # calls with the module's own block sizes
+    # How many calls of each dtype were right with the module's own block sizes.
+    right_with_own_blocks: Counter[torch.dtype] = field(default_factory=Counter)
     wrong_with_own_blocks: bool = False
     compared_alone: int = 0  # wrong calls that were made once more, as the first of a process
 
     def right(self, trial: Trial) -> None:
-        self.right_with_own_blocks += not trial.constants
+        self.right_with_own_blocks[trial.dtype] += not trial.constants
 
     def wrong(self, trial: Trial, inputs: list[Argument], verdict: Verdict, blame: bool) -> None:
         """Adds to the verdict. blame: whether it may be put down to block sizes that stand in the code as numbers."""
@@ -62,7 +66,9 @@ class Suspects:
         if verdict.kind in ("file", "ended", "error") or verdict.id == Cause.WARP_ORDER:
             return
         constants = trial.in_effect(self.run.recorder.constants)
-        if constants and self.right_with_own_blocks >= ENOUGH_RIGHT_CALLS and not self.wrong_with_own_blocks:
+        right = self.right_with_own_blocks
+        enough = right.total() >= ENOUGH_RIGHT_CALLS and right[trial.dtype]
+        if constants and enough and not self.wrong_with_own_blocks:
             own = self.run.recorder.constants
             numbers = {own[name] for name, value in constants.items() if own.get(name, value) != value}
             blame_a_number(verdict, constants, literals_in_kernels(self.run.submission.tree, numbers))

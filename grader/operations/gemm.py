@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 
 from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import U32
+from grader.operations.bounds import tolerance
 from grader.operations.hypothesis import Hypothesis, reread, supposed
-from grader.sentences import Sentence
+from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
 
 LARGEST_HALF = 65504.0
 ROUNDED_IN_HALF = 2.0**-8  # of the largest sum on the way: a few roundings of fp16
+LEFT_OUT = 2.0  # u of |terms|: see `rounding`
 TELLING = 16  # elements: fewer may fit rounded operands by chance
 
 CAUSES = (
@@ -39,6 +42,10 @@ class Gemm(Sentence):
         "fp16. Keep it in fp32."
     )
     ROUNDED_OPERANDS = "a and b are rounded to {dtype} before the product."
+    CUT_TO_TF32 = (
+        "a and b are cut to tf32, 11 significant bits, before the product. tl.dot does so with fp32 unless its "
+        "input_precision chooses another way."
+    )
     PADDING_COUNTED = "The {padding} lanes past the end of K take part in the sum."
     LAST_TERM = "The last term of each sum is left out."
     K_TAIL = "Only the first {kept} of {K} terms of each sum are there: the loop, or its mask, ends too early."
@@ -55,8 +62,12 @@ class Gemm(Sentence):
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
+    """A product of fp32 made of three of tf32 leaves out that of the two rests: each is at most 2**-11 of its number.
+
+    That is at most 4 u of a term. A few terms may all be near it, and the growth of longer sums has room for it.
+    """
     a, b = inputs
-    return growth(a.shape[-1]) * U32 * (a.abs() @ b.abs())
+    return (growth(a.shape[-1]) + LEFT_OUT) * U32 * (a.abs() @ b.abs())
 
 
 def growth(K: int) -> float:
@@ -79,8 +90,9 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     K, step = a.shape[1], evidence.constants.get("BLOCK_K", 0)
     if _counts_past_2048(a, b) and "exact" in evidence.right_before:
         yield Hypothesis("half-accumulator", Gemm.HALF_ACCUMULATOR(), None)
-    for short, rounded in _rounded_operands(inputs) if evidence.comparison.wrong.numel() >= TELLING else ():
-        yield from supposed(evidence, "rounded-operands", Gemm.ROUNDED_OPERANDS(dtype=short), rounded)
+    for said, rounded in _rounded_operands(inputs) if evidence.comparison.wrong.numel() >= TELLING else ():
+        for found in supposed(evidence, "rounded-operands", said, rounded):
+            yield replace(found, result=None) if _is_all_of_it(evidence, found.result, rounded) else found
     if step > 0 and (padding := -K % step):
         yield Hypothesis("padding-counted", Gemm.PADDING_COUNTED(padding=padding), a @ b + padding)
     if 0 < step < K:
@@ -108,11 +120,29 @@ def _overflows_on_the_way(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, 
     return bool((largest[lost] > LARGEST_HALF).all() and rounded[wrong & ~lost].all())
 
 
-def _rounded_operands(inputs: list[Argument]) -> Iterator[tuple[str, list[torch.Tensor]]]:
+def _rounded_operands(inputs: list[Argument]) -> Iterator[tuple[Said, list[torch.Tensor]]]:
     """The operands in dtypes with fewer digits; the interpreter cuts a float off to bf16, a GPU rounds it."""
-    for short, dtype in (("bf16", torch.bfloat16), ("fp8", torch.float8_e4m3fn), ("fp8", torch.float8_e5m2)):
-        yield short, [tensor.float().to(dtype).double() for tensor in inputs]
-    yield "bf16", [(tensor.float().view(torch.int32) & ~0xFFFF).view(torch.float32).double() for tensor in inputs]
+    shorter = {"bf16": (torch.bfloat16,), "fp8": (torch.float8_e4m3fn, torch.float8_e5m2), "fp16": (torch.float16,)}
+    for short, dtypes in shorter.items():
+        for dtype in dtypes:
+            yield Gemm.ROUNDED_OPERANDS(dtype=short), [tensor.float().to(dtype).double() for tensor in inputs]
+    yield Gemm.ROUNDED_OPERANDS(dtype="bf16"), [_cut(tensor, 16) for tensor in inputs]
+    yield Gemm.CUT_TO_TF32(), [_cut(tensor, 13) for tensor in inputs]
+
+
+def _cut(tensor: torch.Tensor, bits: int) -> torch.Tensor:
+    """Its numbers in fp32 without their last bits."""
+    return (tensor.float().view(torch.int32) >> bits << bits).view(torch.float32).double()
+
+
+def _is_all_of_it(evidence: Evidence, result: torch.Tensor, rounded: list[torch.Tensor]) -> bool:
+    """Tells if c is fp32 and has the digits of this result to the last that fp32 keeps: nothing else has, by chance."""
+    out, wanted = evidence.comparison.out, evidence.wanted
+    if wanted.dtype != torch.float32:
+        return False
+    same = (out == result) | (out.isnan() & result.isnan())
+    near = (out.double() - result).abs() <= tolerance(wanted.bound, rounded, result, wanted.dtype)
+    return bool((same | near).all())
 
 
 def _steps_along_k(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:

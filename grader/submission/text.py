@@ -298,6 +298,13 @@ def first_load_with_other(tree: ast.Module) -> int:
     return min(lines, default=0)
 
 
+def the_only_dot(tree: ast.Module) -> int:
+    """The line of the tl.dot in the kernels of a file; 0 if there are several, or none."""
+    calls = [node for kernel in kernels_of(tree) for node in ast.walk(kernel) if isinstance(node, ast.Call)]
+    lines = [call.lineno for call in calls if getattr(call.func, "attr", "") == "dot"]
+    return lines[0] if len(lines) == 1 else 0
+
+
 def stores_only_in_loops(tree: ast.Module) -> bool:
     """Whether kernels store, and each store stands in a loop of its kernel."""
     kernels = [node for node in ast.walk(tree) if _is_kernel(node)]

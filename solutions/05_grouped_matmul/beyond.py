@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-BLOCK_M, BLOCK_N, BLOCK_K = 128, 256, 64  # one program's tile of c, and its step along K
+BLOCK_M, BLOCK_N, BLOCK_K = 128, 256, 64  # one program's tile of c, and its step along K, in fp16
 GROUP_M = 8  # rows of tiles in a group
 PROGRAMS = 132  # one for each multiprocessor of an H200
 
@@ -37,11 +37,12 @@ def descriptor_matmul_kernel(
         m, n = tile_m * BLOCK_M, tile_n * BLOCK_N
         acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
         for k in range(0, K, BLOCK_K):
-            acc = tl.dot(a_desc.load([m, k]), b_desc.load([k, n]), acc)  # what lies outside is loaded as 0
+            a, b = a_desc.load([m, k]), b_desc.load([k, n])  # what lies outside is loaded as 0
+            acc = tl.dot(a, b, acc, input_precision="tf32x3")
         # [BLOCK_M, BLOCK_N] as two halves of columns, each [BLOCK_M, BLOCK_N // 2].
         left, right = tl.split(tl.permute(tl.reshape(acc, (BLOCK_M, 2, BLOCK_N // 2)), (0, 2, 1)))
-        c_desc.store([m, n], left.to(tl.float16))
-        c_desc.store([m, n + BLOCK_N // 2], right.to(tl.float16))  # what lies outside is not stored
+        c_desc.store([m, n], left.to(c_desc.dtype))
+        c_desc.store([m, n + BLOCK_N // 2], right.to(c_desc.dtype))  # what lies outside is not stored
 
 
 @triton.jit
@@ -59,7 +60,7 @@ def pointer_matmul_kernel(
     for start in range(0, K, BLOCK_K):
         a = tl.load(a_ptrs, mask=(m[:, None] < M) & (start + k[None, :] < K), other=0.0)
         b = tl.load(b_ptrs, mask=(start + k[:, None] < K) & (n[None, :] < N), other=0.0)
-        acc = tl.dot(a, b, acc)
+        acc = tl.dot(a, b, acc, input_precision="tf32x3")
         a_ptrs += BLOCK_K * stride_ak
         b_ptrs += BLOCK_K * stride_bk
     c_ptrs = c_ptr + m[:, None] * stride_cm + n[None, :] * stride_cn
@@ -72,21 +73,22 @@ def has_descriptor(x):
 
 
 def matmul(a, b):
-    """a: [M, K], b: [K, N], fp16, any strides. Returns c = a @ b, [M, N] fp16 contiguous, summed in fp32."""
+    """a: [M, K], b: [K, N], fp16 or fp32, any strides. Returns c = a @ b, [M, N] contiguous, of their dtype."""
     (M, K), N = a.shape, b.shape[1]
+    columns, step = (BLOCK_N // 4, BLOCK_K // 2) if a.dtype == torch.float32 else (BLOCK_N, BLOCK_K)
     c = torch.empty((M, N), dtype=a.dtype, device=a.device)
-    tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
+    tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, columns)
     if all(has_descriptor(x) for x in (a, b, c)):
         descriptor_matmul_kernel[(min(tiles, PROGRAMS),)](
-            TensorDescriptor.from_tensor(a, [BLOCK_M, BLOCK_K]),
-            TensorDescriptor.from_tensor(b, [BLOCK_K, BLOCK_N]),
-            TensorDescriptor.from_tensor(c, [BLOCK_M, BLOCK_N // 2]),
+            TensorDescriptor.from_tensor(a, [BLOCK_M, step]),
+            TensorDescriptor.from_tensor(b, [step, columns]),
+            TensorDescriptor.from_tensor(c, [BLOCK_M, columns // 2]),
             M, N, K,
-            BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, BLOCK_K=BLOCK_K, GROUP_M=GROUP_M, num_warps=8, num_stages=3,
+            BLOCK_M=BLOCK_M, BLOCK_N=columns, BLOCK_K=step, GROUP_M=GROUP_M, num_warps=8, num_stages=3,
         )  # fmt: skip
         return c
     pointer_matmul_kernel[(tiles,)](
         a, b, c, M, N, K, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1),
-        BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, BLOCK_K=BLOCK_K, GROUP_M=GROUP_M, num_warps=8, num_stages=3,
+        BLOCK_M=BLOCK_M, BLOCK_N=columns, BLOCK_K=step, GROUP_M=GROUP_M, num_warps=8, num_stages=3,
     )  # fmt: skip
     return c

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from grader import normal
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.stated_calls import COMPILED, asked
 from grader.explain.compiled_code import Expectations
@@ -18,13 +21,16 @@ FOLDERS = {folder.id: folder for folder in all_folders(ROOT)}
 
 @pytest.fixture
 def judge():
-    """judge(id, target): of the exercise's solution; its children are ended after the test."""
+    """judge(id, target, submission="solutions", **changes): its children are ended after the test.
+
+    changes: of what the exercise states.
+    """
     runs: list[Run] = []
 
-    def judge(id: str, target: str) -> Judge:
+    def judge(id: str, target: str, submission: str = "solutions", **changes) -> Judge:
         folder: Folder = FOLDERS[id]
-        runs.append(Run(folder, "solutions", seed=1, model=MODELS[target]))
-        return Judge(load_test_file(folder).exercise, runs[-1])
+        runs.append(Run(folder, submission, seed=1, model=MODELS[target]))
+        return Judge(replace(load_test_file(folder).exercise, **changes), runs[-1])
 
     yield judge
     for run in runs:
@@ -41,3 +47,15 @@ def test_the_solution_compiles_for_each_generation(judge, id, target):
         assert verdict.outcome in (PASS, SKIPPED), verdict.lines
         assert verdict.note.startswith(f"{target}: ")
         assert verdict.outcome == PASS or target == "sm_75" and options["tensor_cores"]
+
+
+@pytest.mark.parametrize("precision", ["tf32x3", "ieee"])
+@pytest.mark.parametrize("target", MODELS)
+def test_tiles_of_fp32_fit_each_generation_and_spill_nothing(judge, target, precision, tmp_path):
+    folder = FOLDERS["05_grouped_matmul"]
+    text, changed = folder.solution_file.read_text(), tmp_path / "grouped_matmul.py"
+    assert text.count("tf32x3") == 1
+    changed.write_text(text.replace("tf32x3", precision))
+    one = judge(folder.id, target, str(changed), dtypes=("float32",))
+    verdict = one.compiled("a test", (normal(4096, 4096),) * 2, Expectations())
+    assert verdict.outcome == PASS and verdict.note.startswith(f"{target}: "), verdict.lines

@@ -91,9 +91,9 @@ def test_all_pairs_of_a_small_promise_meet_in_a_run(seed):
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_every_kind_of_value_meets_every_dtype_in_every_exercise(folder):
     module = load_test_file(folder)
-    (use,) = asked(module, "drawn")
-    promise = stated(module.exercise.arguments, module.exercise.dtypes, use.options)
-    for seed in SEEDS:
+    uses = asked(module, "drawn")
+    promises = [stated(module.exercise.arguments, module.exercise.dtypes, use.options) for use in uses]
+    for seed, (use, promise) in product(SEEDS, zip(uses, promises)):
         calls = drawn_calls(promise, seed, use.test)
         assert len(calls) <= MOST_CALLS
         for name, one in promise.arguments.items():

@@ -35,6 +35,7 @@ from grader.course.large_calls import large_calls
 from grader.course.promise import Between, Call, Promise, stated
 from grader.course.simpler_calls import simpler, smallest
 from grader.course.stated_calls import asked
+from grader.judge.drawn_trials import DrawnTrials
 from grader.numerics.data_sets import Data, generator_for, some_minus_infinity, whole
 from grader.numerics.layouts import (
     ALIGNED_ROWS,
@@ -59,10 +60,15 @@ FOLDERS = all_folders(ROOT)
 BLOCKS = dict(BLOCK_M=32, BLOCK_N=32)
 
 
-def promise_of(folder: Folder) -> tuple[Promise, str]:
+def promises_of(folder: Folder) -> list[tuple[Promise, str]]:
     module = load_test_file(folder)
-    (use,) = asked(module, "drawn")
-    return stated(module.exercise.arguments, module.exercise.dtypes, use.options), use.test
+    uses = asked(module, "drawn")
+    return [(stated(module.exercise.arguments, module.exercise.dtypes, use.options), use.test) for use in uses]
+
+
+def promise_of(folder: Folder) -> tuple[Promise, str]:
+    """The first that the exercise states, which all of its calls are drawn of."""
+    return promises_of(folder)[0]
 
 
 def a_promise(**changes) -> Promise:
@@ -138,8 +144,11 @@ def test_a_size_of_each_class_is_what_its_name_says(block):
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.id)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_an_exercise_promises_occurs_in_every_run(folder, seed):
-    promise, test = promise_of(folder)
-    calls = drawn_calls(promise, seed, test)
+    for promise, test in promises_of(folder):
+        _occurs(promise, drawn_calls(promise, seed, test))
+
+
+def _occurs(promise: Promise, calls: list[Call]) -> None:
     assert len(calls) <= MOST_CALLS
     assert {call.dtype for call in calls} == set(promise.dtypes)
     for name, argument in promise.arguments.items():
@@ -460,6 +469,13 @@ def test_values_that_a_failure_needs_stay_in_its_call_and_the_rest_goes(bench, s
     verdict = drawn(bench, NO_NAN, seed)
     assert verdict.outcome == "fail" and "special values are changed" in verdict.lines[0]
     assert "with inf, NaN and -0.0" in verdict.case and "elements in" not in verdict.case
+
+
+def test_of_a_promise_that_states_a_share_the_first_calls_are_judged(bench):
+    promise, test = promise_of(FOLDERS[0])
+    judge = bench(RIGHT, FOLDERS[0].id, 3).judge
+    whole, fourth = (DrawnTrials(judge.exercise, judge.run, test, replace(promise, share=n)).calls for n in (1, 0.25))
+    assert fourth == whole[: len(fourth)] and len(fourth) == math.ceil(len(whole) / 4)
 
 
 def test_a_seed_repeats_the_call_that_is_shown(bench):

@@ -140,10 +140,10 @@ def test_a_pointer_s_load_of_a_descriptor_is_told_as_that(bench):
 
 def test_an_accumulator_of_another_dtype_than_the_product_is_told_with_both(bench):
     text = (ROOT / "solutions/05_grouped_matmul/grouped_matmul.py").read_text(encoding="utf-8")
-    zeros, dot = "dtype=tl.float32)", "tl.dot(a, b, acc)"
+    zeros, dot = "dtype=tl.float32)", "tl.dot(a, b, acc,"
     assert text.count(zeros) == text.count(dot) == 1
     line = text[: text.index(dot)].count("\n") + 1
-    text = text.replace(zeros, "dtype=tl.float16)").replace(dot, "tl.dot(a, b, acc, out_dtype=tl.float32)")
+    text = text.replace(zeros, "dtype=tl.float16)").replace(dot, "tl.dot(a, b, acc, out_dtype=tl.float32,")
     verdict = bench(text, "05_grouped_matmul").check(normal(64, 64), normal(64, 64))
     said = f"The compiler refuses line {line}: tl.dot(a, b, acc) makes its sums in fp32, and this accumulator is fp16"
     assert verdict.line == line and verdict.lines[0].startswith(said)

@@ -15,7 +15,7 @@ ACC = "acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)"
 FOR = "for start in range(0, K, BLOCK_K):"
 A = "a = tl.load(a_ptrs, mask=(m[:, None] < M) & (start + k[None, :] < K), other=0.0)"
 B = "b = tl.load(b_ptrs, mask=(start + k[:, None] < K) & (n[None, :] < N), other=0.0)"
-DOT = "acc = tl.dot(a, b, acc)"
+DOT = 'acc = tl.dot(a, b, acc, input_precision="tf32x3")'
 ADVA = "a_ptrs += BLOCK_K * stride_ak"
 CP = "c_ptrs = c_ptr + m[:, None] * stride_cm + n[None, :] * stride_cn"
 STORE = "tl.store(c_ptrs, acc, mask=(m[:, None] < M) & (n[None, :] < N))"
@@ -77,7 +77,7 @@ OF_PRODUCTS = {
     "acc square": (
         ((ACC, "acc = tl.zeros((BLOCK_M, BLOCK_K), dtype=tl.float32)"),),
         "The compiler refuses line 37: tl.dot(a, b, acc) makes a tile of [32, 32] here, and this accumulator is",
-        "acc = tl.dot(a, b, acc)",
+        DOT,
     ),
     "acc size only": (
         ((ACC, "acc = tl.zeros(BLOCK_M, BLOCK_N)"),),
@@ -145,7 +145,7 @@ OF_PRODUCTS = {
             ("start + k[:, None] < K) & (n[None, :] < N", "n[:, None] < N) & (start + k[None, :] < K"),
         ),
         "The compiler refuses line 37: tl.dot multiplies [m, k] by [k, n], and these tiles are [32, 16] and [32, 16].",
-        "acc = tl.dot(a, b, acc)",
+        DOT,
     ),
     "b.T": (
         ((DOT, "acc = tl.dot(a, b.T, acc)"),),
@@ -168,12 +168,12 @@ OF_PRODUCTS = {
     "dot mixed": (
         ((A, A + ".to(tl.float32)"),),
         "The compiler refuses line 37: Both operands must be same dtype. Got fp32 and fp16.",
-        "acc = tl.dot(a, b, acc)",
+        DOT,
     ),
     "block 8": (
         (),
         "The compiler refuses line 37: tl.dot wants at least 16 columns in its first tile, which are the",
-        "acc = tl.dot(a, b, acc)",
+        DOT,
         "of 8",
     ),
     "pid / group": (
@@ -238,7 +238,7 @@ OF_PRODUCTS = {
     ),
     "args missing K": (
         (("c, M, N, K, a.stride(0", "c, M, N, a.stride(0"),),
-        "The launch in line 63 gives a.stride(0) to the parameter K: arguments go to the kernel's parameters",
+        "The launch in line 66 gives a.stride(0) to the parameter K: arguments go to the kernel's parameters",
         "matmul_kernel[grid](",
     ),
     "args strides first": (
@@ -248,12 +248,12 @@ OF_PRODUCTS = {
                 "a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1), M, N, K,",
             ),
         ),
-        "The launch in line 63 gives a.stride(0) to the parameter M: arguments go to the kernel's parameters",
+        "The launch in line 66 gives a.stride(0) to the parameter M: arguments go to the kernel's parameters",
         "matmul_kernel[grid](",
     ),
     "a/b args": (
         (("a, b, c,", "b, a, c,"),),
-        "The launch in line 63 gives b to the parameter a_ptr: arguments go to the kernel's parameters in",
+        "The launch in line 66 gives b to the parameter a_ptr: arguments go to the kernel's parameters in",
         "matmul_kernel[grid](",
     ),
     "alloc like a": (
@@ -268,12 +268,7 @@ OF_PRODUCTS = {
         "c = torch.empty((M, N), device=a.device)",
     ),
     "python loops": (
-        (
-            (
-                "acc = tl.dot(a, b, acc",
-                "for i in range(BLOCK_M):\n            acc[i, :] += tl.sum(a[i, :] * b[:, :]",
-            ),
-        ),
+        ((DOT, "for i in range(BLOCK_M):\n            acc[i, :] += tl.sum(a[i, :] * b[:, :])"),),
         "The compiler refuses line 38: an index picks no element of a tile: mask and reduce, as in",
         "acc[i, :] += tl.sum(a[i, :] * b[:, :])",
     ),

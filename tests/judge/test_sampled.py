@@ -183,7 +183,7 @@ def test_programs_may_come_in_any_order(bench, seed):
                 "grid = (triton.cdiv(N, BLOCK_N), min(triton.cdiv(M, BLOCK_M), 256))"), "z is not covered by a grid"),
         ("02", ("rows * stride_xm", "rows * (stride_xm - (tl.program_id(1) > 200) * 13)"), "z is wrong"),
         ("04", ("tl.store(z_ptrs", "tl.store(z_ptrs + (tl.program_id(0) > 100)"), "z"),
-        ("05", ("acc = tl.dot(a, b, acc)", "acc = tl.dot(a, b, acc) + (pid > 16000)"), "c is wrong in"),
+        ("05", ('precision="tf32x3")', 'precision="tf32x3") + (pid > 16000)'), "c is wrong in"),
     ],
 )  # fmt: skip
 def test_a_mistake_that_only_large_calls_show_is_found_with_every_seed(bench, number, change, words, seed):

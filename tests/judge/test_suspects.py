@@ -54,3 +54,13 @@ def test_a_number_in_place_of_a_block_size_is_asked_for_and_the_grid_is_not_blam
     assert verdict.lines[1:] == [f"Is it the 1024 in line {line}?"][: int(asked)] + [
         "753 of 1009 elements of z were never written; the first is z[256]."
     ]
+
+
+def test_tiles_are_not_blamed_for_a_dtype_that_has_not_been_right_with_any(bench):
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    assert text.count("x + y, mask") == 1
+    judged = bench(text.replace("x + y, mask", "(x + y).to(tl.float16), mask"))
+    for size in (1024, 1025, 2048, 5000):
+        judged.check(normal(size), normal(size), dtypes=("float16",))
+    verdict = judged.check(normal(1009), normal(1009), dtypes=("float32",), BLOCK_N=256)
+    assert verdict.outcome == FAIL and not verdict.lines[0].startswith("Right with your own block sizes")

@@ -38,7 +38,7 @@ def matmul_kernel(
         for start in range(0, K, BLOCK_K):
             a = tl.load(a_ptrs, mask=(m[:, None] < M) & (start + k[None, :] < K), other=0.0)
             b = tl.load(b_ptrs, mask=(start + k[:, None] < K) & (n[None, :] < N), other=0.0)
-            acc = tl.dot(a, b, acc)
+            acc = tl.dot(a, b, acc, input_precision="tf32x3")
             a_ptrs += BLOCK_K * stride_ak
             b_ptrs += BLOCK_K * stride_bk
         c_ptrs = c_ptr + m[:, None] * stride_cm + n[None, :] * stride_cn

@@ -35,8 +35,8 @@ def matmul_descriptor_kernel(
     for start in range(0, K, BLOCK_K):
         a = a_desc.load([pid_m * BLOCK_M, start])
         b = b_desc.load([start, pid_n * BLOCK_N])
-        acc = tl.dot(a, b, acc)
-    c_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], acc.to(tl.float16))
+        acc = tl.dot(a, b, acc, input_precision="tf32x3")
+    c_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], acc.to(c_desc.dtype))
 
 
 @triton.jit
@@ -62,7 +62,7 @@ def matmul_kernel(
     for start in range(0, K, BLOCK_K):
         a = tl.load(a_ptrs, mask=(m[:, None] < M) & (start + k[None, :] < K), other=0.0)
         b = tl.load(b_ptrs, mask=(start + k[:, None] < K) & (n[None, :] < N), other=0.0)
-        acc = tl.dot(a, b, acc)
+        acc = tl.dot(a, b, acc, input_precision="tf32x3")
         a_ptrs += BLOCK_K * stride_ak
         b_ptrs += BLOCK_K * stride_bk
     c_ptrs = c_ptr + m[:, None] * stride_cm + n[None, :] * stride_cn
@@ -75,25 +75,26 @@ def fits_descriptor(x):
 
 def matmul(a, b):
     (M, K), N = a.shape, b.shape[1]
+    columns, step = (BLOCK_N // 4, BLOCK_K // 2) if a.dtype == torch.float32 else (BLOCK_N, BLOCK_K)
     c = torch.empty((M, N), dtype=a.dtype, device=a.device)
-    grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)
+    grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, columns),)
     if all(fits_descriptor(x) for x in (a, b, c)):
         matmul_descriptor_kernel[grid](
-            TensorDescriptor.from_tensor(a, [BLOCK_M, BLOCK_K]),
-            TensorDescriptor.from_tensor(b, [BLOCK_K, BLOCK_N]),
-            TensorDescriptor.from_tensor(c, [BLOCK_M, BLOCK_N]),
+            TensorDescriptor.from_tensor(a, [BLOCK_M, step]),
+            TensorDescriptor.from_tensor(b, [step, columns]),
+            TensorDescriptor.from_tensor(c, [BLOCK_M, columns]),
             M,
             N,
             K,
             BLOCK_M=BLOCK_M,
-            BLOCK_N=BLOCK_N,
-            BLOCK_K=BLOCK_K,
+            BLOCK_N=columns,
+            BLOCK_K=step,
             GROUP_M=GROUP_M,
             num_warps=8,
         )
         return c
     matmul_kernel[grid](
         a, b, c, M, N, K, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1),
-        BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, BLOCK_K=BLOCK_K, GROUP_M=GROUP_M, num_warps=8, num_stages=3,
+        BLOCK_M=BLOCK_M, BLOCK_N=columns, BLOCK_K=step, GROUP_M=GROUP_M, num_warps=8, num_stages=3,
     )  # fmt: skip
     return c

@@ -32,7 +32,7 @@ def matmul_kernel(
     for start in range(piece * BLOCK_K, K, 2 * BLOCK_K):
         a = tl.load(a_ptrs, mask=(m[:, None] < M) & (start + k[None, :] < K), other=0.0)
         b = tl.load(b_ptrs, mask=(start + k[:, None] < K) & (n[None, :] < N), other=0.0)
-        acc = tl.dot(a, b, acc)
+        acc = tl.dot(a, b, acc, input_precision="ieee")
         a_ptrs += 2 * BLOCK_K * stride_ak
         b_ptrs += 2 * BLOCK_K * stride_bk
     c_ptrs = c_ptr + m[:, None] * stride_cm + n[None, :] * stride_cn
@@ -52,13 +52,14 @@ def matmul_round_kernel(sum_ptr, c_ptr, count, BLOCK: tl.constexpr):
 
 def matmul(a, b):
     (M, K), N = a.shape, b.shape[1]
+    columns, step = (BLOCK_N // 4, BLOCK_K // 2) if a.dtype == torch.float32 else (BLOCK_N, BLOCK_K)
     c = torch.empty((M, N), dtype=a.dtype, device=a.device)
     sums = torch.zeros((M, N), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N), 2)
+    grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, columns), 2)
     locks = torch.zeros(grid[0], dtype=torch.int32, device=a.device)
     matmul_kernel[grid](
         a, b, sums, locks, M, N, K, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1),
-        BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, BLOCK_K=BLOCK_K, GROUP_M=GROUP_M, num_warps=8, num_stages=3,
+        BLOCK_M=BLOCK_M, BLOCK_N=columns, BLOCK_K=step, GROUP_M=GROUP_M, num_warps=8, num_stages=3,
     )  # fmt: skip
     matmul_round_kernel[(triton.cdiv(M * N, 1024),)](sums, c, M * N, BLOCK=1024)
     return c
