@@ -13,6 +13,7 @@ from grader.course.folder import Folder, all_folders
 from grader.explain.causes import Cause
 from grader.explain.fence_words import is_whole, told
 from grader.explain.medal_words import told_medal
+from grader.explain.printing_kernels import nothing_shown, printing_lines
 from grader.explain.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
 from grader.progress import progress
 from grader.progress.hints import level_for
@@ -72,6 +73,8 @@ def end(writer, grading: Grading, alone: bool) -> None:
     else:
         _passed(writer, grading)
     _printed(writer, grading)
+    if lines := printing_lines(grading.run.submission.tree):
+        _paragraph(writer, nothing_shown(lines, _trace(grading)).text)
     if grading.run.fence and not is_whole(grading.run.fence):
         for said in told(grading.run.fence):
             _paragraph(writer, said.text)
@@ -228,9 +231,17 @@ def _title(grading: Grading) -> str:
 
 
 def _command(grading: Grading) -> str:
+    return f"pytest {_shown(grading.folder.path)}{_given(grading)}"
+
+
+def _trace(grading: Grading) -> str:
+    return f"course trace {grading.folder.number}{_given(grading)}"
+
+
+def _given(grading: Grading) -> str:
+    """The option that names another file than the learner's."""
     submission = grading.run.submission.path
-    given = "" if submission == grading.folder.learner_file else f" --submission {_shown(submission)}"
-    return f"pytest {_shown(grading.folder.path)}{given}"
+    return "" if submission == grading.folder.learner_file else f" --submission {_shown(submission)}"
 
 
 def _shown(path: Path) -> str:

@@ -185,6 +185,16 @@ def test_what_the_file_prints_is_shown_and_shortened(course):
     assert "bytes in all; the rest is not shown." in shown
 
 
+def test_lines_of_a_kernel_that_print_are_told_and_the_file_passes(course):
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    prints = 'print("x is", x)\n    tl.device_print("y", y)\n    tl.static_print("of", x.shape)\n    tl.store('
+    write(course, "01_masked_add", text.replace("tl.store(", prints))
+    done = run("exercises/01_masked_add", "-k", "one_full_block", cwd=course)
+    said = " ".join(done.out.split())
+    told = "Lines 18 and 19 print in a kernel: nothing of that is shown here. `course trace 01` shows"
+    assert told in said and "FAIL" not in said and "of ['1024']" in said
+
+
 def test_a_long_sentence_that_begins_with_a_line_is_wrapped_and_not_cut(course):
     text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
     write(course, "01_masked_add", text.replace("x + y, mask", "x + tl.nonsense(y), mask"))
