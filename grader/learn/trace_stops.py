@@ -76,6 +76,10 @@ class Stop:
             return step.variable
         return self.statement.target if step is self.steps[-1] else ""
 
+    def is_at(self, line: int) -> bool:
+        """Whether its statement goes over this line."""
+        return self.line <= line <= self.statement.end
+
     def is_stale_at(self, other: Stop) -> bool:
         """Whether it belongs to another turn of a loop than the one in which the program is at `other`."""
         return any(own != now for own, now in zip(self.path, other.path))
@@ -138,7 +142,7 @@ def stops_of(steps: list[WatchedStep], tree: ast.AST) -> list[Stop]:
 
 def first_of(stops: list[Stop], line: int) -> int:
     """The first stop in this line; the first of all where there is none."""
-    return next((n for n, stop in enumerate(stops) if line and stop.line <= line <= stop.statement.end), 0)
+    return next((n for n, stop in enumerate(stops) if line and stop.is_at(line)), 0)
 
 
 def _turn_text(step: WatchedStep) -> str:
