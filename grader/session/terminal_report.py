@@ -132,7 +132,7 @@ def _incomplete(writer, grading: Grading) -> None:
 
 
 def _passed(writer, grading: Grading) -> None:
-    _paragraph(writer, f"Passed in {grading.seconds:.1f} s: {_what_is_right(grading)}.")
+    _paragraph(writer, f"Passed, judged in {grading.seconds:.1f} s: {_what_is_right(grading)}.")
     if grading.medal:
         compared = [test.verdict.figures["of_solution"] for test in grading.results if "medal" in test.verdict.figures]
         _paragraph(writer, told_medal(grading.medal, min(compared)))
@@ -171,6 +171,8 @@ def _next(grading: Grading) -> str:
     if grading.outcome == FAIL:
         worst = grading.diagnosis.shown
         path = _shown(grading.run.submission.path)
+        if worst.id == Cause.MISSING and grading.run.submission.path == folder.learner_file:
+            return f"Next: course reset {folder.number} brings the empty exercise back."
         if not worst.line:
             return f"Next: edit {path} and run it again.{_hint(grading)}"
         # The line of a bad access or of an exception is where a mistake shows, and not always where it was made.

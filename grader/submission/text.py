@@ -306,6 +306,16 @@ def stores_only_in_loops(tree: ast.Module) -> bool:
     return bool(stores) and stores == _stores_in(loops)
 
 
+def line_of_only_store(tree: ast.Module) -> int:
+    """The line of the only call in the kernels that may store; 0 where there are several, or a kernel calls another."""
+    kernels = kernels_of(tree)
+    calls = [one for kernel in kernels for one in ast.walk(kernel) if isinstance(one, ast.Call)]
+    names = {one: getattr(one.func, "attr", getattr(one.func, "id", "")) for one in calls}
+    stores = [one for one, name in names.items() if "store" in name or name.startswith(("atomic", "inline_asm"))]
+    helpers = {kernel.name for kernel in kernels} & set(names.values())
+    return stores[0].lineno if len(stores) == 1 and not helpers else 0
+
+
 def stores_at_all(tree: ast.Module) -> bool:
     """Tells if anything in the kernels may store: tl.store, a descriptor's store, an atomic function, machine code."""
     calls = (one.func for kernel in kernels_of(tree) for one in ast.walk(kernel) if isinstance(one, ast.Call))

@@ -61,7 +61,7 @@ def test_a_right_kernel_passes_from_any_folder(course):
     done = start_pytest(".", cwd=course / "exercises" / "01_masked_add")
     assert done.status == 0 and done.err == ""
     assert len([line for line in done.lines if line.startswith("  pass  ")]) >= 13
-    assert "Passed in" in done.out
+    assert "Passed, judged in" in done.out
     assert done.lines[-1] == "  Next: 02_strided_blocks. Open ../02_strided_blocks/README.md"
 
 
@@ -149,6 +149,25 @@ def test_the_result_is_complete_json_and_points_come_from_the_marker(course):
 def test_a_wrong_option_is_one_sentence(arguments, sentence):
     done = run("exercises/01_masked_add", *arguments)
     assert done.status == 4 and sentence in done.out + done.err and "Traceback" not in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("folder", "sentence"),
+    [
+        ("exercises/03_softmx", "No exercise is called '03_softmx'. Did you mean 03_softmax"),
+        ("exercises/3", "There is no folder exercises/3. Did you mean exercises/03_softmax?"),
+    ],
+)
+def test_a_folder_that_is_not_there_is_told_with_the_one_that_is_meant(folder, sentence):
+    done = run(folder)
+    assert done.status == 4 and sentence in done.out + done.err and "Traceback" not in done.out + done.err
+
+
+def test_a_missing_file_of_the_learners_can_be_brought_back(course):
+    (course / "exercises/03_softmax/softmax.py").unlink()
+    done = run("exercises/03_softmax", cwd=course)
+    assert "There is no file softmax.py" in done.out
+    assert done.lines[-1] == "  Next: course reset 03 brings the empty exercise back."
 
 
 def test_a_missing_file_in_a_folder_of_submissions(course):
