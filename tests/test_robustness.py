@@ -308,8 +308,17 @@ def in_two_seconds(judged):
 def test_endless_loop_in_the_kernel(bench):
     judged = in_two_seconds(bench(kernel("while N > 0:\n        tl.store(z_ptr + offsets, x, mask=mask)")))
     verdict = judged.check(normal(5), normal(5))
-    assert verdict.lines[0].startswith("The kernel does not come to an end: ") and verdict.line in (12, 13)
+    assert verdict.lines[0].startswith(
+        "The `while` in line 12 never ends: no turn changes what its condition asks for."
+    )
+    assert verdict.line == 12 and verdict.id == "endless"
     assert judged.check(normal(2048), normal(2048)).id == WAITED
+
+
+def test_an_endless_loop_that_changes_its_numbers_is_ended_at_its_limit(bench):
+    loop = "k = N\n    while k > 0:\n        tl.store(z_ptr + offsets, x + k, mask=mask)\n        k = 3 - k % 2"
+    verdict = in_two_seconds(bench(kernel(loop))).check(normal(5), normal(5))
+    assert verdict.lines[0].startswith("The kernel does not come to an end: ") and verdict.line in (13, 14, 15)
 
 
 def test_a_program_that_waits_for_a_later_one_is_told_so(bench):

@@ -81,6 +81,10 @@ class Failures(Sentence):
         "every loop reach its end?"
     )
     ENDLESS = "The kernel does not come to an end: {message}, and it is{in_line}. Does every loop reach its end?"
+    ENDLESS_LOOP = (
+        "The `while` in line {line} never ends: no turn changes what its condition asks for. Does the loop move a "
+        "number on?"
+    )
     GRID = (
         "The launch{in_line} asks for more programs than can be carried out: {message} came to their end in the time "
         "of a call. Is the grid meant to be that large?"
@@ -222,6 +226,8 @@ def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -
         sentence = OF_CALLS.get(failure.kind, Failures.HOST)
         if sentence is Failures.EXIT and not exercise.result_text:
             sentence = Failures.EXIT_OF_NO_RESULT
+        elif sentence is Failures.ENDLESS and failure.type == "Endless" and failure.line:
+            sentence = Failures.ENDLESS_LOOP
         elif sentence is Failures.ENDLESS and failure.program:
             sentence = Failures.WAITS
         elif sentence is Failures.ASSERT and failure.message:
