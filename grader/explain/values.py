@@ -20,7 +20,7 @@ from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
 from grader.sentences import Said, Sentence
-from grader.submission.text import first_load_with_other
+from grader.submission.text import first_load_with_other, line_of_subtracted_sum
 
 TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another tile by chance
 
@@ -139,7 +139,10 @@ def _known_mistake(evidence: Evidence) -> Verdict | None:
     found = matching_hypothesis(evidence)
     if found is None:
         return None
-    line = first_load_with_other(evidence.submission.tree) if found.id == Cause.PADDING_COUNTED else 0
+    line = 0
+    if found.id == Cause.PADDING_COUNTED:
+        of_padding = line_of_subtracted_sum if found.by_subtraction else first_load_with_other
+        line = of_padding(evidence.submission.tree)
     return failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
 
 

@@ -286,6 +286,26 @@ def builtin_at(tree: ast.Module, line: int, names: Collection[str]) -> str:
     return ""
 
 
+def line_of_subtracted_sum(tree: ast.Module) -> int:
+    """The first line of a kernel that subtracts a sum, or what is made of one; 0 where none does."""
+    for kernel in kernels_of(tree):
+        made_of_sums: set[str] = set()
+        for node in sorted((one for one in ast.walk(kernel) if hasattr(one, "lineno")), key=lambda one: one.lineno):
+            if isinstance(node, ast.Assign) and _holds_sum(node.value, made_of_sums):
+                made_of_sums |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and _holds_sum(node.right, made_of_sums):
+                return node.lineno
+    return 0
+
+
+def _holds_sum(expression: ast.expr, made_of_sums: set[str]) -> bool:
+    """Tells if the expression adds up lanes, or names what is made of such a sum."""
+    nodes = list(ast.walk(expression))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    calls = (node.func for node in nodes if isinstance(node, ast.Call))
+    return bool(names & made_of_sums) or any(getattr(func, "attr", "") == "sum" for func in calls)
+
+
 def first_load_with_other(tree: ast.Module) -> int:
     """The line of the first tl.load that names `other`; 0 if there is none."""
     lines = [
