@@ -28,6 +28,7 @@ class Statement:
     several: bool = False  # it assigns to more than one
     index: str = ""  # the variable of a for loop
     condition: str = ""  # of an if or a while, as it is written
+    rounds_up: bool = False  # it calls tl.cdiv and divides in no other way
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class Statements:
     def _add(self, node: ast.stmt, arms: tuple[int, ...]) -> None:
         bodies = [body for name in BLOCKS if (body := getattr(node, name, None))]
         end = max([node.lineno, *_ends(node, bodies)]) if bodies else node.end_lineno
-        statement = Statement(node.lineno, end, arms, **_target(node))
+        statement = Statement(node.lineno, end, arms, **_target(node), rounds_up=_rounds_up(node, bodies))
         for line in range(node.lineno, end + 1):
             self._by_line.setdefault(line, statement)
         for body in bodies:
@@ -134,6 +135,27 @@ def _target(node: ast.stmt) -> dict:
     if len(targets) == 1 and isinstance(targets[0], ast.Name):
         return {"target": targets[0].id}
     return {"several": any(isinstance(target, ast.Tuple | ast.List) for target in targets)}
+
+
+def _rounds_up(node: ast.stmt, bodies: list[list[ast.stmt]]) -> bool:
+    """Tells if the statement, of a compound one its head, calls tl.cdiv and holds no //."""
+    inside = {inner for body in bodies for inner in body}
+    parts = [part for head in ast.iter_child_nodes(node) if head not in inside for part in ast.walk(head)]
+    divides = any(isinstance(part, ast.FloorDiv) for part in parts)
+    return not divides and any(getattr(part, "attr", "") == "cdiv" for part in parts)
+
+
+def _as_written(stop: Stop) -> list[WatchedStep]:
+    """Its steps, those that the compiler makes of tl.cdiv as the one that stands in the file."""
+    if not stop.statement.rounds_up:
+        return stop.steps
+    found = []
+    for step, following in zip(stop.steps, [*stop.steps[1:], None]):
+        if step.operation == "//":
+            found.append(replace(step, operation="tl.cdiv"))
+        elif step.operation != "+" or step.variable or following is None or following.operation != "//":
+            found.append(step)
+    return found
 
 
 def stops_of(steps: list[WatchedStep], tree: ast.AST) -> list[Stop]:
@@ -175,6 +197,8 @@ class _Reader:
                 self._stop(step, f"turns {step.turn} to {step.turn + step.turns - 1} are left out")
             elif step.kind != "constant" and step.line:
                 self._add(step)
+        for stop in self.stops:
+            stop.steps = _as_written(stop)
         return self.stops
 
     def _only_constant(self, steps: list[WatchedStep]) -> dict[Statement, WatchedStep]:
