@@ -176,8 +176,10 @@ def _refuse_misspelt(args: list[str]) -> None:
     for path in (Path(arg.partition("::")[0]) for arg in args):
         if path.exists() or path.parent.name != "exercises" or not path.parent.is_dir():
             continue
+        if not (folders := all_folders(path.resolve().parent.parent)):  # those of another project
+            continue
         try:
-            meant = one_of(all_folders(path.resolve().parent.parent), path.name)
+            meant = one_of(folders, path.name)
         except click.ClickException as none:
             raise _refused(none.message) from None
         raise _refused(f"There is no folder {path}. Did you mean {path.with_name(meant.id)}?")

@@ -163,6 +163,12 @@ def test_a_folder_that_is_not_there_is_told_with_the_one_that_is_meant(folder, s
     assert done.status == 4 and sentence in done.out + done.err and "Traceback" not in done.out + done.err
 
 
+def test_another_projects_exercises_are_left_to_pytest(tmp_path):
+    (tmp_path / "exercises").mkdir()
+    done = run("exercises/03_softmx", cwd=tmp_path)
+    assert done.status == 4 and "file or directory not found: exercises/03_softmx" in done.out + done.err
+
+
 def test_a_missing_file_of_the_learners_can_be_brought_back(course):
     (course / "exercises/03_softmax/softmax.py").unlink()
     done = run("exercises/03_softmax", cwd=course)
