@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
+from grader.explain.evidence import source_line
 from grader.explain.verdict import PASS, Verdict, failed
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data
 from grader.sentences import Said, Sentence, count_text
+from grader.submission.text import Submission, line_of_only_store
 from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
 
@@ -157,6 +159,15 @@ def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_
     """`reply` comes from a call that counted its traffic and gave the right values."""
     verdict = _judged(reply, limits, exercise, at_once)
     verdict.figures |= _figures(reply, limits)
+    return verdict
+
+
+def at_its_store(verdict: Verdict, submission: Submission) -> Verdict:
+    """Names the line of what is written too often, where the kernels have one store alone."""
+    written = {Cost.WRITTEN, Cost.WRITTEN_AGAIN, Cost.WRITTEN_IN_FULL}
+    line = line_of_only_store(submission.tree) if written & {one.sentence for one in verdict.said} else 0
+    if line:
+        verdict.line, verdict.said = line, [*verdict.said, source_line(submission, line)]
     return verdict
 
 

@@ -10,6 +10,7 @@ from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
 from grader.explain.evidence import in_line, source_line
 from grader.explain.launch_arguments import launch_arguments
+from grader.explain.out_of_time import out_of_time
 from grader.explain.verdict import Verdict, failed
 from grader.processes.faults import ChildEnded
 from grader.sentences import Said, Sentence
@@ -80,6 +81,10 @@ class Failures(Sentence):
         "every loop reach its end?"
     )
     ENDLESS = "The kernel does not come to an end: {message}, and it is{in_line}. Does every loop reach its end?"
+    ENDLESS_LOOP = (
+        "The `while` in line {line} never ends: no turn changes what its condition asks for. Does the loop move a "
+        "number on?"
+    )
     GRID = (
         "The launch{in_line} asks for more programs than can be carried out: {message} came to their end in the time "
         "of a call. Is the grid meant to be that large?"
@@ -127,16 +132,6 @@ class Failures(Sentence):
     BUILTIN = "Python's {builtin} does not work on a tile{at_line}: use {instead}."
 
     # The end of the process; {what}: "Importing softmax.py", or the entry.
-    OUT_OF_TIME = "{what} did not finish within {time}: does every loop reach its end?"
-    OUT_OF_TIME_IN_LINE = "{what} did not finish within {time}: then it was in line {line}."
-    OUT_OF_TIME_COMPILING = (
-        "{what} did not finish within {time}: then the compiler was still at work on what line {line} launches."
-    )
-    ADVICE_LINE = "Does this line come to an end, and every loop around it?"
-    ADVICE_RANGE = (
-        "tl.static_range, and `for` over Python values, are written out turn by turn: use range for long loops."
-    )
-    ADVICE_MAIN = 'What tries your kernel out belongs below `if __name__ == "__main__":`.'
     SEGMENTATION_FAULT = "{what} crashed its process (segmentation fault): memory outside of any tensor was touched."
     KILLED = "{what} was killed (signal 9): by a call in your file, or by the system because memory ran out."
     CRASHED = "{what} crashed its process ({signal})."
@@ -231,6 +226,8 @@ def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -
         sentence = OF_CALLS.get(failure.kind, Failures.HOST)
         if sentence is Failures.EXIT and not exercise.result_text:
             sentence = Failures.EXIT_OF_NO_RESULT
+        elif sentence is Failures.ENDLESS and failure.type == "Endless" and failure.line:
+            sentence = Failures.ENDLESS_LOOP
         elif sentence is Failures.ENDLESS and failure.program:
             sentence = Failures.WAITS
         elif sentence is Failures.ASSERT and failure.message:
@@ -281,7 +278,7 @@ def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Ex
     """The child died, hung or sent nonsense, during a call or while it imported the file."""
     what, kind = (f"Importing {submission.path.name}", "file") if at_import else (exercise.entry, "ended")
     if how.how == "time":
-        return _out_of_time(what, kind, how, at_import, submission)
+        return out_of_time(what, kind, how, at_import, submission)
     if how.how == "signal":
         return failed(Cause.CRASH, _crash(what, int(how.detail)), kind=kind)
     if how.how == "processes":
@@ -291,20 +288,6 @@ def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Ex
         return failed(Cause.PROCESS_EXIT, said, Failures.ADVICE_NO_EXIT(), kind=kind)
     said = Failures.GARBLED(what=what, message=how.detail)
     return failed(Cause.GARBLED, said, Failures.ADVICE_DESCRIPTORS(), kind=kind)
-
-
-def _out_of_time(what: str, kind: str, how: ChildEnded, at_import: bool, submission: Submission) -> Verdict:
-    """What it was doing when its time was used up, as far as that is known."""
-    line, spent = how.where.line, dict(what=what, time=how.detail)
-    if how.where.compiling:
-        said, advice = Failures.OUT_OF_TIME_COMPILING(**spent, line=line), Failures.ADVICE_RANGE()
-    elif line:
-        said, advice = Failures.OUT_OF_TIME_IN_LINE(**spent, line=line), Failures.ADVICE_LINE()
-    else:
-        said, advice = Failures.OUT_OF_TIME(**spent), None
-    if at_import:
-        advice = Failures.ADVICE_MAIN()
-    return failed(Cause.TIME_LIMIT, said, advice, source_line(submission, line), kind=kind, line=line)
 
 
 def _crash(what: str, number: int) -> Said:

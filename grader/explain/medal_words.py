@@ -47,7 +47,7 @@ def better_medal(one: str, two: str) -> str:
 def told_medal(name: str, of_solution: float) -> str:
     """Returns what a learner reads of an exercise's medal, and what the next asks for."""
     if name == GOLD:
-        return "Speed: gold. Your kernel is as fast as the shipped solution."
+        return f"Speed: gold. Your kernel has {of_solution:.2f} of the speed of the shipped solution, as measured here."
     following = MEDALS[MEDALS.index(name) + 1]
     return (
         f"Speed: {name}. Your kernel has {of_solution:.2f} of the speed of the shipped solution; "

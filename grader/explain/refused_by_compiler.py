@@ -179,6 +179,10 @@ class Compiler(Sentence):
         "column and a row, as with rows[:, None] and cols[None, :]."
     )
     TO_A_POINTER = "{where}: the dtype of an address is that of a pointer: c_ptr.dtype.element_ty is its elements'."
+    ELEMENT_TYPE = (
+        "{where}: .element_ty is for the dtype of a pointer: that of a tile, or of a descriptor as c_desc.dtype, is "
+        "the elements' already."
+    )
     TEXT_FOR_DTYPE = "{where}: a text stands for a dtype: tl's have names of their own, as tl.float32."
     ONLY_FP32 = "{where}: a function gets {dtype} that computes in fp32 only: convert before, with .to(tl.float32)."
     TUPLE = "{where}: a tuple stands where one block, or one value, is expected."
@@ -233,6 +237,8 @@ PLAIN_WORDS = (
     (r"'tensor' object has no attribute '(?P<attribute>load|store)'", Compiler.NO_DESCRIPTOR),
     (r"for \S+ 'tensor_descriptor'|and 'tensor_descriptor'|no attribute __\w+ of tensor_desc", Compiler.DESCRIPTOR),
     (r"'tensor_descriptor' object has no attribute '__|'tensor_descriptor_type' object has no", Compiler.DESCRIPTOR),
+    (r"^a descriptor for an address$", Compiler.DESCRIPTOR),
+    (r"^'dtype' object has no attribute 'element_ty'", Compiler.ELEMENT_TYPE),
     (r"'torch.dtype' object", Compiler.TORCH_DTYPE),
     (r"(?P<function>float|int)\(\) argument must be", Compiler.CONVERSION),
     (r"only tuple comprehensions", Compiler.COMPREHENSION),

@@ -19,10 +19,10 @@ from grader.numerics.poison import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
+from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Said, Sentence
-from grader.submission.text import first_load_with_other, the_only_dot
+from grader.submission.text import first_load_with_other, line_of_subtracted_sum, the_only_dot
 
-LINES = {Cause.PADDING_COUNTED: first_load_with_other, "rounded-operands": the_only_dot}  # of a mistake that has one
 TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another tile by chance
 
 
@@ -140,9 +140,19 @@ def _known_mistake(evidence: Evidence) -> Verdict | None:
     found = matching_hypothesis(evidence)
     if found is None:
         return None
-    line_of = LINES.get(found.id)
-    line = line_of(evidence.submission.tree) if line_of else 0
+    line = _line_of_mistake(found, evidence)
     return failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
+
+
+def _line_of_mistake(found: Hypothesis, evidence: Evidence) -> int:
+    """Returns the line that a known mistake stands in as far as the file's text tells, or 0."""
+    if found.id == Cause.PADDING_COUNTED:
+        line_of = line_of_subtracted_sum if found.by_subtraction else first_load_with_other
+    elif found.id == "rounded-operands":
+        line_of = the_only_dot
+    else:
+        return 0
+    return line_of(evidence.submission.tree)
 
 
 def _equal_lines(evidence: Evidence) -> Verdict | None:

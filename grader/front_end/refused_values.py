@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 import triton.language as tl
+from triton.language import core
 from triton.language.core import base_value, tensor_descriptor_base
 
 from grader.front_end.called_functions import call_in_other_words
@@ -28,6 +29,7 @@ def in_other_words(message: str, error: BaseException, node: ast.AST | None) -> 
     return (
         _read(frames, node)
         or _assigned(frames)
+        or _descriptor_for_address(frames)
         or _without_axis(frames, node)
         or _block_at_address(message, node)
         or _without_dtype(message, node)
@@ -66,6 +68,15 @@ def _assigned(frames: list[FrameType]) -> str:
             value = generator.lscope.get(node.value.id)
             if isinstance(value, tl.tensor) and value.type.is_ptr():
                 return f"{ADDRESS}{_text_of(node.value)}"
+    return ""
+
+
+def _descriptor_for_address(frames: list[FrameType]) -> str:
+    """Returns the message about tl.load(x_desc) and tl.store(x_desc, tile), whatever else stands in the call."""
+    for frame in frames:
+        is_access = frame.f_code.co_name in ("load", "store") and frame.f_code.co_filename == core.__file__
+        if is_access and isinstance(frame.f_locals.get("pointer"), tensor_descriptor_base):
+            return "a descriptor for an address"
     return ""
 
 

@@ -14,6 +14,7 @@ from grader.interpreter.batch import Batch, KernelFault, TooLong
 from grader.interpreter.blocks import Descriptor
 from grader.interpreter.buffers import Argument, Buffer, OutOfMemory, base_of
 from grader.interpreter.dtypes import DTYPES, Unsupported, dtype_of
+from grader.interpreter.endless_loops import Endless
 from grader.interpreter.launch import MOST_PROGRAMS, run_launch
 from grader.interpreter.meetings import Meetings
 from grader.interpreter.memory import Memory
@@ -132,6 +133,8 @@ class Call:
     def _too_long(self, error: TooLong, line: int, kernel: str) -> Failure:
         """A grid without measure, if some of its programs came to their end, else a kernel without end."""
         total = math.prod(self.batch.grid)
+        if isinstance(error, Endless):
+            return Failure("endless", "Endless", str(error), error.place.line or line, kernel)
         if self.batch.done and total > MOST_PROGRAMS:
             return Failure("grid", "TooLong", f"{self.batch.done} of {total}", line, kernel)
         return Failure("endless", "TooLong", str(error), error.place.line or line, kernel, self._waiting())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grader.interpreter.dtypes import over
+from grader.interpreter.endless_loops import WHY, Endless, deciding, stays
 
 if TYPE_CHECKING:
     from grader.interpreter.program import Frame, ReadyBlock, ReadyFunction
@@ -129,7 +130,7 @@ def _for(operation: Operation, regions: list[Region], functions: dict[str, Ready
 
 def _while(operation: Operation, regions: list[Region], functions: dict[str, ReadyFunction]) -> Callable:
     before, after = regions
-    place = operation.place
+    place, decides = operation.place, deciding(operation)
 
     def run(frame: Frame, *carried: Any) -> Any:
         values, now, going, out = frame.values, list(carried), frame.active, None
@@ -148,6 +149,8 @@ def _while(operation: Operation, regions: list[Region], functions: dict[str, Rea
                 values[number] = value
             inner = frame.branch(None if goes_on.all() else goes_on)
             new = run_region(after, inner)
+            if decides is not None and stays(decides, now, new, goes_on):
+                raise Endless(place, WHY)
             now = new if inner.active is None else [_joined(frame, goes_on, one, old) for one, old in zip(new, now)]
             going = inner.active
 

@@ -189,7 +189,8 @@ class Judge:
             verdict, reply = self._values(trial, twice=False, count_traffic=True, at_once=at_once)
             if verdict.outcome != PASS:
                 return verdict
-            return self.speed.instead_of(cost.traffic_verdict(reply, limits, self.exercise, at_once))
+            cost_verdict = cost.traffic_verdict(reply, limits, self.exercise, at_once)
+            return self.speed.instead_of(cost.at_its_store(cost_verdict, self.run.submission))
 
         return self._judged(trial, moved)
 

@@ -49,7 +49,8 @@ def status() -> None:
         table.add_column(column, overflow="fold", no_wrap=column == "throughput" and wide)
     for folder in all_folders(root):
         record = done.of(folder.id)
-        row = [folder.id, f"[{STYLES[state(record)]}]{state(record)}[/]", record.points.replace("/", " of ")]
+        points = record.points.replace("/", " of ") if state(record) != NOT_STARTED else ""
+        row = [folder.id, f"[{STYLES[state(record)]}]{state(record)}[/]", points]
         row += [_speed(record)] * measured
         table.add_row(*row, *([_hints(record), ago(record.last, progress.now())] if wide else []))
     out.print(table)
@@ -79,7 +80,9 @@ def _notes(done: Progress, known: set[str]) -> list[str]:
     throughput = best if measured else "not measured here, it needs a GPU"
     core = sum(1 for id, record in done.records.items() if id in known and record.core and not record.passed)
     also = f", and the core of {core} more" if core else ""
-    notes = [f"{passed} of {len(known)} passed{also}. Throughput: {throughput}."]
+    broken = sum(1 for id, record in done.records.items() if id in known and state(record) == BROKEN_AGAIN)
+    failing = f" ({broken} of them {'fails' if broken == 1 else 'fail'} now)" if broken else ""
+    notes = [f"{passed} of {len(known)} passed{failing}{also}. Throughput: {throughput}."]
     foreign = sorted(id for id, record in done.records.items() if id not in known)
     if foreign:
         notes.append(

@@ -12,6 +12,7 @@ from grader.course.folder import Folder
 from grader.course.stated_calls import CHECK, DRAWN, TRAFFIC, Asked, asked
 from grader.explain.verdict import FAIL
 from grader.learn.runnable import WHY_IT_STOPPED, judge_it
+from grader.learn.trace_begin import Element, element_of, launch_of, stop_of
 from grader.progress.last_result import last_result
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from grader.explain.verdict import Verdict
     from grader.judge.judge import Judge
     from grader.judge.run import Run
-    from grader.sentences import Value
+    from grader.learn.trace_stops import Stop
+    from grader.sentences import Said, Value
     from grader.wire.reply import Reply
     from grader.wire.watched_program import WatchedProgram
 
@@ -38,7 +40,16 @@ class Call:
     failed: bool = False
     program: tuple[int, ...] = ()
     line: int = 0
+    element: Element | None = None  # the first one that is wrong, where a program has written it and no line is known
     programs: dict[tuple[int, ...], Reply] = field(default_factory=dict)  # looked into so far
+
+    def launch(self, reply: Reply) -> int:
+        """Returns the number of the launch to begin with."""
+        return launch_of(reply, self.run.submission.tree, self.line, self.element)
+
+    def stop(self, stops: list[Stop]) -> int:
+        """Returns the number of the stop to begin at."""
+        return stop_of(stops, self.line, self.element)
 
     @property
     def label(self) -> str:
@@ -137,7 +148,30 @@ def _again(judge: Judge, use: Asked) -> tuple[Verdict, Trial | None]:
 
 def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str) -> Call:
     why = f"the call that failed in {test.removeprefix('test_').replace('_', ' ')!r}"
-    return Call(exercise, run, trial, why, True, tuple(_found(verdict, "program") or ()), _line(verdict))
+    program, line, element = tuple(_found(verdict, "program") or ()), _line(verdict), None
+    if not line and (unwritten := _unwritten(verdict)):
+        why += f", where no program has written {unwritten}"
+    elif not line and (said := _first_wrong(verdict)) is not None:
+        program, element = said.evidence["program"], element_of(said.evidence["element"])
+    return Call(exercise, run, trial, why, True, program, line, element)
+
+
+def _unwritten(verdict: Verdict) -> str:
+    """The first element that nobody wrote, where that is what is wrong; else "" """
+    from grader.explain.unwritten import Unwritten
+
+    counted = next((one.evidence for one in verdict.said if one.sentence is Unwritten.COUNT), None)
+    if counted is not None:
+        return f"{counted['name']}{list(counted['index'])}"
+    said = _first_wrong(verdict)
+    return said.evidence["element"] if said is not None and "program" not in said.evidence else ""
+
+
+def _first_wrong(verdict: Verdict) -> Said | None:
+    """The sentence about the first wrong element, if there is one."""
+    from grader.explain.values import Values
+
+    return next((one for one in verdict.said if isinstance(one.sentence, Values) and "element" in one.evidence), None)
 
 
 def _line(verdict: Verdict) -> int:

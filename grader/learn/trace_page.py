@@ -10,7 +10,7 @@ import click
 
 from grader.files import write_whole
 from grader.learn.trace_calls import other_programs, stopped
-from grader.learn.trace_stops import Statements, Stop, first_of, stops_of
+from grader.learn.trace_stops import Statements, Stop, stops_of
 from grader.learn.trace_text import SILENT, beside, title
 from grader.learn.trace_words import full, legend
 from grader.progress import progress
@@ -29,7 +29,7 @@ def write_page(path: Path, call: Call, program: tuple[int, ...]) -> None:
     shown = _programs(call, program)
     values = {
         "title": title(call), "id": call.run.folder.id, "programs": shown, "silent": SILENT, "when": progress.now(),
-        "stopped": stopped(call.watched(program)),
+        "stopped": stopped(call.watched(program)), "begin": call.launch(call.watched(program)),
     }  # fmt: skip
     try:
         write_whole(path, rendered(TEMPLATE, **values))
@@ -62,7 +62,7 @@ def _shown(call: Call, watched: WatchedProgram) -> dict:
         "grid": str(tuple(watched.grid)),
         "source": [[number, submission.indented(number)] for number in lines],
         "stops": [_stop(stop) for stop in stops],
-        "first": first_of(stops, call.line),
+        "first": call.stop(stops),
         "legend": legend(watched.steps),
         "left": watched.left_out,
     }

@@ -10,7 +10,7 @@ import click
 
 from grader.learn.keys import single_keys
 from grader.learn.trace_calls import other_programs, stopped
-from grader.learn.trace_stops import Statements, Stop, first_of, stops_of
+from grader.learn.trace_stops import Statements, Stop, stops_of
 from grader.learn.trace_text import beside, heading, print_line, title
 from grader.learn.trace_words import Line, full, legend, plain
 
@@ -25,7 +25,7 @@ LEAST_SOURCE, MOST_SOURCE = 30, 58  # columns
 
 class Screen:
     def __init__(self, call: Call, program: tuple[int, ...]) -> None:
-        self.call, self.launch = call, 0
+        self.call, self.launch = call, call.launch(call.watched(program))
         self._open(program)
 
     def _open(self, program: tuple[int, ...]) -> None:
@@ -36,7 +36,7 @@ class Screen:
             raise click.ClickException(f"No line of {self.watched.kernel} makes a value.")
         lines = {stop.line for stop in self.stops}
         self.lines = Statements(tree).lines_of(lines, self.watched.kernel)
-        self.at = first_of(self.stops, self.call.line)
+        self.at = self.call.stop(self.stops)
 
     @property
     def watched(self) -> WatchedProgram:

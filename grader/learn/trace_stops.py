@@ -28,6 +28,7 @@ class Statement:
     several: bool = False  # it assigns to more than one
     index: str = ""  # the variable of a for loop
     condition: str = ""  # of an if or a while, as it is written
+    rounds_up: bool = False  # it calls tl.cdiv and divides in no other way
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,10 @@ class Stop:
             return step.variable
         return self.statement.target if step is self.steps[-1] else ""
 
+    def is_at(self, line: int) -> bool:
+        """Whether its statement goes over this line."""
+        return self.line <= line <= self.statement.end
+
     def is_stale_at(self, other: Stop) -> bool:
         """Whether it belongs to another turn of a loop than the one in which the program is at `other`."""
         return any(own != now for own, now in zip(self.path, other.path))
@@ -104,7 +109,7 @@ class Statements:
     def _add(self, node: ast.stmt, arms: tuple[int, ...]) -> None:
         bodies = [body for name in BLOCKS if (body := getattr(node, name, None))]
         end = max([node.lineno, *_ends(node, bodies)]) if bodies else node.end_lineno
-        statement = Statement(node.lineno, end, arms, **_target(node))
+        statement = Statement(node.lineno, end, arms, **_target(node), rounds_up=_rounds_up(node, bodies))
         for line in range(node.lineno, end + 1):
             self._by_line.setdefault(line, statement)
         for body in bodies:
@@ -132,13 +137,34 @@ def _target(node: ast.stmt) -> dict:
     return {"several": any(isinstance(target, ast.Tuple | ast.List) for target in targets)}
 
 
+def _rounds_up(node: ast.stmt, bodies: list[list[ast.stmt]]) -> bool:
+    """Tells if the statement, of a compound one its head, calls tl.cdiv and holds no //."""
+    inside = {inner for body in bodies for inner in body}
+    parts = [part for head in ast.iter_child_nodes(node) if head not in inside for part in ast.walk(head)]
+    divides = any(isinstance(part, ast.FloorDiv) for part in parts)
+    return not divides and any(getattr(part, "attr", "") == "cdiv" for part in parts)
+
+
+def _as_written(stop: Stop) -> list[WatchedStep]:
+    """Its steps, those that the compiler makes of tl.cdiv as the one that stands in the file."""
+    if not stop.statement.rounds_up:
+        return stop.steps
+    found = []
+    for step, following in zip(stop.steps, [*stop.steps[1:], None]):
+        if step.operation == "//":
+            found.append(replace(step, operation="tl.cdiv"))
+        elif step.operation != "+" or step.variable or following is None or following.operation != "//":
+            found.append(step)
+    return found
+
+
 def stops_of(steps: list[WatchedStep], tree: ast.AST) -> list[Stop]:
     return _Reader(Statements(tree)).read(steps)
 
 
 def first_of(stops: list[Stop], line: int) -> int:
     """The first stop in this line; the first of all where there is none."""
-    return next((n for n, stop in enumerate(stops) if line and stop.line <= line <= stop.statement.end), 0)
+    return next((n for n, stop in enumerate(stops) if line and stop.is_at(line)), 0)
 
 
 def _turn_text(step: WatchedStep) -> str:
@@ -171,6 +197,8 @@ class _Reader:
                 self._stop(step, f"turns {step.turn} to {step.turn + step.turns - 1} are left out")
             elif step.kind != "constant" and step.line:
                 self._add(step)
+        for stop in self.stops:
+            stop.steps = _as_written(stop)
         return self.stops
 
     def _only_constant(self, steps: list[WatchedStep]) -> dict[Statement, WatchedStep]:

@@ -32,10 +32,13 @@ def print_program(call: Call, program: tuple[int, ...]) -> None:
 
     out, reply = console(), call.watched(program)
     out.print(title(call), style="bold", markup=False, soft_wrap=True)
-    for watched in reply.watched:
+    begin = call.launch(reply) if call.element else -1
+    for launch, watched in enumerate(reply.watched):
         out.print(f"\n{heading(watched)}", style="bold", markup=False, soft_wrap=True)
-        for stop in stops_of(watched.steps, call.run.submission.tree):
-            _print_stop(out, call, stop)
+        stops = stops_of(watched.steps, call.run.submission.tree)
+        for number, stop in enumerate(stops):
+            marked = stop.is_at(call.line) or (launch == begin and number == call.stop(stops))
+            _print_stop(out, call, stop, ">" if marked else " ")
         if watched.left_out:
             out.print(f"... and {watched.left_out} more values", markup=False)
         out.print()
@@ -46,11 +49,10 @@ def print_program(call: Call, program: tuple[int, ...]) -> None:
         out.print(text, markup=False, soft_wrap=True)
 
 
-def _print_stop(out: Console, call: Call, stop: Stop) -> None:
+def _print_stop(out: Console, call: Call, stop: Stop, mark: str) -> None:
     submission, margin = call.run.submission, "  " * len(stop.calls)
     for number in range(stop.line, stop.statement.end + 1):
         text = submission.indented(number)
-        mark = ">" if call.line and stop.line <= call.line <= stop.statement.end else " "
         note = f"   # {stop.note}" if stop.note and number == stop.line else ""
         if text.strip() and (number == stop.line or stop.note in ("", "turn 1")):
             out.print(f"{number:>4}{mark} {margin}{text}{note}", style="cyan", markup=False, soft_wrap=True)

@@ -166,7 +166,8 @@ def _in_padding(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) -
         return
     said = LayerNorm.PADDED_LANE_COUNTED() if padding == 1 else LayerNorm.PADDED_LANES_COUNTED(lanes=padding)
     counted = var + padding / N * mean.square()
-    yield Hypothesis("padding-counted", said, _results(inputs, mean, (counted + eps).rsqrt()))
+    found = _results(inputs, mean, (counted + eps).rsqrt())
+    yield Hypothesis("padding-counted", said, found, by_subtraction=True)
     low = mean * (N / block)
     said = LayerNorm.SUM_OVER_BLOCK(block=block, N=N)
     around_low = (x - low).square().sum(dim=1, keepdim=True)

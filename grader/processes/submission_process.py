@@ -90,7 +90,9 @@ class Runner:
             raise
 
     def _use_up(self, limit: str, where: Where | None = None) -> NoReturn:
-        self.spent.used_up = self._with_first_limit(ChildEnded("time", limit, where or Where()))
+        """A call that took too long by itself says more than what all calls may take."""
+        used_up = ChildEnded("time", limit, where or Where())
+        self.spent.used_up = replace(self._first, where=self._best_where(used_up)) if self._first else used_up
         raise self.spent.used_up
 
     def _seconds_since_counted(self) -> float:
@@ -107,8 +109,11 @@ class Runner:
         if self._first is None:
             self._first = ended
             return ended
-        limits = f"{self._first.detail}, nor another call within {ended.detail}"
-        return ChildEnded("time", limits, ended.where if ended.where.line else self._first.where)
+        limits = f"{self._first.detail}, and another call of it after {ended.detail}"
+        return ChildEnded("time", limits, self._best_where(ended))
+
+    def _best_where(self, ended: ChildEnded) -> Where:
+        return self._first.where if self._first and self._first.where.line else ended.where
 
     def _load(self) -> None:
         if self.load_ended is not None:

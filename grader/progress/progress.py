@@ -24,6 +24,7 @@ NAME = "progress.txt"
 HEADER = "# Progress in this course, kept by pytest and `course`. Deleting it is safe; so is joining two of them."
 STATE_FOLDER = ".course"  # what can be made again: last results, the lock
 FIELD = re.compile(r"([a-z][a-z-]*)=(\S*)")
+POINTS = re.compile(r"\d+(\.\d+)?/\d+(\.\d+)?")
 SPEED = re.compile(r"(\d+)(GB/s|TFLOP/s),(\d+\.\d)%")
 
 
@@ -183,6 +184,8 @@ def _set(record: Record, name: str, value: str) -> None:
     attribute = name.replace("-", "_")
     try:
         if attribute == "medal" and value not in MEDALS:
+            raise ValueError(value)
+        if attribute == "points" and not POINTS.fullmatch(value):
             raise ValueError(value)
         readers = {"int": int, "str": str, "datetime | None": _date, "Throughput | None": Throughput.read}
         read_value = readers[types[attribute]]

@@ -13,8 +13,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
+from grader.course.by_name import one_of
 from grader.course.folder import Folder, all_folders, said_of_lesson
 from grader.gpu.models import DEFAULT_TARGET, MODELS
 from grader.processes import bubblewrap
@@ -51,6 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     named = early_config.known_args_namespace.file_or_dir or [str(early_config.invocation_params.dir)]
+    _refuse_misspelt(named)
     if lesson := _lesson_alone(named):
         early_config.stash[LESSON] = lesson
     if folders := _folders(named):
@@ -166,6 +169,20 @@ def _session_class() -> type:
 def _folders(args: list[str]) -> list[Folder]:
     """The exercises that pytest's arguments name; none if an argument names anything else."""
     return [folder for folder in _named(args) if not folder.is_lesson]
+
+
+def _refuse_misspelt(args: list[str]) -> None:
+    """Names the exercise that is meant, where a folder of exercises/ is not there: pytest says only that it is not."""
+    for path in (Path(arg.partition("::")[0]) for arg in args):
+        if path.exists() or path.parent.name != "exercises" or not path.parent.is_dir():
+            continue
+        if not (folders := all_folders(path.resolve().parent.parent)):  # those of another project
+            continue
+        try:
+            meant = one_of(folders, path.name)
+        except click.ClickException as none:
+            raise _refused(none.message) from None
+        raise _refused(f"There is no folder {path}. Did you mean {path.with_name(meant.id)}?")
 
 
 def _lesson_alone(args: list[str]) -> Folder | None:

@@ -13,6 +13,7 @@ from grader.course.folder import Folder, all_folders
 from grader.explain.causes import Cause
 from grader.explain.fence_words import is_whole, told
 from grader.explain.medal_words import told_medal
+from grader.explain.printing_kernels import nothing_shown, printing_lines
 from grader.explain.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
 from grader.progress import progress
 from grader.progress.hints import level_for
@@ -72,6 +73,8 @@ def end(writer, grading: Grading, alone: bool) -> None:
     else:
         _passed(writer, grading)
     _printed(writer, grading)
+    if lines := printing_lines(grading.run.submission.tree):
+        _paragraph(writer, nothing_shown(lines, _trace(grading)).text)
     if grading.run.fence and not is_whole(grading.run.fence):
         for said in told(grading.run.fence):
             _paragraph(writer, said.text)
@@ -129,7 +132,7 @@ def _incomplete(writer, grading: Grading) -> None:
 
 
 def _passed(writer, grading: Grading) -> None:
-    _paragraph(writer, f"Passed in {grading.seconds:.1f} s: {_what_is_right(grading)}.")
+    _paragraph(writer, f"Passed, judged in {grading.seconds:.1f} s: {_what_is_right(grading)}.")
     if grading.medal:
         compared = [test.verdict.figures["of_solution"] for test in grading.results if "medal" in test.verdict.figures]
         _paragraph(writer, told_medal(grading.medal, min(compared)))
@@ -168,6 +171,8 @@ def _next(grading: Grading) -> str:
     if grading.outcome == FAIL:
         worst = grading.diagnosis.shown
         path = _shown(grading.run.submission.path)
+        if worst.id == Cause.MISSING and grading.run.submission.path == folder.learner_file:
+            return f"Next: course reset {folder.number} brings the empty exercise back."
         if not worst.line:
             return f"Next: edit {path} and run it again.{_hint(grading)}"
         # The line of a bad access or of an exception is where a mistake shows, and not always where it was made.
@@ -228,9 +233,17 @@ def _title(grading: Grading) -> str:
 
 
 def _command(grading: Grading) -> str:
+    return f"pytest {_shown(grading.folder.path)}{_given(grading)}"
+
+
+def _trace(grading: Grading) -> str:
+    return f"course trace {grading.folder.number}{_given(grading)}"
+
+
+def _given(grading: Grading) -> str:
+    """The option that names another file than the learner's."""
     submission = grading.run.submission.path
-    given = "" if submission == grading.folder.learner_file else f" --submission {_shown(submission)}"
-    return f"pytest {_shown(grading.folder.path)}{given}"
+    return "" if submission == grading.folder.learner_file else f" --submission {_shown(submission)}"
 
 
 def _shown(path: Path) -> str:

@@ -286,6 +286,26 @@ def builtin_at(tree: ast.Module, line: int, names: Collection[str]) -> str:
     return ""
 
 
+def line_of_subtracted_sum(tree: ast.Module) -> int:
+    """The first line of a kernel that subtracts a sum, or what is made of one; 0 where none does."""
+    for kernel in kernels_of(tree):
+        made_of_sums: set[str] = set()
+        for node in sorted((one for one in ast.walk(kernel) if hasattr(one, "lineno")), key=lambda one: one.lineno):
+            if isinstance(node, ast.Assign) and _holds_sum(node.value, made_of_sums):
+                made_of_sums |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and _holds_sum(node.right, made_of_sums):
+                return node.lineno
+    return 0
+
+
+def _holds_sum(expression: ast.expr, made_of_sums: set[str]) -> bool:
+    """Tells if the expression adds up lanes, or names what is made of such a sum."""
+    nodes = list(ast.walk(expression))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    calls = (node.func for node in nodes if isinstance(node, ast.Call))
+    return bool(names & made_of_sums) or any(getattr(func, "attr", "") == "sum" for func in calls)
+
+
 def first_load_with_other(tree: ast.Module) -> int:
     """The line of the first tl.load that names `other`; 0 if there is none."""
     lines = [
@@ -311,6 +331,16 @@ def stores_only_in_loops(tree: ast.Module) -> bool:
     loops = [node for kernel in kernels for node in ast.walk(kernel) if isinstance(node, (ast.For, ast.While))]
     stores = _stores_in(kernels)
     return bool(stores) and stores == _stores_in(loops)
+
+
+def line_of_only_store(tree: ast.Module) -> int:
+    """The line of the only call in the kernels that may store; 0 where there are several, or a kernel calls another."""
+    kernels = kernels_of(tree)
+    calls = [one for kernel in kernels for one in ast.walk(kernel) if isinstance(one, ast.Call)]
+    names = {one: getattr(one.func, "attr", getattr(one.func, "id", "")) for one in calls}
+    stores = [one for one, name in names.items() if "store" in name or name.startswith(("atomic", "inline_asm"))]
+    helpers = {kernel.name for kernel in kernels} & set(names.values())
+    return stores[0].lineno if len(stores) == 1 and not helpers else 0
 
 
 def stores_at_all(tree: ast.Module) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from grader.explain.fence_words import is_whole, told
 from grader.session import result_file, terminal_report
+from grader.submission.text import Submission
 from grader.wire.fence import Fence
 from grader.wire.fields import build
 from grader.wire.frames import ProtocolError
@@ -57,7 +59,7 @@ def test_the_result_has_it_as_fields_and_in_words(tmp_path):
 
 def test_the_report_tells_of_a_missing_part_alone(monkeypatch):
     def lines(fence: Fence | None) -> str:
-        run = SimpleNamespace(fence=fence, regions=1, printed="", printed_bytes=0)
+        run = SimpleNamespace(fence=fence, regions=1, printed="", printed_bytes=0, submission=Submission(Path()))
         grading = SimpleNamespace(
             run=run, unjudged=None, outcome="incomplete", fault=None, results=[], tests=3, unkept=""
         )

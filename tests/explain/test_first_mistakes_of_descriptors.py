@@ -21,6 +21,12 @@ OF_DESCRIPTORS = {
     "tl.load": (((LOADS, "tl.load(a_desc + [m, k]), tl.load(b_desc + [k, n])"),), NO_POINTER.format(29), PRODUCT),
     "index": (((LOADS, "a_desc[m, k], b_desc[k, n]"),), NO_POINTER.format(29), PRODUCT),
     "tl.store": (((STORE, "tl.store(c_desc, acc.to(tl.float16))"),), NO_POINTER.format(30), "tl.store(c_desc"),
+    "tl.store at a corner": (((STORE, "tl.store(c_desc, [m, n], acc)"),), NO_POINTER.format(30), "tl.store(c_desc"),
+    "dtype of a pointer": (
+        ((STORE, "c_desc.store([m, n], acc.to(c_desc.dtype.element_ty))"),),
+        "The compiler refuses line 30: .element_ty is for the dtype of a pointer: that of a tile, or of a descriptor",
+        "c_desc.store([m, n]",
+    ),
     "numbers": (
         ((LOADS, "a_desc.load(m, k), b_desc.load(k, n)"),),
         "The compiler refuses line 29: a function gets more arguments than it takes: a descriptor's load has one, the",

@@ -85,7 +85,7 @@ def test_an_import_that_runs_out_of_time_is_waited_for_once(tmp_path, monkeypatc
         (trial,) = of_size(judge, 9)
         judge.run.compile_ahead(judge.exercise, [Foreseen(trial)])
         said = judge.check("test", (normal(9), normal(9))).lines
-        assert said[0].startswith("Importing masked_add.py did not finish within 2 s: then it was in line ")
+        assert said[0].startswith("Importing masked_add.py was stopped after 2 s: it was in ")
         assert said[1].endswith('belongs below `if __name__ == "__main__":`.')
         with pytest.raises(ChildEnded) as ended:
             judge.run.recording(judge.exercise, trial)

@@ -124,3 +124,4 @@ def test_a_medal_is_told_with_what_the_next_asks_for():
         "Speed: bronze. Your kernel has 0.62 of the speed of the shipped solution; silver asks for 0.90."
     )
     assert "gold asks for 0.97" in told_medal(SILVER, 0.93) and "asks" not in told_medal(GOLD, 0.99)
+    assert told_medal(GOLD, 0.958).startswith("Speed: gold. Your kernel has 0.96 of the speed of the shipped solution")

@@ -13,6 +13,7 @@ from grader.author import stubs
 from grader.cli import COMMANDS
 from grader.course.folder import all_folders
 from grader.course.regions import stub_text
+from grader.progress import progress
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION_LINE = 'x = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=-float("inf"))'
@@ -194,6 +195,24 @@ def test_status_shows_the_best_throughput_where_there_is_one(course, columns):
         f"1 of {len(all_folders(ROOT))} passed. Throughput: your best, and its share of what the GPU can do."
         in " ".join(" ".join(lines).split())
     )
+
+
+def test_status_counts_what_has_passed_and_fails_now(course):
+    passed = "outcome={} runs=2 points=9/9 last=2026-01-02T00:00:00Z passed=2026-01-02T00:00:00Z"
+    text = f"01_masked_add  {passed.format('pass')}\n02_strided_blocks  {passed.format('fail')}\n"
+    (course.path / "progress.txt").write_text(text)
+    assert f"2 of {len(all_folders(ROOT))} passed (1 of them fails now). Throughput:" in course.here("status").out
+
+
+def test_status_shows_no_points_of_what_was_never_run(course):
+    """A line that was copied in part, and points that are no numbers, which stay in the file as they are."""
+    text = "01_masked_add  outcome=pass points=14/14\n02_strided_blocks  runs=1 points=x/y\n"
+    (course.path / "progress.txt").write_text(text)
+    lines = course.here("status").lines
+    assert lines[1].split() == ["01_masked_add", "not", "started"]
+    assert lines[2].split() == ["02_strided_blocks", "failing"]
+    read = progress.read(course.path)
+    assert read.of("02_strided_blocks").other == {"points": "x/y"} and "points=x/y" in read.text()
 
 
 def test_status_tells_what_it_does_not_understand(course):

@@ -107,7 +107,7 @@ def test_the_lesson_leads_to_its_questions(course):
 def test_the_report_counts_them(course):
     course.here("predict", "01", answer=typed(*RIGHT))
     course.here("report")
-    assert f'<td class="optional">{len(RIGHT)} of {len(RIGHT)}</td>' in (course.path / "report.html").read_text()
+    assert f'<td class="optional whole">{len(RIGHT)} of {len(RIGHT)}</td>' in (course.path / "report.html").read_text()
 
 
 def test_the_next_exercise_is_named_where_this_one_is_passed(course):

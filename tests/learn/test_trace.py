@@ -115,6 +115,28 @@ def test_after_a_failed_run_it_opens_at_the_call_the_program_and_the_line(course
     assert "a small example: 10 fp32" in course.here("trace", "01").out
 
 
+def test_where_no_line_is_known_it_opens_at_the_store_of_the_first_wrong_element(course):
+    """The third of three launches writes z; the page and the screen open there, and not at the first."""
+    course.file("14_split_softmax").write_text(mutant("14_split_softmax/no_rescale"))
+    course.pytest("exercises/14_split_softmax")
+    trace = course.here("trace", "14").out
+    (marked,) = (line for line in trace.splitlines() if re.match(r" *\d+>", line))
+    assert "tl.store(z_ptr" in marked and trace.index("softmax_scale_kernel, program (0,)") < trace.index(marked)
+    course.here("trace", "14", "--html", "trace.html")
+    page = (course.path / "trace.html").read_text()
+    begin = int(re.search(r"const begin = (\d+);", page)[1])
+    programs = json.loads(re.search(r'id="data">(.*)</script>', page)[1])
+    assert begin == 2 and programs[begin]["name"] == "softmax_scale_kernel, program (0,)"
+    first = programs[begin]["stops"][programs[begin]["first"]]
+    assert f"{first['line']}>" in marked
+
+
+def test_what_no_program_has_written_is_said(course):
+    course.file("01_masked_add").write_text(mutant("01_masked_add/floor_grid"))
+    course.pytest("exercises/01_masked_add")
+    assert re.search(r"^01_masked_add, .*, where no program has written z\[\d+\]: \d+ ", course.here("trace", "01").out)
+
+
 def test_after_a_failure_that_has_no_values_it_says_why_it_shows_the_example(course):
     course.file("23_descriptor_matmul").write_text(mutant("23_descriptor_matmul/rows_of_c_not_looked_at"))
     course.pytest("exercises/23_descriptor_matmul")

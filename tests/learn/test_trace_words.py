@@ -118,3 +118,17 @@ def test_a_condition_is_named_as_it_is_written():
 def test_the_first_stop_of_a_line_is_that_of_its_statement():
     found = stops(value(6, "x", "parameter"), value(8, "b"), value(14, "d"))
     assert [first_of(found, line) for line in (0, 9, 14, 99)] == [0, 1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("line", "operations", "shown"),
+    [
+        ("a, b = tl.cdiv(M, 2), tl.cdiv(N, 2)", ["+", "//", "+", "//"], ["tl.cdiv", "tl.cdiv"]),
+        ("a, b = tl.cdiv(M + 3, 2), N + 1", ["+", "+", "//", "+"], ["+", "tl.cdiv", "+"]),
+        ("a, b = tl.cdiv(M, 2), N // 2", ["+", "//", "//"], ["+", "//", "//"]),  # which one is it?
+    ],
+)
+def test_a_division_that_rounds_up_is_named_as_it_is_written(line, operations, shown):
+    steps = [Step("value", 2, "", name, dtype="int32", numbers=["1"], marks=".") for name in operations]
+    (stop,) = stops_of(steps, ast.parse(f"def kernel(M, N):\n    {line}\n"))
+    assert [name for name, _ in stop.told] == shown

@@ -102,9 +102,9 @@ def test_it_judges_every_save_moves_on_after_a_pass_and_gives_hints(course, watc
     assert "Hint 2 of 3 for 03_softmax" in screen.until(KEYS)
     course.save("03_softmax", course.solution("03_softmax"))
     passed = screen.until(KEYS)
-    assert "Passed in" in passed and "Watching 07_row_sum now. Its lesson: course open 07" in passed
+    assert "Passed, judged in" in passed and "Watching 07_row_sum now. Its lesson: course open 07" in passed
     course.save("07_row_sum", course.solution("07_row_sum"))
-    assert "Passed in" in screen.until(KEYS)
+    assert "Passed, judged in" in screen.until(KEYS)
     screen.press("q")
     assert screen.until_gone() == 0
     screen.assert_nothing_left()
@@ -116,7 +116,7 @@ def test_a_file_saved_during_a_run_is_judged_after_it(course, watching):
     screen = watching("01")
     screen.until("one full block")  # the first test's line: the file has been read by then
     course.write("01_masked_add", "offsets, x + y", "offsets, x - y")
-    assert "Passed in" in screen.until(KEYS)
+    assert "Passed, judged in" in screen.until(KEYS)
     shown = screen.until(KEYS)
     assert "z holds x - y: the operation is another." in shown, shown
     screen.press("q")

@@ -137,7 +137,7 @@ def children_of(pid: int) -> list[str]:
 def test_pytests_own_process_imports_no_torch():
     script = f"import sys, pytest; print(pytest.main([{ADD!r}, '--submission', 'solutions']), 'torch' in sys.modules)"
     done = started([sys.executable, "-c", script], ROOT, {})
-    assert "Passed in" in done.out and done.lines[-1] == "0 False"
+    assert "Passed, judged in" in done.out and done.lines[-1] == "0 False"
 
 
 def test_a_run_there_finds_the_folder_the_arguments_and_the_encoding_of_the_command(tmp_path):

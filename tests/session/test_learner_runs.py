@@ -61,7 +61,7 @@ def test_a_right_kernel_passes_from_any_folder(course):
     done = start_pytest(".", cwd=course / "exercises" / "01_masked_add")
     assert done.status == 0 and done.err == ""
     assert len([line for line in done.lines if line.startswith("  pass  ")]) >= 13
-    assert "Passed in" in done.out
+    assert "Passed, judged in" in done.out
     assert done.lines[-1] == "  Next: 02_strided_blocks. Open ../02_strided_blocks/README.md"
 
 
@@ -151,6 +151,31 @@ def test_a_wrong_option_is_one_sentence(arguments, sentence):
     assert done.status == 4 and sentence in done.out + done.err and "Traceback" not in done.out + done.err
 
 
+@pytest.mark.parametrize(
+    ("folder", "sentence"),
+    [
+        ("exercises/03_softmx", "No exercise is called '03_softmx'. Did you mean 03_softmax"),
+        ("exercises/3", "There is no folder exercises/3. Did you mean exercises/03_softmax?"),
+    ],
+)
+def test_a_folder_that_is_not_there_is_told_with_the_one_that_is_meant(folder, sentence):
+    done = run(folder)
+    assert done.status == 4 and sentence in done.out + done.err and "Traceback" not in done.out + done.err
+
+
+def test_another_projects_exercises_are_left_to_pytest(tmp_path):
+    (tmp_path / "exercises").mkdir()
+    done = run("exercises/03_softmx", cwd=tmp_path)
+    assert done.status == 4 and "file or directory not found: exercises/03_softmx" in done.out + done.err
+
+
+def test_a_missing_file_of_the_learners_can_be_brought_back(course):
+    (course / "exercises/03_softmax/softmax.py").unlink()
+    done = run("exercises/03_softmax", cwd=course)
+    assert "There is no file softmax.py" in done.out
+    assert done.lines[-1] == "  Next: course reset 03 brings the empty exercise back."
+
+
 def test_a_missing_file_in_a_folder_of_submissions(course):
     (course / "handed_in").mkdir()
     done = run("exercises/03_softmax", "--submission", "handed_in", cwd=course)
@@ -183,6 +208,16 @@ def test_what_the_file_prints_is_shown_and_shortened(course):
     shown = done.out.partition("Your file printed:")[2]
     assert "line 0" in shown and "line 7" not in shown and "\x1b" not in done.out
     assert "bytes in all; the rest is not shown." in shown
+
+
+def test_lines_of_a_kernel_that_print_are_told_and_the_file_passes(course):
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    prints = 'print("x is", x)\n    tl.device_print("y", y)\n    tl.static_print("of", x.shape)\n    tl.store('
+    write(course, "01_masked_add", text.replace("tl.store(", prints))
+    done = run("exercises/01_masked_add", "-k", "one_full_block", cwd=course)
+    said = " ".join(done.out.split())
+    told = "Lines 18 and 19 print in a kernel: nothing of that is shown here. `course trace 01` shows"
+    assert told in said and "FAIL" not in said and "of ['1024']" in said
 
 
 def test_a_long_sentence_that_begins_with_a_line_is_wrapped_and_not_cut(course):

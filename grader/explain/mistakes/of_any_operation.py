@@ -23,6 +23,10 @@ class OfAnyOperation(Sentence):
     """What a result, `name`, holds in place of the right values."""
 
     PASSED_THROUGH = "{name} holds {argument} itself, unchanged."
+    NOT_TURNED = (
+        "{name} holds {argument} itself, unchanged: the tiles are not turned, or they are turned twice, as where the "
+        "strides of {argument} or of {name} are exchanged."
+    )
     TRANSPOSED = "{name} holds its own transpose: its rows and columns, or its strides, are exchanged."
     UPDATED_TWICE = "{name} is updated twice: it holds what a second call would make of it."
     NOT_ZEROED = "Atomics add to {name}, which nobody has set to 0: torch.empty holds leftovers of the past."
@@ -51,11 +55,13 @@ class OfAnyOperation(Sentence):
 
 def whole_inputs(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """An input handed on as it is, or the right result with rows and columns exchanged."""
+    ref = evidence.comparison.ref
     for name, tensor in tensors_of(evidence.exercise.arguments, inputs):
         if name != evidence.returns:
-            said = OfAnyOperation.PASSED_THROUGH(name=evidence.returns, argument=name)
+            turned = tensor.dim() == 2 and torch.equal(ref, tensor.t().to(ref.dtype))
+            sentence = OfAnyOperation.NOT_TURNED if turned else OfAnyOperation.PASSED_THROUGH
+            said = sentence(name=evidence.returns, argument=name)
             yield Hypothesis(Cause.INPUT_PASSED_THROUGH, said, tensor)
-    ref = evidence.comparison.ref
     if ref.dim() == 2 and ref.shape[0] == ref.shape[1]:
         yield Hypothesis(Cause.TRANSPOSED_RESULT, OfAnyOperation.TRANSPOSED(name=evidence.returns), ref.t())
 

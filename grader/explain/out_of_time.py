@@ -1,0 +1,72 @@
+"""A call, or the import of the file, that did not come to an end: where it was when its time was used up."""
+
+from __future__ import annotations
+
+import ast
+
+from grader.explain.causes import Cause
+from grader.explain.evidence import source_line
+from grader.explain.verdict import Verdict, failed
+from grader.processes.faults import ChildEnded
+from grader.sentences import Said, Sentence
+from grader.submission.text import Submission
+
+
+class OutOfTime(Sentence):
+    """{what}: "Importing softmax.py", or the entry. {time}: "8 s", or what all calls together may take."""
+
+    SOMEWHERE = "{what} was stopped after {time}: does every loop reach its end?"
+    IN_LINE = "{what} was stopped after {time}: it was in line {line}."
+    IN_LOOP = "{what} was stopped after {time}: it was in the loop that begins in line {loop}."
+    IN_LINE_OF_LOOP = "{what} was stopped after {time}: it was in line {line}, in the loop that begins in line {loop}."
+    COMPILING = "{what} was stopped after {time}: the compiler was still at work on what line {line} launches."
+
+    ADVICE_LINE = "Does this line come to an end, and every loop around it?"
+    ADVICE_LOOP = "Does this loop come to an end, and every loop around it?"
+    ADVICE_RANGE = (
+        "tl.static_range, and `for` over Python values, are written out turn by turn: use range for long loops."
+    )
+    ADVICE_MAIN = 'What tries your kernel out belongs below `if __name__ == "__main__":`.'
+
+
+def out_of_time(what: str, kind: str, how: ChildEnded, at_import: bool, submission: Submission) -> Verdict:
+    """Tells what it was doing when its time was used up, as far as that is known."""
+    line = how.where.line
+    loop = 0 if how.where.compiling else _loop_around(line, submission.tree)
+    said, advice = _said(dict(what=what, time=how.detail), line, loop, how.where.compiling)
+    if at_import:
+        advice = OutOfTime.ADVICE_MAIN()
+    shown = loop or line
+    return failed(Cause.TIME_LIMIT, said, advice, source_line(submission, shown), kind=kind, line=shown)
+
+
+def _said(spent: dict[str, str], line: int, loop: int, compiling: bool) -> tuple[Said, Said | None]:
+    """Returns the sentence and the advice; a line or a loop of 0 is not known."""
+    if compiling:
+        return OutOfTime.COMPILING(**spent, line=line), OutOfTime.ADVICE_RANGE()
+    if loop and loop != line:
+        return OutOfTime.IN_LINE_OF_LOOP(**spent, line=line, loop=loop), OutOfTime.ADVICE_LOOP()
+    if loop:
+        return OutOfTime.IN_LOOP(**spent, loop=loop), OutOfTime.ADVICE_LOOP()
+    if line:
+        return OutOfTime.IN_LINE(**spent, line=line), OutOfTime.ADVICE_LINE()
+    return OutOfTime.SOMEWHERE(**spent), None
+
+
+def _loop_around(line: int, tree: ast.Module | None) -> int:
+    """Returns the line in which the innermost loop around this one begins; 0 where there is none."""
+    if tree is None or not line:
+        return 0
+    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and _covers(one, line)]
+    inner = max(functions, key=lambda one: one.lineno, default=tree)
+    loops = [node for node in ast.walk(inner) if isinstance(node, ast.For | ast.While)]
+    return max((loop.lineno for loop in loops if loop.lineno <= line <= _last_line_of_turns(loop)), default=0)
+
+
+def _last_line_of_turns(loop: ast.For | ast.While) -> int:
+    """Returns the last line that each turn goes through: an `else` of the loop comes after the turns."""
+    return loop.body[-1].end_lineno or loop.lineno
+
+
+def _covers(node: ast.FunctionDef, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)

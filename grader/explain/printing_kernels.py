@@ -1,0 +1,36 @@
+"""Lines of kernels that print: what a program prints on a GPU is not shown in a report."""
+
+from __future__ import annotations
+
+import ast
+
+from grader.sentences import Said, Sentence
+from grader.submission.text import kernels_of
+
+MOST_LINES = 4  # that the sentence names
+
+
+class Printing(Sentence):
+    """{trace}: the command that shows a kernel's values."""
+
+    NOT_SHOWN = (
+        "{lines} in a kernel: nothing of that is shown here. `{trace}` shows what every line makes, in one program."
+    )
+
+
+def printing_lines(tree: ast.Module | None) -> list[int]:
+    """Returns the lines of kernels with print or tl.device_print."""
+    return sorted({call.lineno for kernel in kernels_of(tree) for call in _prints(kernel)}) if tree else []
+
+
+def nothing_shown(lines: list[int], trace: str) -> Said:
+    """Returns the sentence about these lines; `trace` is the command that shows the values of this file's kernels."""
+    *others, last = lines[:MOST_LINES]
+    where = f"Lines {', '.join(map(str, others))} and {last} print" if others else f"Line {last} prints"
+    return Printing.NOT_SHOWN(lines=where, trace=trace)
+
+
+def _prints(kernel: ast.FunctionDef) -> list[ast.Call]:
+    """The calls of print and tl.device_print; the text of tl.static_print is shown, as what the compiler prints."""
+    calls = (node for node in ast.walk(kernel) if isinstance(node, ast.Call))
+    return [call for call in calls if ast.unparse(call.func) in ("print", "tl.device_print")]

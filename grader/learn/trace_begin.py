@@ -1,0 +1,56 @@
+"""Where a trace begins: at the line that failed; where none is known, at the store of the first wrong element."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.learn.trace_stops import Stop, first_of, stops_of
+
+if TYPE_CHECKING:
+    import ast
+
+    from grader.wire.reply import Reply
+    from grader.wire.watched_program import WatchedStep
+
+ELEMENT = re.compile(r"(\w+)(?:\[([\d, ]*)\])?")  # as a sentence names it: z[3, 4], or z of no dimension
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of a result."""
+
+    result: str
+    index: tuple[int, ...]
+
+    def is_written_by(self, step: WatchedStep) -> bool:
+        """Tells whether a store, or an atomic, goes to the part of the result that this element lies in."""
+        spans = list(zip(step.box[::2], step.box[1::2]))
+        there = len(spans) == len(self.index) and all(low <= at <= high for at, (low, high) in zip(self.index, spans))
+        return step.kind in ("store", "atomic") and step.argument == self.result and there
+
+
+def element_of(text: str) -> Element | None:
+    """Returns the element that is written like this; None where it is none."""
+    found = ELEMENT.fullmatch(text)
+    return found and Element(found[1], tuple(int(at) for at in (found[2] or "").split(",") if at.strip()))
+
+
+def stop_of(stops: Sequence[Stop], line: int, element: Element | None) -> int:
+    """Returns the number of the stop to begin at; 0 where the program comes by no line that failed."""
+    if line or element is None:
+        return first_of(stops, line)
+    return max((n for n, stop in enumerate(stops) if any(map(element.is_written_by, stop.steps))), default=0)
+
+
+def launch_of(reply: Reply, tree: ast.Module, line: int, element: Element | None) -> int:
+    """Returns the number of the launch to begin with: of several that write the element it is the last."""
+    if line:
+        stops = [stops_of(watched.steps, tree) for watched in reply.watched]
+        return next((n for n, of_one in enumerate(stops) if any(stop.is_at(line) for stop in of_one)), 0)
+    if element is None:
+        return 0
+    writes = (n for n, watched in enumerate(reply.watched) if any(map(element.is_written_by, watched.steps)))
+    return max(writes, default=0)

@@ -1,0 +1,25 @@
+"""Right: tl.softmax does all that lies between the load and the store; the lesson allows it."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_kernel(x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zm, stride_zn, BLOCK_N: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK_N)
+    mask = cols < N
+    x = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=-float("inf"))
+    tl.store(z_ptr + row * stride_zm + cols * stride_zn, tl.softmax(x.to(tl.float32)), mask=mask)
+
+
+def softmax(x):
+    M, N = x.shape
+    z = torch.empty((M, N), dtype=x.dtype, device=x.device)
+    BLOCK_N = triton.next_power_of_2(N)
+    num_warps = 4 if BLOCK_N <= 2048 else 8 if BLOCK_N <= 8192 else 16
+    softmax_kernel[(M,)](
+        x, z, M, N, x.stride(0), x.stride(1), z.stride(0), z.stride(1), BLOCK_N=BLOCK_N, num_warps=num_warps
+    )
+    return z
