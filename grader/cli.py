@@ -18,6 +18,8 @@ from grader.show import plain_characters
 from grader.wire.printable import several_lines
 
 COMMANDS = {
+    "init": "grader.learn.init:init",
+    "update": "grader.learn.update:update",
     "status": "grader.learn.status:status",
     "open": "grader.learn.lesson:lesson",
     "predict": "grader.learn.predict:predict",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.course.by_name import NO_COURSE, chosen, course_here, course_root
-from grader.course.folder import Folder
+from grader.course.folder import LAID_DOWN, Folder
 from grader.files import keep_aside, write_whole
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def new(name: str) -> None:
     root = course_here()
     if root is None:
         raise click.UsageError(NO_COURSE)
+    _needs_clone(root)
     try:
         files = make(root, name)
     except CannotMake as why:
@@ -77,6 +78,7 @@ def check(
     """
     if findings and not findings.resolve().parent.is_dir():
         raise click.UsageError(f"--findings {findings}: there is no folder {findings.resolve().parent}.")
+    _needs_clone(course_root())
     if drawn and changed is None and not since_record:
         raise click.UsageError("--drawn: it needs --changed or --since-record, which say what a change cannot touch.")
     if record:
@@ -186,6 +188,7 @@ def stub(exercises: tuple[str, ...]) -> None:
     \b
     Example:  course stub 03
     """
+    _needs_clone(course_root())
     _needs_nbgrader()
     from grader.author.stubs import derived_stub
 
@@ -212,12 +215,21 @@ def gate(exercises: tuple[str, ...]) -> None:
     from grader.gpu.device import Device, device_here
     from grader.gpu.pool.replays import shared_replays
 
+    _needs_clone(course_root())
     folders, device = chosen(exercises), device_here()
     if not isinstance(device, Device):
         raise click.ClickException(f"Gates are measured on a GPU: {device}.")
     for folder in folders:
         gates.keep_figures(folder, gates.measure(folder, device, shared_replays(device), click.echo))
     click.echo("Kept in tests/gates/figures.json. Next: write the gates into the tests (at_least=), then course check")
+
+
+def _needs_clone(root: Path) -> None:
+    if (root / LAID_DOWN).exists():
+        raise click.ClickException(
+            f"This is an author's command, and {root} is a learner's folder, without solutions and mutants of its own. "
+            "Next: use it in a clone of the course"
+        )
 
 
 def _needs_nbgrader() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grader.course.folder import Folder
 from grader.course.questions import BadQuestion, NoAnswer, Question, questions_of
-from grader.places import COURSE
+from grader.places import COURSE, IMPORTED_FROM
 
 _results: dict[tuple[str, str], dict] = {}  # by exercise and text: grade cells share one run
 
@@ -134,4 +134,4 @@ def _picture(result: dict) -> str:
 
 
 def _python_path() -> str:
-    return os.pathsep.join(filter(None, [str(COURSE), os.environ.get("PYTHONPATH", "")]))
+    return os.pathsep.join(filter(None, [str(IMPORTED_FROM), os.environ.get("PYTHONPATH", "")]))

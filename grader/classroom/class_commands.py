@@ -9,6 +9,7 @@ import click
 
 from grader.course.by_name import chosen
 from grader.gpu.models import gpu_here
+from grader.places import command_for
 from grader.processes.bubblewrap import AUTO, LEVELS
 
 EVERYONE = "*"  # what --regrade without a name stands for
@@ -145,6 +146,4 @@ def _needs(*names: str) -> None:
     """Looks without importing: nbgrader takes two seconds, and a folder of submissions does without it."""
     for name in names:
         if not find_spec(name):
-            raise click.ClickException(
-                f'{name} is missing: python -m pip install -c constraints.txt -e ".[classroom]" in the course\'s folder'
-            )
+            raise click.ClickException(f"{name} is missing: {command_for('classroom')}")

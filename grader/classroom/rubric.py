@@ -14,7 +14,7 @@ import click
 
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED
-from grader.places import COURSE
+from grader.places import IMPORTED_FROM
 
 RIGHT, COST, SPEED, HIDDEN, OTHER = "right", "cost", "speed", "hidden", "other"
 TITLES = {
@@ -93,7 +93,7 @@ def points_of(folders: list[Folder], hidden: Path | None = None) -> dict[str, di
     """The points of each exercise's items, by its id: what its test file and the hidden cases add up to."""
     command = [sys.executable, "-m", "pytest", *(str(folder.path) for folder in folders)]
     command += ["--collect-only", "-p", "grader.classroom.listing", *(["--hidden", str(hidden)] if hidden else [])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(COURSE), os.environ.get("PYTHONPATH", "")])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(IMPORTED_FROM), os.environ.get("PYTHONPATH", "")])}
     root = folders[0].root
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=300)
     points: dict[str, dict[str, float]] = {folder.id: {} for folder in folders}

@@ -27,7 +27,7 @@ from grader.course.folder import Folder, found_here
 from grader.gpu.device import use_device
 from grader.gpu.pool.replays import use_pool
 from grader.gpu.pool.shared_pool import PoolElsewhere
-from grader.places import COURSE
+from grader.places import IMPORTED_FROM
 from grader.processes import scratch
 from grader.processes.environment import ONE_THREAD
 
@@ -121,7 +121,7 @@ class WarmJudge:
 
     def _start(self) -> None:
         """Raises OSError where no pool can be reached."""
-        path = os.pathsep.join(filter(None, [str(COURSE), os.environ.get("PYTHONPATH", "")]))
+        path = os.pathsep.join(filter(None, [str(IMPORTED_FROM), os.environ.get("PYTHONPATH", "")]))
         environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "100"}
         # Of pytest's plugins ours alone: any other costs each judge time, and might change what it says.
         environment |= {

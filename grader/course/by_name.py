@@ -8,10 +8,10 @@ from typing import IO
 
 import click
 
-from grader.course.folder import Folder, all_folders, all_lessons, said_of_lesson
-from grader.places import COURSE
+from grader.course.folder import LAID_DOWN, Folder, all_folders, all_lessons, said_of_lesson
+from grader.places import COURSE, is_installed
 
-NO_COURSE = "There is no course here: a folder with exercises/ and solutions/ was expected."
+NO_COURSE = "There is no course here. Next: cd into the folder that holds it, or lay one down: course init my-course"
 
 
 class LessonToRead(click.ClickException):
@@ -31,15 +31,19 @@ def course_here() -> Path | None:
 
 
 def course_root() -> Path:
-    """The course that the current folder lies in; else the one this package belongs to."""
-    found = course_here() or (COURSE if _is_course(COURSE) else None)
+    """The course that the current folder lies in; else the clone that this package belongs to.
+
+    What is installed is nobody's own folder: a learner's progress has no place there.
+    """
+    found = course_here() or (COURSE if _is_course(COURSE) and not is_installed() else None)
     if found is None:
         raise click.ClickException(NO_COURSE)
     return found
 
 
 def _is_course(folder: Path) -> bool:
-    return (folder / "exercises").is_dir() and (folder / "solutions").is_dir()
+    laid_down = (folder / "solutions").is_dir() or (folder / LAID_DOWN).exists()
+    return (folder / "exercises").is_dir() and laid_down
 
 
 def chosen(texts: tuple[str, ...]) -> list[Folder]:

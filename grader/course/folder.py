@@ -12,6 +12,7 @@ from types import ModuleType
 from grader.places import COURSE
 
 FOLDER_NAME = re.compile(r"\d\d_[a-z0-9_]+")
+LAID_DOWN = ".laid_down.json"  # at the top of a learner's own folder: what `course init` laid there
 ROW = re.compile(r"^\| \[(\d\d_[a-z0-9_]+)\]", re.MULTILINE)  # of an exercise, in the table of course.md
 
 
@@ -47,6 +48,11 @@ class Folder:
         return self.path.parent.parent
 
     @property
+    def source(self) -> Path:
+        """The course that holds solutions, mutants and accepted kernels: this one, or the one it was laid down from."""
+        return COURSE if (self.root / LAID_DOWN).exists() else self.root
+
+    @property
     def learner_file(self) -> Path:
         return self.path / f"{self.name}.py"
 
@@ -56,7 +62,7 @@ class Folder:
 
     @property
     def solution_file(self) -> Path:
-        return self.root / "solutions" / self.id / f"{self.name}.py"
+        return self.source / "solutions" / self.id / f"{self.name}.py"
 
     @property
     def hints_file(self) -> Path:
@@ -86,7 +92,7 @@ class Folder:
         """The file to grade. `submission`: nothing, "solutions", a .py file, or a folder laid out NN_name/NAME.py."""
         if submission is None:
             return self.learner_file
-        if submission == "solutions" and not Path(submission).is_dir():
+        if submission == "solutions" and (self.source != self.root or not Path(submission).is_dir()):
             return self.solution_file
         path = Path(os.path.realpath(submission))  # resolve() raises on links in a circle
         if not path.is_dir():

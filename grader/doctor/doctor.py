@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.doctor.gpu_probe import Found, examine_gpu
+from grader.places import command_for
 from grader.processes import bubblewrap
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def examine(say: Callable[[str], None]) -> bool:
             say(line)
     else:
         say("Exercises cannot be judged here until the lines marked with ! are mended.")
-        say('Next: python -m pip install -c constraints.txt -e ".[author]"')
+        say(f"Next: {command_for('author')}")
     return fine
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from grader.gpu.cards import Card, card_named
 from grader.gpu.models import MODELS, gpu_here, target_here
+from grader.places import command_for
 from grader.wire.messages import GpuModel
 
 THROTTLED = 0x8 | 0x40 | 0x80 | 0x20  # hardware slowdown, its thermal and power-brake forms, software thermal slowdown
-INSTALL = 'pip install -e ".[gpu]"'
+INSTALL = command_for("gpu")
 NO_GPU = "no GPU"
 
 

@@ -10,9 +10,10 @@ solutions/NN_name/ladder.toml, one table for each rung, in order:
     changes = [["num_warps=16", "num_warps=4"]]
     why = "..."
 
-`file`: from the course's root. A rung without one is the solution, with these `changes`: pairs of old and new text, as
-tests/mutants/NN_name.toml has them. Where the call that is timed is too large to count what it moves, there stands
-above all tables `counted = [[4096, 512], [512, 4096]]`: sizes of its tensors in a smaller call, in their order.
+`file`: from the root of the course that holds the solutions. A rung without one is the solution, with these `changes`:
+pairs of old and new text, as tests/mutants/NN_name.toml has them. Where the call that is timed is too large to count
+what it moves, there stands above all tables `counted = [[4096, 512], [512, 4096]]`: sizes of its tensors in a smaller
+call, in their order.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _rung(folder: Folder, name: str, table: object, where: str) -> Rung:
         raise BadRung(f"{where} has to state why, and may state file or changes: nothing else.")
     if "file" in fields and "changes" in fields:
         raise BadRung(f"{where} states both a file and changes: changes are of the solution.")
-    path = folder.root / fields["file"] if "file" in fields else folder.solution_file
+    path = folder.source / fields["file"] if "file" in fields else folder.solution_file
     try:
         text = path.read_text(encoding="utf-8")
         text = changed(text, fields.get("changes", []))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from grader.course.by_name import EXERCISE
 from grader.course.folder import Folder
 from grader.course.regions import BEGIN, END
+from grader.files import keep_aside, write_whole
 from grader.progress import progress
 from grader.progress.hints import read_hints
 from grader.progress.progress import Record
@@ -55,8 +58,23 @@ def _note_giving_up(folder: Folder) -> None:
     except OSError as error:
         raise click.ClickException(
             f"Giving up could not be noted ({error.filename}: {error.strerror}), so the solution stays closed. "
-            f"It lies in solutions/{folder.id}."
+            f"It lies in {folder.solution_file.parent}."
         ) from None
+
+
+def _in_the_learners_course(folder: Folder) -> Path:
+    """Where the solution lies for the learner to read; a folder that was laid down gets it now."""
+    path = folder.root / folder.solution_file.relative_to(folder.source)
+    text = folder.solution_file.read_bytes()
+    try:
+        if not path.exists() or path.read_bytes() != text:
+            if path.exists():
+                keep_aside(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text.decode("utf-8"))
+    except OSError:
+        return folder.solution_file
+    return path
 
 
 def _show(folder: Folder) -> None:
@@ -79,8 +97,8 @@ def _show(folder: Folder) -> None:
     out.print()
     out.print(Markdown(explanation))
     out.print()
-    out.print(f"Your file: {shown(folder.learner_file)}. The solution: {shown(folder.solution_file)}", markup=False,
-              soft_wrap=True)  # fmt: skip
+    out.print(f"Your file: {shown(folder.learner_file)}. The solution: {shown(_in_the_learners_course(folder))}",
+              markup=False, soft_wrap=True)  # fmt: skip
     following = folder.next()
     after = f"Next: {following.id}: course open {following.number}" if following else "Next: course status"
     out.print(after, markup=False, soft_wrap=True)

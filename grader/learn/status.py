@@ -6,6 +6,7 @@ import click
 
 from grader.course.by_name import course_root
 from grader.course.folder import all_folders, all_lessons
+from grader.learn.laid_down import version_note
 from grader.progress import progress
 from grader.progress.progress import Progress, Record
 from grader.progress.standing import (
@@ -59,6 +60,8 @@ def status() -> None:
         out.print(f"{lesson.id} is a lesson to read: course open {lesson.number}", markup=False)
     for note in _notes(done, {folder.id for folder in all_folders(root)}):
         out.print(note, markup=False)
+    if note := version_note(root):
+        out.print(note, markup=False, soft_wrap=True)
     out.print(next_line(root, done), markup=False, soft_wrap=True)
 
 

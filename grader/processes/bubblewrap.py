@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from grader.places import COURSE
+from grader.places import COURSE, IMPORTED_FROM, is_installed
 from grader.processes.readable import SYSTEM, installations, places_of_python
 
 LIMITS, AUTO, STRICT = "limits", "auto", "strict"
@@ -45,11 +45,17 @@ def command(folder: str, python_path: list[str], environment: dict[str, str]) ->
     `folder` is its only writable one, in memory. Of the import path only installations of Python are shown.
     """
     walls = [*_walls(), *_read_only(places_of_python(python_path))]
+    walls += _hidden(COURSE) if is_installed() else []
     walls += ["--size", str(SCRATCH_BYTES), "--tmpfs", folder, "--chdir", folder]
     walls += ["--remount-ro", "/dev", "--remount-ro", "/"]  # neither keeps anything from one submission to the next
     for name, value in environment.items():
         walls += ["--setenv", name, value]
-    return walls, [str(COURSE), *map(str, installations(python_path))]
+    return walls, [str(IMPORTED_FROM), *map(str, installations(python_path))]
+
+
+def _hidden(folder: Path) -> list[str]:
+    """An empty folder over one that lies among Python's files: its solutions are not for what is inside."""
+    return ["--tmpfs", str(folder), "--remount-ro", str(folder)]
 
 
 def _walls() -> list[str]:

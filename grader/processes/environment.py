@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from grader.course.folder import Folder
-from grader.places import COURSE
+from grader.places import IMPORTED_FROM
 
 # numpy's OpenBLAS starts a thread per core when it is imported, and each one looks for work for a while: on 16 cores
 # importing torch took 3.4 s of a core with them and 1.4 s without.
@@ -19,5 +19,5 @@ PATIENT = {"OMP_WAIT_POLICY": "PASSIVE"}
 def trusted_path() -> list[str]:
     """This process's import path without the current folder and without any exercise's folder."""
     entries = [Path(entry).resolve() for entry in sys.path if entry]
-    kept = [entry for entry in entries if Folder.containing(entry) is None and entry not in (Path.cwd(), COURSE)]
-    return [str(entry) for entry in (COURSE, *kept)]
+    kept = [entry for entry in entries if Folder.containing(entry) is None and entry not in (Path.cwd(), IMPORTED_FROM)]
+    return [str(entry) for entry in (IMPORTED_FROM, *kept)]

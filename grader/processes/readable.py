@@ -10,7 +10,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from grader.places import COURSE, PACKAGE
+from grader.places import COURSE, IMPORTED_FROM, PACKAGE
 
 SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cache")
 # What libraries ask about memory, cores and random numbers when they first compute.
@@ -23,7 +23,7 @@ OF_THE_MACHINE = (
 def installations(python_path: list[str]) -> list[Path]:
     """Returns those folders of an import path that are installations of Python, not what someone put on the path."""
     homes = _homes()
-    return [path for path in map(Path, python_path) if path in homes or (path != COURSE and _is_python(path))]
+    return [path for path in map(Path, python_path) if path in homes or (path != IMPORTED_FROM and _is_python(path))]
 
 
 def places_of_python(python_path: list[str]) -> list[Path]:

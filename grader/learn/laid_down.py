@@ -1,0 +1,134 @@
+"""A learner's own folder: which files `course init` lays into it, and the manifest that says what was laid down.
+
+The manifest holds a digest of each file as the course had it. A file with another digest is one that its learner wrote.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import click
+from packaging.version import InvalidVersion, Version
+
+from grader.course.folder import LAID_DOWN, Folder
+from grader.course.regions import stub_text
+from grader.files import write_whole
+from grader.places import COURSE, PACKAGE
+
+FOLDERS = ("docs", "exercises", "hints")
+AT_THE_TOP = (".gitattributes", ".gitignore", "AGENTS.md", "LICENSE", "classroom.md", "course.md")
+SETTINGS = """\
+# pytest takes these settings here, and none of a folder above.
+[tool.pytest.ini_options]
+addopts = "--import-mode=importlib -p no:cacheprovider"
+"""
+ABOUT = "Written by course init and course update, which leaves alone what you changed since. Commit it; edit it never."
+
+
+class BadManifest(Exception):
+    """A manifest that is not as it was written; the message is the end of a sentence."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """`files`: of each file that was laid down, by its name from the folder's top, the digest."""
+
+    version: Version
+    files: dict[str, str]
+
+
+def installed_version() -> Version:
+    return Version(importlib.metadata.version("triton-course"))
+
+
+def files_to_lay() -> dict[str, bytes]:
+    """The files of a learner's folder, by their names from its top. Raises OSError."""
+    found = {name: (COURSE / name).read_bytes() for name in AT_THE_TOP}
+    for path in sorted(path for name in FOLDERS for path in (COURSE / name).rglob("*")):
+        if path.is_file() and _belongs(path):
+            found[path.relative_to(COURSE).as_posix()] = _as_given(path)
+    found["README.md"] = (PACKAGE / "learn" / "own_folder.md").read_bytes()
+    found["pyproject.toml"] = SETTINGS.encode()
+    return found
+
+
+def _belongs(path: Path) -> bool:
+    """Leaves out what a clone gathers: bytecode, and the copies that commands and editors keep."""
+    hidden = any(part.startswith((".", "__pycache__")) for part in path.relative_to(COURSE).parts)
+    return not hidden and ".kept" not in path.name and not path.name.endswith("~")
+
+
+def _as_given(path: Path) -> bytes:
+    """The file's content; of an exercise the stub, also where the clone's owner has filled it in."""
+    folder = Folder.containing(path)
+    if folder and path.name == folder.learner_file.name and folder.solution_file.exists():
+        return stub_text(folder.solution_file.read_text(encoding="utf-8")).encode()
+    return path.read_bytes()
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def digest_at(path: Path) -> str | None:
+    """The digest of what lies there; None for nothing. Raises OSError."""
+    try:
+        return digest(path.read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def write_manifest(root: Path, files: dict[str, str]) -> None:
+    """Raises OSError."""
+    content = {"about": ABOUT, "version": str(installed_version()), "seal": "", "files": dict(sorted(files.items()))}
+    write_whole(root / LAID_DOWN, json.dumps({**content, "seal": _seal(content)}, indent=1) + "\n")
+
+
+def read_manifest(root: Path) -> Manifest:
+    """Raises BadManifest, and OSError."""
+    try:
+        content = json.loads((root / LAID_DOWN).read_text(encoding="utf-8"))
+    except ValueError:
+        raise BadManifest("it is no JSON") from None
+    try:
+        if content["seal"] != _seal(content):
+            raise BadManifest("someone has edited it")
+        version, files = Version(content["version"]), dict(content["files"])
+    except (KeyError, TypeError, ValueError, AttributeError, InvalidVersion):
+        raise BadManifest("something in it is missing") from None
+    if not all(map(_stays_inside, files)):
+        raise BadManifest("it names a file outside of this folder")
+    return Manifest(version, files)
+
+
+def version_note(root: Path) -> str:
+    """What a learner should know of the version that their folder has, if it is not the installed one."""
+    try:
+        here, installed = read_manifest(root).version, installed_version()
+    except (BadManifest, OSError):  # course update tells
+        return ""
+    if here == installed:
+        return ""
+    following = "course update brings it here" if here < installed else "install the newer one in this environment"
+    return f"This folder has version {here} of the course, and {installed} is installed: {following}."
+
+
+def told(bad: BadManifest, root: Path) -> click.ClickException:
+    return click.ClickException(
+        f"{root / LAID_DOWN} is not as course init or course update wrote it: {bad}. Nothing was changed. "
+        f"Next: restore it, as with git checkout {LAID_DOWN}; or course init another folder, and copy progress.txt "
+        "and your files of exercises/ there"
+    )
+
+
+def _seal(content: dict) -> str:
+    return digest(json.dumps([content["version"], sorted(content["files"].items())]).encode())
+
+
+def _stays_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts
