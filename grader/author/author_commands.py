@@ -227,8 +227,8 @@ def gate(exercises: tuple[str, ...]) -> None:
 def _needs_clone(root: Path) -> None:
     if (root / LAID_DOWN).exists():
         raise click.ClickException(
-            f"This is an author's command, and {root} is a learner's folder, without solutions and mutants of its own. "
-            "Next: use it in a clone of the course"
+            f"This command is for authors, and course init laid {root} down for a learner. It works on a clone of the "
+            "course, which has solutions and mutants. Next: use it there"
         )
 
 

@@ -73,19 +73,20 @@ def test_a_file_that_it_writes_is_not_run():
     assert said.startswith("True") and "PermissionError" in said
 
 
-@pytest.mark.parametrize("kept", ["app", "src/app"])
+@pytest.mark.parametrize("kept", ["app", "src/app", "lib/python/site-packages/triton_course"])
 def test_a_course_below_a_place_that_is_read_is_left_out(tmp_path, monkeypatch, kept):
-    """As /usr/src/app in many a container."""
-    for name in ("lib", "src/other", f"{kept}/exercises", f"{kept}/solutions", f"{kept}/grader"):
+    """As /usr/src/app in many a container, and what an installed package holds of the course."""
+    others = "lib/python/site-packages/torch", "src/other"
+    for name in (*others, f"{kept}/exercises", f"{kept}/solutions", f"{kept}/grader"):
         (tmp_path / name).mkdir(parents=True, exist_ok=True)
     (tmp_path / "link").symlink_to(tmp_path / kept)
     monkeypatch.setattr(places, "COURSE", tmp_path / kept)
     monkeypatch.setattr(places, "PACKAGE", tmp_path / kept / "grader")
     monkeypatch.setattr(places, "SYSTEM", (str(tmp_path),))
     found = [Path(path) for path in readable([]) if path.startswith(str(tmp_path))]
-    assert tmp_path / kept / "grader" in found and tmp_path / "lib" in found
+    assert tmp_path / kept / "grader" in found
     assert not any((tmp_path / kept / "solutions").is_relative_to(path.resolve()) for path in found)
-    assert any((tmp_path / "src/other").is_relative_to(path) for path in found)
+    assert all(any((tmp_path / name).is_relative_to(path) for path in found) for name in others)
 
 
 def test_a_folder_that_someone_put_on_the_import_path_is_not_read(tmp_path):
