@@ -27,13 +27,13 @@ def new(name: str) -> None:
     \b
     Example:  course new 37_bias_residual
     """
-    _needs_nbgrader()
-    from grader.author.skeleton import CannotMake, make
-
     root = course_here()
     if root is None:
         raise click.UsageError(NO_COURSE)
     _needs_clone(root)
+    _needs_nbgrader()
+    from grader.author.skeleton import CannotMake, make
+
     try:
         files = make(root, name)
     except CannotMake as why:
