@@ -91,6 +91,23 @@ def test_what_is_laid_down_holds_stubs_and_no_solution(laid):
     assert not solutions & set(content(laid).values())
 
 
+def test_a_clone_lays_down_stubs_also_where_its_owner_has_filled_them_in(installed, tmp_path):
+    clone = tmp_path / "clone"
+    shutil.copytree(installed.files, clone)
+    for name in ("grader", next(installed.site.glob("*.dist-info")).name):
+        shutil.copytree(installed.site / name, clone / name)
+    solved = clone / "exercises/01_masked_add/masked_add.py"
+    shutil.copy(clone / "solutions/01_masked_add/masked_add.py", solved)
+    shutil.copy(solved, solved.with_name("masked_add.py.kept1"))
+    assert Installed(clone).course("init", "mine", cwd=tmp_path).status == 0
+    laid = tmp_path / "mine/exercises/01_masked_add"
+    assert (laid / "masked_add.py").read_bytes() == (
+        ROOT / laid.relative_to(tmp_path / "mine") / solved.name
+    ).read_bytes()
+    assert not (laid / "masked_add.py.kept1").exists()
+    assert Installed(clone).course("status", cwd=tmp_path).status == 0, "a clone is the course where there is none"
+
+
 def test_init_says_what_is_next_in_few_lines(installed, tmp_path):
     done = installed.course("init", "mine", cwd=tmp_path)
     count = len(all_folders(ROOT))

@@ -46,6 +46,22 @@ def test_it_sees_the_judge_and_python_and_nothing_else():
 
 
 @needs_bubblewrap
+def test_what_an_installed_package_holds_of_the_course_is_an_empty_folder_inside(tmp_path, monkeypatch):
+    packages = tmp_path / "prefix/lib/site-packages"
+    for name in ("torch/torch.py", "triton_course/solutions/softmax.py"):
+        (packages / name).parent.mkdir(parents=True)
+        (packages / name).touch()
+    monkeypatch.setattr(bubblewrap, "COURSE", packages / "triton_course")
+    monkeypatch.setattr(bubblewrap, "is_installed", lambda: True)
+    monkeypatch.setattr(bubblewrap, "places_of_python", lambda path: [tmp_path / "prefix"])
+    (tmp_path / "own").mkdir()
+    walls, _ = bubblewrap.command(str(tmp_path / "own"), [], {})
+    script = f"cd {packages}; ls torch; ls -A triton_course; touch triton_course/left"
+    done = subprocess.run([*walls, "/bin/sh", "-c", script], capture_output=True, text=True)
+    assert done.stdout == "torch.py\n" and "Read-only file system" in done.stderr
+
+
+@needs_bubblewrap
 @pytest.mark.parametrize(
     "text, said",
     [
