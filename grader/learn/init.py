@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def init(folder: Path) -> None:
     \b
     Example:  course init my-course
     """
-    from grader.show.terminal import shown
+    from grader.show.terminal import say, shown
 
     target = Path(os.path.abspath(folder))
     _refuse_taken(target)
@@ -51,18 +52,20 @@ def init(folder: Path) -> None:
             f"{target} could not be made: {error.strerror}. Nothing was laid down. Next: {following}"
         ) from None
     exercises = all_folders(target)
-    click.echo(f"The course lies in {shown(target)}: version {installed_version()}, {len(exercises)} exercises.")
+    say(f"The course lies in {shown(target)}: version {installed_version()}, {len(exercises)} exercises.")
     if repository := _repository_above(target):
-        click.echo(f"It lies inside of the repository {repository}: commit it there, or move it out before git init.")
+        say(f"It lies inside of the repository {repository}: commit it there, or move it out before git init.")
     elif not (target / GIT).exists():
-        click.echo("It may become a repository: git init, and commit all of it.")
-    go_there = "" if target == Path.cwd() else f"cd {shown(target)} && "
-    click.echo(f"Next: {go_there}pytest {exercises[0].path.relative_to(target)}")
+        say("It may become a repository: git init, and commit all of it.")
+    go_there = "" if target == Path.cwd() else f"cd {shlex.quote(shown(target))} && "
+    say(f"Next: {go_there}pytest {exercises[0].path.relative_to(target)}")
 
 
 def _refuse_taken(target: Path) -> None:
     if (target / LAID_DOWN).exists():
-        raise click.ClickException(f"{target} holds a course already. Next: cd {target} && course update")
+        raise click.ClickException(
+            f"{target} holds a course already. Next: cd {shlex.quote(str(target))} && course update"
+        )
     if target.is_dir() and not os.access(target, os.R_OK):
         raise click.ClickException(f"{target} cannot be looked into. Nothing was laid down. Next: {OTHER_FOLDER}")
     if os.path.lexists(target) and not (target.is_dir() and all(entry.name == GIT for entry in target.iterdir())):

@@ -19,8 +19,11 @@ from grader.course.regions import stub_text
 from grader.files import write_whole
 from grader.places import COURSE, PACKAGE
 
-FOLDERS = ("docs", "exercises", "hints")
-AT_THE_TOP = (".gitattributes", ".gitignore", "AGENTS.md", "LICENSE", "classroom.md", "course.md")
+FOLDERS = ("docs/cluster", "exercises", "hints")
+ALONE = (
+    ".gitattributes", ".gitignore", "AGENTS.md", "LICENSE", "classroom.md", "course.md",
+    "docs/compiler_race.md", "docs/threat_model.md", "docs/words.md",
+)  # fmt: skip
 SETTINGS = """\
 # pytest takes these settings here, and none of a folder above.
 [tool.pytest.ini_options]
@@ -47,7 +50,7 @@ def installed_version() -> Version:
 
 def files_to_lay() -> dict[str, bytes]:
     """The files of a learner's folder, by their names from its top. Raises OSError."""
-    found = {name: (COURSE / name).read_bytes() for name in AT_THE_TOP}
+    found = {name: (COURSE / name).read_bytes() for name in ALONE}
     for path in sorted(path for name in FOLDERS for path in (COURSE / name).rglob("*")):
         if path.is_file() and _belongs(path):
             found[path.relative_to(COURSE).as_posix()] = _as_given(path)

@@ -137,13 +137,15 @@ def _free(path: Path) -> Path:
 
 
 def _say(manifest: Manifest, changes: Changes, aside: dict[str, str]) -> None:
+    from grader.show.terminal import say
+
     counted = (len(changes.new), "new"), (len(changes.replaced), "replaced"), (len(changes.removed), "removed")
     done = ", ".join(f"{count} {what}" for count, what in counted if count)
     version = installed_version()
     steps = f"from version {manifest.version} to {version}" if manifest.version != version else f"at version {version}"
-    click.echo(f"Your course is {'now ' if done else ''}{steps}: {done or 'no file of it had to change'}.")
+    say(f"Your course is {'now ' if done else ''}{steps}: {done or 'no file of it had to change'}.")
     for name, laid in sorted(aside.items()):
-        click.echo(f"You changed {name}, and so did the course: yours stays, the new one is {laid}")
+        say(f"You changed {name}, and so did the course: yours stays, the new one is {laid}")
     for name in sorted(changes.left):
-        click.echo(f"The course has {name} no more; you changed it, so it stays.")
-    click.echo("Next: course status")
+        say(f"The course has {name} no more; you changed it, so it stays.")
+    say("Next: course status")
