@@ -29,7 +29,7 @@ SETTINGS = """\
 [tool.pytest.ini_options]
 addopts = "--import-mode=importlib -p no:cacheprovider"
 """
-ABOUT = "Written by course init and course update, which leaves alone what you changed since. Commit it; edit it never."
+ABOUT = "Written by course init and course update, which leaves alone what you changed. Commit it, and do not edit it."
 
 
 class BadManifest(Exception):

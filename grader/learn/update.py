@@ -142,8 +142,12 @@ def _say(manifest: Manifest, changes: Changes, aside: dict[str, str]) -> None:
     counted = (len(changes.new), "new"), (len(changes.replaced), "replaced"), (len(changes.removed), "removed")
     done = ", ".join(f"{count} {what}" for count, what in counted if count)
     version = installed_version()
-    steps = f"from version {manifest.version} to {version}" if manifest.version != version else f"at version {version}"
-    say(f"Your course is {'now ' if done else ''}{steps}: {done or 'no file of it had to change'}.")
+    here = (
+        f"went from version {manifest.version} to {version}"
+        if manifest.version != version
+        else f"is at version {version}"
+    )
+    say(f"Your course {here}: {done or 'no file of it had to change'}.")
     for name, laid in sorted(aside.items()):
         say(f"You changed {name}, and so did the course: yours stays, the new one is {laid}")
     for name in sorted(changes.left):

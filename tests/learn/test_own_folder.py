@@ -239,7 +239,7 @@ def test_what_is_up_to_date_stays_as_it_is(installed, laid):
 
 def test_what_nobody_changed_is_replaced(newer, laid):
     done = newer.course("update", cwd=laid)
-    assert done.status == 0 and done.lines[0].startswith("Your course is now from version 0.1.0 to 9.0: ")
+    assert done.status == 0 and done.lines[0].startswith("Your course went from version 0.1.0 to 9.0: ")
     assert (laid / HINTS).read_bytes() == (newer.files / HINTS).read_bytes()
     assert (laid / SOFTMAX).read_text(encoding="utf-8").startswith('"""New in 9."""')
     assert (laid / "exercises/99_new/README.md").exists() and not (laid / "docs/cluster/ssh.sh").exists()
