@@ -31,9 +31,16 @@ exercise = Exercise(
 )
 
 SMALL = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)  # many tiles from little data
-order = pytest.mark.points(4)
 FP32 = ("float32",)
 SMALL_FP32 = dict(BLOCK_M=32, BLOCK_N=128, BLOCK_K=64, GROUP_M=2)  # tiles of fp32 are 32 x 32 then, steps 32
+
+
+def order(test):
+    """The second step."""
+    return pytest.mark.step(2)(pytest.mark.points(4)(test))
+
+
+products_of_fp32 = pytest.mark.step(3)
 
 
 # ---- values, in any order of tiles -----------------------------------------------------------------------------------
@@ -144,18 +151,22 @@ def test_it_reaches_the_gate(throughput):
 # ---- products of fp32 ------------------------------------------------------------------------------------------------
 
 
+@products_of_fp32
 def test_products_of_fp32_keep_their_digits(check):
     check(normal(67, 75), normal(75, 71), dtypes=FP32, **SMALL_FP32)
 
 
+@products_of_fp32
 def test_long_sums_of_fp32_keep_their_digits(check):
     check(uniform(33, 1024), uniform(1024, 40), dtypes=FP32, **SMALL_FP32)
 
 
+@products_of_fp32
 def test_infinities_and_nan_of_fp32_come_out_in_any_layout(check):
     check(lone(67, 75).transposed(), normal(75, 71).padded(), dtypes=FP32, **SMALL_FP32)
 
 
+@products_of_fp32
 def test_any_call_in_fp32(drawn):
     drawn(
         sizes={"M": upto(150, block=128), "K": upto(70, least=0, block=32), "N": upto(130, block=64)},

@@ -128,6 +128,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "hidden: a case of an instructor's own, of which a learner reads only the name")
     config.addinivalue_line("markers", "core: a test of the exercise's idea; the others belong to full")
+    config.addinivalue_line("markers", "step(n): the graded step that a test belongs to (default 1)")
     config.addinivalue_line("markers", "points(n): what a passed test is worth (default 1)")
     folders = _folders(config.args)
     if not folders:

@@ -1,4 +1,4 @@
-"""The rubric item of a test, its points, and its membership in the core of its exercise."""
+"""The rubric item of a test, its points, its graded step, and its membership in the core of its exercise."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ def rubric_item(item: pytest.Item) -> str:
 
 def is_core(item: pytest.Item) -> bool:
     return item.get_closest_marker("core") is not None
+
+
+def step_of(item: pytest.Item) -> int:
+    """Returns the graded step of the exercise that a test belongs to, from 1."""
+    marker = item.get_closest_marker("step")
+    return marker.args[0] if marker else 1
 
 
 def points_of(item: pytest.Item) -> float:

@@ -38,7 +38,7 @@ from grader.progress.last_result import record_run
 from grader.sentences import Said, Sentence
 from grader.session import hidden_items, result_file, terminal_report
 from grader.session.machine import Machine
-from grader.session.rubric_items import HIDDEN, ITEMS, is_core, points_of, rubric_item
+from grader.session.rubric_items import HIDDEN, ITEMS, is_core, points_of, rubric_item, step_of
 from grader.wire.reply import DTYPES
 
 JUDGED_TWICE = (CHECK, DRAWN)
@@ -63,6 +63,7 @@ class TestResult:
     verdict: Verdict
     drawn: bool = False  # its calls come from the seed
     core: bool | None = None  # whether the idea is right as far as this test asks for it; None: it belongs to full
+    step: int = 1  # of the exercise's graded steps
     only_on_gpu: bool = False  # nothing here decides it, unless it is wrong in a sample of its programs
 
     @property
@@ -140,7 +141,8 @@ class Grading:
     def diagnosis(self) -> TestResult | None:
         """The failed test whose verdict names the most direct cause; a hidden one only if no other failed.
 
-        A case with a name says more than a drawn one, and a small call more than a sample of a large one.
+        A case with a name says more than a drawn one, and a small call more than a sample of a large one. An earlier
+        step of the exercise is told before a later one: that is the order in which a learner works.
         """
         return min(self.failures, key=_directness, default=None)
 
@@ -154,9 +156,9 @@ class Grading:
 OPEN = (NOT_RUN, INCONCLUSIVE, UNJUDGED)  # ids of skips whose points another run decides
 
 
-def _directness(test: TestResult) -> tuple[bool, bool, int, bool]:
+def _directness(test: TestResult) -> tuple[bool, int, bool, int, bool]:
     verdict = test.verdict
-    return test.hidden, test.drawn or verdict.sampled, verdict.rank, verdict.sampled
+    return test.hidden, test.step, test.drawn or verdict.sampled, verdict.rank, verdict.sampled
 
 
 class Session:
@@ -302,7 +304,8 @@ class Session:
         grading = self.gradings[Folder.containing(item.path).id]
         verdict = self._verdict_of(item, error, grading)
         core = _core_of(verdict, grading.judge) if is_core(item) else None
-        test = TestResult(item.name, rubric_item(item), points_of(item), verdict, DRAWN in item.fixturenames, core)
+        drawn = DRAWN in item.fixturenames
+        test = TestResult(item.name, rubric_item(item), points_of(item), verdict, drawn, core, step_of(item))
         test.only_on_gpu = self.replays is None and test.item == ITEMS[THROUGHPUT]
         grading.results.append(test)
         return test
