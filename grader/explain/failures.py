@@ -11,6 +11,7 @@ from grader.explain.causes import Cause
 from grader.explain.evidence import in_line, source_line
 from grader.explain.launch_arguments import launch_arguments
 from grader.explain.out_of_time import out_of_time
+from grader.explain.tuning_results import tuning_result
 from grader.explain.verdict import Verdict, failed
 from grader.processes.faults import ChildEnded
 from grader.sentences import Said, Sentence
@@ -200,6 +201,9 @@ UNLIKE_SIZES = re.compile(r"incompatible dimensions at index (\d+): (\d+) and (\
 
 def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The file as a whole: nothing of it could be called."""
+    if (told := tuning_result(failure, submission)) is not None:
+        said, line = told
+        return _failure(replace(failure, line=line), said, submission, "file")
     sentence = OF_FILES.get(failure.kind, Failures.FILE_RAISES)
     if not failure.line:
         sentence = WITHOUT_A_LINE.get(sentence, sentence)
@@ -219,7 +223,8 @@ def not_allowed(refused: list[Refused], submission: Submission) -> Verdict:
 def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The entry was called and did not return."""
     said = _of_a_mistake(failure, submission, exercise)
-    if said is None and (told := launch_arguments(failure, submission)) is not None:
+    told = tuning_result(failure, submission) or launch_arguments(failure, submission)
+    if said is None and told is not None:
         said, line = told
         return _failure(replace(failure, line=line), said, submission, "error")
     if said is None:
