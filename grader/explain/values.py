@@ -20,6 +20,7 @@ from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
 from grader.sentences import Said, Sentence
+from grader.submission.lossy_lines import line_of_rounding
 from grader.submission.text import first_load_with_other, line_of_subtracted_sum
 
 TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another tile by chance
@@ -72,6 +73,7 @@ class Values(Sentence):
         "Digits are lost on the way: errors are {error:.3g} times what fp32 arithmetic explains, about the rounding of "
         "fp16."
     )
+    STAY_IN_FP32 = "Line {line} makes {dtype} of what is computed with afterwards: stay in fp32 up to the store."
     CONVERT_TO_FP32 = "Convert to fp32 before computing, and keep sums in fp32."
     FEW_DIGITS = "Digits are lost on the way: errors are up to {error:.3g} times the bound."
     WHERE_DIGITS_GO = "Where do large numbers meet whose difference is small, or are many added up in one variable?"
@@ -81,11 +83,11 @@ class Values(Sentence):
         "may turn them to 0."
     )
 
-    EVERY_ELEMENT = "{name} is wrong in every element, {dtype}."
-    SOME_ELEMENTS = "{name} is wrong in {count:#element} of {total}, {dtype}."
-    FROM_AN_ELEMENT_ON = "{name} is wrong in {count:#element} of {total}, all from element {start} on, {dtype}."
-    FROM_A_COLUMN_ON = "{name} is wrong in {count:#element} of {total}, all in columns {start} and up, {dtype}."
-    FROM_A_ROW_ON = "{name} is wrong in {count:#element} of {total}, all in rows {start} and up, {dtype}."
+    EVERY_ELEMENT = "{others}{name} is wrong in every element, {dtype}."
+    SOME_ELEMENTS = "{others}{name} is wrong in {count:#element} of {total}, {dtype}."
+    FROM_AN_ELEMENT_ON = "{others}{name} is wrong in {count:#element} of {total}, all from element {start} on, {dtype}."
+    FROM_A_COLUMN_ON = "{others}{name} is wrong in {count:#element} of {total}, all in columns {start} and up, {dtype}."
+    FROM_A_ROW_ON = "{others}{name} is wrong in {count:#element} of {total}, all in rows {start} and up, {dtype}."
 
 
 def value_verdict(evidence: Evidence) -> Verdict:
@@ -103,12 +105,20 @@ def value_verdict(evidence: Evidence) -> Verdict:
         or _flushed(evidence)
         or _low_precision(evidence)
         or _nothing_ordinary(evidence)
-        or failed(Cause.WRONG_VALUES, _where_wrong(evidence))
+        or failed(_of_the_result(evidence), _where_wrong(evidence))
     )
     if verdict.id != Cause.UNWRITTEN:
         verdict.said.append(first_wrong(evidence))
     verdict.tiles = tile_map(evidence)
     return verdict
+
+
+def _of_the_result(evidence: Evidence) -> str:
+    """The cause of values that nothing else explains: an operation may name one for a result that is wrong alone."""
+    operation = evidence.exercise.operation or evidence.wanted.operation
+    alone = len(evidence.right_results) == len(evidence.exercise.returned) - 1
+    causes = getattr(named(operation), "ALONE", {}) if alone and operation not in EXACT else {}
+    return causes.get(evidence.returns, Cause.WRONG_VALUES)
 
 
 def first_wrong(evidence: Evidence) -> Said:
@@ -139,7 +149,7 @@ def _known_mistake(evidence: Evidence) -> Verdict | None:
     found = matching_hypothesis(evidence)
     if found is None:
         return None
-    line = 0
+    line = found.line
     if found.id == Cause.PADDING_COUNTED:
         of_padding = line_of_subtracted_sum if found.by_subtraction else first_load_with_other
         line = of_padding(evidence.submission.tree)
@@ -241,7 +251,11 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
     if relative < UNIT_ROUNDOFF[torch.float16] / 4:
         return None if rounded_early else _few_digits(evidence)
     said = Values.ROUNDED_TO_FP16() if rounded_early else Values.LIKE_FP16(error=comparison.largest_error)
-    return failed(Cause.LOW_PRECISION, said, Values.CONVERT_TO_FP32(), kind="guess")
+    found = line_of_rounding(evidence.submission.tree, short_dtype(evidence.trial.dtype))
+    if found is None:
+        return failed(Cause.LOW_PRECISION, said, Values.CONVERT_TO_FP32(), kind="guess")
+    advice, place = Values.STAY_IN_FP32(line=found.line, dtype=found.dtype), evidence.source_line(found.line)
+    return failed(Cause.LOW_PRECISION, said, advice, place, kind="guess", line=found.line)
 
 
 def _few_digits(evidence: Evidence) -> Verdict:
@@ -309,7 +323,9 @@ def _is_ordinary(evidence: Evidence) -> torch.Tensor:
 def _where_wrong(evidence: Evidence) -> Said:
     """How many elements are wrong, and what they have in common."""
     wrong, count = evidence.comparison.wrong, evidence.comparison.wrong_count
-    found = dict(name=evidence.returns, dtype=short_dtype(evidence.wanted.dtype))
+    right = evidence.right_results
+    others = f"{in_words(right)} {'is' if len(right) == 1 else 'are'} right, and " if right else ""
+    found = dict(others=others, name=evidence.returns, dtype=short_dtype(evidence.wanted.dtype))
     if count == wrong.numel():
         return Values.EVERY_ELEMENT(**found)
     found |= dict(count=count, total=wrong.numel())
