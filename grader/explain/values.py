@@ -13,7 +13,7 @@ from grader.explain.evidence import Evidence
 from grader.explain.mistakes.match import matching_hypothesis
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.explain.unwritten import tail_start, unwritten
-from grader.explain.verdict import Verdict, failed
+from grader.explain.verdict import ORDINARY, SPECIAL, Verdict, failed
 from grader.numerics.arguments import exact
 from grader.numerics.poison import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
@@ -110,6 +110,9 @@ def value_verdict(evidence: Evidence) -> Verdict:
     if verdict.id != Cause.UNWRITTEN:
         verdict.said.append(first_wrong(evidence))
     verdict.tiles = tile_map(evidence)
+    comparison = evidence.comparison
+    special = ~_is_ordinary(evidence) & ~(comparison.expected.isfinite() & comparison.out.isfinite())
+    verdict.wrong = ORDINARY if bool((comparison.wrong & ~special).any()) else SPECIAL
     return verdict
 
 
