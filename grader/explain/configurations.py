@@ -119,9 +119,9 @@ def named_configuration(
 ) -> Verdict:
     """A failure of one configuration, which its second line names, and the last one where nothing else has a line."""
     sentence = Configurations.ONE_AFTER_RIGHT_ONES if right_before else Configurations.ONE
-    told = which(call, config)
-    verdict.said.insert(1, sentence(number=told["number"], among=_among(call, submission), config=told["config"]))
-    verdict.line = verdict.line or line_of_config(submission.tree, told["config"])
+    text = call.config_text(config)
+    verdict.said.insert(1, sentence(number=config + 1, among=_among(call, submission), config=text))
+    verdict.line = verdict.line or line_of_config(submission.tree, text)
     return verdict
 
 

@@ -20,7 +20,6 @@ from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
 from grader.sentences import Said, Sentence
-from grader.submission.lossy_lines import line_of_rounding
 from grader.submission.text import first_load_with_other, line_of_subtracted_sum
 
 TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another tile by chance
@@ -254,7 +253,7 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
     if relative < UNIT_ROUNDOFF[torch.float16] / 4:
         return None if rounded_early else _few_digits(evidence)
     said = Values.ROUNDED_TO_FP16() if rounded_early else Values.LIKE_FP16(error=comparison.largest_error)
-    found = line_of_rounding(evidence.submission.tree, short_dtype(evidence.trial.dtype))
+    found = evidence.rounding()
     if found is None:
         return failed(Cause.LOW_PRECISION, said, Values.CONVERT_TO_FP32(), kind="guess")
     advice, place = Values.STAY_IN_FP32(line=found.line, dtype=found.dtype), evidence.source_line(found.line)

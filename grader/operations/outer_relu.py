@@ -10,7 +10,6 @@ import torch
 from grader.numerics.arguments import Argument
 from grader.operations.hypothesis import Hypothesis, supposed
 from grader.sentences import Sentence
-from grader.submission.lossy_lines import line_of_maximum_with_0
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
@@ -55,7 +54,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     (x, y), z = inputs, evidence.returns
     x_name, y_name = evidence.exercise.arguments
     product, ref = x[:, None] * y[None, :], evidence.comparison.ref
-    line = line_of_maximum_with_0(evidence.submission.tree)
+    line = evidence.line_of_maximum
     said = OuterRelu.NAN_LOST_BY_MAXIMUM(result=z, line=line) if line else OuterRelu.NAN_LOST(result=z)
     yield Hypothesis("nan-lost", said, ref.nan_to_num(nan=0.0, posinf=torch.inf), line=line)
     nan_made = torch.where(product == -torch.inf, torch.nan, ref)

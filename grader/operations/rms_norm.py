@@ -11,7 +11,6 @@ from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Sentence
-from grader.submission.lossy_lines import line_of_rounding
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
@@ -177,7 +176,7 @@ def _of_rounding(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) ->
             yield Hypothesis("squares-overflow", RmsNorm.SQUARES_OVERFLOW(z=z), None)
     rounded = h.to(dtype).double()
     short = "fp16" if dtype == torch.float16 else "bf16"
-    found = line_of_rounding(evidence.submission.tree, short, of_a_sum=True)
+    found = evidence.rounding(of_a_sum=True)
     line = found.line if found is not None and found.dtype == short else 0
     at_line = f" (line {line})" if line else ""
     said = RmsNorm.ROUNDED_SUM(z=z, residual=names[1], dtype=short, at_line=at_line)
