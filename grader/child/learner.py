@@ -26,6 +26,7 @@ from grader.wire.messages import Failure
 MOST_NAMES = 64
 NO_VALUES = ("meta", "no data")  # torch.equal, .item(), print(x.cpu()) ... of tensors without memory
 NO_VALUES_TYPES = (RuntimeError, NotImplementedError, TypeError, ValueError)
+OF_WARPS = "num_warps must be a power of 2"
 LIBRARIES = ("torch", "triton")
 NO_MEMORY = ("can't allocate memory", "out of memory", "not enough memory")
 
@@ -160,7 +161,7 @@ class LearnerFile:
             raise error  # a fault of the machine, which is not put into these words
         if isinstance(error, CompilationError):
             return compile_failure(error, ast.parse(self.source))  # of a kernel that a host function asked about
-        line, message = self._last_line(error), text_of(error)
+        line, message = self._last_line(error), _with_its_number(error, text_of(error))
         kind = _special_kind(error, message) or stage
         if isinstance(error, SyntaxError) and error.filename == self.path:
             kind, message = ("syntax" if stage == "load" else kind), str(error.msg)
@@ -181,6 +182,17 @@ class LearnerFile:
                 line = trace.tb_lineno
             trace = trace.tb_next
         return line
+
+
+def _with_its_number(error: BaseException, message: str) -> str:
+    """Triton leaves out what num_warps is."""
+    trace = error.__traceback__
+    while message == OF_WARPS and trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
+        options = frame.f_locals.get("self")
+        if frame.f_globals.get("__name__") == "triton.backends.nvidia.compiler" and hasattr(options, "num_warps"):
+            return f"{message}: {options.num_warps}"
+    return message
 
 
 def _names_in(node: ast.AST) -> set[str]:

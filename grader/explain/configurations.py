@@ -8,7 +8,14 @@ from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
 from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
-from grader.submission.tuning_lines import line_of_configs, line_of_grid, line_of_key
+from grader.submission.tuning_lines import (
+    function_of_key,
+    line_of_config,
+    line_of_configs,
+    line_of_grid,
+    line_of_key,
+    name_of_pruning,
+)
 from grader.wire.recorded_call import Parameter, RecordedCall
 from grader.wire.recorded_parts import Choice, PlannedLaunch, Sequence, Tuning
 
@@ -20,9 +27,9 @@ OF_MEMORY_NOT_CLEARED = (Cause.NOT_ZEROED, Cause.UNINITIALISED_READ)
 class Configurations(Sentence):
     """In {config} stands what sets one apart: "BLOCK_N: 64, num_warps: 4"."""
 
-    ONE = "This is configuration {number} of {count} ({config}). The fastest one is used, and that may be any."
+    ONE = "This is configuration {number} of {among} ({config}). The fastest one is used, and that may be any."
     ONE_AFTER_RIGHT_ONES = (
-        "This is configuration {number} of {count} ({config}); those before it are right. The fastest one is used, and "
+        "This is configuration {number} of {among} ({config}); those before it are right. The fastest one is used, and "
         "that may be any."
     )
     FIXED_GRID = (
@@ -39,7 +46,7 @@ class Configurations(Sentence):
         "The key names {name}, and the kernel has no argument of this name: Triton leaves it out, and a choice made "
         "for one size is used for all."
     )
-    ADVICE_NAMES = "Names in key= are written as in the kernel's signature."
+    ADVICE_NAMES = "Names in the key are written as in the kernel's signature."
     KEY_OF_A_TENSOR = (
         "The key names {name}, a tensor: each call brings another one, and all configurations are tried again in every "
         "call."
@@ -58,7 +65,7 @@ class Configurations(Sentence):
         "may have chosen it, and then it runs here too."
     )
     CANNOT_RUN = "{message}"
-    ADVICE_PRUNING = "Whatever the pruning looks at belongs in key=."
+    ADVICE_PRUNING = "Whatever the pruning looks at belongs in the key."
     REUSED = (
         "A call with {name} = {now} instead of {before} gets the configuration that was chosen for the first: its key "
         "({key}) is the same."
@@ -68,7 +75,7 @@ class Configurations(Sentence):
     )
     ADVICE_EACH_SIZE = (
         "The fastest tile for a large product is a poor one for a small product. Each size that the choice depends on "
-        "belongs in key=."
+        "belongs in the key{returned}."
     )
 
     # Trial runs.
@@ -107,11 +114,23 @@ def which(call: Sequence, config: int) -> dict[str, int | str]:
     return dict(number=config + 1, count=call.configs, config=call.config_text(config))
 
 
-def named_configuration(call: RecordedCall, config: int, verdict: Verdict, right_before: bool) -> Verdict:
-    """A failure of one configuration, which its second line names."""
+def named_configuration(
+    call: RecordedCall, config: int, verdict: Verdict, submission: Submission, right_before: bool
+) -> Verdict:
+    """A failure of one configuration, which its second line names, and the last one where nothing else has a line."""
     sentence = Configurations.ONE_AFTER_RIGHT_ONES if right_before else Configurations.ONE
-    verdict.said.insert(1, sentence(**which(call, config)))
+    text = call.config_text(config)
+    verdict.said.insert(1, sentence(number=config + 1, among=_among(call, submission), config=text))
+    verdict.line = verdict.line or line_of_config(submission.tree, text)
     return verdict
+
+
+def _among(call: RecordedCall, submission: Submission) -> str:
+    """ "4", or "the 2 that that_fit leaves of 4" where some are pruned away for this call."""
+    listed = [tuning.listed for _, tuning in _tunings(call)]
+    if len(listed) != 1 or listed[0] <= call.configs:
+        return str(call.configs)
+    return f"the {call.configs} that {name_of_pruning(submission.tree) or 'pruning'} leaves of {listed[0]}"
 
 
 # ---- the grid --------------------------------------------------------------------------------------------------------
@@ -186,7 +205,7 @@ def _pruned(choice: Choice, tuning: Tuning, config: int, found: Said | None) -> 
     return _wrong_key(choice, said, found, Configurations.ADVICE_PRUNING())
 
 
-def reused(first: RecordedCall, other: RecordedCall) -> Verdict | None:
+def reused(first: RecordedCall, other: RecordedCall, submission: Submission) -> Verdict | None:
     """Whether a call of another size gets the choice that was made for the first."""
     if _keys(first) != _keys(other):
         return None
@@ -199,7 +218,9 @@ def reused(first: RecordedCall, other: RecordedCall) -> Verdict | None:
     else:
         one, two = changed
         said = Configurations.REUSED(name=one.name, now=two.number, before=one.number, key=key)
-    return _wrong_key(choice, said, Configurations.ADVICE_EACH_SIZE())
+    function = function_of_key(submission.tree)
+    returned = f" that {function} returns" if function else ""
+    return _wrong_key(choice, said, Configurations.ADVICE_EACH_SIZE(returned=returned))
 
 
 def _numbers_that_differ(first: RecordedCall, other: RecordedCall) -> Iterator[tuple[Parameter, Parameter]]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.course.exercise import Exercise
-from grader.course.trial import Trial
+from grader.course.trial import Trial, short_dtype
 from grader.course.wanted_results import Wanted
 from grader.numerics.arguments import Argument, tensors_of
 from grader.operations.comparison import Comparison
 from grader.sentences import Said, Sentence
+from grader.submission.lossy_lines import Rounding, line_of_maximum_with_0, line_of_rounding
 from grader.submission.text import (
     KernelText,
     Submission,
@@ -37,6 +38,7 @@ class Evidence:
     comparison: Comparison | None = None
     right_when_contiguous: bool = False  # a trial with contiguous arguments only has passed in this run
     right_before: set[str] = field(default_factory=set)  # bounds of the trials that passed in this run
+    right_results: list[str] = field(default_factory=list)  # of the same call
     right_trials: list[Trial] = field(default_factory=list)  # these trials
 
     @property
@@ -91,6 +93,15 @@ class Evidence:
         axes = max((len(launch.grid) for launch in self.reply.launches), default=3)
         lines = (axes_asked_for(self.submission.tree, one.kernel) for one in self.reply.launches)
         return min((line for one in lines for axis, line in one.items() if axis >= axes), default=0)
+
+    @property
+    def line_of_maximum(self) -> int:
+        """The line of a tl.maximum with 0 that drops NaN; 0 where the text does not tell."""
+        return line_of_maximum_with_0(self.submission.tree)
+
+    def rounding(self, of_a_sum: bool = False) -> Rounding | None:
+        """Where the kernel converts to 16 bits what it goes on to compute with; None where the text does not tell."""
+        return line_of_rounding(self.submission.tree, short_dtype(self.trial.dtype), of_a_sum)
 
     def argument(self, name: str) -> torch.Tensor | None:
         """An argument of the entry, or a result, by name."""

@@ -11,6 +11,7 @@ from grader.explain.causes import Cause
 from grader.explain.evidence import in_line, source_line
 from grader.explain.launch_arguments import launch_arguments
 from grader.explain.out_of_time import out_of_time
+from grader.explain.tuning_results import tuning_result
 from grader.explain.verdict import Verdict, failed
 from grader.processes.faults import ChildEnded
 from grader.sentences import Said, Sentence
@@ -115,6 +116,10 @@ class Failures(Sentence):
         "Tiles of different shapes meet{in_line}{sizes}. A column of rows is rows[:, None], a row of columns "
         "cols[None, :]; pointers, mask and values of one load or store need one shape."
     )
+    OPERANDS = "{left} is {first}, {right} is {second}."
+    OPERANDS_WITH_A_ROW = (
+        "{left} is {first}, {right} is {second}: a block of {size} numbers meets a tile as a row, [1, {size}]."
+    )
     SPECIALIZED = (
         "Line {line} treats a number as a value of the kernel, and it is a constant: Triton makes one of a parameter "
         "that is 1. Give it to triton.jit(do_not_specialize=[...]), or leave it be."
@@ -195,11 +200,15 @@ PLAIN_WORDS = {
 }
 
 
+TWO_OPERANDS = re.compile(r"; left is (\[[\d, ]+\]): (.+); right is (\[[\d, ]+\]): (.+)$")
 UNLIKE_SIZES = re.compile(r"incompatible dimensions at index (\d+): (\d+) and (\d+)")
 
 
 def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The file as a whole: nothing of it could be called."""
+    if (told := tuning_result(failure, submission)) is not None:
+        said, line = told
+        return _failure(replace(failure, line=line), said, submission, "file")
     sentence = OF_FILES.get(failure.kind, Failures.FILE_RAISES)
     if not failure.line:
         sentence = WITHOUT_A_LINE.get(sentence, sentence)
@@ -219,7 +228,8 @@ def not_allowed(refused: list[Refused], submission: Submission) -> Verdict:
 def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
     """The entry was called and did not return."""
     said = _of_a_mistake(failure, submission, exercise)
-    if said is None and (told := launch_arguments(failure, submission)) is not None:
+    told = tuning_result(failure, submission) or launch_arguments(failure, submission)
+    if said is None and told is not None:
         said, line = told
         return _failure(replace(failure, line=line), said, submission, "error")
     if said is None:
@@ -271,7 +281,21 @@ def _filled(sentence: Failures, failure: Failure, submission: Submission, exerci
 
 def _failure(failure: Failure, said: Said, submission: Submission, kind: str) -> Verdict:
     place = source_line(submission, failure.line) if failure.kind != "encoding" else None
-    return failed(failure.kind, said, place, kind=kind, line=failure.line)
+    operands = _operands(failure) if said.sentence is Failures.SHAPES else None
+    return failed(failure.kind, said, operands, place, kind=kind, line=failure.line)
+
+
+def _operands(failure: Failure) -> Said | None:
+    """What meets in the line, with its shapes; None where this is not known."""
+    found = TWO_OPERANDS.search(failure.message)
+    if found is None:
+        return None
+    first, left, second, right = found.groups()
+    told = dict(left=left, first=first, right=right, second=second)
+    lines = [shape for shape in (first, second) if "," not in shape]
+    if len(lines) != 1:
+        return Failures.OPERANDS(**told)
+    return Failures.OPERANDS_WITH_A_ROW(size=int(lines[0].strip("[]")), **told)
 
 
 def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Exercise) -> Verdict:

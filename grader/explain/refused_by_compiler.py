@@ -133,7 +133,7 @@ class Compiler(Sentence):
         "{where}: a list is expected where a value stands: a descriptor's store gets the corner first, "
         "x.store([row, column], tile)."
     )
-    WARPS = "{where}: num_warps has to be 1, 2, 4, 8, 16 or 32."
+    WARPS = "{where}: num_warps is {warps} in this call, and it has to be 1, 2, 4, 8, 16 or 32."
     NO_OPERATOR = "{where}: a kernel has no @: tl.dot(a, b, acc) multiplies two tiles and adds the product to acc."
     NO_POWER = "{where}: values of a kernel have no **: x * x is the square, and tl.sqrt(x) the root."
     OF_BITS = "{where}: {operator} is for whole numbers and masks, and here it meets {dtype}: x * x is the square."
@@ -254,7 +254,7 @@ PLAIN_WORDS = (
         Compiler.NO_MASK,
     ),
     (r"'tensor' has no len\(\)", Compiler.NO_LIST),
-    (r"num_warps must be a power of 2", Compiler.WARPS),
+    (r"^num_warps must be a power of 2: (?P<warps>.*)", Compiler.WARPS),
     (r"AST binary operator 'MatMult'", Compiler.NO_OPERATOR),
     (r"unsupported operand type\(s\) for \*\*", Compiler.NO_POWER),
     (r"^bits of (?P<dtype>\w+): (?P<operator>.)$", Compiler.OF_BITS),

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import torch
 
+from grader.course.exercise import in_words
 from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence
 from grader.explain.tiles import as_matrix, tiles_of
@@ -41,7 +42,7 @@ class Unwritten(Sentence):
     )
     AXES_EXCHANGED = (
         "{silent} of {total} programs write nothing to {name}, as if the kernel took axis 0 of the grid for axis 1 and "
-        "axis 1 for axis 0. The grid is {grid}: which axis counts what there, and in tl.program_id?"
+        "axis 1 for axis 0. The grid{made} is {grid}: which axis counts what there, and in tl.program_id{read}?"
     )
     WRONG_PLACES = "{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
     ONE_BLOCK = (
@@ -107,8 +108,18 @@ def _silent(evidence: Evidence) -> Said | None:
     if silent > 0 and evidence.missing_axis_text:
         return Unwritten.MISSING_AXIS(missing_axis=evidence.missing_axis_text, **found)
     if silent > 0 and _axes_are_exchanged(evidence):
-        return Unwritten.AXES_EXCHANGED(grid=str(tuple(evidence.launch.grid)), **found)
+        made, read = _lines_of_axes(evidence)
+        return Unwritten.AXES_EXCHANGED(grid=str(tuple(evidence.launch.grid)), made=made, read=read, **found)
     return Unwritten.WRONG_PLACES(**found) if silent > 0 else None
+
+
+def _lines_of_axes(evidence: Evidence) -> tuple[str, str]:
+    """Returns ", made in line 36," of the grid and " (lines 17 and 18)" of the axes; "" for what the text hides."""
+    tree, launch = evidence.submission.tree, evidence.launch
+    made = line_of_grid(tree, launch.line)
+    read = sorted(set(axes_asked_for(tree, launch.kernel).values()))
+    plural = "line" if len(read) == 1 else "lines"
+    return f", made in line {made}," if made else "", f" ({plural} {in_words(list(map(str, read)))})" if read else ""
 
 
 def _axes_are_exchanged(evidence: Evidence) -> bool:

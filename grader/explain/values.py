@@ -13,7 +13,7 @@ from grader.explain.evidence import Evidence
 from grader.explain.mistakes.match import matching_hypothesis
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.explain.unwritten import tail_start, unwritten
-from grader.explain.verdict import Verdict, failed
+from grader.explain.verdict import ORDINARY, SPECIAL, Verdict, failed
 from grader.numerics.arguments import exact
 from grader.numerics.poison import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
@@ -73,6 +73,7 @@ class Values(Sentence):
         "Digits are lost on the way: errors are {error:.3g} times what fp32 arithmetic explains, about the rounding of "
         "fp16."
     )
+    STAY_IN_FP32 = "Line {line} makes {dtype} of what is computed with afterwards: stay in fp32 up to the store."
     CONVERT_TO_FP32 = "Convert to fp32 before computing, and keep sums in fp32."
     FEW_DIGITS = "Digits are lost on the way: errors are up to {error:.3g} times the bound."
     WHERE_DIGITS_GO = "Where do large numbers meet whose difference is small, or are many added up in one variable?"
@@ -82,11 +83,11 @@ class Values(Sentence):
         "may turn them to 0."
     )
 
-    EVERY_ELEMENT = "{name} is wrong in every element, {dtype}."
-    SOME_ELEMENTS = "{name} is wrong in {count:#element} of {total}, {dtype}."
-    FROM_AN_ELEMENT_ON = "{name} is wrong in {count:#element} of {total}, all from element {start} on, {dtype}."
-    FROM_A_COLUMN_ON = "{name} is wrong in {count:#element} of {total}, all in columns {start} and up, {dtype}."
-    FROM_A_ROW_ON = "{name} is wrong in {count:#element} of {total}, all in rows {start} and up, {dtype}."
+    EVERY_ELEMENT = "{others}{name} is wrong in every element, {dtype}."
+    SOME_ELEMENTS = "{others}{name} is wrong in {count:#element} of {total}, {dtype}."
+    FROM_AN_ELEMENT_ON = "{others}{name} is wrong in {count:#element} of {total}, all from element {start} on, {dtype}."
+    FROM_A_COLUMN_ON = "{others}{name} is wrong in {count:#element} of {total}, all in columns {start} and up, {dtype}."
+    FROM_A_ROW_ON = "{others}{name} is wrong in {count:#element} of {total}, all in rows {start} and up, {dtype}."
 
 
 def value_verdict(evidence: Evidence) -> Verdict:
@@ -104,12 +105,23 @@ def value_verdict(evidence: Evidence) -> Verdict:
         or _flushed(evidence)
         or _low_precision(evidence)
         or _nothing_ordinary(evidence)
-        or failed(Cause.WRONG_VALUES, _where_wrong(evidence))
+        or failed(_of_the_result(evidence), _where_wrong(evidence))
     )
     if verdict.id != Cause.UNWRITTEN:
         verdict.said.append(first_wrong(evidence))
     verdict.tiles = tile_map(evidence)
+    comparison = evidence.comparison
+    special = ~_is_ordinary(evidence) & ~(comparison.expected.isfinite() & comparison.out.isfinite())
+    verdict.wrong = ORDINARY if bool((comparison.wrong & ~special).any()) else SPECIAL
     return verdict
+
+
+def _of_the_result(evidence: Evidence) -> str:
+    """The cause of values that nothing else explains: an operation may name one for a result that is wrong alone."""
+    operation = evidence.exercise.operation or evidence.wanted.operation
+    alone = len(evidence.right_results) == len(evidence.exercise.returned) - 1
+    causes = getattr(named(operation), "ALONE", {}) if alone and operation not in EXACT else {}
+    return causes.get(evidence.returns, Cause.WRONG_VALUES)
 
 
 def first_wrong(evidence: Evidence) -> Said:
@@ -140,7 +152,7 @@ def _known_mistake(evidence: Evidence) -> Verdict | None:
     found = matching_hypothesis(evidence)
     if found is None:
         return None
-    line = _line_of_mistake(found, evidence)
+    line = found.line or _line_of_mistake(found, evidence)
     return failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
 
 
@@ -250,7 +262,11 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
     if relative < UNIT_ROUNDOFF[torch.float16] / 4:
         return None if rounded_early else _few_digits(evidence)
     said = Values.ROUNDED_TO_FP16() if rounded_early else Values.LIKE_FP16(error=comparison.largest_error)
-    return failed(Cause.LOW_PRECISION, said, Values.CONVERT_TO_FP32(), kind="guess")
+    found = evidence.rounding()
+    if found is None:
+        return failed(Cause.LOW_PRECISION, said, Values.CONVERT_TO_FP32(), kind="guess")
+    advice, place = Values.STAY_IN_FP32(line=found.line, dtype=found.dtype), evidence.source_line(found.line)
+    return failed(Cause.LOW_PRECISION, said, advice, place, kind="guess", line=found.line)
 
 
 def _few_digits(evidence: Evidence) -> Verdict:
@@ -318,7 +334,9 @@ def _is_ordinary(evidence: Evidence) -> torch.Tensor:
 def _where_wrong(evidence: Evidence) -> Said:
     """How many elements are wrong, and what they have in common."""
     wrong, count = evidence.comparison.wrong, evidence.comparison.wrong_count
-    found = dict(name=evidence.returns, dtype=short_dtype(evidence.wanted.dtype))
+    right = evidence.right_results
+    others = f"{in_words(right)} {'is' if len(right) == 1 else 'are'} right, and " if right else ""
+    found = dict(others=others, name=evidence.returns, dtype=short_dtype(evidence.wanted.dtype))
     if count == wrong.numel():
         return Values.EVERY_ELEMENT(**found)
     found |= dict(count=count, total=wrong.numel())

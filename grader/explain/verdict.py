@@ -18,6 +18,9 @@ INCOMPLETE = "incomplete"  # of an exercise: nothing failed, but not every test 
 # Of several failures in one run the one with the most direct cause is explained: the first kind in this list.
 DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", "memory", "guess", "values", "cost")
 
+# Of wrong values: some are wrong where an ordinary number is expected, or all only where NaN or infinities come in.
+WRONG_IN = ORDINARY, SPECIAL = "ordinary", "special"
+
 
 @dataclass
 class Verdict:
@@ -31,6 +34,7 @@ class Verdict:
     line: int = 0  # in the learner's file: where to look next
     note: str = ""  # beside the test's name: what was judged, or how well it went
     sampled: bool = False  # a few programs of a large call show it: what a small call shows says more
+    wrong: str = ""  # of WRONG_IN, where values were compared and differ
     case: str = ""  # a failed call in full: shapes, layouts, dtype, block sizes
     tiles: TileMap | None = None  # which program wrote what, and which tiles are right
     figures: dict[str, float] = field(default_factory=dict)  # what was measured, by name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import combinations
 
 from grader.course.exercise import Exercise
@@ -41,12 +42,12 @@ class WrongResults(Sentence):
         "device."
     )
     DTYPE = "{name} has dtype {dtype}; {expected} was expected."
-    NO_DTYPE = "Without a dtype, torch.empty makes fp32: dtype=x.dtype asks for that of x."
+    NO_DTYPE = "Without a dtype, torch.empty makes fp32: dtype={x}.dtype asks for that of {x}."
     SHAPE = "{name} has shape {shape}; {expected} was expected."
     STRIDES = "{name} has strides {strides}; a contiguous tensor was expected."
     LAYOUT_OF_A_VIEW = (
-        "torch.empty_like and its like keep the layout of a view: torch.empty(x.shape, dtype=x.dtype, device=x.device) "
-        "is contiguous."
+        "torch.empty_like and its like keep the layout of a view: torch.empty({x}.shape, dtype={x}.dtype, "
+        "device={x}.device) is contiguous."
     )
 
 
@@ -96,7 +97,8 @@ def _wrong_result(
             return _wrong(WrongResults.DEVICE_AND_DTYPE(dtype=result.dtype, expected=dtype, **found))
         return _wrong(WrongResults.DEVICE(**found))
     if out is None and other_dtype:
-        return _made(WrongResults.DTYPE(name=name, dtype=result.dtype, expected=dtype), result.line, submission)
+        said = WrongResults.DTYPE(name=name, dtype=result.dtype, expected=dtype)
+        return _made(said, result.line, submission, exercise)
     if out is None:
         return _wrong(WrongResults.FOREIGN(name=name))
     if wanted.is_argument and result.same_as != name:
@@ -105,25 +107,32 @@ def _wrong_result(
         return _wrong(sentence(entry=entry, returned=result.same_as or view, name=name))
     if tuple(out.shape) != shape:
         said = WrongResults.SHAPE(name=name, shape=tuple(out.shape), expected=shape)
-        return _made(said, result.line, submission)
+        return _made(said, result.line, submission, exercise)
     if out.dtype != wanted.dtype:
         said = WrongResults.DTYPE(name=name, dtype=short_dtype(out.dtype), expected=dtype)
-        return _made(said, result.line, submission)
+        return _made(said, result.line, submission, exercise)
     if not wanted.is_argument and out.numel() and not out.is_contiguous():
-        return _not_contiguous(WrongResults.STRIDES(name=name, strides=out.stride()), result.line, submission)
+        return _not_contiguous(WrongResults.STRIDES(name=name, strides=out.stride()), result.line, submission, exercise)
     return None
 
 
-def _not_contiguous(said: Said, line: int, submission: Submission) -> Verdict:
-    advice = WrongResults.LAYOUT_OF_A_VIEW() if "_like(" in submission.line(line) else None
+def _not_contiguous(said: Said, line: int, submission: Submission, exercise: Exercise) -> Verdict:
+    code = submission.line(line)
+    advice = WrongResults.LAYOUT_OF_A_VIEW(x=_argument_in(code, exercise)) if "_like(" in code else None
     return failed(Cause.WRONG_RESULT_TYPE, said, advice, source_line(submission, line), kind="result", line=line)
 
 
-def _made(said: Said, line: int, submission: Submission) -> Verdict:
+def _argument_in(code: str, exercise: Exercise) -> str:
+    """The argument of the entry that a line names, else the first one."""
+    named = (word for word in re.findall(r"\w+", code) if word in exercise.arguments)
+    return next(named, exercise.arguments[0])
+
+
+def _made(said: Said, line: int, submission: Submission, exercise: Exercise) -> Verdict:
     """The verdict on a tensor, with the line that made it."""
     code = submission.line(line)
     without = said.sentence is WrongResults.DTYPE and "dtype" not in code and "torch.empty(" in code
-    advice = WrongResults.NO_DTYPE() if without else None
+    advice = WrongResults.NO_DTYPE(x=_argument_in(code, exercise)) if without else None
     return failed(Cause.WRONG_RESULT_TYPE, said, advice, source_line(submission, line), kind="result", line=line)
 
 

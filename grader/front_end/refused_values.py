@@ -32,6 +32,7 @@ def in_other_words(message: str, error: BaseException, node: ast.AST | None) -> 
         or _descriptor_for_address(frames)
         or _without_axis(frames, node)
         or _block_at_address(message, node)
+        or _operands(message, frames, node)
         or _without_dtype(message, node)
         or _accumulator(error, frames)
         or _shapes(error, frames, node)
@@ -104,6 +105,19 @@ def _block_at_address(message: str, node: ast.AST | None) -> str:
     pointer = node.args[0] if node.args else given.get("pointer")
     is_method = function.value.id != "tl"  # z_ptr.store(z), or Triton's language under another name
     return "" if pointer is None or is_method else f"a block at one address: {found[1]} of {_text_of(pointer)}"
+
+
+def _operands(message: str, frames: list[FrameType], node: ast.AST | None) -> str:
+    """Returns the message about two tiles that one operator joins, with their names and shapes added."""
+    if "incompatible dimensions at index" not in message or not isinstance(node, ast.BinOp):
+        return ""
+    for frame in frames:
+        if frame.f_code.co_name == "binary_op_type_checking_impl":
+            left, right = _text_of(node.left), _text_of(node.right)
+            first, second = (_shape(frame.f_locals.get(name)) for name in ("lhs", "rhs"))
+            known = first and second and "this" not in (left, right)
+            return f"{message}; left is {first}: {left}; right is {second}: {right}" if known else ""
+    return ""
 
 
 def _without_dtype(message: str, node: ast.AST | None) -> str:

@@ -11,6 +11,7 @@ from grader.explain.values import first_wrong
 from grader.explain.verdict import PASS, Verdict
 from grader.numerics.arguments import Argument, without_values
 from grader.sentences import count_text
+from grader.submission.text import Submission
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
 
@@ -41,7 +42,9 @@ def _of_configurations(
     for config in first.configurations[1:]:
         other = interpreted.of_config(trial, inputs, config)
         if other.outcome != PASS:
-            return configurations.left_over(call, config, other) or _of_another(call, trial.config, config, other)
+            return configurations.left_over(call, config, other) or _of_another(
+                call, trial.config, config, other, run.submission
+            )
     again = run.recorded(exercise, trial, inputs, again=True).call if twice else None
     found = configurations.left_over_in_vain(call) or configurations.wrong_key(call, again)
     return found or _after_a_trial(interpreted, trial, inputs, first, call) or verdict
@@ -56,14 +59,15 @@ def _of_the_first(
     for config in first.configurations[1:MOST_COMPARED]:
         if interpreted.of_config(trial, inputs, config).outcome == PASS:
             found = configurations.fixed_grid(call, trial.config, config, verdict)
-            return found or configurations.named_configuration(call, trial.config, verdict, right_before=False)
+            submission = interpreted.run.submission
+            return found or configurations.named_configuration(call, trial.config, verdict, submission, False)
     return verdict  # they are all alike: the mistake is none of the first alone
 
 
-def _of_another(call: RecordedCall, first: int, config: int, verdict: Verdict) -> Verdict:
+def _of_another(call: RecordedCall, first: int, config: int, verdict: Verdict, submission: Submission) -> Verdict:
     """A failure that the configurations before this one did not have."""
     grid = configurations.fixed_grid(call, config, first, verdict)
-    return grid or configurations.named_configuration(call, config, verdict, right_before=True)
+    return grid or configurations.named_configuration(call, config, verdict, submission, True)
 
 
 def _after_a_trial(
@@ -100,7 +104,7 @@ def choice_verdict(interpreted: Interpreted, trials: list[Trial], count: tuple[i
     if found := configurations.not_tuned(first, exercise.entry, *count) or configurations.wrong_key(first, None):
         return configurations.at_its_line(found, run.submission)
     for other in others:
-        if found := configurations.reused(first, other):
+        if found := configurations.reused(first, other, run.submission):
             return configurations.at_its_line(found, run.submission)
     return Verdict(PASS, note=f"{count_text(first.configs, 'configuration')}, and a choice for each size")
 

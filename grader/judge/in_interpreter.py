@@ -174,10 +174,12 @@ class Interpreted:
     def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Evidence]:
         """Of each result what is known of it, its comparison included."""
         wanted, given = wanted_of(self.exercise, trial), exact(inputs)
-        return [
+        found = [
             self._evidence(trial, inputs, reply, one, compare(reply.outputs[one.name], ref, one.bound, given))
             for one, ref in zip(wanted, self._reference(inputs), strict=True)
         ]
+        right = [one.returns for one in found if one.comparison.right]
+        return [replace(one, right_results=right) for one in found]
 
     def _first_call(self, trial: Trial, inputs: list[Argument], reply: Reply) -> Verdict:
         early = self._before_values(trial, inputs, reply)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from grader.gpu.plan import Kernel, Plan, PlannedLaunch
     from grader.judge.run import Run
 
+ALIKE = "; there are more threads than values: several load the same one"
 NAMES = {"ttir": "Triton IR", "ttgir": "Triton GPU IR", "llir": "LLVM IR", "ptx": "PTX", "sass": "machine code"}
 
 
@@ -121,7 +122,9 @@ def _show_resources(out, run: Run, kernel: Kernel) -> None:
         out.print(f"  {name:<15}{text}", markup=False, soft_wrap=True)
     for (kind, size, line), accesses in widths.items():
         where = f"line {line}" if line else "no line"
-        out.print(f"  {where:<15}{len(accesses)} {kind}s of {size} bytes per thread", markup=False, soft_wrap=True)
+        alike = kind == "load" and all(0 < facts.share_per_thread(access) < size for access in accesses)
+        text = f"{count_text(len(accesses), kind)} of {size} bytes per thread{ALIKE if alike else ''}"
+        out.print(f"  {where:<15}{text}", markup=False, soft_wrap=True)
 
 
 def _show_level(out, run: Run, kernel: Kernel, level: str) -> None:

@@ -41,6 +41,7 @@ class Call:
     program: tuple[int, ...] = ()
     line: int = 0
     element: Element | None = None  # the first one that is wrong, where a program has written it and no line is known
+    wrong: str = ""  # what that element is, and what was expected
     programs: dict[tuple[int, ...], Reply] = field(default_factory=dict)  # looked into so far
 
     def launch(self, reply: Reply) -> int:
@@ -148,12 +149,13 @@ def _again(judge: Judge, use: Asked) -> tuple[Verdict, Trial | None]:
 
 def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str) -> Call:
     why = f"the call that failed in {test.removeprefix('test_').replace('_', ' ')!r}"
-    program, line, element = tuple(_found(verdict, "program") or ()), _line(verdict), None
+    program, line, element, wrong = tuple(_found(verdict, "program") or ()), _line(verdict), None, ""
     if not line and (unwritten := _unwritten(verdict)):
         why += f", where no program has written {unwritten}"
     elif not line and (said := _first_wrong(verdict)) is not None:
         program, element = said.evidence["program"], element_of(said.evidence["element"])
-    return Call(exercise, run, trial, why, True, program, line, element)
+        wrong = said.text.partition(": ")[2]
+    return Call(exercise, run, trial, why, True, program, line, element, wrong)
 
 
 def _unwritten(verdict: Verdict) -> str:

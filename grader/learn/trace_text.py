@@ -39,6 +39,8 @@ def print_program(call: Call, program: tuple[int, ...]) -> None:
         for number, stop in enumerate(stops):
             marked = stop.is_at(call.line) or (launch == begin and number == call.stop(stops))
             _print_stop(out, call, stop, ">" if marked else " ")
+            if call.wrong and launch == begin and number == call.stop(stops):
+                out.print(f"{'':{MARGIN + 4}}{call.wrong}", markup=False, soft_wrap=True)
         if watched.left_out:
             out.print(f"... and {watched.left_out} more values", markup=False)
         out.print()

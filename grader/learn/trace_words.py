@@ -56,8 +56,11 @@ def legend(steps: list[WatchedStep]) -> list[Line]:
     """What the marks mean that occur."""
     marks = "".join(step.marks for step in steps)
     told = []
-    if "m" in marks:
-        told.append([("(1)", "masked"), (" a lane that is masked off", "quiet")])
+    masked = {step.kind for step in steps if "m" in step.marks}
+    if masked:
+        of_a_load = ["in a load v is its other, or a descriptor's padding"] if "load" in masked else []
+        of_a_store = ["in a store v is not stored"] if "store" in masked else []
+        told.append([("(v)", "masked"), (", ".join([" a lane that is masked off", *of_a_load, *of_a_store]), "quiet")])
     if "?" in marks:
         told.append([("?", "empty"), (f" holds nothing: it comes of {NOTHING}", "quiet")])
     return told

@@ -25,6 +25,7 @@ class Hypothesis:
     result: torch.Tensor | tuple[torch.Tensor, ...] | None
     # What arithmetic may add to it where its terms are others than the right result's, [its shape]; None: nothing more.
     rounding: torch.Tensor | None = None
+    line: int = 0  # where the text tells that this mistake was made
     by_subtraction: bool = False  # padded lanes hold 0 until a sum, or what is made of it, is subtracted from them
     may_be_constant: bool = False  # NaN everywhere fits many formulas: only where other evidence supports this one
 

@@ -22,7 +22,11 @@ class OuterRelu(Sentence):
 
     NAN_LOST = (
         "{result} is 0 where the product is NaN, and NaN has to stay. Comparing NaN with anything gives false, so "
-        "NaN > 0 does too; tl.maximum drops it unless told otherwise."
+        "NaN > 0 does too."
+    )
+    NAN_LOST_BY_MAXIMUM = (
+        "{result} is 0 where the product is NaN, and NaN has to stay: the tl.maximum in line {line} gives 0 for it. "
+        "With propagate_nan=tl.PropagateNan.ALL it gives NaN; tl.where(v < 0, 0.0, v) does so, too."
     )
     NAN_MADE = (
         "{result} is NaN where the product is -inf: 0 * inf is NaN, and so is inf - inf. Choose by value instead."
@@ -50,7 +54,9 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     (x, y), z = inputs, evidence.returns
     x_name, y_name = evidence.exercise.arguments
     product, ref = x[:, None] * y[None, :], evidence.comparison.ref
-    yield Hypothesis("nan-lost", OuterRelu.NAN_LOST(result=z), ref.nan_to_num(nan=0.0, posinf=torch.inf))
+    line = evidence.line_of_maximum
+    said = OuterRelu.NAN_LOST_BY_MAXIMUM(result=z, line=line) if line else OuterRelu.NAN_LOST(result=z)
+    yield Hypothesis("nan-lost", said, ref.nan_to_num(nan=0.0, posinf=torch.inf), line=line)
     nan_made = torch.where(product == -torch.inf, torch.nan, ref)
     yield Hypothesis("nan-made", OuterRelu.NAN_MADE(result=z), nan_made)
     yield Hypothesis("no-relu", OuterRelu.NO_RELU(result=z), product)

@@ -63,8 +63,8 @@ class RmsNorm(Sentence):
         "is 0. Convert to fp32 before squaring."
     )
     ROUNDED_SUM = (
-        "{z} is made from the sum after its rounding: {residual} keeps the rounded sum, {z} is made from the sum in "
-        "fp32."
+        "{z} is made from the sum after it was rounded to {dtype}{at_line}: add in fp32, and let only the store to "
+        "{residual} round."
     )
     ROUNDED_BEFORE_WEIGHT = (
         "{z} is rounded before {weight} multiplies it, and once more after that: round at the end alone."
@@ -175,7 +175,11 @@ def _of_rounding(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) ->
         if bool((lost & (h.square().sum(dim=1) > LARGEST_FP16)).any()):
             yield Hypothesis("squares-overflow", RmsNorm.SQUARES_OVERFLOW(z=z), None)
     rounded = h.to(dtype).double()
-    said = RmsNorm.ROUNDED_SUM(z=z, residual=names[1])
-    yield Hypothesis("rounded-sum", said, rounded * rstd_of(rounded, eps) * weight)
+    short = "fp16" if dtype == torch.float16 else "bf16"
+    found = evidence.rounding(of_a_sum=True)
+    line = found.line if found is not None and found.dtype == short else 0
+    at_line = f" (line {line})" if line else ""
+    said = RmsNorm.ROUNDED_SUM(z=z, residual=names[1], dtype=short, at_line=at_line)
+    yield Hypothesis("rounded-sum", said, rounded * rstd_of(rounded, eps) * weight, line=line)
     said = RmsNorm.ROUNDED_BEFORE_WEIGHT(z=z, weight=names[2])
     yield Hypothesis("rounded-before-weight", said, (h * rstd_of(h, eps)).to(dtype).double() * weight)

@@ -23,8 +23,9 @@ RESULTS = ("z", "dgate", "dup")
 
 CAUSES = (
     "sigmoid-overflow", "no-product-rule", "derivative-of-sigmoid", "sigmoid-for-silu", "silu-for-sigmoid",
-    "missing-factor", "roles-swapped", "outputs-swapped",
+    "missing-factor", "roles-swapped", "outputs-swapped", "wrong-slope",
 )  # fmt: skip
+ALONE = {"dgate": "wrong-slope"}  # the cause where this result alone is wrong, and no formula fits
 PLAIN_CAUSES = ("exp2", "sigmoid-of-minus", "up-not-used")
 
 
@@ -44,6 +45,7 @@ class Swiglu(Sentence):
 
     ONE_TERM = "dgate has one of two terms: gate * sigmoid(gate) is a product, and its derivative is a sum."
     DERIVATIVE_OF_SIGMOID = "dgate is made with the derivative of sigmoid, s (1 - s), and not of silu."
+    SLOPE_OF_SIGMOID = "In dgate 1 - s stands where the derivative of sigmoid belongs, which is s (1 - s)."
     SILU_FOR_SIGMOID = "In dgate silu stands where sigmoid belongs: of s (1 + g (1 - s)) each s is sigmoid(g)."
     TERMS_SUBTRACTED = "In dgate the two terms of the product rule are subtracted: they are added."
 
@@ -131,6 +133,7 @@ def _of_the_slope(inputs: list[Argument], s: torch.Tensor, z: torch.Tensor, dup:
         ("no-product-rule", Swiglu.ONE_TERM, s),
         ("no-product-rule", Swiglu.ONE_TERM, gate * s * (1 - s)),
         ("derivative-of-sigmoid", Swiglu.DERIVATIVE_OF_SIGMOID, s * (1 - s)),
+        ("derivative-of-sigmoid", Swiglu.SLOPE_OF_SIGMOID, s + gate * (1 - s)),
         ("silu-for-sigmoid", Swiglu.SILU_FOR_SIGMOID, s * (1 + gate * (1 - gate * s))),
         ("silu-for-sigmoid", Swiglu.SILU_FOR_SIGMOID, gate * s * (1 + gate * (1 - s))),
         ("no-product-rule", Swiglu.TERMS_SUBTRACTED, s * (1 - gate * (1 - s))),

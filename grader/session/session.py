@@ -21,8 +21,10 @@ from grader.explain.verdict import (
     INCONCLUSIVE,
     NOT_ATTEMPTED,
     NOT_RUN,
+    ORDINARY,
     PASS,
     SKIPPED,
+    SPECIAL,
     UNJUDGED,
     WAITED,
     Verdict,
@@ -142,9 +144,11 @@ class Grading:
         """The failed test whose verdict names the most direct cause; a hidden one only if no other failed.
 
         A case with a name says more than a drawn one, and a small call more than a sample of a large one. An earlier
-        step of the exercise is told before a later one: that is the order in which a learner works.
+        step of the exercise is told before a later one: that is the order in which a learner works. Values that are
+        wrong only where NaN or infinities come in are no reason for others, and step back behind them.
         """
-        return min(self.failures, key=_directness, default=None)
+        ordinary = any(test.verdict.wrong == ORDINARY and not test.hidden for test in self.failures)
+        return min(self.failures, key=lambda test: _directness(test, ordinary), default=None)
 
     @property
     def points(self) -> tuple[float, float]:
@@ -156,9 +160,11 @@ class Grading:
 OPEN = (NOT_RUN, INCONCLUSIVE, UNJUDGED)  # ids of skips whose points another run decides
 
 
-def _directness(test: TestResult) -> tuple[bool, int, bool, int, bool]:
+def _directness(test: TestResult, steps_back: bool) -> tuple[bool, int, bool, bool, int, bool]:
+    """`steps_back`: what is wrong with special values alone comes after the others of its sort."""
     verdict = test.verdict
-    return test.hidden, test.step, test.drawn or verdict.sampled, verdict.rank, verdict.sampled
+    special = steps_back and verdict.wrong == SPECIAL
+    return test.hidden, test.step, test.drawn or verdict.sampled, special, verdict.rank, verdict.sampled
 
 
 class Session:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from grader.course.folder import Folder, all_folders
 from grader.explain.causes import Cause
 from grader.explain.fence_words import is_whole, told
+from grader.explain.idle_options import idle_options
 from grader.explain.medal_words import told_medal
 from grader.explain.printing_kernels import nothing_shown, printing_lines
 from grader.explain.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
@@ -75,6 +76,8 @@ def end(writer, grading: Grading, alone: bool) -> None:
     _printed(writer, grading)
     if lines := printing_lines(grading.run.submission.tree):
         _paragraph(writer, nothing_shown(lines, _trace(grading)).text)
+    if (said := idle_options(grading.run.submission.tree)) is not None:
+        _paragraph(writer, said.text)
     if grading.run.fence and not is_whole(grading.run.fence):
         for said in told(grading.run.fence):
             _paragraph(writer, said.text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 
 MOST_STEPS = 8  # from a name to what is assigned to it, or from a call to what it returns
 Scope = ast.Module | ast.FunctionDef
@@ -18,6 +19,49 @@ def line_of_key(tree: ast.Module) -> int:
     return _line_of_keyword(tree, "key", 1)
 
 
+def line_of_config(tree: ast.Module | None, config: str) -> int:
+    """Of the one triton.Config, or the one row of numbers, with exactly these settings; 0 where there is no such one.
+
+    `config` is "BLOCK_M: 64, BLOCK_N: 128, num_warps: 4", as Triton writes it.
+    """
+    given = sorted(part.rpartition(": ")[2] for part in config.split(", "))
+    rows = (node for node in ast.walk(tree) if isinstance(node, ast.Tuple | ast.List | ast.Call)) if tree else ()
+    numbers = [(row.lineno, _numbers(row)) for row in rows]
+    lines = [line for line, row in numbers if len(row) > 1 and row == given] or [
+        line for line, row in numbers if len(row) > 2 and not Counter(row) - Counter(given)
+    ]
+    return lines[0] if len(lines) == 1 else 0
+
+
+def _numbers(row: ast.Tuple | ast.List | ast.Call) -> list[str]:
+    """The numbers of a tuple, or of a triton.Config, in the order of their texts; an empty list for anything else."""
+    values = row.elts if not isinstance(row, ast.Call) else []
+    if isinstance(row, ast.Call) and getattr(row.func, "attr", "") == "Config":
+        dictionaries = (one for one in row.args if isinstance(one, ast.Dict))
+        values = [one for each in dictionaries for one in each.values] + [one.value for one in row.keywords]
+    plain = all(isinstance(one, ast.Constant) and type(one.value) is int for one in values)
+    return sorted(str(one.value) for one in values) if plain else []
+
+
+def name_of_pruning(tree: ast.Module | None) -> str:
+    """The function that leaves configurations out, as prune_configs_by names it; "" where the text does not tell."""
+    nodes = ast.walk(tree) if tree is not None else ()
+    pairs = [pair for node in nodes if isinstance(node, ast.Dict) for pair in zip(node.keys, node.values)]
+    found = [
+        value.id
+        for key, value in pairs
+        if getattr(key, "value", "") == "early_config_prune" and isinstance(value, ast.Name)
+    ]
+    return found[0] if len(found) == 1 else ""
+
+
+def function_of_key(tree: ast.Module | None) -> str:
+    """The name of the function that returns the key together with the configurations; "" where none does."""
+    function = function_that_is_asked(tree) if tree is not None else None
+    inside = function is not None and function.lineno <= line_of_key(tree) <= function.end_lineno
+    return function.name if inside else ""
+
+
 def line_of_grid(tree: ast.Module, launch: int) -> int:
     """Of the tuple that stands in kernel[...] of the launch in this line, or in the name there; 0: not found."""
     for scope in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
@@ -31,6 +75,18 @@ def line_of_grid(tree: ast.Module, launch: int) -> int:
 def function_that_returns_nothing(tree: ast.Module) -> ast.FunctionDef | None:
     """The function that the configurations are asked of, as in `configs, key = tuning() or ([], [])`, where none of its
     lines returns a value; None where there is no such function, or where the text does not tell."""
+    function = function_that_is_asked(tree)
+    return None if function is None or any(map(_gives_a_value, ast.walk(function))) else function
+
+
+def only_return(function: ast.FunctionDef) -> ast.Return | None:
+    """The one line that returns a value; None where there are several, or none."""
+    returns = [node for node in ast.walk(function) if _gives_a_value(node)]
+    return returns[0] if len(returns) == 1 and isinstance(returns[0], ast.Return) else None
+
+
+def function_that_is_asked(tree: ast.Module) -> ast.FunctionDef | None:
+    """The function of the file that the configurations are asked of; None where the text does not tell."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     tuned = [call for call in calls if getattr(call.func, "attr", getattr(call.func, "id", "")) == "autotune"]
     if len(tuned) != 1:
@@ -39,7 +95,7 @@ def function_that_returns_nothing(tree: ast.Module) -> ast.FunctionDef | None:
     for value in named or tuned[0].args[:1]:
         asked = _asked_first(tree, value)
         function = _function(tree, asked) if isinstance(asked, ast.Call) else None
-        if function is not None and not any(map(_gives_a_value, ast.walk(function))):
+        if function is not None:
             return function
     return None
 

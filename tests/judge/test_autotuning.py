@@ -200,6 +200,24 @@ def test_a_function_that_returns_no_configurations_is_told_and_not_the_launch(ju
     assert verdict.kind == "error" and verdict.lines[1] == f"Line {verdict.line}:  def tuning():"
 
 
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("configs", "Line {} returns configs, and tuning has to return two things, (configs, key): the list of"),
+        ('["N"], configs', "Line {} returns (['N'], configs), and the first of the two is no list of triton.Config:"),
+    ],
+)
+def test_a_function_that_returns_something_else_is_told_with_its_line(judged, returned, said):
+    asked = (
+        f"def tuning():\n    configs = [{TWO}] * 2\n    return {returned}\n\n\nconfigs, key = tuning() or ([], [])\n"
+    )
+    verdict = first_failure(
+        judged(SCALE, (f"@triton.autotune([{TWO}], {KEY})", f"{asked}\n\n@triton.autotune(configs, key)")), SCALE, 1000
+    )
+    assert verdict.lines[0].startswith(said.format(verdict.line)), verdict.lines
+    assert verdict.lines[1] == f"Line {verdict.line}:  return {returned}"
+
+
 def test_a_key_that_names_no_argument_is_rejected(judged):
     verdict = first_failure(judged(SCALE, (KEY, 'key=["n"]')), SCALE, 100)
     from_39 = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)

@@ -33,6 +33,13 @@ def test_what_a_kernel_uses(course):
     assert out.strip().endswith("Next: course inspect 05 --ir ttir, or --meta for the launch")
 
 
+def test_a_vector_that_many_threads_load_is_told_so(course):
+    course.write("06_fused_outer")
+    out = course.here("inspect", "06").out
+    assert "8 loads of 4 bytes per thread; there are more threads than values: several load the same one\n" in out
+    assert "1 load of 4 bytes per thread\n" in out and "8 stores of 16 bytes per thread\n" in out
+
+
 def test_what_a_call_with_numbers_uses(course):
     course.write("09_layer_norm")
     out = course.here("inspect", "09").out

@@ -65,7 +65,8 @@ def test_values_stand_below_their_lines_and_masked_lanes_are_marked(course):
     maximum, e = under(done.out, "e = tl.exp(")
     assert maximum.startswith("tl.max: ") and e.startswith("e = [") and e.endswith("0 0 0]  fp32 [8]")
     _, stored = under(done.out, "tl.store(")
-    assert stored.startswith("z[1, 0:5] <- [") and "(1) a lane that is masked off" in done.out
+    assert stored.startswith("z[1, 0:5] <- [") and "(v) a lane that is masked off" in done.out
+    assert "masked off, in a load v is its other, or a descriptor's padding, in a store v is not stored" in done.out
     assert done.lines[-1] == "Next: course trace 03 --html trace.html"
 
 
@@ -121,6 +122,8 @@ def test_where_no_line_is_known_it_opens_at_the_store_of_the_first_wrong_element
     course.pytest("exercises/14_split_softmax")
     trace = course.here("trace", "14").out
     (marked,) = (line for line in trace.splitlines() if re.match(r" *\d+>", line))
+    told = trace.splitlines()[trace.splitlines().index(marked) :]
+    assert any(re.fullmatch(r" +z\[\d+, \d+\] of program \(0,\) is \S+, expected \S+\.", line) for line in told[:5])
     assert "tl.store(z_ptr" in marked and trace.index("softmax_scale_kernel, program (0,)") < trace.index(marked)
     course.here("trace", "14", "--html", "trace.html")
     page = (course.path / "trace.html").read_text()

@@ -58,7 +58,7 @@ def test_beside_the_source_a_tile_takes_one_line():
 
 
 def test_marks_are_explained_where_they_occur():
-    assert [plain(line)[:5] for line in legend([Step("load", **LOAD)])] == ["(1) a", "? hol"]
+    assert [plain(line)[:5] for line in legend([Step("load", **LOAD)])] == ["(v) a", "? hol"]
     assert legend([Step("value", **WIDE)]) == []
 
 

@@ -220,6 +220,19 @@ def test_lines_of_a_kernel_that_print_are_told_and_the_file_passes(course):
     assert told in said and "FAIL" not in said and "of ['1024']" in said
 
 
+def test_options_in_the_dictionary_of_a_configuration_are_told_without_effect(course):
+    text = (ROOT / "solutions/19_matmul_epilogue/matmul_epilogue.py").read_text()
+    given = '"GROUP_M": 8}, num_warps=warps, num_stages=4)'
+    assert given in text
+    inside = text.replace(given, '"GROUP_M": 8, "num_warps": warps, "num_stages": 4})')
+    write(course, "19_matmul_epilogue", inside)
+    done = run("exercises/19_matmul_epilogue", "-k", "one_tile", cwd=course)
+    said = " ".join(done.out.split())
+    line = next(n for n, one in enumerate(inside.splitlines(), 1) if '"num_warps"' in one)
+    assert f"Line {line}: num_warps and num_stages in the dictionary of a triton.Config have no effect." in said
+    assert "Pass them to triton.Config" in said and "FAIL" not in said
+
+
 def test_a_long_sentence_that_begins_with_a_line_is_wrapped_and_not_cut(course):
     text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
     write(course, "01_masked_add", text.replace("x + y, mask", "x + tl.nonsense(y), mask"))

@@ -6,7 +6,15 @@ import ast
 
 import pytest
 
-from grader.submission.tuning_lines import function_that_returns_nothing, line_of_configs, line_of_grid, line_of_key
+from grader.submission.tuning_lines import (
+    function_of_key,
+    function_that_returns_nothing,
+    line_of_config,
+    line_of_configs,
+    line_of_grid,
+    line_of_key,
+    name_of_pruning,
+)
 from tests.conftest import ROOT
 
 DECORATED = """
@@ -40,6 +48,19 @@ def test_the_lines_are_those_in_the_function_that_makes_list_and_key():
     text = (ROOT / "solutions/19_matmul_epilogue/matmul_epilogue.py").read_text()
     tree = ast.parse(text)
     assert line_of_configs(tree) == line(text, "configs = [") and line_of_key(tree) == line(text, "return configs, [")
+
+
+def test_a_configuration_is_found_by_its_numbers():
+    text = (ROOT / "solutions/19_matmul_epilogue/matmul_epilogue.py").read_text()
+    tree = ast.parse(text)
+    fixed = "BLOCK_K: 64, GROUP_M: 8, num_warps: {}, num_stages: 4"
+    small = "BLOCK_M: 64, BLOCK_N: 64, " + fixed.format(4)
+    assert line_of_config(tree, small) == line(text, "(64, 64, 64, 4)")
+    assert line_of_config(tree, "BLOCK_M: 32, BLOCK_N: 32, " + fixed.format(2)) == 0
+    assert (name_of_pruning(tree), function_of_key(tree)) == ("that_fit", "tuning")
+    written = 'c = [\n triton.Config({"A": 1}, num_warps=4),\n triton.Config({"A": 2}, num_warps=4)]\n'
+    assert line_of_config(ast.parse(written), "A: 2, num_warps: 4, num_stages: 3") == 0
+    assert line_of_config(ast.parse(written), "A: 2, num_warps: 4") == 3
 
 
 @pytest.mark.parametrize("text, configs, key", [(DECORATED, 3, 6), (BY_NAMES, 4, 3), ("", 0, 0)])

@@ -1,0 +1,86 @@
+"""Sentences that name the line to edit, the operands that meet or the argument at hand, whatever the exercise."""
+
+from __future__ import annotations
+
+from grader import normal, special, with_some
+from tests.conftest import ROOT
+
+NONE = normal(8, 200) * 0
+# x, residual, weight, eps: sums just beside the middle between two numbers of fp16, which a rounding moves.
+OF_ROUNDING = with_some(0.51 * 2**-10, NONE + 0.49 * 2**-10), NONE + 1, normal(200), 1e-5
+
+
+def changed(id: str, *changes: tuple[str, str]) -> str:
+    text = (ROOT / f"solutions/{id}/{id[3:]}.py").read_text(encoding="utf-8")
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+def test_a_maximum_that_drops_nan_is_told_with_what_keeps_it(bench):
+    text = changed("06_fused_outer", ("tl.where(v < 0, 0.0, v)", "tl.maximum(v, 0.0)"))
+    verdict = bench(text, "06_fused_outer").check(special(normal(40)), special(normal(150)))
+    assert verdict.lines[0] == (
+        "z is 0 where the product is NaN, and NaN has to stay: the tl.maximum in line 21 gives 0 for it. With "
+        "propagate_nan=tl.PropagateNan.ALL it gives NaN; tl.where(v < 0, 0.0, v) does so, too."
+    )
+    assert verdict.line == 21
+
+
+def test_the_line_that_rounds_a_sum_is_told(bench):
+    rounding = "    h = h.to(residual_ptr.dtype.element_ty).to(tl.float32)\n"
+    text = changed("10_rms_norm", ("    tl.store(residual_ptrs, h", f"{rounding}    tl.store(residual_ptrs, h"))
+    verdict = bench(text, "10_rms_norm").check(*OF_ROUNDING, dtypes=("float16",))
+    assert verdict.lines[0].startswith(
+        "z is made from the sum after it was rounded to fp16 (line 22): add in fp32, and"
+    )
+    assert verdict.lines[1] == f"Line 22:  {rounding.strip()}" and verdict.line == 22
+
+
+def test_a_sum_of_16_bits_has_no_line_that_rounds_it(bench):
+    added = "tl.load(residual_ptrs, mask=mask, other=0.0).to(tl.float32) + x\n"
+    narrow = "(tl.load(residual_ptrs, mask=mask, other=0.0) + x).to(tl.float32)\n"
+    loaded = "x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0)"
+    text = changed("10_rms_norm", (added, narrow), (f"{loaded}.to(tl.float32)", loaded))
+    verdict = bench(text, "10_rms_norm").check(*OF_ROUNDING, dtypes=("float16",))
+    assert verdict.lines[0].startswith("z is made from the sum after it was rounded to fp16: add in fp32"), (
+        verdict.lines
+    )
+    assert verdict.line == 0
+
+
+def test_warps_that_are_none_are_told_with_their_number(bench):
+    text = changed("10_rms_norm", ("min(max(BLOCK_N // 256, 1), 16)", "min(16, BLOCK_N // 256)"))
+    verdict = bench(text, "10_rms_norm").check(normal(8, 100), normal(8, 100), normal(100), 1e-5)
+    assert verdict.lines[0] == (
+        "The compiler refuses line 41: num_warps is 0 in this call, and it has to be 1, 2, 4, 8, 16 or 32."
+    )
+
+
+def test_the_layout_of_a_view_is_told_with_the_argument_of_the_line(bench):
+    made = "(torch.empty((M, N), dtype=gate.dtype, device=gate.device) for _ in range(3))"
+    text = changed("08_swiglu", (made, "(torch.empty_like(gate) for _ in range(3))"))
+    verdict = bench(text, "08_swiglu").check(normal(17, 70), normal(17, 70).transposed(), normal(17, 70))
+    assert verdict.lines[1] == (
+        "torch.empty_like and its like keep the layout of a view: torch.empty(gate.shape, dtype=gate.dtype, "
+        "device=gate.device) is contiguous."
+    )
+
+
+def test_the_line_that_makes_fp16_of_a_sum_is_told(bench):
+    text = changed(
+        "19_matmul_epilogue", ("acc += bias[None, :].to(tl.float32)", "acc = acc.to(tl.float16) + bias[None, :]")
+    )
+    verdict = bench(text, "19_matmul_epilogue").check(normal(64, 64), normal(64, 64), normal(64))
+    line = next(n for n, one in enumerate(text.splitlines(), 1) if "acc.to(tl.float16)" in one)
+    said = f"Line {line} makes fp16 of what is computed with afterwards: stay in fp32 up to the store."
+    assert said in verdict.lines and verdict.line == line, verdict.lines
+
+
+def test_what_meets_is_told_with_its_shapes(bench):
+    text = changed("25_flash_attention", ("acc * factor[:, None]", "acc * factor"))
+    verdict = bench(text, "25_flash_attention").check(normal(1, 1, 64, 32), normal(1, 1, 64, 32), normal(1, 1, 64, 32))
+    assert verdict.lines[1] == (
+        "acc is [128, 32], factor is [128]: a block of 128 numbers meets a tile as a row, [1, 128]."
+    )
