@@ -82,13 +82,17 @@ class Recorder:
 
     # ---- buffers ----------------------------------------------------------------------------------------
 
-    def argument(self, spec: TensorSpec) -> torch.Tensor:
-        """A tensor without memory, and its buffer."""
+    def argument(self, spec: TensorSpec, begins_as: str = "") -> torch.Tensor:
+        """A tensor without memory, and its buffer. begins_as: an earlier one, at whose address it begins."""
         storage = torch.empty(max(spec.size, 1), dtype=torch.uint8, device="cuda")
         tensor = torch.empty(0, dtype=getattr(torch, spec.dtype), device="cuda")
         tensor.set_(storage.untyped_storage(), spec.offset, spec.shape, spec.strides)
         self.arguments[spec.name] = tensor
         self._add_buffer(tensor, {"name": spec.name, "argument": True, "bytes": spec.size, "line": 0})
+        if begins_as:
+            memory, first = tensor.untyped_storage()._cdata, self.address_of(self.arguments[begins_as])
+            address = first - tensor.storage_offset() * tensor.element_size()
+            self._addresses[memory] = (address, self._addresses[memory][1])
         return tensor
 
     def _add_buffer(self, tensor: torch.Tensor, buffer: dict) -> None:

@@ -76,7 +76,9 @@ class CompilingHost(Host):
         error, returned = self._on_gpu_with(*told), None
         refusals = Refusals(self.file.path)
         recorder = Recorder(self.stand_in, refusals)
-        arguments = {spec.name: recorder.argument(spec) for spec in request.arguments}
+        arguments = {
+            spec.name: recorder.argument(spec, request.begins.get(spec.name, "")) for spec in request.arguments
+        }
         given = list(arguments.values())
         for place, number in request.numbers:
             given.insert(place, number)

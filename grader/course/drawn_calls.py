@@ -16,6 +16,7 @@ from grader.course import drawn_layouts
 from grader.course.covering import Cell, Covering, Row
 from grader.course.drawn_layouts import HOLES_ALIKE, SHARED, Family
 from grader.course.promise import ONE, SEVERAL, SMALL, Call, Promise, Promised, Sizes, is_whole, with_numbers
+from grader.course.shared_views import shared_views
 from grader.numerics.data_sets import seed_for
 
 MOST_CALLS = 32
@@ -43,6 +44,7 @@ class Draft:
     sizes: dict[str, int] = field(default_factory=dict)
     layouts: dict = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)
+    parts: dict[str, str] = field(default_factory=dict)
     is_empty: bool = False
 
 
@@ -121,7 +123,7 @@ def _call(promise: Promise, draft: Draft, row: Row, numbers: random.Random) -> C
         if name not in layouts:
             layouts[name] = row["layout", name](numbers, len(one.shape))
         values[name] = row["kind", name]
-    return with_numbers(Call(0, sizes, row[DTYPE], layouts, values, constants, draft.same), numbers)
+    return with_numbers(Call(0, sizes, row[DTYPE], layouts, values, constants, draft.same, draft.parts), numbers)
 
 
 # ---- strata ----------------------------------------------------------------------------------------------------------
@@ -269,4 +271,11 @@ def _twice(promise: Promise, numbers: random.Random) -> list[Draft]:
     return [Draft(_several(promise) | _ordinary(promise), same=dict.fromkeys(others, first))]
 
 
-STRATA = (_kinds, _alike, _single, _shared, _empty, _large, _many_blocks, _twice)
+def _in_one_memory(promise: Promise, numbers: random.Random) -> list[Draft]:
+    """An argument is a part of another one."""
+    row = _without_sizes(promise) | _ordinary(promise) | {BLOCKS: 0}
+    found = shared_views(promise, numbers)
+    return [Draft(row, one.sizes, one.layouts, parts={one.part: one.whole}) for one in found]
+
+
+STRATA = (_kinds, _alike, _single, _shared, _empty, _large, _many_blocks, _twice, _in_one_memory)

@@ -18,6 +18,7 @@ from grader.numerics.layouts import Layout
 from grader.numerics.paged_data import OfSequences
 
 SMALL = 15  # "a few"
+NEAR = 64  # a number so many times as large as the low end of its range, or less, is near it
 ONE, SEVERAL = "one", "several blocks and a part"  # classes of sizes
 
 Kind = Callable[..., Recipe]  # of values: a data set of a shape, as `normal` is
@@ -187,8 +188,10 @@ def one_of(*numbers: float | str) -> Promised:
 
 
 def between(low: float, high: float) -> Promised:
-    """An argument that is no tensor: any number of this range, and both of its ends; whole where these are. 0 < low."""
-    return Promised((), (drawn_layouts.contiguous,), (Between(low, high), Given(low), Given(high)))
+    """An argument that is no tensor: any number of this range, one near its low end, and both ends; whole where these
+    are. 0 < low."""
+    near = (Between(low, NEAR * low),) if NEAR * low < high else ()
+    return Promised((), (drawn_layouts.contiguous,), (Between(low, high), Given(high), *near, Given(low)))
 
 
 def optional(number: Promised) -> Promised:
@@ -207,6 +210,7 @@ class Call:
     values: dict[str, Kind]
     constants: dict[str, int] = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)  # an argument, and the earlier one that it is
+    parts: dict[str, str] = field(default_factory=dict)  # an argument, and the earlier one whose elements it sees
 
 
 @dataclass(frozen=True)
@@ -218,6 +222,7 @@ class Promise:
     dtypes: tuple[str, ...]
     blocks: tuple[dict[str, int], ...] = ()
     same: tuple[str, ...] = ()  # arguments that may be one and the same tensor
+    refuses: str = ""  # the error that a call outside of the promise raises, by its name in Python
 
     def data(self, call: Call) -> tuple[Recipe, ...]:
         """The data sets of a call's arguments, in order."""
@@ -234,7 +239,8 @@ class Promise:
         if not isinstance(data, Data):
             return data
         data = data.of(promised.dtype) if promised.dtype else data
-        return replace(data, layout=call.layouts[origin], same_as=call.same.get(name, ""))
+        shared = dict(same_as=call.same.get(name, ""), part_of=call.parts.get(name, ""))
+        return replace(data, layout=call.layouts[origin], **shared)
 
 
 def with_numbers(call: Call, numbers: random.Random) -> Call:
@@ -246,7 +252,8 @@ def with_numbers(call: Call, numbers: random.Random) -> Call:
 def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
     """The promise that the keywords of the fixture `drawn` state, for arguments of these names."""
     options = dict(options)
-    sizes, blocks, same = (options.pop(key, default) for key, default in (("sizes", {}), ("blocks", ()), ("same", ())))
+    sizes, refuses = options.pop("sizes", {}), options.pop("refuses", "")
+    blocks, same = (tuple(options.pop(key, ())) for key in ("blocks", "same"))
     dtypes = options.pop("dtypes", ()) or dtypes
     if list(options) != names:
         raise ValueError(f"drawn: the arguments {', '.join(names)} were expected, in this order.")
@@ -255,7 +262,7 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
     used |= {number for number in numbers if isinstance(number, str)}
     if used != set(sizes):
         raise ValueError(f"drawn: sizes {', '.join(sorted(used ^ set(sizes)))}: stated and not used, or the reverse.")
-    return Promise(sizes, options, tuple(dtypes), tuple(blocks), tuple(same))
+    return Promise(sizes, options, tuple(dtypes), blocks, same, refuses)
 
 
 def is_whole(dtype: str) -> bool:

@@ -10,6 +10,8 @@ from grader.course.exercise import Exercise
 from grader.course.large_calls import large_calls
 from grader.course.promise import Call, Promise
 from grader.course.trial import Trial, trial_of
+from grader.course.unpromised_draws import unpromised_draws
+from grader.explain.unpromised_calls import Unpromised
 from grader.judge.run import Run
 from grader.submission.whole_numbers import whole_numbers
 
@@ -32,6 +34,12 @@ class DrawnTrials:
     def large(self, after: int) -> list[Call]:
         """The first ones of the calls up to the promise's limits. after: the number of the last call before them."""
         return self._share_of(large_calls(self.promise, self.run.seed, self.name, after))
+
+    def unpromised(self, after: int) -> list[tuple[Trial, Unpromised]]:
+        """The calls that the entry has to refuse, if the promise states with which error."""
+        error = self.promise.refuses
+        found = unpromised_draws(self.promise, self.run.seed, self.name, after) if error else []
+        return [(self.of(one.call), Unpromised(one.because, error)) for one in found]
 
     def _share_of(self, calls: list[Call]) -> list[Call]:
         return calls[: math.ceil(self.run.share_of_drawn * len(calls))]

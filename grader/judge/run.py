@@ -361,7 +361,7 @@ class Run:
 
 def _record_request(exercise: Exercise, trial: Trial, inputs: list[Argument]) -> RecordRequest:
     specs, numbers = _specs(exercise, inputs), numbers_of(inputs)
-    return RecordRequest(exercise.entry, specs, trial.constants, numbers, trial.small_dots)
+    return RecordRequest(exercise.entry, specs, trial.constants, numbers, trial.small_dots, trial.begins)
 
 
 def _specs(exercise: Exercise, given: list[Argument]) -> list[TensorSpec]:
