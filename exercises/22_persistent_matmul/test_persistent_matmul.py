@@ -108,7 +108,7 @@ def test_there_are_as_many_programs_as_multiprocessors(traffic):
 
 def test_no_program_is_idle(traffic):
     gpu = dict(MULTIPROCESSORS=50, CAPABILITY=80)
-    traffic(normal(20, 40), normal(40, 304), reads={"a": 3, "b": 1}, programs=3, idle=0, **gpu)  # 3 tiles of 128 columns
+    traffic(normal(20, 40), normal(40, 304), reads={"a": 3, "b": 1}, programs=3, idle=0, **gpu)  # 3 narrow tiles
 
 
 def test_neighbouring_programs_share_what_they_read(traffic):

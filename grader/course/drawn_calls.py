@@ -221,7 +221,7 @@ def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) ->
         for name, one in promise.sizes.items()
         for number in of_file
         if one.block < number and not one.only
-        and one.least <= (size := number + numbers.randint(-1, 1)) <= _carried_out(one)
+        and one.least <= (size := number + numbers.randint(-1, 1)) <= carried_out(one)
     ]  # fmt: skip
     table, others = table_of(promise, numbers), max(1, len(promise.sizes) - 1)
     calls = []
@@ -233,7 +233,7 @@ def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) ->
     return calls
 
 
-def _carried_out(one: Sizes) -> int:
+def carried_out(one: Sizes) -> int:
     """Returns the largest size of which not only a sample of programs is run."""
     return max(one.most, one.once, min(one.limit, MOST_BOUNDARY))
 

@@ -17,6 +17,7 @@ from grader.numerics.data_sets import Data, indices, normal, output, slots, whol
 from grader.numerics.layouts import Layout
 from grader.numerics.paged_data import OfSequences
 
+REACH = 2**31 - 1  # elements from the first to the last of a view: what a lesson promises, as a rule
 SMALL = 15  # "a few"
 NEAR = 64  # a number so many times as large as the low end of its range, or less, is near it
 ONE, SEVERAL = "one", "several blocks and a part"  # classes of sizes
@@ -100,6 +101,7 @@ class Promised:
     families: tuple[Family, ...]
     values: tuple[Kind, ...]  # the first is the ordinary one
     dtype: str = ""  # of its own, whatever that of the call
+    reach: int = REACH  # elements from its first to its last; where there may be more, rows lie far apart
 
     @property
     def plain_layout(self) -> Layout:
@@ -117,9 +119,10 @@ def aligned_rows(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "
     return Promised(shape, drawn_layouts.ALIGNED, tuple(values), dtype)
 
 
-def any_strides(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
-    """A tensor with any strides, also such that see an element twice."""
-    return Promised(shape, (*drawn_layouts.holes(len(shape)), *drawn_layouts.sharing(len(shape))), tuple(values), dtype)
+def any_strides(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "", reach: int = REACH) -> Promised:
+    """A tensor with any strides, also such that see an element twice. reach: see Promised."""
+    families = (*drawn_layouts.holes(len(shape)), *drawn_layouts.sharing(len(shape)))
+    return Promised(shape, families, tuple(values), dtype, reach)
 
 
 def target(*shape: str, values: Sequence[Kind] = (output,), dtype: str = "") -> Promised:

@@ -28,12 +28,15 @@ class DrawnTrials:
     @property
     def calls(self) -> list[Call]:
         """The first ones, of calls in an order that the seed has drawn."""
-        of_file = whole_numbers(self.run.submission.tree)
-        return self._share_of(drawn_calls(self.promise, self.run.seed, self.name, of_file))
+        return self._share_of(drawn_calls(self.promise, self.run.seed, self.name, self._of_file))
 
     def large(self, after: int) -> list[Call]:
         """The first ones of the calls up to the promise's limits. after: the number of the last call before them."""
-        return self._share_of(large_calls(self.promise, self.run.seed, self.name, after))
+        return self._share_of(large_calls(self.promise, self.run.seed, self.name, after, self._of_file))
+
+    @property
+    def _of_file(self) -> list[int]:
+        return whole_numbers(self.run.submission.tree)
 
     def unpromised(self, after: int) -> list[tuple[Trial, Unpromised]]:
         """The calls that the entry has to refuse, if the promise states with which error."""
