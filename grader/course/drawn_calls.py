@@ -274,8 +274,11 @@ def _twice(promise: Promise, numbers: random.Random) -> list[Draft]:
 def _in_one_memory(promise: Promise, numbers: random.Random) -> list[Draft]:
     """An argument is a part of another one."""
     row = _without_sizes(promise) | _ordinary(promise) | {BLOCKS: 0}
-    found = shared_views(promise, numbers)
-    return [Draft(row, one.sizes, one.layouts, parts={one.part: one.whole}) for one in found]
+    drafts = []
+    for one in shared_views(promise, numbers):
+        own = {("layout", name): None for name in one.layouts}
+        drafts.append(Draft(row | own, one.sizes, one.layouts, parts={one.part: one.whole}))
+    return drafts
 
 
 STRATA = (_kinds, _alike, _single, _shared, _empty, _large, _many_blocks, _twice, _in_one_memory)

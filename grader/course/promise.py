@@ -191,9 +191,9 @@ def one_of(*numbers: float | str) -> Promised:
 
 
 def between(low: float, high: float) -> Promised:
-    """An argument that is no tensor: any number of this range, one near its low end, and both ends; whole where these
-    are. 0 < low."""
-    near = (Between(low, NEAR * low),) if NEAR * low < high else ()
+    """An argument that is no tensor: any number of this range, and both ends; of a wide one also a number near its low
+    end; whole where the ends are. 0 < low."""
+    near = (Between(low, NEAR * low),) if NEAR**2 * low < high else ()
     return Promised((), (drawn_layouts.contiguous,), (Between(low, high), Given(high), *near, Given(low)))
 
 

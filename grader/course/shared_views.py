@@ -6,6 +6,7 @@ other one, so a kernel may read either through either.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,9 +60,9 @@ def _ways(promise: Promise, whole: str, part: str, numbers: random.Random) -> It
     """The sizes of a call, and how the part lies in the other one's memory."""
     first, second = promise.arguments[whole], promise.arguments[part]
     rank = len(second.shape)
-    if len(first.shape) == rank > 1:
+    if len(first.shape) == rank == 2:
         yield from _squares(promise, whole, part, numbers)
-    elif len(first.shape) > rank == 1 and first.shape[-1] == second.shape[0]:
+    elif len(first.shape) == 2 > rank and first.shape[-1] == second.shape[0]:
         yield _sizes(promise, numbers), CONTIGUOUS  # the first row
     elif len(first.shape) == rank == 1 and first.shape != second.shape and _are_names(promise, first, second):
         (of_whole,), (of_part,) = first.shape, second.shape
@@ -75,15 +76,15 @@ def _squares(promise: Promise, whole: str, part: str, numbers: random.Random) ->
     """Both have one shape: the part is the other one itself, or its transpose."""
     first, second = promise.arguments[whole], promise.arguments[part]
     most = min(one.most for one in promise.sizes.values() if not one.only)
-    most = min(most, int(MOST_ELEMENTS ** (1 / len(first.shape))))
+    most = min(most, math.isqrt(MOST_ELEMENTS))
     side = numbers.randint(most // 2 + 1, most)
     sizes = {name: one.fitting(side) for name, one in promise.sizes.items()}
     shapes = [tuple(length(dimension, sizes) for dimension in one.shape) for one in (first, second)]
     if shapes[0] != shapes[1]:
         return
     yield sizes, CONTIGUOUS
-    if drawn_layouts.transposed in second.families and shapes[0][-1] == shapes[0][-2]:
-        yield sizes, layouts.transposed(len(second.shape))
+    if drawn_layouts.transposed in second.families:
+        yield sizes, layouts.transposed()
 
 
 def _sizes(promise: Promise, numbers: random.Random) -> Sizes:
