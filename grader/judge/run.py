@@ -23,6 +23,7 @@ from grader.gpu.plan import Recording
 from grader.gpu.pool.replays import Replays
 from grader.judge.foreseen import Foreseen, in_drawn_order
 from grader.judge.kernel_texts import recorded_call
+from grader.judge.reached_lines import Lines
 from grader.numerics.arguments import Argument, numbers_of, tensors_of, without_values
 from grader.processes.bubblewrap import FRONT_END, RECORDER
 from grader.processes.faults import ChildEnded, MachineFault
@@ -123,6 +124,7 @@ class Run:
         self.interpreter = interpreter or Interpreter()
         self._ends_interpreter = interpreter is None
         self.machine_code = MachineCode(model)
+        self.lines = Lines()
         self._recorded: dict[tuple[str, bool], Recorded] = {}
         self._ahead: threading.Thread | None = None  # while it works, nobody else asks the recorder
         self._news = threading.Condition()  # of a recording, or of its end
@@ -303,6 +305,7 @@ class Run:
             config=trial.config, limit=exercise.time_limit, **options,
         )  # fmt: skip
         ran = self.interpreter.ask(request, blob)
+        self.lines.add(ran)
         return recorded.reply(writable, ran)
 
     def recording(

@@ -130,6 +130,8 @@ def _incomplete(writer, grading: Grading) -> None:
 
 def _passed(writer, grading: Grading) -> None:
     _paragraph(writer, f"Passed in {grading.seconds:.1f} s: {_what_is_right(grading)}.")
+    if grading.run.replays is None and (never := grading.run.lines.said) is not None:
+        _paragraph(writer, never.text)
     if grading.medal:
         compared = [test.verdict.figures["of_solution"] for test in grading.results if "medal" in test.verdict.figures]
         _paragraph(writer, told_medal(grading.medal, min(compared)))
