@@ -91,7 +91,7 @@ class Run:
 
     `interpreter`: used, and left running, where it is given. `trusted`: a submission of our own, for which nothing is
     recorded ahead in a drawn order, to find out a cheat.
-    `share_of_drawn`: how many of the drawn calls are judged.
+    `share_of_drawn`: how many of the drawn calls are judged. `rounds`: how many times as many are drawn.
     """
 
     def __init__(
@@ -105,10 +105,11 @@ class Run:
         interpreter: Interpreter | None = None,
         trusted: bool = False,
         share_of_drawn: float = 1.0,
+        rounds: int = 1,
     ) -> None:
         self.folder = folder
         self.trusted = trusted
-        self.share_of_drawn = share_of_drawn
+        self.share_of_drawn, self.rounds = share_of_drawn, rounds
         self.sandboxed = sandboxed
         self.seed = secrets.randbits(63) if seed is None else seed
         self.model = model  # of the GPU that kernels are compiled for

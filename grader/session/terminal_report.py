@@ -110,7 +110,8 @@ def _diagnosis(writer, grading: Grading) -> None:
         go_on = f" You may go on, and come back later: course open {following.number}" if following else ""
         _paragraph(writer, f"The core is passed: what is wrong belongs to full.{go_on}")
     if worst.verdict.kind != "file":
-        _paragraph(writer, f"Again with these data:  {_command(grading)} --seed {grading.run.seed}")
+        thorough = " --thorough" if grading.run.rounds > 1 else ""
+        _paragraph(writer, f"Again with these data:  {_command(grading)} --seed {grading.run.seed}{thorough}")
 
 
 def _tiles(writer, verdict: Verdict) -> None:
