@@ -73,7 +73,7 @@ def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) ->
 
 def _between(one: Sizes, numbers: random.Random) -> int:
     """A size beyond those that are judged in full: each power of two is as likely as any other."""
-    least = max(one.most, one.once) + 1
+    least = min(carried_out(one) + 1, one.limit)
     return round(math.exp(numbers.uniform(math.log(least), math.log(one.limit))))
 
 

@@ -164,7 +164,7 @@ class Between:
         number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
         if isinstance(self.low, int) and isinstance(self.high, int):
             return Given(round(number))
-        return Given(min(max(float(f"{number:.3g}"), self.low), self.high))  # short enough to be typed again
+        return Given(min(max(float(f"{number:.4g}"), self.low), self.high))  # short enough to be typed again
 
 
 def into(*sizes: str) -> Into:
