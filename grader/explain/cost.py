@@ -205,7 +205,7 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
     launched = sum(_programs(launch) for launch in reply.launches)
     if limits.programs is not None and launched > limits.programs:
         return failed(Cause.TOO_MANY_PROGRAMS, _more_than(limits, launched, idle), kind="cost")
-    if limits.multiprocessors and limits.programs is not None and launched < limits.programs:
+    if limits.multiprocessors and launched < limits.multiprocessors == limits.programs:
         return failed(Cause.TOO_FEW_PROGRAMS, _fewer_than(limits, launched), kind="cost")
     if limits.idle is not None or limits.programs is not None:
         return Verdict(PASS, note=f"{count_text(launched, 'program')}, {idle or 'none'} idle")
