@@ -114,9 +114,9 @@ def test_each_size_makes_a_choice_of_its_own(tuned):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
-            "M": upto(140, limit=2**30, block=128),
+            "M": upto(140, limit=2**20, block=128),
             "K": upto(100, least=0, once=900, block=64),
-            "N": upto(200, limit=2**30, block=128),
+            "N": upto(200, limit=2**20, block=128),
         },
         a=any_strides("M", "K", values=(uniform, normal, subnormal)),
         b=any_strides("K", "N", values=(uniform, normal, subnormal)),

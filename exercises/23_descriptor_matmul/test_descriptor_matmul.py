@@ -121,9 +121,9 @@ def test_the_tma_moves_all_tiles(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
-            "M": upto(160, limit=2**27, BLOCK_M=128),
+            "M": upto(160, limit=2**20, BLOCK_M=128),
             "K": upto(160, once=2400, BLOCK_K=64),
-            "N": upto(40, limit=2**27, block=32),
+            "N": upto(40, limit=2**20, block=32),
         },
         a=aligned_rows("M", "K", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
         b=aligned_rows("K", "8*N", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),

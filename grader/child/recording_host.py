@@ -32,8 +32,7 @@ class CompilingHost(Host):
         super().__init__()
         self.stand_in = stand_in
         self.files: dict[tuple[int, int], LearnerFile] = {}  # by what is said of the GPU, 0 for the model's own
-        self.last: tuple[list[TensorSpec], dict[str, torch.Tensor]] = ([], {})  # of the call before: the same again get
-        # the same tensors, as where a caller has changed their values
+        self.last: tuple[list[TensorSpec], dict[str, torch.Tensor]] = ([], {})  # arguments of the call before
         self.earlier: deque[object] = deque(
             maxlen=512
         )  # kept alive, so that no new tensor gets their storage by chance

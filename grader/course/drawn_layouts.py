@@ -77,7 +77,7 @@ def aligned(numbers: random.Random, rank: int) -> Layout:
 
 
 def aligned_later(numbers: random.Random, rank: int) -> Layout:
-    """At a multiple of 16 bytes in half precision, and of no more."""
+    """It begins at a multiple of 16 bytes in half precision, and of no more."""
     return layouts.ALIGNED_ROWS.at(8 * numbers.choice((1, 3, 5)))
 
 

@@ -109,7 +109,7 @@ def _one_column(rows: int, reach: int) -> Layout:
 
 
 def _layouts(promise: Promise, families: Sequence[Family], numbers: random.Random) -> dict[str, Layout]:
-    """Of these families, where an argument of several dimensions may be in one of them; else compact."""
+    """Returns layouts of these families, where an argument of several dimensions may have one; else compact ones."""
     found = {}
     for name, one in promise.arguments.items():
         wanted = families if len(one.shape) > 1 else COMPACT

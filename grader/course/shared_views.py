@@ -35,7 +35,7 @@ class SharedView:
 
 
 def shared_views(promise: Promise, numbers: random.Random) -> list[SharedView]:
-    """Some of all that there are, as `numbers` choose."""
+    """Returns some of all that there are, as `numbers` choose."""
     found = []
     inputs = [name for name, one in promise.arguments.items() if _may_share(one)]
     for whole, part in combinations(inputs, 2):
@@ -57,7 +57,7 @@ def _may_share(one: Promised) -> bool:
 
 
 def _ways(promise: Promise, whole: str, part: str, numbers: random.Random) -> Iterator[tuple[Sizes, Layout]]:
-    """The sizes of a call, and how the part lies in the other one's memory."""
+    """Yields the sizes of a call, and how the part lies in the other one's memory."""
     first, second = promise.arguments[whole], promise.arguments[part]
     rank = len(second.shape)
     if len(first.shape) == rank == 2:
@@ -73,7 +73,7 @@ def _ways(promise: Promise, whole: str, part: str, numbers: random.Random) -> It
 
 
 def _squares(promise: Promise, whole: str, part: str, numbers: random.Random) -> Iterator[tuple[Sizes, Layout]]:
-    """Both have one shape: the part is the other one itself, or its transpose."""
+    """Yields calls in which both have one shape: the part is the other one itself, or its transpose."""
     first, second = promise.arguments[whole], promise.arguments[part]
     most = min(one.most for one in promise.sizes.values() if not one.only)
     most = min(most, math.isqrt(MOST_ELEMENTS))
@@ -88,7 +88,7 @@ def _squares(promise: Promise, whole: str, part: str, numbers: random.Random) ->
 
 
 def _sizes(promise: Promise, numbers: random.Random) -> Sizes:
-    """Several of each, and not too many elements."""
+    """Returns sizes of several blocks, and not too many elements."""
     room = int(MOST_ELEMENTS ** (1 / max(2, len(promise.sizes))))
     found = {}
     for name, one in promise.sizes.items():

@@ -28,7 +28,7 @@ class Broken:
 
 
 def unpromised_draws(promise: Promise, seed: int, test: str, after: int) -> list[Broken]:
-    """Those of a run with this seed; their calls' numbers begin behind `after`."""
+    """Returns those of a run with this seed; their calls' numbers begin behind `after`."""
     numbers = random.Random(seed_for(seed, test, "unpromised"))
     found = [one for name in promise.arguments for one in _of(promise, name, numbers)]
     return [replace(one, call=replace(one.call, number=number)) for number, one in enumerate(found, after + 1)]
@@ -47,7 +47,7 @@ def _of(promise: Promise, name: str, numbers: random.Random) -> Iterator[Broken]
 
 
 def _plain(promise: Promise, one: Promised, rows: int, numbers: random.Random) -> Call:
-    """A small call that is promised, in which this argument has so many rows, or several if they are 0."""
+    """Returns a small call that is promised, in which this argument has this number of rows; 0 stands for several."""
     sizes = {name: other.fitting(numbers.randint(9, min(40, other.most))) for name, other in promise.sizes.items()}
     if rows and one.shape[0] in sizes:
         sizes[one.shape[0]] = promise.sizes[one.shape[0]].fitting(rows)
