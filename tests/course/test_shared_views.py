@@ -98,3 +98,17 @@ def test_a_stride_that_is_taken_from_another_view_of_the_memory_is_found(bench, 
     assert verdict.outcome == outcome
     if outcome == FAIL:
         assert "from the first element of x on" in verdict.case
+
+
+NORM = (ROOT / "solutions/10_rms_norm/rms_norm.py").read_text()
+
+
+def test_where_one_address_alone_is_the_reason_it_is_told(bench):
+    taken = "sx = (0, weight.stride(0)) if x.data_ptr() == weight.data_ptr() else x.stride()"
+    text = NORM.replace("    M, N = x.shape", f"    M, N = x.shape\n    {taken}").replace("*x.stride(), ", "*sx, ")
+    assert text.count("sx") == 2
+    folder = next(folder for folder in all_folders(ROOT) if folder.id == "10_rms_norm")
+    promise, test = promise_of(folder)
+    verdict = bench(text, folder.id).judge.drawn(test, promise)
+    assert verdict.outcome == FAIL
+    assert verdict.lines[0].startswith("Right for tensors of their own, wrong where weight begins at the address of x")
