@@ -6,14 +6,12 @@ _HOME = dict.fromkeys(("Exercise", "Example", "Result"), "grader.course.exercise
 _HOME |= {"Elements": "grader.explain.cost", "in_pages": "grader.numerics.paged_data"}
 _HOME |= {"made": "grader.numerics.arguments"}
 _HOME |= dict.fromkeys(
+    ("a_code_each", "cancelling", "cancelling_down", "cancelling_rows", "codes"), "grader.numerics.exact_data"
+)
+_HOME |= dict.fromkeys(
     (
-        "a_code_each",
         "amid",
         "around_fp16_max",
-        "cancelling",
-        "cancelling_down",
-        "cancelling_rows",
-        "codes",
         "falling",
         "falling_down",
         "far_below_zero",

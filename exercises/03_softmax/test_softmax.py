@@ -33,6 +33,11 @@ exercise = Exercise(
 )
 
 
+def infinite_rows(*shape):
+    """Rows that hold nothing but inf, among others."""
+    return normal(*shape).then("whole rows", float("inf"))
+
+
 @pytest.mark.core
 def test_one_row_fills_the_block(check):
     check(normal(12, 1024))
@@ -121,7 +126,19 @@ def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={"M": upto(40, limit=2**30, block=8), "N": upto(1500, once=16384, block=256)},
         x=any_strides(
-            "M", "N", values=(normal, large, subnormal, far_below_zero, some_minus_infinity, peaked, lone, unusual)
+            "M",
+            "N",
+            values=(
+                normal,
+                large,
+                subnormal,
+                far_below_zero,
+                some_minus_infinity,
+                infinite_rows,
+                peaked,
+                lone,
+                unusual,
+            ),  # fmt: skip
         ),
         dtypes=("float32", "float16", "bfloat16"),
     )

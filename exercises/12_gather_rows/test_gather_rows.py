@@ -129,7 +129,7 @@ def test_any_call_that_the_lesson_promises(drawn):
             "N": upto(2500, least=0, once=20000, limit=2**22, BLOCK_N=1024),
             "K": upto(50, least=0, once=3000, limit=2**30, block=8),
         },
-        table=any_strides("M", "N", values=(normal, large, subnormal, unusual)),
+        table=any_strides("M", "N", values=(normal, large, subnormal, unusual), reach=2**33),
         index=contiguous("K", values=(into("M"),)),
         dtypes=("float32", "float16", "bfloat16", "int32", "int16", "int8", "uint8"),
     )

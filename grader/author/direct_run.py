@@ -78,7 +78,7 @@ def _graded(proof: Proof, submission: Path, way: Way, items: list[pytest.Functio
 def _session(proof: Proof, submission: Path, way: Way) -> Session:
     """Mutants alone are trusted: of all others a cheat, if it were any, must be found out."""
     option = SimpleNamespace(
-        submission=str(submission), seed=way.seed, device="auto", target=None, hidden=None, result=None
+        submission=str(submission), seed=way.seed, device="auto", target=None, hidden=None, result=None, thorough=False
     )
     return Session(
         SimpleNamespace(option=option),

@@ -82,13 +82,16 @@ class Recorder:
 
     # ---- buffers ----------------------------------------------------------------------------------------
 
-    def argument(self, spec: TensorSpec) -> torch.Tensor:
-        """A tensor without memory, and its buffer."""
-        storage = torch.empty(max(spec.size, 1), dtype=torch.uint8, device="cuda")
-        tensor = torch.empty(0, dtype=getattr(torch, spec.dtype), device="cuda")
-        tensor.set_(storage.untyped_storage(), spec.offset, spec.shape, spec.strides)
+    def argument(self, spec: TensorSpec, begins_as: str = "", known: torch.Tensor | None = None) -> torch.Tensor:
+        """A tensor without memory and its buffer. begins_as: an argument before it, at whose address it begins. known:
+        the tensor of a call before, which it is again."""
+        tensor = known if known is not None and _is_as(known, spec) else _tensor(spec)
         self.arguments[spec.name] = tensor
         self._add_buffer(tensor, {"name": spec.name, "argument": True, "bytes": spec.size, "line": 0})
+        if begins_as:
+            memory, first = tensor.untyped_storage()._cdata, self.address_of(self.arguments[begins_as])
+            address = first - tensor.storage_offset() * tensor.element_size()
+            self._addresses[memory] = (address, self._addresses[memory][1])
         return tensor
 
     def _add_buffer(self, tensor: torch.Tensor, buffer: dict) -> None:
@@ -292,3 +295,15 @@ def _constants(launch: Launch) -> list[list[str]]:
     """The values compiled into the kernel, by name: block sizes, arguments equal to 1, arguments that are None."""
     named = zip(launch.source.signature.items(), launch.arguments)
     return [[name, repr(value)[:100]] for (name, kind), value in named if kind == "constexpr"][:MOST_CONSTANTS]
+
+
+def _is_as(tensor: torch.Tensor, spec: TensorSpec) -> bool:
+    """Returns False where a host function has turned or cut the tensor that it was given."""
+    seen = tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset()
+    return seen == (tuple(spec.shape), tuple(spec.strides), spec.offset)
+
+
+def _tensor(spec: TensorSpec) -> torch.Tensor:
+    storage = torch.empty(max(spec.size, 1), dtype=torch.uint8, device="cuda")
+    tensor = torch.empty(0, dtype=getattr(torch, spec.dtype), device="cuda")
+    return tensor.set_(storage.untyped_storage(), spec.offset, spec.shape, spec.strides)

@@ -32,6 +32,7 @@ class CompilingHost(Host):
         super().__init__()
         self.stand_in = stand_in
         self.files: dict[tuple[int, int], LearnerFile] = {}  # by what is said of the GPU, 0 for the model's own
+        self.last: tuple[list[TensorSpec], dict[str, torch.Tensor]] = ([], {})  # arguments of the call before
         self.earlier: deque[object] = deque(
             maxlen=512
         )  # kept alive, so that no new tensor gets their storage by chance
@@ -76,7 +77,12 @@ class CompilingHost(Host):
         error, returned = self._on_gpu_with(*told), None
         refusals = Refusals(self.file.path)
         recorder = Recorder(self.stand_in, refusals)
-        arguments = {spec.name: recorder.argument(spec) for spec in request.arguments}
+        known = self.last[1] if self.last[0] == request.arguments else {}
+        arguments = {
+            spec.name: recorder.argument(spec, request.begins.get(spec.name, ""), known.get(spec.name))
+            for spec in request.arguments
+        }
+        self.last = request.arguments, arguments
         given = list(arguments.values())
         for place, number in request.numbers:
             given.insert(place, number)

@@ -16,6 +16,7 @@ from grader.course import drawn_layouts
 from grader.course.covering import Cell, Covering, Row
 from grader.course.drawn_layouts import HOLES_ALIKE, SHARED, Family
 from grader.course.promise import ONE, SEVERAL, SMALL, Call, Promise, Promised, Sizes, is_whole, with_numbers
+from grader.course.shared_views import shared_views
 from grader.numerics.data_sets import seed_for
 
 MOST_CALLS = 32
@@ -43,6 +44,7 @@ class Draft:
     sizes: dict[str, int] = field(default_factory=dict)
     layouts: dict = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)
+    parts: dict[str, str] = field(default_factory=dict)
     is_empty: bool = False
 
 
@@ -121,7 +123,7 @@ def _call(promise: Promise, draft: Draft, row: Row, numbers: random.Random) -> C
         if name not in layouts:
             layouts[name] = row["layout", name](numbers, len(one.shape))
         values[name] = row["kind", name]
-    return with_numbers(Call(0, sizes, row[DTYPE], layouts, values, constants, draft.same), numbers)
+    return with_numbers(Call(0, sizes, row[DTYPE], layouts, values, constants, draft.same, draft.parts), numbers)
 
 
 # ---- strata ----------------------------------------------------------------------------------------------------------
@@ -219,7 +221,7 @@ def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) ->
         for name, one in promise.sizes.items()
         for number in of_file
         if one.block < number and not one.only
-        and one.least <= (size := number + numbers.randint(-1, 1)) <= _carried_out(one)
+        and one.least <= (size := number + numbers.randint(-1, 1)) <= carried_out(one)
     ]  # fmt: skip
     table, others = table_of(promise, numbers), max(1, len(promise.sizes) - 1)
     calls = []
@@ -231,7 +233,7 @@ def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) ->
     return calls
 
 
-def _carried_out(one: Sizes) -> int:
+def carried_out(one: Sizes) -> int:
     """Returns the largest size of which not only a sample of programs is run."""
     return max(one.most, one.once, min(one.limit, MOST_BOUNDARY))
 
@@ -269,4 +271,14 @@ def _twice(promise: Promise, numbers: random.Random) -> list[Draft]:
     return [Draft(_several(promise) | _ordinary(promise), same=dict.fromkeys(others, first))]
 
 
-STRATA = (_kinds, _alike, _single, _shared, _empty, _large, _many_blocks, _twice)
+def _in_one_memory(promise: Promise, numbers: random.Random) -> list[Draft]:
+    """An argument is a part of another one."""
+    row = _without_sizes(promise) | _ordinary(promise) | {BLOCKS: 0}
+    drafts = []
+    for one in shared_views(promise, numbers):
+        own = {("layout", name): None for name in one.layouts}
+        drafts.append(Draft(row | own, one.sizes, one.layouts, parts={one.part: one.whole}))
+    return drafts
+
+
+STRATA = (_kinds, _alike, _single, _shared, _empty, _large, _many_blocks, _twice, _in_one_memory)

@@ -1,7 +1,8 @@
 """Calls up to the sizes that a lesson promises: far too large to be judged in full, and judged in samples.
 
-For each size with a limit there is a call at it, and one between it and the sizes that are judged in full. The other
-sizes are 1, so that no tensor has more elements than the lesson allows. In one further call all sizes are ordinary, and
+For each size with a limit there is a call at it, and one between it and the sizes that are judged in full, with rows
+that are all the same one where they may be. Numbers of the file that are as large bring calls around them. The other
+sizes are 1, so that no tensor has more elements than the lesson allows. In further calls all sizes are ordinary, and
 elements lie as far apart as the lesson allows.
 """
 
@@ -9,11 +10,13 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from grader.course import drawn_layouts
-from grader.course.promise import SEVERAL, Call, Promise, Promised, Sizes, length, with_numbers
+from grader.course.drawn_calls import carried_out
+from grader.course.drawn_layouts import Family
+from grader.course.promise import REACH, SEVERAL, Call, Promise, Promised, Sizes, length, with_numbers
 from grader.numerics import layouts
 from grader.numerics.data_sets import seed_for
 from grader.numerics.layouts import Layout
@@ -21,28 +24,56 @@ from grader.numerics.layouts import Layout
 # Not transposed: where a size is 1, the stride along it would be so long that offsets of masked lanes leave int32. That
 # does no harm and shows nothing. Strides that are long and matter are those of `_far_apart`.
 COMPACT = (drawn_layouts.contiguous, drawn_layouts.begins_later)
-REACH = 2**31 - 1  # elements from the first to the last of a view: all that a lesson promises
+ONE_ROW = (drawn_layouts.repeated_first,)  # seen in all rows
+MOST_AROUND = 4  # numbers of the file, with two calls each
+FEW_BLOCKS = 8  # such a size lies no more than so many past that number
 
 
-def large_calls(promise: Promise, seed: int, test: str, after: int) -> list[Call]:
-    """Returns those of a run with this seed; their numbers begin behind `after`."""
-    numbers = random.Random(seed_for(seed, test, "large calls"))
+def large_calls(promise: Promise, seed: int, test: str, after: int, of_file: Sequence[int] = ()) -> list[Call]:
+    """Returns those of a run with this seed; their numbers begin behind `after`.
+
+    of_file: numbers that stand in the file. Calls that are not around them are the same for any file.
+    """
+    numbers, around = (random.Random(seed_for(seed, test, what)) for what in ("large calls", "large around"))
     calls = [with_numbers(call, numbers) for call in (*_calls(promise, numbers), *_far_apart(promise, numbers))]
     numbers.shuffle(calls)
+    calls += [with_numbers(call, around) for call in _around(promise, of_file, around)]
     return [replace(call, number=number) for number, call in enumerate(calls, after + 1)]
 
 
 def _calls(promise: Promise, numbers: random.Random) -> Iterator[Call]:
     for name, one in promise.sizes.items():
         if one.limit:
-            for size in (one.limit, _between(one, numbers)):
-                sizes = {other: least.fitting(1) for other, least in promise.sizes.items()} | {name: size}
-                yield Call(0, sizes, numbers.choice(promise.dtypes), _layouts(promise, numbers), _kinds(promise))
+            yield _of_size(promise, name, one.limit, COMPACT, numbers)
+            yield _of_size(promise, name, _between(one, numbers), ONE_ROW, numbers)
+
+
+def _of_size(promise: Promise, name: str, size: int, families: Sequence[Family], numbers: random.Random) -> Call:
+    """A call with this size; all others are 1."""
+    sizes = {other: least.fitting(1) for other, least in promise.sizes.items()} | {name: size}
+    layouts = _layouts(promise, families, numbers)
+    return Call(0, sizes, numbers.choice(promise.dtypes), layouts, _kinds(promise))
+
+
+def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) -> Iterator[Call]:
+    """A size is a number of the file, one less or one more, and then a few blocks more: a rule of the file's own may
+    begin there. It is larger than sizes of calls that are carried out in full."""
+    places = [
+        (name, number)
+        for name, one in promise.sizes.items()
+        for number in of_file
+        if one.limit and carried_out(one) < number <= one.limit
+    ]
+    for name, number in numbers.sample(places, min(MOST_AROUND, len(places))):
+        one = promise.sizes[name]
+        for past in (numbers.randint(-1, 1), numbers.randint(2, FEW_BLOCKS * one.block)):
+            call = _of_size(promise, name, min(number + past, one.limit), COMPACT, numbers)
+            yield replace(call, dtype=promise.dtypes[0])
 
 
 def _between(one: Sizes, numbers: random.Random) -> int:
     """A size beyond those that are judged in full: each power of two is as likely as any other."""
-    least = max(one.most, one.once) + 1
+    least = min(carried_out(one) + 1, one.limit)
     return round(math.exp(numbers.uniform(math.log(least), math.log(one.limit))))
 
 
@@ -50,27 +81,40 @@ def _far_apart(promise: Promise, numbers: random.Random) -> Iterator[Call]:
     if not any(_may_be_far_apart(one) for one in promise.arguments.values()):
         return
     sizes = {name: one.of_class(SEVERAL, numbers, one.block) for name, one in promise.sizes.items()}
-    found = _layouts(promise, numbers)
+    found = _layouts(promise, COMPACT, numbers)
     for name, one in promise.arguments.items():
         if _may_be_far_apart(one):
-            found[name] = _of_reach(tuple(length(dimension, sizes) for dimension in one.shape), numbers)
+            shape = tuple(length(dimension, sizes) for dimension in one.shape)
+            found[name] = _of_reach(shape, one.reach, numbers)
     yield Call(0, sizes, numbers.choice(promise.dtypes), found, _kinds(promise))
+    for name, one in promise.arguments.items():
+        if one.reach > REACH:
+            layout = _one_column(length(one.shape[0], sizes), one.reach)
+            yield Call(0, sizes, promise.dtypes[0], found | {name: layout}, _kinds(promise))
 
 
 def _may_be_far_apart(one: Promised) -> bool:
     return bool(one.shape) and drawn_layouts.every_third in one.families
 
 
-def _of_reach(shape: tuple[int, ...], numbers: random.Random) -> Layout:
-    dimensions = [dimension for dimension, size in enumerate(shape) if size > 1]
-    return layouts.far_apart(shape, numbers.choice(dimensions or [0]), REACH)
+def _of_reach(shape: tuple[int, ...], reach: int, numbers: random.Random) -> Layout:
+    dimensions = [dimension for dimension, size in enumerate(shape) if size > 1 and reach == REACH]
+    return layouts.far_apart(shape, numbers.choice(dimensions or [0]), reach)
 
 
-def _layouts(promise: Promise, numbers: random.Random) -> dict[str, Layout]:
+def _one_column(rows: int, reach: int) -> Layout:
+    """Rows far apart, in each of which all columns are one element."""
+    layout = layouts.far_apart((rows, 1), 0, reach)
+    return replace(layout, name=f"{layout.name}, one column expanded", repeated=(1,))
+
+
+def _layouts(promise: Promise, families: Sequence[Family], numbers: random.Random) -> dict[str, Layout]:
+    """Returns layouts of these families, where an argument of several dimensions may have one; else compact ones."""
     found = {}
     for name, one in promise.arguments.items():
-        families = [family for family in COMPACT if family in one.families] or one.families[:1]
-        found[name] = numbers.choice(families)(numbers, len(one.shape))
+        wanted = families if len(one.shape) > 1 else COMPACT
+        fitting = [family for family in (*wanted, *COMPACT) if family in one.families] or one.families[:1]
+        found[name] = numbers.choice(fitting[: len(wanted)])(numbers, len(one.shape))
     return found
 
 

@@ -17,7 +17,9 @@ from grader.numerics.data_sets import Data, indices, normal, output, slots, whol
 from grader.numerics.layouts import Layout
 from grader.numerics.paged_data import OfSequences
 
+REACH = 2**31 - 1  # elements from the first to the last of a view: what a lesson promises, as a rule
 SMALL = 15  # "a few"
+NEAR = 64  # a number so many times as large as the low end of its range, or less, is near it
 ONE, SEVERAL = "one", "several blocks and a part"  # classes of sizes
 
 Kind = Callable[..., Recipe]  # of values: a data set of a shape, as `normal` is
@@ -99,6 +101,7 @@ class Promised:
     families: tuple[Family, ...]
     values: tuple[Kind, ...]  # the first is the ordinary one
     dtype: str = ""  # of its own, whatever that of the call
+    reach: int = REACH  # elements from its first to its last; where there may be more, rows lie far apart
 
     @property
     def plain_layout(self) -> Layout:
@@ -116,9 +119,10 @@ def aligned_rows(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "
     return Promised(shape, drawn_layouts.ALIGNED, tuple(values), dtype)
 
 
-def any_strides(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
-    """A tensor with any strides, also such that see an element twice."""
-    return Promised(shape, (*drawn_layouts.holes(len(shape)), *drawn_layouts.sharing(len(shape))), tuple(values), dtype)
+def any_strides(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "", reach: int = REACH) -> Promised:
+    """A tensor with any strides, also such that see an element twice. reach: see Promised."""
+    families = (*drawn_layouts.holes(len(shape)), *drawn_layouts.sharing(len(shape)))
+    return Promised(shape, families, tuple(values), dtype, reach)
 
 
 def target(*shape: str, values: Sequence[Kind] = (output,), dtype: str = "") -> Promised:
@@ -160,7 +164,7 @@ class Between:
         number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
         if isinstance(self.low, int) and isinstance(self.high, int):
             return Given(round(number))
-        return Given(min(max(float(f"{number:.3g}"), self.low), self.high))  # short enough to be typed again
+        return Given(min(max(float(f"{number:.4g}"), self.low), self.high))  # short enough to be typed again
 
 
 def into(*sizes: str) -> Into:
@@ -187,8 +191,10 @@ def one_of(*numbers: float | str) -> Promised:
 
 
 def between(low: float, high: float) -> Promised:
-    """An argument that is no tensor: any number of this range, and both of its ends; whole where these are. 0 < low."""
-    return Promised((), (drawn_layouts.contiguous,), (Between(low, high), Given(low), Given(high)))
+    """An argument that is no tensor: any number of this range, and both ends; of a wide one also a number near its low
+    end; whole where the ends are. 0 < low."""
+    near = (Between(low, NEAR * low),) if NEAR**2 * low < high else ()
+    return Promised((), (drawn_layouts.contiguous,), (Between(low, high), Given(high), *near, Given(low)))
 
 
 def optional(number: Promised) -> Promised:
@@ -207,6 +213,7 @@ class Call:
     values: dict[str, Kind]
     constants: dict[str, int] = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)  # an argument, and the earlier one that it is
+    parts: dict[str, str] = field(default_factory=dict)  # an argument, and the earlier one whose elements it sees
 
 
 @dataclass(frozen=True)
@@ -218,6 +225,7 @@ class Promise:
     dtypes: tuple[str, ...]
     blocks: tuple[dict[str, int], ...] = ()
     same: tuple[str, ...] = ()  # arguments that may be one and the same tensor
+    refuses: str = ""  # the error that a call outside of the promise raises, by its name in Python
     share: float = 1.0  # of the calls that a seed makes of it, the first of which are judged
 
     def data(self, call: Call) -> tuple[Recipe, ...]:
@@ -235,7 +243,8 @@ class Promise:
         if not isinstance(data, Data):
             return data
         data = data.of(promised.dtype) if promised.dtype else data
-        return replace(data, layout=call.layouts[origin], same_as=call.same.get(name, ""))
+        shared = dict(same_as=call.same.get(name, ""), part_of=call.parts.get(name, ""))
+        return replace(data, layout=call.layouts[origin], **shared)
 
 
 def with_numbers(call: Call, numbers: random.Random) -> Call:
@@ -247,8 +256,10 @@ def with_numbers(call: Call, numbers: random.Random) -> Call:
 def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
     """The promise that the keywords of the fixture `drawn` state, for arguments of these names."""
     options = dict(options)
-    sizes, blocks, same = (options.pop(key, default) for key, default in (("sizes", {}), ("blocks", ()), ("same", ())))
-    dtypes, share = options.pop("dtypes", ()) or dtypes, options.pop("share", 1.0)
+    sizes, refuses = options.pop("sizes", {}), options.pop("refuses", "")
+    blocks, same = (tuple(options.pop(key, ())) for key in ("blocks", "same"))
+    dtypes = options.pop("dtypes", ()) or dtypes
+    share = options.pop("share", 1.0)
     if list(options) != names:
         raise ValueError(f"drawn: the arguments {', '.join(names)} were expected, in this order.")
     used = {name for promised in options.values() for dimension in promised.shape for name in _sizes_of(dimension)}
@@ -256,7 +267,7 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
     used |= {number for number in numbers if isinstance(number, str)}
     if used != set(sizes):
         raise ValueError(f"drawn: sizes {', '.join(sorted(used ^ set(sizes)))}: stated and not used, or the reverse.")
-    return Promise(sizes, options, tuple(dtypes), tuple(blocks), tuple(same), share)
+    return Promise(sizes, options, tuple(dtypes), blocks, same, refuses, share)
 
 
 def is_whole(dtype: str) -> bool:

@@ -17,12 +17,17 @@ def simpler(promise: Promise, call: Call) -> Iterator[Call]:
     unusual = [name for name, kind in call.values.items() if kind is not ordinary[name] and _is_a_kind(ordinary[name])]
     if call.same:
         yield replace(call, same={})
-    yield from _without(call, "layouts", strided, plain.get)
+    if call.parts:
+        yield replace(call, parts={})
+    else:
+        yield from _without(call, "layouts", strided, plain.get)
     yield from _without(call, "values", unusual, lambda name: ordinary[name])
     if call.constants:
         yield replace(call, constants={})
     if call.dtype != promise.dtypes[0]:
         yield replace(call, dtype=promise.dtypes[0])
+    if call.parts:  # a part has to stay within the other one's memory
+        return
     for smaller in (lambda size: 1, lambda size: size // 2, lambda size: size - 1):
         for name, size in call.sizes.items():
             less = promise.sizes[name].fitting(smaller(size))

@@ -36,19 +36,25 @@ class Trial:
     cut: Cut = field(default_factory=Cut)
 
     def inputs(self, seed: int, *names: object) -> list[Argument]:
-        """The arguments: the same for the same seed and names. One that is another argument too is the same tensor."""
+        """The arguments: the same for the same seed and names."""
         given: list[Argument] = []
         for number, data in enumerate(self.data):
             if not isinstance(data, Data):
                 given.append(data)
-            elif data.same_as:
-                given.append(given[self.arguments.index(data.same_as)])
+            elif data.is_shared:
+                given.append(data.within(given[self.arguments.index(data.same_as or data.part_of)]))
             else:
                 generator = generator_for(seed, *names, self.name, short_dtype(self.dtype), seed_place(data, number))
                 drawn = data.tensor(self.dtype, generator)
                 known = dict(zip(self.arguments, [*given, drawn]))
                 given.append(drawn if data.made_by is None else made_of(data, self.dtype, known))
         return given
+
+    @property
+    def begins(self) -> dict[str, str]:
+        """Arguments that are another one too, or a part of it: they begin where that one does."""
+        named = zip(self.arguments, self.data)
+        return {name: data.same_as or data.part_of for name, data in named if isinstance(data, Data) and data.is_shared}
 
     @property
     def data_label(self) -> str:

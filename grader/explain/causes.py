@@ -111,6 +111,7 @@ class Cause(StrEnum):
     SCATTERED = "scattered"
     TOO_MANY_LAUNCHES = "too-many-launches"
     TOO_MANY_PROGRAMS = "too-many-programs"
+    TOO_FEW_PROGRAMS = "too-few-programs"
     TOO_MUCH_MEMORY = "too-much-memory"
     TOO_SLOW = "too-slow"
 

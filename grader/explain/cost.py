@@ -105,6 +105,10 @@ class Cost(Sentence):
         "{launched} programs are launched on a GPU with {multiprocessors} multiprocessors; {most} are enough: a "
         "program that has finished a tile goes on to another."
     )
+    TOO_FEW_THAT_WALK = (
+        "{launched:#program} {are} launched on a GPU with {multiprocessors} multiprocessors, and there are tiles for "
+        "{most}: a multiprocessor without a program does nothing."
+    )
 
 
 @dataclass(frozen=True)
@@ -212,6 +216,8 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
     launched = sum(_programs(launch) for launch in reply.launches)
     if limits.programs is not None and launched > limits.programs:
         return failed(Cause.TOO_MANY_PROGRAMS, _more_than(limits, launched, idle), kind="cost")
+    if limits.multiprocessors and launched < limits.multiprocessors == limits.programs:
+        return failed(Cause.TOO_FEW_PROGRAMS, _fewer_than(limits, launched), kind="cost")
     if limits.idle is not None or limits.programs is not None:
         return Verdict(PASS, note=f"{count_text(launched, 'program')}, {idle or 'none'} idle")
     if limits.moved is not None:
@@ -361,6 +367,12 @@ def _more_than(limits: TrafficLimits, launched: int, idle: int) -> Said:
         have, are = "has" if idle == 1 else "have", "is" if enough == 1 else "are"
         return Cost.PROGRAMS_WITH_IDLE_ONES(launched=launched, idle=idle, have=have, enough=enough, are=are)
     return Cost.PROGRAMS(launched=launched, most=limits.programs)
+
+
+def _fewer_than(limits: TrafficLimits, launched: int) -> Said:
+    are = "is" if launched == 1 else "are"
+    most, multiprocessors = limits.programs, limits.multiprocessors
+    return Cost.TOO_FEW_THAT_WALK(launched=launched, are=are, multiprocessors=multiprocessors, most=most)
 
 
 def _programs(launch: Launch) -> int:

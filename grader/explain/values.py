@@ -67,6 +67,10 @@ class Values(Sentence):
     STRIDE_IGNORED = (
         "Right for contiguous tensors, wrong for this layout of {names}: a stride is not used as it should be."
     )
+    ONE_ADDRESS = (
+        "Right for tensors of their own, wrong where {part} begins at the address of {whole}: an address tells neither "
+        "strides nor shape."
+    )
 
     ROUNDED_TO_FP16 = "Digits are lost on the way: errors are about the rounding of fp16."
     LIKE_FP16 = (
@@ -226,6 +230,10 @@ def _slice_text(name: str, part: tuple[slice, slice]) -> str:
 
 
 def _layout(evidence: Evidence) -> Verdict | None:
+    """Returns the guess that what is particular about the arguments' memory is what the file gets wrong."""
+    if evidence.trial.begins and evidence.right_when_contiguous:
+        part, whole = next(iter(evidence.trial.begins.items()))
+        return failed(Cause.STRIDE_IGNORED, Values.ONE_ADDRESS(part=part, whole=whole), kind="guess")
     strided = [name for name, tensor in evidence.tensors if not tensor.is_contiguous()]
     if not strided or not evidence.right_when_contiguous:
         return None

@@ -49,8 +49,12 @@ class InterpreterHost:
         except (Unsupported, BadText) as error:
             failure = Failure("not-known", type(error).__name__, str(error))
             return {"kind": "ran", "error": asdict(failure)}, b""
+        ready = [kernel for kernel in kernels if kernel is not None]
+        for kernel in ready:
+            kernel.begin_call()
         reply, data = kind(request, recorded, kernels, inputs).run()
-        return {"kind": "ran", **reply}, data
+        reached, left_out = (set().union(*(kernel.lines(ran) for kernel in ready)) for ran in (True, False))
+        return {"kind": "ran", "reached": sorted(reached), "left_out": sorted(left_out), **reply}, data
 
     def _kernel(self, filename: str, text: str) -> Kernel:
         kernel = self.kernels.pop((filename, text), None)

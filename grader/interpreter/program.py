@@ -55,9 +55,17 @@ class ReadyBlock:
     lanes: int  # elements that its operations yield for one program
     place: Place  # of its first operation: where time was spent
     block: Block
+    has_run: bool = False  # in the call at hand
+
+    @cached_property
+    def lines(self) -> frozenset[int]:
+        """The lines of the file that its operations stand for. Constants may be kept far from their line."""
+        operations = (step.operation for step in self.steps if step.operation.name != "arith.constant")
+        return frozenset(operation.place.line for operation in operations) - {0}
 
     def run(self, frame: Frame) -> list[Any]:
         """Carries out all but the terminator; gives the terminator's operands."""
+        self.has_run = True
         frame.batch.spend(len(self.steps), self.lanes * frame.count, self.place)
         values = frame.values
         if frame.batch.watcher is not None:
@@ -93,11 +101,21 @@ class Kernel:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.functions: dict[str, ReadyFunction] = {}
+        self.blocks: list[ReadyBlock] = []  # of all functions and regions
         leading = offsets.leading_to_memory(module)
         for name, function in module.functions.items():
             self._leading = {number for home, number in leading if home == name}
             self.functions[name] = ReadyFunction(function, self._region(function.blocks))
         self.entry = self.functions[module.entry.name]
+
+    def begin_call(self) -> None:
+        """From now on no block has run."""
+        for block in self.blocks:
+            block.has_run = False
+
+    def lines(self, have_run: bool) -> set[int]:
+        """The lines of blocks that have run in this call, or of those that have not."""
+        return set().union(*(block.lines for block in self.blocks if block.has_run == have_run))
 
     @cached_property
     def waits(self) -> bool:
@@ -119,7 +137,8 @@ class Kernel:
         *operations, last = block.operations
         steps = [self._step(operation) for operation in operations]
         lanes = sum(kind.lanes for operation in operations for kind in operation.result_types)
-        return ReadyBlock(block.arguments, steps, last, lanes, block.operations[0].place, block)
+        self.blocks.append(ReadyBlock(block.arguments, steps, last, lanes, block.operations[0].place, block))
+        return self.blocks[-1]
 
     def _step(self, operation: Operation) -> Step:
         run, stateful = self._prepared(operation)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 
 from grader.course.drawn_calls import drawn_calls
 from grader.course.exercise import Exercise
 from grader.course.large_calls import large_calls
 from grader.course.promise import Call, Promise
 from grader.course.trial import Trial, trial_of
+from grader.course.unpromised_draws import unpromised_draws
+from grader.explain.unpromised_calls import Unpromised
 from grader.judge.run import Run
+from grader.numerics.data_sets import seed_for
 from grader.submission.whole_numbers import whole_numbers
 
 
@@ -23,15 +28,35 @@ class DrawnTrials:
     name: str
     promise: Promise
 
-    @property
+    @cached_property
     def calls(self) -> list[Call]:
         """The first ones, of calls in an order that the seed has drawn."""
-        of_file = whole_numbers(self.run.submission.tree)
-        return self._share_of(drawn_calls(self.promise, self.run.seed, self.name, of_file))
+        rounds = [drawn_calls(self.promise, seed, self.name, self._of_file) for seed in self._seeds]
+        calls = [replace(call, number=number) for number, call in enumerate(chain.from_iterable(rounds), 1)]
+        return self._share_of(calls)
 
     def large(self, after: int) -> list[Call]:
         """The first ones of the calls up to the promise's limits. after: the number of the last call before them."""
-        return self._share_of(large_calls(self.promise, self.run.seed, self.name, after))
+        calls: list[Call] = []
+        for seed in self._seeds:
+            calls += large_calls(self.promise, seed, self.name, after + len(calls), self._of_file)
+        return self._share_of(calls)
+
+    def unpromised(self, after: int) -> list[tuple[Trial, Unpromised]]:
+        """The calls that the entry has to refuse, if the promise states with which error."""
+        error, found = self.promise.refuses, []
+        for seed in self._seeds if error else []:
+            found += unpromised_draws(self.promise, seed, self.name, after + len(found))
+        return [(self.of(one.call), Unpromised(one.because, error)) for one in found]
+
+    @cached_property
+    def _of_file(self) -> list[int]:
+        return whole_numbers(self.run.submission.tree)
+
+    @property
+    def _seeds(self) -> list[int]:
+        """The run's own, and others that it draws where it has more rounds."""
+        return [self.run.seed, *(seed_for(self.run.seed, "round", turn) for turn in range(1, self.run.rounds))]
 
     def _share_of(self, calls: list[Call]) -> list[Call]:
         return calls[: math.ceil(self.run.share_of_drawn * self.promise.share * len(calls))]

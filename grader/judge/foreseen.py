@@ -33,9 +33,14 @@ def in_turns(foreseen: list[Foreseen]) -> list[Foreseen]:
 def in_drawn_order(foreseen: list[Foreseen], draw: random.Random) -> list[list[Foreseen]]:
     """Rounds, each in an order that is drawn: a call is in two of them, in the first and second or the third and last.
 
-    What is asked for first is in the first two, among others that are drawn: its verdict need not wait for all.
+    What is asked for first is in the first two, among others that are drawn: its verdict need not wait for all. A round
+    begins with the call that the one before it ended with: made twice in a row, it gets the same tensors again.
     """
     asked, later = foreseen[:EARLY], foreseen[EARLY:]
     early = asked + draw.sample(later, min(EARLY, len(later)))
     rest = [one for one in later if not any(one is other for other in early)]
-    return [draw.sample(calls, len(calls)) for calls in (early, early, rest, rest)]
+    rounds = []
+    for calls in (early, rest):
+        first, second = (draw.sample(calls, len(calls)) for _ in range(2))
+        rounds += [first, sorted(second, key=lambda one: one is not first[-1])]
+    return rounds

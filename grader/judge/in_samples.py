@@ -145,7 +145,7 @@ def table_of(run: Run, trial: Trial, number: int) -> torch.Tensor | None:
     generator = generator_for(run.seed, run.folder.id, trial.name, short_dtype(trial.dtype), seed_place(data, number))
     if data.steps[0][0] in TOGETHER and data.elements <= MOST_TOGETHER:
         return replace(data, layout=CONTIGUOUS).tensor(trial.dtype, generator).flatten()
-    if data.same_as or data.steps[0][0] not in ONE_BY_ONE or any(step[0] in BY_ROWS for step in data.steps):
+    if data.is_shared or data.steps[0][0] not in ONE_BY_ONE or any(step[0] in BY_ROWS for step in data.steps):
         return None
     return replace(data, shape=(ENTRIES,), layout=CONTIGUOUS).tensor(trial.dtype, generator)
 

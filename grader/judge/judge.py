@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 
 from grader.compiler.compiler_pool import processes_here
 from grader.course.exercise import Exercise
@@ -122,7 +123,7 @@ class Judge:
             if verdict.outcome != PASS:
                 break
         if verdict.outcome == PASS:
-            return self._large_calls(trials, len(calls)) or all_right(len(calls), largest)
+            return self._beyond(trials, len(calls)) or all_right(len(calls), largest)
         if verdict.outcome == FAIL and verdict.kind not in NOT_SIMPLER:
             verdict = self._simplest(trials, call, verdict)
         if verdict.outcome == FAIL and verdict.kind != "file":
@@ -135,10 +136,14 @@ class Judge:
     def _right_or_not(self, trial: Trial) -> Verdict:
         return self._values(trial, blame=False)[0]
 
-    def _large_calls(self, trials: DrawnTrials, after: int) -> Verdict | None:
-        """Returns the first of the calls up to the promise's limits that is wrong, or cannot be judged; else None."""
-        verdicts = (self._judged(trials.of(call), self._large) for call in trials.large(after))
-        return next((one for one in verdicts if one.outcome == FAIL or one.id == UNJUDGED), None)
+    def _beyond(self, trials: DrawnTrials, after: int) -> Verdict | None:
+        """Returns what is wrong with calls outside of the promise, or up to its limits, or why these are not judged."""
+        refused = (self._judged(trial, self._refusal(asked)) for trial, asked in trials.unpromised(after))
+        large = (self._judged(trials.of(call), self._large) for call in trials.large(after))
+        return next((one for one in chain(refused, large) if one.outcome == FAIL or one.id == UNJUDGED), None)
+
+    def _refusal(self, asked: Unpromised) -> Callable[[Trial], Verdict]:
+        return partial(refused_call, self.run, self.exercise, asked)
 
     def _large(self, trial: Trial) -> Verdict:
         verdict = sampled(self.run, self.interpreted, trial, self._known, SOME_PROGRAMS)
@@ -166,8 +171,7 @@ class Judge:
     def raises(self, name: str, data: tuple[Recipe, ...], asked: Unpromised, **constants: int) -> Verdict:
         """Whether the entry refuses a call that the lesson does not promise, in every dtype of the exercise."""
         trials = self._trials(name, data, None, (), constants)
-        judged = self._up_to_a_failure(trials, lambda trial: refused_call(self.run, self.exercise, trial, asked))
-        return max(judged, key=is_no_pass)
+        return max(self._up_to_a_failure(trials, self._refusal(asked)), key=is_no_pass)
 
     def traffic(
         self,

@@ -11,7 +11,7 @@ from grader.judge.run import Run
 from grader.numerics.arguments import without_values
 
 
-def refused_call(run: Run, exercise: Exercise, trial: Trial, asked: Unpromised) -> Verdict:
+def refused_call(run: Run, exercise: Exercise, asked: Unpromised, trial: Trial) -> Verdict:
     inputs = without_values(trial.data, trial.dtype)
     call = run.recorded(exercise, trial, inputs).call
     if run.recorder.load_failure is not None:

@@ -23,6 +23,7 @@ from grader.gpu.plan import Recording
 from grader.gpu.pool.replays import Replays
 from grader.judge.foreseen import Foreseen, in_drawn_order
 from grader.judge.kernel_texts import recorded_call
+from grader.judge.reached_lines import Lines
 from grader.numerics.arguments import Argument, numbers_of, tensors_of, without_values
 from grader.processes.bubblewrap import FRONT_END, RECORDER
 from grader.processes.faults import ChildEnded, MachineFault
@@ -90,7 +91,7 @@ class Run:
 
     `interpreter`: used, and left running, where it is given. `trusted`: a submission of our own, for which nothing is
     recorded ahead in a drawn order, to find out a cheat.
-    `share_of_drawn`: how many of the drawn calls are judged.
+    `share_of_drawn`: how many of the drawn calls are judged. `rounds`: how many times as many are drawn.
     """
 
     def __init__(
@@ -104,10 +105,11 @@ class Run:
         interpreter: Interpreter | None = None,
         trusted: bool = False,
         share_of_drawn: float = 1.0,
+        rounds: int = 1,
     ) -> None:
         self.folder = folder
         self.trusted = trusted
-        self.share_of_drawn = share_of_drawn
+        self.share_of_drawn, self.rounds = share_of_drawn, rounds
         self.sandboxed = sandboxed
         self.seed = secrets.randbits(63) if seed is None else seed
         self.model = model  # of the GPU that kernels are compiled for
@@ -123,6 +125,7 @@ class Run:
         self.interpreter = interpreter or Interpreter()
         self._ends_interpreter = interpreter is None
         self.machine_code = MachineCode(model)
+        self.lines = Lines()
         self._recorded: dict[tuple[str, bool], Recorded] = {}
         self._ahead: threading.Thread | None = None  # while it works, nobody else asks the recorder
         self._news = threading.Condition()  # of a recording, or of its end
@@ -303,6 +306,7 @@ class Run:
             config=trial.config, limit=exercise.time_limit, **options,
         )  # fmt: skip
         ran = self.interpreter.ask(request, blob)
+        self.lines.add(ran)
         return recorded.reply(writable, ran)
 
     def recording(
@@ -361,7 +365,7 @@ class Run:
 
 def _record_request(exercise: Exercise, trial: Trial, inputs: list[Argument]) -> RecordRequest:
     specs, numbers = _specs(exercise, inputs), numbers_of(inputs)
-    return RecordRequest(exercise.entry, specs, trial.constants, numbers, trial.small_dots)
+    return RecordRequest(exercise.entry, specs, trial.constants, numbers, trial.small_dots, trial.begins)
 
 
 def _specs(exercise: Exercise, given: list[Argument]) -> list[TensorSpec]:

@@ -28,6 +28,7 @@ class Data:
 
     `steps`: a draw of DRAWS, then changes of CHANGES, each a name and its numbers. No step: an output, left as poison.
     `about`: what a learner reads of the values where they are unusual. `same_as`: the argument that this one is too.
+    `part_of`: the argument whose elements this one sees, from the first on, in strides of its own.
     `dtype`: the argument's own, whatever the dtype of the run; "" for that of the run. `together`: its draw knows what
     others of the call draw, as it gets the same seed. `made_by`: see `arguments.made`.
     """
@@ -37,6 +38,7 @@ class Data:
     layout: Layout = CONTIGUOUS
     about: str = ""
     same_as: str = ""
+    part_of: str = ""
     dtype: str = ""
     together: bool = False
     made_by: Callable[..., torch.Tensor] | None = None
@@ -56,6 +58,19 @@ class Data:
     @property
     def is_output(self) -> bool:
         return not self.steps
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether its elements are those of another argument."""
+        return bool(self.same_as or self.part_of)
+
+    def within(self, other: torch.Tensor) -> torch.Tensor:
+        """The argument, given the one that it is, or is a part of: the same tensor, or a copy of that part."""
+        if self.same_as:
+            return other
+        strides, _ = self.layout.strides(self.shape)
+        view = self.shape_on(other.device, other.dtype)
+        return view.copy_(other.as_strided(self.shape, strides, other.storage_offset()))
 
     def of(self, dtype: str) -> Data:
         """In this dtype in every run: a table in "float32" beside data in half precision, indices in "int64"."""
@@ -103,6 +118,7 @@ class Data:
     def label(self) -> str:
         size = " x ".join(map(str, self.shape)) or "one number"
         parts = (short_name(self.dtype), self.layout.name, self.about)
+        parts += (f"from the first element of {self.part_of} on",) if self.part_of else ()
         said = f"{self.same_as} itself" if self.same_as else ", ".join(filter(None, parts))
         return f"{size} ({said})" if said else size
 
@@ -293,7 +309,7 @@ def lone(*shape: int) -> Data:
 
 
 def around_fp16_max(*shape: int) -> Data:
-    """Each row has one sign, and a sum between an eighth and four times of 65504, fp16's largest number."""
+    """Each row has one sign, and a sum from an eighth to four times of fp16's largest number; some round just to it."""
     return Data(shape, (("around fp16's largest",),), about="with row sums around 65504")
 
 
@@ -351,45 +367,6 @@ def packed(*shape: int) -> Data:
 def far_below_zero(*shape: int) -> Data:
     """Each row falls from -75 to -105: in fp32 exp loses its digits between these."""
     return replace(falling(*shape) * 0.15 - 90, about="from -75 to -105")
-
-
-def cancelling(M: int, K: int, N: int) -> tuple[Data, Data]:
-    """a [M, K] and b [K, N] of small integers whose running sums pass 2048 and cancel to at most 8.
-
-    fp32 holds every running sum exactly (it stays below 2**24), fp16 holds only even numbers above 2048.
-    """
-    return Data((M, K), (("cancelling a",),)), Data((K, N), (("cancelling b",),))
-
-
-def cancelling_rows(*shape: int) -> Data:
-    """Rows of whole numbers from 1025 to 2000, then their negatives, the last one changed by at most 2.
-
-    fp16 holds each of them, and no odd sum of two, which is above 2048. fp32 holds every sum of up to 16384 of them, in
-    any order.
-    """
-    return Data(shape, (("cancelling rows",),))
-
-
-def cancelling_down(*shape: int) -> Data:
-    """Columns of whole numbers from 1 to 3, then their negatives, the last one changed by at most 2.
-
-    Sums of 8192 of them pass 2048, where fp16 holds only even numbers, and come back to at most 2.
-    """
-    return Data(shape, (("cancelling down",),))
-
-
-def codes(*shape: int) -> Data:
-    """Each row is a code of 1 and -1, the n-th row the n-th code: the product of two codes is 0, or less.
-
-    A row has a power of two of elements, and there are at most twice as many rows: the second half are the negatives.
-    """
-    return Data(shape, (("codes",),), about="codes")
-
-
-def a_code_each(*shape: int, below: int) -> Data:
-    """Each row is one of the first `below` codes: its product with itself is the length of a row, with others 0 or
-    less."""
-    return Data(shape, (("a code each", below),), about="a code each")
 
 
 def output(*shape: int) -> Data:

@@ -10,6 +10,8 @@ import torch
 from grader.numerics.paged_draws import DRAWS_OF_PAGES
 
 FP16_MAX = 65504.0
+ROUNDED_TO_MAX = 65512  # a whole number above it that fp16 rounds to it
+LONG_ROW = 64  # of numbers that are whole in fp16 and sum to that
 
 
 def _on(generator: torch.Generator) -> dict:
@@ -91,13 +93,23 @@ def _cancelling_down(size: tuple[int, ...], generator: torch.Generator, precisio
 
 
 def _around_fp16_max(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
-    """Each row has a sign, and a sum between an eighth and four times of the largest number of fp16."""
+    """Each row has a sign, and a sum between an eighth and four times of the largest number of fp16.
+
+    In half of the long rows there are whole numbers, and the sum is 65512 however they are added: above the
+    largest number, and rounded to it.
+    """
     *rows, N = size
     halvings = torch.rand((*rows, 1), dtype=precision, **_on(generator)).mul_(5).sub_(2)
     signs = torch.randint(0, 2, (*rows, 1), dtype=torch.int8, **_on(generator)).to(precision).mul_(2).sub_(1)
     of_each = FP16_MAX / max(N, 1) * signs * 2**-halvings
     values = torch.rand(size, dtype=precision, **_on(generator)).mul_(0.5).add_(0.75) * of_each
-    return values.clamp_(-FP16_MAX, FP16_MAX)
+    values.clamp_(-FP16_MAX, FP16_MAX)
+    if N < LONG_ROW:
+        return values
+    number, more = divmod(ROUNDED_TO_MAX, N)
+    whole = (torch.arange(N, device=values.device) < more).to(precision).add_(number) * signs
+    chosen = torch.rand((*rows, 1), **_on(generator)) < 0.5
+    return torch.where(chosen, whole, values)
 
 
 def _peak(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:

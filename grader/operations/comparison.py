@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from grader.numerics.poison import BITS
-from grader.numerics.roundoff import EXACT, UNJUDGED
+from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF, UNJUDGED
 from grader.operations.bounds import tolerance
 
 MOST_COMPARED = 1 << 24  # elements that are compared at a time: memory may be short
@@ -67,12 +67,13 @@ def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[t
         return Comparison(out, expected, ref, wrong, _infinite_where(wrong))
     allowed = tolerance(bound, inputs, ref, out.dtype)
     distance = (out.double() - ref).abs()
-    # A finite reference past the largest finite number of the dtype rounds to infinity: then infinity is right. Within
-    # the bound of that number both are.
-    limit = torch.finfo(out.dtype).max
+    # A finite reference past the largest finite number of the dtype, and half a step more, rounds to infinity: then
+    # infinity is right. Where arithmetic may lead past it, but need not, both are.
+    limit, unit = torch.finfo(out.dtype).max, UNIT_ROUNDOFF[out.dtype]
+    computed = (allowed - 1.25 * unit * ref.abs()).clamp(0, limit / 2)
     finite = out.isfinite() & ref.isfinite()
     same = (out == expected) | (out.isnan() & expected.isnan())
-    same |= (out == ref.sign() * torch.inf) & (ref.abs() + allowed.clamp(max=limit / 2) >= limit)
+    same |= (out == ref.sign() * torch.inf) & (ref.abs() + computed >= limit * (1 + unit / 2))
     error = torch.where(finite, distance / allowed, _infinite_where(~same))
     return Comparison(out, expected, ref, error > 1, error)
 

@@ -22,6 +22,7 @@ CAUSES = (
 )  # fmt: skip
 PLAIN_CAUSES = ("weight-plus-one", "unbiased", "eps-ignored", "weight-by-row", "not-normalised")
 USUAL_EPS = (1e-5, 1e-6, 1e-8)  # what a kernel may hold in place of its argument
+TELLING = 8  # elements that are off by one factor
 LARGEST_FP16 = torch.finfo(torch.float16).max
 
 
@@ -53,6 +54,7 @@ class RmsNorm(Sentence):
     EPS_AS_LEAST = "eps stands in for smaller mean squares: it is added to each of them, under the root."
     EPS_FORGOTTEN = "eps is not added: a row of zeros is 0 / 0, and small rows come out too large."
     EPS_IGNORED = "eps is taken to be {used:g}, and this call gives {eps:g}: the argument is not used."
+    EPS_CHANGED = "{z} is what eps = {used:.3g} gives, and this call gives {eps:.3g}: eps has to be taken as it is."
 
     WEIGHT_FORGOTTEN = "{z} is not multiplied by {weight}."
     WEIGHT_PLUS_ONE = "{z} is multiplied by 1 + {weight}: here {weight} is the whole factor."
@@ -95,6 +97,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield from _of_the_sum(evidence, inputs, h)
     yield from _of_the_statistic(evidence, inputs, h)
     yield from _of_eps(h, weight, eps)
+    yield from _of_another_eps(evidence, h, weight, eps)
     yield from _of_the_weight(evidence, inputs, h)
     yield from _of_rounding(evidence, inputs, h)
 
@@ -152,6 +155,18 @@ def _of_eps(h: torch.Tensor, weight: torch.Tensor, eps: float) -> Iterator[Hypot
         if used != eps:
             said = RmsNorm.EPS_IGNORED(used=used, eps=eps)
             yield Hypothesis("eps-ignored", said, h / torch.sqrt(mean + used) * weight)
+
+
+def _of_another_eps(evidence: Evidence, h: torch.Tensor, weight: torch.Tensor, eps: float) -> Iterator[Hypothesis]:
+    """An eps near the one that is given, in rows in which it decides: all of a row is off by one factor."""
+    out, mean = evidence.comparison.out.double(), h.square().mean(dim=1, keepdim=True)
+    telling = evidence.comparison.wrong & (out != 0) & out.isfinite()
+    if int(telling.sum()) < TELLING or not bool((mean < eps)[telling.any(dim=1)].all()):
+        return
+    used = float(((h * weight / out).square() - mean)[telling].median())
+    if eps / 2 < used < 2 * eps:
+        said = RmsNorm.EPS_CHANGED(z=evidence.returns, used=used, eps=eps)
+        yield Hypothesis("eps-ignored", said, h / torch.sqrt(mean + used) * weight)
 
 
 def _of_the_weight(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) -> Iterator[Hypothesis]:

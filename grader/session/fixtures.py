@@ -42,15 +42,16 @@ def raises(session: Session, item: pytest.Item):
 
 
 def drawn(session: Session, item: pytest.Item):
-    """drawn(sizes={"N": upto(300, block=64)}, x=any_strides("N"), dtypes=(), blocks=(), same=(), share=1.0): about
+    """drawn(sizes={"N": upto(300)}, x=any_strides("N"), dtypes=(), blocks=(), same=(), refuses="", share=1.0): about
     thirty calls.
 
     What the lesson promises, argument by argument; the calls within it come from the run's seed. sizes: of each name
     in a shape. dtypes: those of the exercise, if none are given. blocks: constants of the module that some
-    calls replace. same: arguments that one call gives the same tensor for. share: how many of the calls are judged,
-    other ones in each run, where an earlier test has drawn calls of the same kernel. An argument is any_strides,
-    contiguous, or target where it is filled or updated, with values=(into("M"),) if it holds indices; or a number:
-    one_of(0.5, 4.0), between(0.5, 4.0), optional(between(1, 150)) where it may be None.
+    calls replace. same: arguments that one call gives the same tensor for. refuses: the error, as "ValueError", that a
+    call has to raise in which rows that are to be aligned are not. share: how many of the calls are judged, other ones
+    in each run, where an earlier test has drawn calls of the same kernel. An argument is any_strides, contiguous, or
+    target where it is filled or updated, with values=(into("M"),) if it holds indices; or a number: one_of(0.5, 4.0),
+    between(0.5, 4.0), optional(between(1, 150)) where it may be None.
     """
 
     def drawn(**options):

@@ -47,6 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="how a submission is shut in: process limits (default); in bubblewrap where there is one (auto); in "
              "bubblewrap or not at all (strict)",
     )  # fmt: skip
+    group.addoption("--thorough", action="store_true", help="draw ten times as many calls from the seed: for a file "
+                    "that is to be shipped, or looked at twice")  # fmt: skip
     group.addoption("--result", metavar="FILE", help="write the result as JSON")
 
 

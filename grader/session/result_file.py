@@ -56,6 +56,7 @@ def as_json(grading: Grading) -> dict:
         "possible": possible,
         "figures": {"seconds": round(grading.seconds, 3), **_worst_figures(grading)},
         "tiles": _tiles(grading),
+        "unreached": grading.run.lines.never,
         "device": "cuda" if replays else "cpu",
         "gpu": replays.device.name if replays else "",
         "isolation": "sandbox" if grading.run.sandboxed else "fence" if grading.run.fenced else "limits",

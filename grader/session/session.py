@@ -45,6 +45,7 @@ from grader.wire.reply import DTYPES
 
 JUDGED_TWICE = (CHECK, DRAWN)
 COMPILED_FOR = tuple(fixture for fixture in FIXTURES if fixture not in (TUNED, RAISES))  # where there is a GPU
+THOROUGH = 10  # times as many drawn calls
 WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
 
 
@@ -179,6 +180,7 @@ class Session:
         option = config.option
         self.device = _with_torch(machine.device, option.device)
         self.replays = shared_replays(self.device) if isinstance(self.device, Device) else None
+        of_runs.setdefault("rounds", THOROUGH if option.thorough else 1)
         self.gradings = {
             folder.id: Grading(
                 folder,

@@ -116,7 +116,8 @@ def _diagnosis(writer, grading: Grading) -> None:
         go_on = f" You may go on, and come back later: course open {following.number}" if following else ""
         _paragraph(writer, f"The core is passed: what is wrong belongs to full.{go_on}")
     if worst.verdict.kind != "file":
-        _paragraph(writer, f"Again with these data:  {_command(grading)} --seed {grading.run.seed}")
+        thorough = " --thorough" if grading.run.rounds > 1 else ""
+        _paragraph(writer, f"Again with these data:  {_command(grading)} --seed {grading.run.seed}{thorough}")
 
 
 def _tiles(writer, verdict: Verdict) -> None:
@@ -136,6 +137,8 @@ def _incomplete(writer, grading: Grading) -> None:
 
 def _passed(writer, grading: Grading) -> None:
     _paragraph(writer, f"Passed, judged in {grading.seconds:.1f} s: {_what_is_right(grading)}.")
+    if grading.run.replays is None and (never := grading.run.lines.said) is not None:
+        _paragraph(writer, never.text)
     if grading.medal:
         compared = [test.verdict.figures["of_solution"] for test in grading.results if "medal" in test.verdict.figures]
         _paragraph(writer, told_medal(grading.medal, min(compared)))

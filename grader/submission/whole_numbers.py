@@ -1,31 +1,70 @@
-"""The whole numbers that stand in a file: where a rule of its own may begin or end."""
+"""The whole numbers that stand in a file, or are made of such: where a rule of its own may begin or end."""
 
 from __future__ import annotations
 
 import ast
 import operator
+from collections.abc import Mapping
 
 FOLDED = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.LShift: operator.lshift,
-    ast.Pow: operator.pow,
+    ast.Pow: operator.pow, ast.FloorDiv: operator.floordiv,
 }  # fmt: skip
 MOST = 1 << 31  # no size is larger
 MOST_EXPONENT = 31
 
 
 def whole_numbers(tree: ast.Module | None) -> list[int]:
-    """Returns each number of the text from 3 on once, also as 1 << 17 or 2 * 1024; sorted; [] without a tree."""
-    found = {_value(node) for node in ast.walk(tree)} if tree is not None else set()
+    """Returns each number of the text from 3 on once, also as 1 << 17 or 2 * BLOCK; sorted; [] without a tree."""
+    if tree is None:
+        return []
+    names = _constants(tree)
+    found = {_value(node, names) for node in ast.walk(tree)}
     return sorted(number for number in found if number is not None and 3 <= number <= MOST)
 
 
-def _value(node: ast.AST) -> int | None:
+def _constants(tree: ast.Module) -> dict[str, int]:
+    """The module's names for whole numbers. A parameter of this name is given that number, as a rule."""
+    names: dict[str, int] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                _bind(target, node.value, names)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            _bind(node.target, node.value, names)
+    return names
+
+
+def _bind(target: ast.expr, value: ast.expr, names: dict[str, int]) -> None:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for one, its in zip(target.elts, value.elts):
+            _bind(one, its, names)
+    elif isinstance(target, ast.Name) and (number := _value(value, names)) is not None:
+        names[target.id] = number
+
+
+def _value(node: ast.AST, names: Mapping[str, int]) -> int | None:
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int and node.value <= MOST else None
+    if isinstance(node, ast.Name):
+        return names.get(node.id)
+    if isinstance(node, ast.Call) and _is_constexpr(node):
+        return _value(node.args[0], names)
     if not isinstance(node, ast.BinOp) or type(node.op) not in FOLDED:
         return None
-    left, right = _value(node.left), _value(node.right)
-    if left is None or right is None or (isinstance(node.op, ast.LShift | ast.Pow) and not 0 <= right <= MOST_EXPONENT):
+    left, right = _value(node.left, names), _value(node.right, names)
+    return None if left is None or right is None else _folded(node.op, left, right)
+
+
+def _is_constexpr(call: ast.Call) -> bool:
+    """Returns True for tl.constexpr(64)."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "constexpr" and len(call.args) == 1
+
+
+def _folded(op: ast.operator, left: int, right: int) -> int | None:
+    if isinstance(op, ast.LShift | ast.Pow) and not 0 <= right <= MOST_EXPONENT:
         return None
-    number = FOLDED[type(node.op)](left, right)
+    if isinstance(op, ast.FloorDiv) and not right:
+        return None
+    number = FOLDED[type(op)](left, right)
     return number if abs(number) <= MOST else None

@@ -124,7 +124,8 @@ class RecordRequest:
 
     `arguments` are the tensors among them; `numbers` are the others: [place among all arguments, value] of each, where
     a value is a bool, a whole number, or a finite float. `constants` are those of the module to replace, where the file
-    has them, and MULTIPROCESSORS and CAPABILITY.
+    has them, and MULTIPROCESSORS and CAPABILITY. `begins`: arguments that begin at the address of an earlier one, by
+    their names: host code sees one storage, though each has its own bytes here, which nothing writes.
     """
 
     entry: str
@@ -132,6 +133,7 @@ class RecordRequest:
     constants: dict[str, int] = field(default_factory=dict)
     numbers: list[list] = field(default_factory=list)
     small_dots: bool = False  # tl.dot takes tiles that no GPU's units take: examples are to be read, and run nowhere
+    begins: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict:
         return {"kind": "record", **asdict(self)}

@@ -98,6 +98,8 @@ class Reply:
     broken: list[BrokenPromise] = field(default_factory=list)
     overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)  # by the kernels
+    reached: list[int] = field(default_factory=list)  # lines of kernels that some program has carried out
+    left_out: list[int] = field(default_factory=list)  # lines with parts of kernels that none has
     watched: list[WatchedProgram] = field(default_factory=list)  # launch by launch
     threads: int = 0
     processes: int = 0
@@ -133,6 +135,8 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         overflows=items(header, "overflows", lambda data: build(Overflow, data)),
         watched=items(header, "watched", watched_program),
         printed=items(header, "printed", lambda data: checked(data, "str", "printed")),
+        reached=items(header, "reached", lambda data: checked(data, "int", "reached")),
+        left_out=items(header, "left_out", lambda data: checked(data, "int", "left_out")),
     )
 
 

@@ -365,6 +365,14 @@ def test_sums_of_rows_lie_on_both_sides_of_the_largest_number_of_fp16():
     assert bool(around_fp16_max(9, 1).tensor(torch.float16, generator_for(2)).isfinite().all())
 
 
+@pytest.mark.parametrize("columns", [64, 379, 5000])
+def test_some_sums_of_rows_are_just_above_the_largest_number_of_fp16_and_round_to_it(columns):
+    sums = around_fp16_max(60, columns).tensor(torch.float16, generator_for(2)).double().sum(dim=1)
+    just = sums.abs() == 65512
+    assert 15 < int(just.sum()) < 45 and bool((sums[just].half().abs() == 65504).all())
+    assert bool((sums[just] > 0).any()) and bool((sums[just] < 0).any())
+
+
 def test_a_peak_counts_as_much_as_the_floor():
     for N in (1, 40, 5000):
         values = peaked(20, N).tensor(torch.float64, generator_for(2))
@@ -540,3 +548,16 @@ def test_the_numbers_of_a_file_are_found_where_they_stand_and_where_they_are_mad
     assert whole_numbers(ast.parse(text)) == [17, 20, 64, 1024, 2047, 2048, 1 << 17, 1 << 20]
     assert whole_numbers(None) == []
     assert whole_numbers(ast.parse("x = 2 ** 5000 + (1 << 5000)")) == [5000]
+
+
+def test_the_numbers_of_a_file_are_also_those_that_its_names_for_numbers_make():
+    text = """
+BLOCK_M, BLOCK_N = 64, 2 * 128
+LIMIT: tl.constexpr = tl.constexpr(8 * BLOCK_N)
+BLOCK_N //= 2
+@triton.jit
+def f(x, BLOCK_N: tl.constexpr):
+    if x > 40 * BLOCK_N or x > LIMIT - 3 or x > unknown * 5 or x > BLOCK_M // 0:
+        y = BLOCK_M // 2
+"""
+    assert whole_numbers(ast.parse(text)) == [3, 5, 8, 32, 40, 64, 128, 256, 2045, 2048, 10240]

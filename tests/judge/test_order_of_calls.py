@@ -127,3 +127,28 @@ def test_a_kernel_that_was_compiled_in_a_call_with_other_block_sizes_is_the_same
     judged.run.record_in_drawn_order(judged.judge.exercise, [Foreseen(trial) for trial in trials])
     verdict = judged.check(normal(7), normal(7))
     assert verdict.outcome == FAIL and "every call" not in " ".join(verdict.lines)
+
+
+def test_a_round_begins_with_the_call_that_the_one_before_it_ended_with():
+    for seed in range(5):
+        rounds = in_drawn_order([Foreseen(number) for number in range(40)], random.Random(seed))
+        assert rounds[0][-1] is rounds[1][0] and rounds[2][-1] is rounds[3][0]
+
+
+KEPT = """\
+    if last and last[0] is x and last[1] is y:
+        return last[2]
+    z = torch.empty_like(x)
+    last[:] = x, y, z
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_result_that_is_kept_for_the_same_tensors_is_found(bench, seed):
+    source = SOLUTION.replace("    z = torch.empty_like(x)\n", KEPT).replace(
+        "\n\n\n@triton.jit", "\nlast = []\n\n\n@triton.jit"
+    )
+    judged = recorded(bench, source, seed)
+    verdicts = [judged.check(normal(size), normal(size), dtypes=("float32",)) for size in SIZES]
+    wrong = [verdict for verdict in verdicts if verdict.outcome == FAIL]
+    assert len(wrong) == 1 and "the result of an earlier call" in wrong[0].lines[0]

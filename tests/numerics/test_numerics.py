@@ -8,11 +8,6 @@ import torch
 from grader.course.cut import Cut
 from grader.judge.in_interpreter import _order_matters, _same_bits
 from grader.numerics.data_sets import (
-    a_code_each,
-    cancelling,
-    cancelling_down,
-    cancelling_rows,
-    codes,
     falling_down,
     first_row,
     generator_for,
@@ -25,6 +20,7 @@ from grader.numerics.data_sets import (
     whole,
     with_some,
 )
+from grader.numerics.exact_data import a_code_each, cancelling, cancelling_down, cancelling_rows, codes
 from grader.numerics.poison import is_poison
 from grader.operations.bounds import tolerance
 from grader.operations.comparison import compare, is_right, quick_error
@@ -108,10 +104,11 @@ def test_a_result_past_the_largest_fp16_number_is_infinite():
 
 @pytest.mark.parametrize(
     ("exact", "given", "right"),
-    [(65504.0, torch.inf, True), (-65500.0, -torch.inf, True), (65530.0, 65504.0, True), (65000.0, torch.inf, False),
-     (65504.0, -torch.inf, False), (1e5, 65504.0, False), (0.0, torch.inf, False)],
+    [(65504.0, torch.inf, False), (65512.0, torch.inf, False), (65519.999, torch.inf, True), (65530.0, torch.inf, True),
+     (-65530.0, -torch.inf, True), (65530.0, 65504.0, True), (65000.0, torch.inf, False), (0.0, torch.inf, False),
+     (65530.0, -torch.inf, False), (1e5, 65504.0, False)],
 )  # fmt: skip
-def test_within_the_bound_of_the_largest_number_infinity_is_right_too(exact, given, right):
+def test_infinity_is_right_where_arithmetic_may_lead_to_what_rounds_to_it(exact, given, right):
     ref, out = torch.tensor([[exact]], dtype=torch.float64), torch.tensor([[given]], dtype=torch.float16)
     factors = [torch.ones(1, 1, dtype=torch.float64), ref]
     assert compare(out, ref, "gemm", factors).right == is_right(out, ref, "gemm", factors) == right

@@ -78,7 +78,7 @@ def test_a_course_that_cannot_be_written_is_no_error(tmp_path):
 
 @pytest.mark.parametrize("submission, kept", [(None, True), ("solutions", False)])
 def test_samples_of_the_learners_own_file_alone_are_kept(submission, kept):
-    option = SimpleNamespace(device="cpu", submission=submission, seed=1, hidden=None)
+    option = SimpleNamespace(device="cpu", submission=submission, seed=1, hidden=None, thorough=False)
     folder = Folder(ROOT / "exercises" / "01_masked_add")
     session = Session(SimpleNamespace(option=option), [folder], Machine("--device cpu", DEFAULT_MODEL, False))
     assert (session.gradings[folder.id].run.earlier is not None) == kept

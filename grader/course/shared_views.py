@@ -1,0 +1,101 @@
+"""Calls in which one input is a part of another's memory: the two begin at one address and differ in strides or shape.
+
+What a host function does where two addresses are equal shows in these. Each element of the part is an element of the
+other one, so a kernel may read either through either.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from grader.course import drawn_layouts
+from grader.course.promise import Promise, Promised, length
+from grader.numerics import layouts
+from grader.numerics.data_sets import Data
+from grader.numerics.layouts import CONTIGUOUS, Layout
+
+MOST_VIEWS = 2  # calls of this kind in a run
+MOST_ELEMENTS = 1 << 14  # of an argument of such a call
+
+Sizes = dict[str, int]
+
+
+@dataclass(frozen=True)
+class SharedView:
+    """Sizes and layouts of a call in which the argument `part` sees elements of the argument `whole`."""
+
+    whole: str
+    part: str
+    sizes: Sizes
+    layouts: dict[str, Layout]
+
+
+def shared_views(promise: Promise, numbers: random.Random) -> list[SharedView]:
+    """Returns some of all that there are, as `numbers` choose."""
+    found = []
+    inputs = [name for name, one in promise.arguments.items() if _may_share(one)]
+    for whole, part in combinations(inputs, 2):
+        if promise.arguments[whole].dtype == promise.arguments[part].dtype:
+            for sizes, layout in _ways(promise, whole, part, numbers):
+                found.append(SharedView(whole, part, sizes, {whole: CONTIGUOUS, part: layout}))
+    return numbers.sample(found, min(MOST_VIEWS, len(found)))
+
+
+def _may_share(one: Promised) -> bool:
+    """Returns True for an input with values of its own that may be contiguous, and that nothing is stored in."""
+    rank = len(one.shape)
+    if not rank or one.families == drawn_layouts.holes(rank) or drawn_layouts.contiguous not in one.families:
+        return False
+    if not callable(one.values[0]):
+        return False
+    data = one.values[0](*(1,) * rank)
+    return isinstance(data, Data) and not (data.is_output or data.together or data.made_by)
+
+
+def _ways(promise: Promise, whole: str, part: str, numbers: random.Random) -> Iterator[tuple[Sizes, Layout]]:
+    """Yields the sizes of a call, and how the part lies in the other one's memory."""
+    first, second = promise.arguments[whole], promise.arguments[part]
+    rank = len(second.shape)
+    if len(first.shape) == rank == 2:
+        yield from _squares(promise, whole, part, numbers)
+    elif len(first.shape) == 2 > rank and first.shape[-1] == second.shape[0]:
+        yield _sizes(promise, numbers), CONTIGUOUS  # the first row
+    elif len(first.shape) == rank == 1 and first.shape != second.shape and _are_names(promise, first, second):
+        (of_whole,), (of_part,) = first.shape, second.shape
+        sizes = _sizes(promise, numbers)
+        steps = 2 if drawn_layouts.every_second in second.families else 1
+        sizes[of_part] = min(promise.sizes[of_part].most, (sizes[of_whole] + steps - 1) // steps)
+        yield sizes, layouts.every(2, 1) if steps > 1 else CONTIGUOUS
+
+
+def _squares(promise: Promise, whole: str, part: str, numbers: random.Random) -> Iterator[tuple[Sizes, Layout]]:
+    """Yields calls in which both have one shape: the part is the other one itself, or its transpose."""
+    first, second = promise.arguments[whole], promise.arguments[part]
+    most = min(one.most for one in promise.sizes.values() if not one.only)
+    most = min(most, math.isqrt(MOST_ELEMENTS))
+    side = numbers.randint(most // 2 + 1, most)
+    sizes = {name: one.fitting(side) for name, one in promise.sizes.items()}
+    shapes = [tuple(length(dimension, sizes) for dimension in one.shape) for one in (first, second)]
+    if shapes[0] != shapes[1]:
+        return
+    yield sizes, CONTIGUOUS
+    if drawn_layouts.transposed in second.families:
+        yield sizes, layouts.transposed()
+
+
+def _sizes(promise: Promise, numbers: random.Random) -> Sizes:
+    """Returns sizes of several blocks, and not too many elements."""
+    room = int(MOST_ELEMENTS ** (1 / max(2, len(promise.sizes))))
+    found = {}
+    for name, one in promise.sizes.items():
+        most = min(one.most, max(room, one.block + one.block // 2))
+        found[name] = one.fitting(numbers.randint(most // 2 + 1, most))
+    return found
+
+
+def _are_names(promise: Promise, *given: Promised) -> bool:
+    return all(one.shape[0] in promise.sizes for one in given)

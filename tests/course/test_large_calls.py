@@ -1,0 +1,59 @@
+"""Calls up to a promise's limits: around numbers of the file, with one row seen in all, with rows far apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader import any_strides, contiguous, upto
+from grader.course.large_calls import FEW_BLOCKS, large_calls
+from grader.course.promise import REACH, stated
+
+SEEDS = range(20)
+SIZES = {"M": upto(12, limit=2**30, block=4), "N": upto(150, limit=2**20, BLOCK_N=64)}
+
+
+def a_promise(**options):
+    return stated(["x"], ("float32", "float16"), dict(sizes=SIZES, x=any_strides("M", "N", **options)))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_numbers_of_a_file_that_are_too_large_for_calls_in_full_bring_large_ones(seed):
+    plain, calls = (large_calls(a_promise(), seed, "test", 32, numbers) for numbers in ([], [8, 200, 1 << 19]))
+    assert calls[: len(plain)] == plain and [call.number for call in calls] == list(range(33, 33 + len(calls)))
+    around = [call.sizes for call in calls[len(plain) :]]
+    assert sorted(min(sizes.values()) for sizes in around) == [1] * 4 and len(around) == 4
+    near = [size - (1 << 19) for sizes in around for size in [max(sizes.values())]]
+    assert sum(abs(past) <= 1 for past in near) == 2 and all(-1 <= past <= FEW_BLOCKS * 64 for past in near)
+    assert all(call.dtype == "float32" for call in calls[len(plain) :])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_call_between_has_one_row_in_all_and_a_call_at_the_limit_has_not(seed):
+    for call in large_calls(a_promise(), seed, "test", 32):
+        size, repeated = max(call.sizes.values()), bool(call.layouts["x"].repeated)
+        if min(call.sizes.values()) == 1:
+            assert repeated == (size not in (2**30, 2**20))
+
+
+def test_a_vector_is_never_one_element_in_all():
+    options = dict(sizes={"N": upto(150, limit=2**20, BLOCK_N=64)}, x=any_strides("N"))
+    for seed in SEEDS:
+        calls = large_calls(stated(["x"], ("float32",), options), seed, "test", 32)
+        assert not any(call.layouts["x"].repeated for call in calls)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_where_more_is_promised_rows_lie_further_apart_also_with_one_column_expanded(seed):
+    promise = a_promise(reach=2**33)
+    layouts = [call.layouts["x"] for call in large_calls(promise, seed, "test", 32) if min(call.sizes.values()) > 1]
+    assert [layout.repeated for layout in layouts].count((1,)) == 1 and len(layouts) == 2
+    for call in large_calls(promise, seed, "test", 32):
+        (data,) = promise.data(call)
+        strides, _ = data.layout.strides(data.shape)
+        if data.layout.name.startswith("far apart"):
+            assert (data.shape[0] - 1) * strides[0] > 2 * REACH and data.shape[1] * strides[1] < REACH
+
+
+def test_without_a_limit_there_is_none():
+    options = dict(sizes={"N": upto(150, BLOCK_N=64)}, x=contiguous("N"))
+    assert large_calls(stated(["x"], ("float32",), options), 1, "test", 32, [1 << 19]) == []
