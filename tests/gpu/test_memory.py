@@ -162,9 +162,9 @@ def in_full(request, monkeypatch) -> bool:
 
 @on_a_gpu
 def test_what_is_counted_is_what_is_used(largest, in_full):
-    """On a part of the GPU as large as the card that the call is meant for. What cannot be cut is compared in one
-    piece, for which a quick look takes half as much as is counted."""
-    least = 0.6 if in_full or largest[0].cut else 0.3
+    """On a part of the GPU as large as the card that the call is meant for. A quick look takes less than is counted:
+    about half in 27, whose bounds need all pairs, and where a result is compared in one piece as it cannot be cut."""
+    least = 0.6 if in_full else 0.5 if largest[0].cut else 0.3
     assert least < share_used(*largest) <= 1
 
 
