@@ -38,8 +38,8 @@ class Evidence:
     comparison: Comparison | None = None
     right_when_contiguous: bool = False  # a trial with contiguous arguments only has passed in this run
     right_before: set[str] = field(default_factory=set)  # bounds of the trials that passed in this run
-    right_results: list[str] = field(default_factory=list)  # of the same call
     right_trials: list[Trial] = field(default_factory=list)  # these trials
+    right_results: list[str] = field(default_factory=list)  # of this call
 
     @property
     def returns(self) -> str:

@@ -18,12 +18,12 @@ from grader.course.exercise import Exercise
 from grader.course.folder import Folder
 from grader.course.regions import empty_regions
 from grader.course.trial import Trial
+from grader.explain.reached_lines import Lines
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.plan import Recording
 from grader.gpu.pool.replays import Replays
 from grader.judge.foreseen import Foreseen, in_drawn_order
 from grader.judge.kernel_texts import recorded_call
-from grader.judge.reached_lines import Lines
 from grader.numerics.arguments import Argument, numbers_of, tensors_of, without_values
 from grader.processes.bubblewrap import FRONT_END, RECORDER
 from grader.processes.faults import ChildEnded, MachineFault

@@ -103,5 +103,5 @@ def test_what_cannot_be_written_whole_is_taken_back(course):
 def test_outside_of_a_course_it_is_refused(course, tmp_path_factory):
     elsewhere = Course(tmp_path_factory.mktemp("elsewhere"), made=True)
     done = elsewhere.here("new", ID)
-    assert done.status == 2 and "There is no course here: a folder with exercises/ and solutions/" in done.err
+    assert done.status == 2 and "There is no course here. Next: cd into the folder that holds it" in done.err
     assert list(elsewhere.path.iterdir()) == []

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from grader import normal
+from grader.explain.reached_lines import Lines
 from grader.explain.verdict import PASS
-from grader.judge.reached_lines import Lines
 from grader.wire.reply import Reply
 from tests.conftest import ROOT
 from tests.typed_commands import run_pytest
