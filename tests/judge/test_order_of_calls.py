@@ -135,7 +135,7 @@ def test_a_round_begins_with_the_call_that_the_one_before_it_ended_with():
         assert rounds[0][-1] is rounds[1][0] and rounds[2][-1] is rounds[3][0]
 
 
-KEPT = """\
+LAST_KEPT = """\
     if last and last[0] is x and last[1] is y:
         return last[2]
     z = torch.empty_like(x)
@@ -145,7 +145,7 @@ KEPT = """\
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_result_that_is_kept_for_the_same_tensors_is_found(bench, seed):
-    source = SOLUTION.replace("    z = torch.empty_like(x)\n", KEPT).replace(
+    source = SOLUTION.replace("    z = torch.empty_like(x)\n", LAST_KEPT).replace(
         "\n\n\n@triton.jit", "\nlast = []\n\n\n@triton.jit"
     )
     judged = recorded(bench, source, seed)
