@@ -166,7 +166,7 @@ def _chosen(exercises: tuple[str, ...], changed: str | None, since_record: bool)
         raise click.UsageError("--changed and --since-record each name a commit: give one of them.")
     if exercises:
         option = "--since-record" if since_record else "--changed"
-        raise click.UsageError(f"{option} chooses the exercises itself: name none beside it.")
+        raise click.UsageError(f"{option} chooses the exercises itself: name none with it.")
     revision, why = (changed, "") if changed is not None else proven_commit(course_root())
     every = chosen(())
     if why:

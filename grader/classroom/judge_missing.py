@@ -72,7 +72,7 @@ def judge_missing(
     say(f"{hand_ins}, {different}{'s' * (len(texts) != 1)}, {len(missing)} to judge{_how(missing, how)}.")
     more = [text for text in beside if text.key not in texts and results.is_missing(text, gpu)]
     if more:
-        say(f"Judged beside them, with the hidden cases: the solution of {', '.join(t.exercise.id for t in more)}.")
+        say(f"Judged with them, with the hidden cases: the solution of {', '.join(t.exercise.id for t in more)}.")
     missing += more
     if missing:
         results.folder.mkdir(parents=True, exist_ok=True)

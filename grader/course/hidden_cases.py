@@ -152,7 +152,7 @@ def _laid_out(data: Data, table: dict, where: str) -> Data:
     if layout != "contiguous" or not isinstance(order, list) or sorted(order) != list(range(rank)):
         raise pytest.UsageError(
             f"{where}: stored_as must list the dimensions from the outermost in memory to the innermost, for example "
-            "[0, 2, 1, 3], and there is no layout beside it."
+            "[0, 2, 1, 3], and there is no layout with it."
         )
     return data.stored_as(*order)
 

@@ -43,7 +43,7 @@ class Gpu(Sentence):
     ANOTHER_RESULT = "{entry} returns another result when its kernels are compiled than when they are interpreted."
     ADVICE_SAME_RESULT = "It has to return the same tensor, of the same shape and dtype, either way."
     TOO_MUCH_MEMORY = (
-        "{entry} allocates {gigabytes:.1f} GB beside its arguments and its result: more than there is room for."
+        "{entry} allocates {gigabytes:.1f} GB besides its arguments and its result: more than there is room for."
     )
     ADVICE_LESS_MEMORY = (
         "Let a program keep what it needs in registers, or pass a few numbers per program from one kernel to the next."

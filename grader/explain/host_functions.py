@@ -11,7 +11,7 @@ from grader.sentences import Sentence
 class HostFunction(Sentence):
     INPUTS_CHANGED = "{entry} changes {names}: inputs have to stay as they are."
     NO_LAUNCH = "{entry} returned without launching a kernel."
-    FILES_CHANGED = "{entry} changed files beside it: {names:,}."
+    FILES_CHANGED = "{entry} changed files next to it: {names:,}."
 
 
 def inputs_changed(entry: str, names: list[str]) -> Verdict:

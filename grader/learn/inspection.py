@@ -26,7 +26,7 @@ NAMES = {"ttir": "Triton IR", "ttgir": "Triton GPU IR", "llir": "LLVM IR", "ptx"
 
 @click.command("inspect", short_help="what Triton makes of your kernel: code, registers, launch")
 @click.argument("exercise", type=EXERCISE, metavar="NN")
-@click.option("--ir", "level", type=click.Choice(LEVELS), help="show the code at this level, beside your lines")
+@click.option("--ir", "level", type=click.Choice(LEVELS), help="show the code at this level, next to your lines")
 @click.option("--meta", is_flag=True, help="show how the kernel is launched: grid, warps, parameters")
 @click.option("--submission", metavar="PATH", help="show this file instead of yours")
 @click.option("--target", metavar="sm_NN", help="the GPU to compile for (default: the one here, else sm_90)")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.svg",
               help="draw the measured rungs into this file")  # fmt: skip
 @click.option("--submission", metavar="PATH", help="this file among the rungs instead of yours")
-@click.option("--keep", is_flag=True, help="for authors, on a GPU: keep the figures beside the ladder")
+@click.option("--keep", is_flag=True, help="for authors, on a GPU: keep the figures with the ladder")
 def ladder(
     exercise: Folder, rung: int | None, counted: bool, svg: Path | None, submission: str | None, keep: bool
 ) -> None:

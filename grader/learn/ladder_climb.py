@@ -187,7 +187,7 @@ class Climb:
         lines += [f"{name}: {one.note}." for name, one in measured if one.note]
         lines += [f"{name}: not counted. {one.rstrip('.')}." for name, one in counts.items() if isinstance(one, str)]
         if isinstance(self.device, str) and figures is None:
-            lines.append("How fast they are is measured on a GPU; no figures are kept beside this ladder.")
+            lines.append("How fast they are is measured on a GPU; no figures are kept with this ladder.")
         return lines + ([self.own_note] if self.own_note else [])
 
 

@@ -131,7 +131,7 @@ def _show(folder: Folder, curves: Curves, notes: list[str], path: Path, keep_the
     out.print(f"Picture: {path}", markup=False, soft_wrap=True)
     if keep_them:
         _keep(folder, curves)
-    follows = "course report shows it beside your progress" if keep_them else f"course plot {folder.number} plots yours"
+    follows = "course report shows it with your progress" if keep_them else f"course plot {folder.number} plots yours"
     out.print(f"Next: {follows}", markup=False, soft_wrap=True)
 
 

@@ -28,7 +28,7 @@ def reset(exercise: Folder, yes: bool) -> None:
             click.echo(f"{shown(path)} is the stub already. Next: course open {exercise.number}")
             return
         if path.exists() and not yes:
-            click.confirm(f"Put the stub in place of {shown(path)}? Your file is kept beside it", abort=True)
+            click.confirm(f"Replace {shown(path)} by the stub? Your file is kept next to it", abort=True)
         kept = keep_aside(path) if path.exists() else None
         write_whole(path, stub)
     except OSError as error:

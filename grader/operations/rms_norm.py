@@ -50,7 +50,7 @@ class RmsNorm(Sentence):
     )
     MULTIPLIED_BY_RMS = "The rows of {z} are multiplied by the root mean square: they are to be divided by it."
 
-    EPS_OUTSIDE = "eps is added to the root: it belongs under it, beside the mean square."
+    EPS_OUTSIDE = "eps is added to the root: it belongs under it, with the mean square."
     EPS_AS_LEAST = "eps stands in for smaller mean squares: it is added to each of them, under the root."
     EPS_FORGOTTEN = "eps is not added: a row of zeros is 0 / 0, and small rows come out too large."
     EPS_IGNORED = "eps is taken to be {used:g}, and this call gives {eps:g}: the argument is not used."

@@ -33,7 +33,7 @@ class Softmax(Sentence):
 
     EMPTY_ROW = (
         "A row that holds nothing but -inf is 0 in {name}; it has to be NaN, as 0 / 0 is: is there a guard, or a large "
-        "negative number in place of -inf?"
+        "negative number instead of -inf?"
     )
     ONE_LANE_COUNTED = (
         "The rows of {name} sum to {sums} instead of 1: the lane past the end of each row takes part in the sum."

@@ -111,7 +111,7 @@ def _refuse_files_that_run(folders: list[Folder], config: pytest.Config) -> None
     if settings in {folder.root / "pyproject.toml" for folder in folders}:
         return  # the course's own
     if settings and (settings.parent in exercises or any(settings.is_relative_to(path) for path in beside)):
-        raise _refused(f"{settings}: settings beside an exercise change how it is graded. Remove the file.")
+        raise _refused(f"{settings}: settings next to an exercise change how it is graded. Remove the file.")
     for package in (path / "__init__.py" for path in (*exercises, *(folder.path for folder in folders))):
         if package.exists():
             raise _refused(f"{package}: an exercise is no package. Remove the file.")

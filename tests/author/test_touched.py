@@ -154,7 +154,7 @@ def test_where_nothing_is_touched_nothing_is_proven(course):
         (("--changed", "nope"), "git knows no revision 'nope' in "),
         (("--changed=--output=mine",), "git knows no revision '--output=mine' in "),
         (("--changed", ""), "git knows no revision '' in "),
-        (("--changed", "before", "03"), "--changed chooses the exercises itself: name none beside it."),
+        (("--changed", "before", "03"), "--changed chooses the exercises itself: name none with it."),
     ],
 )
 def test_what_is_no_revision_is_told(course, arguments, sentence):

@@ -69,7 +69,7 @@ def test_a_result_of_another_size_than_it_should_have_is_no_reason_to_skip(judge
 
 def test_memory_that_the_task_does_not_need_is_no_reason_to_skip(judged, solution):
     blamed, _ = judged(solution.replace(FIRST, FIRST + SCRATCH))
-    assert "masked_add allocates 68.7 GB beside its arguments and its result" in blamed
+    assert "masked_add allocates 68.7 GB besides its arguments and its result" in blamed
 
 
 def test_memory_that_the_task_does_not_need_is_nothing_to_blame_where_the_task_itself_is_too_large(judged, solution):

@@ -99,7 +99,7 @@ def test_rungs_are_counted_and_what_fails_says_why(course, ladder):
     assert lines_with(out, "the solution")[0].split()[:5] == ["2", "the", "solution", "1", "5"]
     assert lines_with(out, "not there")[0] == "3 not there -"
     assert "not there: not counted. nowhere.py cannot be run." in out
-    assert "no figures are kept beside this ladder" in out and "yours" not in out
+    assert "no figures are kept with this ladder" in out and "yours" not in out
     assert max(map(len, out.splitlines())) <= 100
 
 

@@ -346,7 +346,7 @@ def test_it_shows_draws_and_keeps(course, plot):
     assert [line.split()[0] for line in lines[2:6]] == ["64", "128", "256", "512"]
     assert "The first argument is n x n, fp32." in done.stdout
     assert lines[-2] == f"Picture: {course.path / 'throughput_04_transpose.png'}"
-    assert lines[-1] == "Next: course report shows it beside your progress"
+    assert lines[-1] == "Next: course report shows it with your progress"
     assert max(map(len, lines[:-2])) <= 100
     assert (course.path / "throughput_04_transpose.png").read_bytes().startswith(b"\x89PNG")
     assert curve_file.kept(Folder(course.path / "exercises/04_transpose")).sizes[-1] == 8192

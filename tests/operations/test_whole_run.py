@@ -96,7 +96,7 @@ MISTAKES = {
     '{ input = "normal", shape = [3], below = 4 }': "'below' is unknown here",
     '{ input = "normal", shape = [3], dtype = "int3" }': "dtype 'int3' is unknown",
     '{ input = "normal", shape = [3, 4], stored_as = [0, 2] }': "stored_as must list the dimensions",
-    '{ input = "normal", shape = [3, 4], stored_as = [1, 0], layout = "padded rows" }': "there is no layout beside it",
+    '{ input = "normal", shape = [3, 4], stored_as = [1, 0], layout = "padded rows" }': "there is no layout with it",
     '{ input = "normal", shape = [1, 1, 1, 1, 1, 1] }': "at most",
 }
 

@@ -96,7 +96,7 @@ def test_settings_beside_it_are_refused(course, name, beside):
     (course / beside / name).write_text(SETTINGS[name])
     result = grade(course)
     assert result["outcome"] == "refused"
-    assert f"{name}: settings beside an exercise change how it is graded. Remove the file." in result["message"]
+    assert f"{name}: settings next to an exercise change how it is graded. Remove the file." in result["message"]
 
 
 def test_settings_beside_a_submission_from_elsewhere(course):

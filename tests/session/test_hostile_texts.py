@@ -44,7 +44,7 @@ def test_settings_in_a_hostile_folder_are_refused_in_plain_words(tmp_path):
     (folder / "masked_add.py").write_text("x = 1\n")
     (folder / "pytest.ini").write_text("[pytest]\n")
     done = run_pytest("-c", folder / "pytest.ini", "exercises/01_masked_add", "--submission", folder, cwd=ROOT)
-    assert done.status != 0 and "settings beside an exercise" in done.out + done.err
+    assert done.status != 0 and "settings next to an exercise" in done.out + done.err
     assert is_plain(done.out + done.err)
 
 
