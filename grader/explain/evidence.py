@@ -100,7 +100,7 @@ class Evidence:
         return line_of_maximum_with_0(self.submission.tree)
 
     def rounding(self, of_a_sum: bool = False) -> Rounding | None:
-        """Where the kernel converts to 16 bits what it goes on to compute with; None where the text does not tell."""
+        """Returns where the kernel converts what it computes with to 16 bits; None where the text does not tell."""
         return line_of_rounding(self.submission.tree, short_dtype(self.trial.dtype), of_a_sum)
 
     def argument(self, name: str) -> torch.Tensor | None:

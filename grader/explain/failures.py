@@ -286,7 +286,7 @@ def _failure(failure: Failure, said: Said, submission: Submission, kind: str) ->
 
 
 def _operands(failure: Failure) -> Said | None:
-    """What meets in the line, with its shapes; None where this is not known."""
+    """Returns the sentence that names both operands and their shapes; None where the line does not tell them."""
     found = TWO_OPERANDS.search(failure.message)
     if found is None:
         return None

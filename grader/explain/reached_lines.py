@@ -17,7 +17,7 @@ class ReachedLines(Sentence):
 
 @dataclass
 class Lines:
-    """What calls have reached so far, of the file's lines that their kernels are compiled from."""
+    """Gathers, over all calls of a run, the lines of the file that stand in their kernels and those that have run."""
 
     calls: int = 0
     reached: set[int] = field(default_factory=set)

@@ -1,4 +1,7 @@
-"""What a function returns that a kernel gets its configurations and its key from: Python tells it elsewhere."""
+"""Says what is wrong with the result of a function that gives a kernel its configurations and its key.
+
+Python reports it at a line that the learner was given; the mistake is in the function's own return.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ INCOMPLETE = "incomplete"  # of an exercise: nothing failed, but not every test 
 # Of several failures in one run the one with the most direct cause is explained: the first kind in this list.
 DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", "memory", "guess", "values", "cost")
 
-# Of wrong values: some are wrong where an ordinary number is expected, or all only where NaN or infinities come in.
+# Wrong values are ORDINARY where some should be ordinary numbers, SPECIAL where all involve NaN or infinities.
 WRONG_IN = ORDINARY, SPECIAL = "ordinary", "special"
 
 

@@ -109,7 +109,7 @@ def read_manifest(root: Path) -> Manifest:
 
 
 def version_note(root: Path) -> str:
-    """What a learner should know of the version that their folder has, if it is not the installed one."""
+    """Returns a sentence about a folder whose version is not the installed one, or ""."""
     try:
         here, installed = read_manifest(root).version, installed_version()
     except (BadManifest, OSError):  # course update tells

@@ -63,7 +63,7 @@ def _note_giving_up(folder: Folder) -> None:
 
 
 def _in_the_learners_course(folder: Folder) -> Path:
-    """Where the solution lies for the learner to read; a folder that was laid down gets it now."""
+    """Returns the path of the solution that the learner reads; copies it first into a folder that was laid down."""
     path = folder.root / folder.solution_file.relative_to(folder.source)
     text = folder.solution_file.read_bytes()
     try:

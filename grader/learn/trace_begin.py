@@ -1,4 +1,4 @@
-"""Where a trace begins: at the line that failed; where none is known, at the store of the first wrong element."""
+"""Chooses where a trace begins: at the line that failed, or else at the store of the first wrong element."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ELEMENT = re.compile(r"(\w+)(?:\[([\d, ]*)\])?")  # as a sentence names it: z[3,
 
 @dataclass(frozen=True)
 class Element:
-    """One element of a result."""
+    """Names an element of a result by the result and the index."""
 
     result: str
     index: tuple[int, ...]

@@ -78,7 +78,7 @@ class Stop:
         return self.statement.target if step is self.steps[-1] else ""
 
     def is_at(self, line: int) -> bool:
-        """Whether its statement goes over this line."""
+        """Tells whether the statement of this stop covers a line of the file."""
         return self.line <= line <= self.statement.end
 
     def is_stale_at(self, other: Stop) -> bool:

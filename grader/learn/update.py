@@ -29,7 +29,10 @@ from grader.learn.laid_down import (
 
 @dataclass
 class Changes:
-    """What an update does, by names of files from the folder's top. `both`: the learner and the course changed them."""
+    """Lists the files that an update changes, by their names from the folder's top.
+
+    `both`: the learner and the course have changed the file.
+    """
 
     new: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)

@@ -61,7 +61,7 @@ class Data:
 
     @property
     def is_shared(self) -> bool:
-        """Whether its elements are those of another argument."""
+        """Tells whether this argument's elements are those of another argument."""
         return bool(self.same_as or self.part_of)
 
     def within(self, other: torch.Tensor) -> torch.Tensor:

@@ -20,7 +20,7 @@ def line_of_key(tree: ast.Module) -> int:
 
 
 def line_of_config(tree: ast.Module | None, config: str) -> int:
-    """Of the one triton.Config, or the one row of numbers, with exactly these settings; 0 where there is no such one.
+    """Returns the line of the only triton.Config, or row of numbers, with exactly these settings; 0 if there is none.
 
     `config` is "BLOCK_M: 64, BLOCK_N: 128, num_warps: 4", as Triton writes it.
     """

@@ -19,7 +19,7 @@ BLOCKS = dict(BLOCK_M=32, BLOCK_N=128, BLOCK_K=64, GROUP_M=2)
 
 
 def cut(x: torch.Tensor) -> torch.Tensor:
-    """What tensor cores see of numbers of fp32: 10 bits behind the first."""
+    """Cuts numbers of fp32 to what tensor cores see of them: 10 bits behind the first."""
     return (x.view(torch.int32) >> 13 << 13).view(torch.float32)
 
 
