@@ -163,16 +163,17 @@ class Stored:
 
 
 def _of_one_launch(evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Tensor]) -> Verdict | None:
-    stored, cut = _stored(sampled), Cut.of(evidence.exercise.cut)
+    parts, cut = _by_program(_stored(sampled)), Cut.of(evidence.exercise.cut)
     if not evidence.wanted.is_updated:
-        found = _too_few(evidence, sampled, stored) or _stored_again(evidence, sampled)
+        counts = [mine.programs.numel() for _, mine in parts]
+        found = _too_few(evidence, sampled, counts) or _stored_again(evidence, sampled)
         if found is not None:
             return found
     if evidence.returns not in cut.results or not {name for name, _ in evidence.tensors} <= cut.inputs.keys():
         return None  # a cut that leaves out a tensor tells the shapes of results, and rows on a GPU
-    for program in _programs(stored):
+    for program, mine in parts:
         who = program_index(program, sampled.grid, len(evidence.reply.launches[-1].grid))
-        found = _wrong(evidence, cut, _of_program(stored, program), tables, who)
+        found = _wrong(evidence, cut, mine, tables, who)
         if found is not None:
             return found
     return None
@@ -190,11 +191,15 @@ def _stored(sampled: Sampled) -> Stored:
     return Stored([one[inside] for one in index], sampled.programs_of[inside], sampled.values[inside])
 
 
-def _programs(stored: Stored) -> list[int]:
-    """Numbers of the programs that stored anything."""
-    changes = stored.programs[1:] != stored.programs[:-1]
-    firsts = torch.cat([stored.programs[:1], stored.programs[1:][changes]])
-    return firsts.unique().tolist()
+def _by_program(stored: Stored) -> list[tuple[int, Stored]]:
+    """Returns the programs that stored anything, and what each of them did; views, where that lies together."""
+    runs, lengths = stored.programs.unique_consecutive(return_counts=True)
+    numbers = runs.unique().tolist()
+    if len(numbers) < len(runs):
+        return [(program, _of_program(stored, program)) for program in numbers]
+    parts = zip(*(one.split(lengths.tolist()) for one in (stored.programs, stored.values, *stored.index)))
+    found = ((int(programs[0]), Stored(list(index), programs, values)) for programs, values, *index in parts)
+    return sorted(found, key=lambda pair: pair[0])
 
 
 def _of_program(stored: Stored, program: int) -> Stored:
@@ -202,13 +207,14 @@ def _of_program(stored: Stored, program: int) -> Stored:
     return Stored([one[mine] for one in stored.index], stored.programs[mine], stored.values[mine])
 
 
-def _too_few(evidence: Evidence, sampled: Sampled, stored: Stored) -> Verdict | None:
-    """Whether the programs of the grid, alike as they are, cannot have written all of the result."""
-    grid = evidence.reply.launches[-1].grid
+def _too_few(evidence: Evidence, sampled: Sampled, counts: list[int]) -> Verdict | None:
+    """Whether the programs of the grid, alike as they are, cannot have written all of the result.
+
+    counts: how many elements each program stored that stored any.
+    """
+    grid, most = evidence.reply.launches[-1].grid, max(counts, default=0)
     elements, programs = math.prod(sampled.shape), math.prod(grid)
-    counts = torch.tensor([int((stored.programs == program).sum()) for program in _programs(stored)])
-    most = int(counts.max()) if counts.numel() else 0
-    if 2 * int((counts == most).sum()) < sampled.programs or programs * most >= elements or not most:
+    if 2 * counts.count(most) < sampled.programs or programs * most >= elements or not most:
         return None
     return samples.too_few(evidence.returns, sampled.shape, grid, most)
 

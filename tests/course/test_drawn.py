@@ -123,7 +123,7 @@ def test_in_one_call_elements_lie_as_far_apart_as_is_promised(seed):
     promise = a_promise()
     (call,) = large_calls(promise, seed, "test", 20)
     for data in promise.data(call):
-        assert 2**29 < _reach(data) < 2**31 and 64 <= data.shape[-1] <= 150
+        assert 2**29 < _reach(data) < 2**31 and 16 < data.shape[-1] <= 150
     tight = contiguous("B", "M", "N")
     assert large_calls(a_promise(x=tight, y=contiguous("N"), z=tight), 1, "test", 20) == []
 
