@@ -24,6 +24,7 @@ MOST_CALLS = 32
 LEAST_MIXED = 8  # calls of which no stratum says anything
 MOST_ELEMENTS = 1 << 15  # of an argument of a call with a size that occurs once
 MOST_AROUND = 3  # calls with a size around a number of the file
+MANY_BLOCKS = 2100  # half of them are more than 1024
 MOST_LANES = 1 << 20  # of all blocks of an argument of such a call
 MOST_BOUNDARY = 4097  # such a size, where no other call has one that is as large
 
@@ -213,6 +214,35 @@ def _large(promise: Promise, numbers: random.Random) -> list[Draft]:
     return drafts
 
 
+def _empty_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
+    """For each size that blocks divide a call with many of them, half of which hold no finite number: as many as the
+    largest call has, and small. What joins the results of blocks meets several blocks of such results."""
+    drafts = []
+    for name, one in promise.sizes.items():
+        block = promise.blocks[0].get(one.name, 0) if promise.blocks else 0
+        kinds = _half_alike(promise, name)
+        if one.limit and block and kinds:
+            size = block * min(one.limit // one.block, MANY_BLOCKS) - numbers.randint(1, SMALL)
+            sizes = {other: of_other.fitting(2) for other, of_other in promise.sizes.items()} | {name: size}
+            row = _without_sizes(promise) | _in_family(promise, drawn_layouts.contiguous) | {BLOCKS: 1}
+            drafts.append(Draft(row | {axis: found[0] for axis, found in kinds.items()}, sizes=sizes))
+    return drafts
+
+
+def _half_alike(promise: Promise, name: str) -> Row:
+    """Returns for each argument with rows of this size the kinds of values in which half of a row is one number."""
+    found = {
+        ("kind", argument): [kind for kind in one.values if callable(kind) and _is_half_alike(kind, len(one.shape))]
+        for argument, one in promise.arguments.items()
+        if one.shape[-1:] == (name,)
+    }
+    return {axis: kinds for axis, kinds in found.items() if kinds}
+
+
+def _is_half_alike(kind: Callable, rank: int) -> bool:
+    return any(step[0] == "leading" for step in kind(*[2] * rank).steps)
+
+
 def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) -> list[Call]:
     """A size is a number of the file, or one less or more: a rule of the file's own may begin there, or end.
 
@@ -304,4 +334,4 @@ def _in_one_memory(promise: Promise, numbers: random.Random) -> list[Draft]:
     return drafts
 
 
-STRATA = (_kinds, _alike, _single, _shared, _empty, _large, _many_blocks, _twice, _in_one_memory)
+STRATA = (_kinds, _alike, _single, _shared, _empty, _large, _many_blocks, _empty_blocks, _twice, _in_one_memory)
