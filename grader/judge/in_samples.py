@@ -57,12 +57,19 @@ Kernels = tuple[str, ...]  # of one call, in the order in which they are launche
 def wrong_in_a_sample(run: Run, interpreted: Interpreted, trial: Trial, known: Collection[Kernels]) -> Verdict | None:
     """Returns the failure that a few programs show of a call that is else compiled or timed; None if they are right.
 
-    A call that launches what no other does, and cannot be judged, is told as UNJUDGED.
+    A call that launches what no other does, and cannot be judged, is told as UNJUDGED. One that another test has asked
+    for too, and that was right, is not made again.
     """
+    call = repr((trial.data, trial.dtype, trial.constants, trial.bounds))
+    if call in interpreted.right_samples:
+        return None
     few_tiles = replace(trial, constants={MULTIPROCESSORS: MANY, **trial.constants})
     verdict = sampled(run, interpreted, few_tiles, known, FEW_PROGRAMS)
     verdict.sampled = True
-    return verdict if verdict.outcome == FAIL or verdict.id == UNJUDGED else None
+    if verdict.outcome == FAIL or verdict.id == UNJUDGED:
+        return verdict
+    interpreted.right_samples.add(call)
+    return None
 
 
 def sampled(

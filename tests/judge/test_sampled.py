@@ -121,6 +121,16 @@ def test_the_values_of_calls_that_are_compiled_or_timed_are_judged_too(bench):
     assert right.untimed("test_speed", (normal(32768, 4096),)) is None
 
 
+def test_a_large_call_of_two_tests_is_sampled_once(bench, monkeypatch):
+    judge = bench((ROOT / SOLUTIONS["03"]).read_text(), "03_softmax", 1).judge
+    sampled, sample = [], judge.run.sample
+    monkeypatch.setattr(judge.run, "sample", lambda *args: sampled.append(args[1]) or sample(*args))
+    data, other = (normal(4096, 1024),), (normal(4096, 1025),)
+    assert judge.compiled("test_code", data, Expectations()).outcome == PASS
+    assert judge.untimed("test_speed", data) is None and len(sampled) == 1
+    assert judge.untimed("test_speed", other) is None and len(sampled) == 2
+
+
 def test_drawn_calls_go_up_to_what_the_lesson_promises(bench):
     (folder,) = [one for one in all_folders(ROOT) if one.id == "07_row_sum"]
     (use,), change = asked(load_test_file(folder), "drawn"), WRONG_FROM[1].replace("4000", "100_000")
