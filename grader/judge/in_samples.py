@@ -174,6 +174,7 @@ def _of_one_launch(evidence: Evidence, sampled: Sampled, tables: dict[str, torch
     if not evidence.wanted.is_updated:
         counts = [mine.programs.numel() for _, mine in parts]
         found = _too_few(evidence, sampled, counts) or _stored_again(evidence, sampled)
+        found = found or _end_left_out(evidence, sampled, parts)
         if found is not None:
             return found
     if evidence.returns not in cut.results or not {name for name, _ in evidence.tensors} <= cut.inputs.keys():
@@ -224,6 +225,31 @@ def _too_few(evidence: Evidence, sampled: Sampled, counts: list[int]) -> Verdict
     if 2 * counts.count(most) < sampled.programs or programs * most >= elements or not most:
         return None
     return samples.too_few(evidence.returns, sampled.shape, grid, most)
+
+
+def _end_left_out(evidence: Evidence, sampled: Sampled, parts: list[tuple[int, Stored]]) -> Verdict | None:
+    """Whether the last program leaves a part of a vector to nobody, where each before it writes the next elements."""
+    last, each = math.prod(evidence.reply.launches[-1].grid) - 1, max((_count(mine) for _, mine in parts), default=0)
+    left = math.prod(sampled.shape) - last * each
+    if len(sampled.shape) != 1 or sampled.programs < 3 or last < 1 or not 0 < left <= each:
+        return None
+    before = [(program, mine) for program, mine in parts if program != last]
+    if len(before) < sampled.programs - 1 or not all(_is_next(mine, program * each, each) for program, mine in before):
+        return None
+    mine = [mine for program, mine in parts if program == last]
+    count = _count(mine[0]) if mine else 0
+    if count >= left or mine and not _is_next(mine[0], last * each, count):
+        return None
+    return samples.end_left_out(evidence.returns, each, left, last, count)
+
+
+def _count(mine: Stored) -> int:
+    return mine.programs.numel()
+
+
+def _is_next(mine: Stored, first: int, count: int) -> bool:
+    """Returns whether a program has written this number of neighbours in a vector, from this one on."""
+    return _count(mine) == count and [int(end) for end in mine.index[0].aminmax()] == [first, first + count - 1]
 
 
 def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
