@@ -198,7 +198,7 @@ def _interpreted() -> tuple[bool, str]:
         return False, str(recorded.call.error)
     spec, data = spec_and_bytes("x", x, len(recorded.blob))
     try:
-        request = InterpretRequest(recorded.header, recorded.texts, "probe.py", [spec], limit=30.0)
+        request = InterpretRequest(*recorded.places, "probe.py", [spec], limit=30.0)
         reply = interpreter.ask(request, recorded.blob + data)
     finally:
         interpreter.end()
