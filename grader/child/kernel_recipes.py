@@ -13,20 +13,22 @@ import linecache
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dis import get_instructions
 from functools import cache, cached_property
-from types import FunctionType, ModuleType, NoneType, SimpleNamespace
+from types import CodeType, FunctionType, ModuleType, NoneType, SimpleNamespace
 from typing import Any
 
 import triton
 from triton import compiler
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, CompiledKernel, make_backend
-from triton.language import constexpr, dtype
+from triton.language import constexpr
 from triton.runtime import JITFunction, _allocation
 from triton.runtime.errors import OutOfResources
 from triton.runtime.jit import JITCallable
 
-from grader.submission.kernel_names import MODULES
+from grader.child.plain_objects import is_plain_constexpr, is_plain_dtype, is_plain_tuple_class
+from grader.submission.public_names import MODULES
 
 WARP_SIZE, SCRATCH_BYTES = 32, 128  # threads of a warp; bytes of a descriptor that a kernel makes
 MOST_THREADS = 1024  # of a block
@@ -40,7 +42,10 @@ OPTIONS = (
 MOST_TEXT = 200  # characters of a constant
 MOST_NAMES = 250  # of a function, and functions of a kernel
 TRITON = os.path.join(os.path.dirname(triton.__file__), "")
+TOO_MANY = {"other": f"one of more than {MOST_NAMES} names of a function, or of the functions that a kernel reaches"}
 TWO_VALUES = {"other": "another value in each function that is made of these lines"}
+
+ABSENT = object()  # for a name that has no value when the kernel is launched
 
 _compile_in_full = compiler.compile
 
@@ -132,10 +137,7 @@ class Kernel:
             "attrs": [[list(path), _as_json(value)] for path, value in attributes],
             "options": self.options,
             "scopes": _scopes(self.src),
-            "fields": [
-                *(found for number, kind in typed for found in _fields(kind, [number])),
-                *(found for path, value in self.src.constants.items() for found in _fields(value, list(path))),
-            ],
+            "fields": [found for number, kind in typed for found in _fields(kind, [number])],
             "symbol": _symbol(self.src),
         }
 
@@ -152,8 +154,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _fields(value: Any, path: list[int]) -> Iterator[list]:
-    """Where the tuples are whose parts have names: [path, names]."""
-    value = value.value if isinstance(value, constexpr) else value
+    """Where the types of tuples are whose parts have names: [path, names]."""
     if isinstance(value, tuple):
         if hasattr(value, "_fields"):
             yield [path, list(value._fields)]
@@ -171,16 +172,18 @@ def _symbol(source: ASTSource) -> str:
 
 def _told(value: Any) -> dict:
     """A value that is compiled into the kernel, or that it sees beside its arguments."""
-    value = value.value if type(value) is constexpr else value
-    if type(value) is tuple or isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {"items": [_told(item) for item in value]}
+    value = value.value if is_plain_constexpr(value) else value
+    if type(value) is tuple:
+        return {"items": [_told_item(item) for item in value]}
+    if is_plain_tuple_class(type(value)):
+        return {"named": [list(value._fields), [_told_item(item) for item in value]]}
     if isinstance(value, JITCallable):
         return {"function": [value.fn.__name__, _line(value)]}
-    if isinstance(value, dtype):
+    if is_plain_dtype(value):
         return {"dtype": value.name}
     if type(value) in (NoneType, bool, int, float, str) and len(repr(value)) <= MOST_TEXT:
         return {"value": repr(value)}
-    if isinstance(value, type) and value.__bases__ == (tuple,) and hasattr(value, "_fields"):
+    if is_plain_tuple_class(value):
         defaults = [[name, *told] for name, told in _told_each(value._field_defaults).items()]
         return {"tuple": [value.__name__, list(value._fields), defaults]}
     path = _public_path(value)
@@ -188,6 +191,10 @@ def _told(value: Any) -> dict:
         return {"public": path}
     kind = "a Python function without @triton.jit" if isinstance(value, FunctionType) else ""
     return {"other": kind or f"an object of the class {type(value).__name__}"[:MOST_TEXT]}
+
+
+def _told_item(value: Any) -> dict:
+    return {"constexpr": _told(value)} if isinstance(value, constexpr) else _told(value)
 
 
 def _line(function: JITCallable) -> int:
@@ -226,6 +233,10 @@ def _scopes(source: ASTSource) -> list[list]:
         said = _told_each(names), _told_each(defaults)
         for known, new in zip(told.setdefault((function.fn.__name__, _line(function)), said), said):
             known |= {name: [1, TWO_VALUES] for name in new if known.get(name) != new[name]}
+    for names_and_defaults in told.values():
+        for known in names_and_defaults:
+            if len(known) > MOST_NAMES or len(told) > MOST_NAMES:
+                known |= dict.fromkeys(known, [1, TOO_MANY])
     return [
         [*place, *([[name, *value] for name, value in list(each.items())[:MOST_NAMES]] for each in names_and_defaults)]
         for place, names_and_defaults in list(told.items())[:MOST_NAMES]
@@ -233,12 +244,16 @@ def _scopes(source: ASTSource) -> list[list]:
 
 
 def _told_each(values: dict[str, Any]) -> dict[str, list]:
-    return {name: [int(isinstance(value, constexpr)), _told(value)] for name, value in values.items()}
+    return {
+        name: [0, {"absent": ""}] if value is ABSENT else [int(isinstance(value, constexpr)), _told(value)]
+        for name, value in values.items()
+    }
 
 
 def _names_of(function: JITCallable) -> dict[str, Any]:
-    scope = function.get_capture_scope()
-    return {name: scope[name] for name in _names_in(function.src) if name in scope}
+    scope, looked_for = function.get_capture_scope(), _looked_for(function.fn.__code__)
+    names = [name for name in _names_in(function.src) if name in scope or name in looked_for]
+    return {name: scope.get(name, ABSENT) for name in names}
 
 
 def _defaults_of(function: FunctionType) -> dict[str, Any]:
@@ -263,6 +278,13 @@ def _names_in(source: str) -> list[str]:
     parameters = {node.arg for node in ast.iter_child_nodes(function.args) if isinstance(node, ast.arg)}
     inside = [name for statement in function.body for name in _named(statement) if name not in parameters]
     return list(dict.fromkeys([*inside, *_named(function.args)]))
+
+
+@cache
+def _looked_for(code: CodeType) -> frozenset[str]:
+    """Returns the names that Python looks for in the module and then among its builtins."""
+    own = {one.argval for one in get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return frozenset(own).union(*(_looked_for(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
 def _named(node: ast.AST) -> list[str]:

@@ -147,11 +147,33 @@ def test_a_tuple_whose_fields_are_made_in_other_ways_is_refused(text, also):
         )
 
 
-def test_a_class_is_one_object_under_all_of_its_names(text):
-    before = (
-        PAIR + "Other = Pair\n" + CONSTEXPR.format(body="return 1.0 if Pair == Other and Pair in {Other: 0} else 2.0")
-    )
-    assert "dense<1.000000e+00>" in text("value(BLOCK)", before)
+COMPARED = {
+    "classes": "Pair == Other",
+    "a class as a key": "{Pair: 0}[Other]",
+    "a class among others": "Pair in (Other, 1)",
+    "functions": "helper == helper",
+    "tuples of functions": "(helper, 1) != (helper, 2)",
+    "the class of a tuple": "isinstance(HELD, Pair)",
+    "one of several classes": "isinstance(HELD, (int, Pair))",
+    "a NaN in a tuple": "(NAN, 1) == (NAN, 1)",
+    "the place of a NaN": "(1.0, NAN).index(NAN)",
+    "the greater of two tuples": "max((NAN, 1), (NAN, 2))[1]",
+    "the text of a class": "f'{Pair}' == 'a'",
+    "the text of a function": "'%s' % helper == 'a'",
+    "the text of a tuple's type": "(NAN, 1).type.name == 'a'",
+    "an attribute of a tuple's class": "hasattr(HELD.value, 'area')",
+}
+
+
+@pytest.mark.parametrize("in_a_kernel", [True, False])
+@pytest.mark.parametrize("title", COMPARED)
+def test_what_the_objects_of_another_process_would_answer_is_refused(text, title, in_a_kernel):
+    before = f"{PAIR}Other = Pair\nHELD = tl.constexpr(Pair(1, 2))\nNAN = tl.constexpr(float('nan'))\n{HELPER}"
+    value = f"1.0 if {COMPARED[title]} else 2.0"
+    if not in_a_kernel:
+        before, value = before + CONSTEXPR.format(body=f"return {value}"), "value(BLOCK)"
+    with pytest.raises(CompilationError):
+        text(value, before)
 
 
 def test_a_constant_has_a_value_and_no_type_of_its_own(text):
