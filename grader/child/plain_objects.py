@@ -47,7 +47,7 @@ def is_plain_tuple_class(kind: Any) -> bool:
         return False
     new = own["__new__"].__func__
     is_ours = new.__globals__.get("_tuple_new") == tuple.__new__
-    return is_ours and new.__defaults__ == (tuple(kind._field_defaults.values()) or None)
+    return is_ours and (new.__defaults__ or ()) == tuple(kind._field_defaults.values())
 
 
 @cache

@@ -62,7 +62,7 @@ class FileScope:
         for one in told:
             is_own = self.scopes.is_own(one[0], function)
             if "absent" in one[2]:
-                self._check_absent(one[0], around.bindings(one[0]))
+                self._check_absent(one[0], around)
                 absent.add(one[0])
             else:
                 found[one[0]] = self._checked(one[0], self.scopes.module if is_own else around, one, is_own)
@@ -125,10 +125,16 @@ class FileScope:
                     f"{name} may come from the `import *` in line {one.line}: import what you need by its name"
                 )
 
-    def _check_absent(self, name: str, bindings: list[Binding]) -> None:
-        """Raises NotPlain for a name that the file certainly binds, and that something took away again."""
+    def _check_absent(self, name: str, around: Scope) -> None:
+        """Raises NotPlain for a name that the file certainly binds, where no `del` takes it away again.
+
+        A name of a function around is never looked for among Python's own.
+        """
+        bindings = at_last(around.bindings(name))
         self._check_stars(name, bindings)
-        if len(bindings) == 1 and bindings[0].is_certain:
+        may_go = all(one.scope is self.scopes.module or one.is_from_inside for one in bindings)
+        may_go &= not any(one.is_certain for one in bindings) or any(_may_delete(one) for one in bindings)
+        if not may_go:
             raise NotPlain(f"{name} has no value at the launch, and line {bindings[0].line} gives it one")
 
     def _agreed(self, name: str, told: list, possible: list[Any], line: int) -> Any:
@@ -254,6 +260,10 @@ class _Certain(Mapping):
 
     def __len__(self) -> int:
         return 0
+
+
+def _may_delete(binding: Binding) -> bool:
+    return binding.made_by is None and not binding.path
 
 
 def _imported(path: str) -> Any:

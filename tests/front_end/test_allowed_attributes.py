@@ -276,6 +276,25 @@ def test_a_name_that_other_statements_bind_too_is_not_certain(text, also):
     assert '"math.exp2"' in text("max(i + 0.0)", before, told=[["max", 0, {"public": "triton.language.exp2"}]])
 
 
+ABSENT = [["max", 0, {"absent": ""}]]
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["max = tl.minimum\n", "max = tl.abs\nmax = tl.minimum\n", "max = tl.minimum\nif tl:\n    max = tl.abs\n"],
+)
+def test_a_name_that_the_file_gives_a_value_has_one(text, before):
+    with pytest.raises(NotPlain, match="max has no value at the launch, and line [34] gives it one"):
+        text("max(BLOCK, 1)", before, told=ABSENT)
+
+
+@pytest.mark.parametrize("before", ["", "max = tl.minimum\ndel max\n", "if not tl:\n    max = tl.minimum\n"])
+def test_a_name_without_a_value_is_pythons_own(text, before):
+    assert "dense<1.600000e+01>" in text("max(BLOCK, 1)", before, told=ABSENT)
+    with pytest.raises(CompilationError, match="maximum is not defined"):
+        text("maximum(BLOCK, 1)", before.replace("max ", "maximum "), told=[["maximum", *ABSENT[0][1:]]])
+
+
 TAKEN_AWAY = """
 from typing import NamedTuple
 class getattr(NamedTuple):
