@@ -7,7 +7,6 @@ shared memory, machine code and whatever else a compiled kernel has are made whe
 from __future__ import annotations
 
 import ast
-import inspect
 import json
 import linecache
 import os
@@ -22,12 +21,13 @@ import triton
 from triton import compiler
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, CompiledKernel, make_backend
-from triton.language import constexpr
+from triton.language import constexpr, dtype
 from triton.runtime import JITFunction, _allocation
 from triton.runtime.errors import OutOfResources
 from triton.runtime.jit import JITCallable
 
 from grader.child.plain_objects import is_plain_constexpr, is_plain_dtype, is_plain_tuple_class
+from grader.child.written_functions import UNSURE, defaults_of, is_as_written, python_has
 from grader.submission.public_names import MODULES
 
 WARP_SIZE, SCRATCH_BYTES = 32, 128  # threads of a warp; bytes of a descriptor that a kernel makes
@@ -45,7 +45,12 @@ TRITON = os.path.join(os.path.dirname(triton.__file__), "")
 TOO_MANY = {"other": f"one of more than {MOST_NAMES} names of a function, or of the functions that a kernel reaches"}
 TWO_VALUES = {"other": "another value in each function that is made of these lines"}
 
-ABSENT = object()  # for a name that has no value when the kernel is launched
+ABSENT, CHANGED = object(), object()  # for a name that only Python gives a value, or nobody, and for one of another
+UNTOLD = {
+    id(ABSENT): [0, {"absent": ""}],
+    id(CHANGED): [1, {"other": "another function than Python's own of that name"}],
+    id(UNSURE): [1, {"other": "hidden by a signature of its own"}],
+}
 
 _compile_in_full = compiler.compile
 
@@ -131,7 +136,7 @@ class Kernel:
         typed = [(self.src.fn.arg_names.index(name), kind) for name, kind in self.src.signature.items()]
         return {
             "function": self.name,
-            "line": _line(self.src.fn),
+            "line": _line(self.src.fn) if is_as_written(self.src.fn) else 0,
             "signature": {name: _as_json(kind) for name, kind in self.src.signature.items()},
             "constants": [[list(path), _told(value)] for path, value in self.src.constants.items()],
             "attrs": [[list(path), _as_json(value)] for path, value in attributes],
@@ -177,7 +182,7 @@ def _told(value: Any) -> dict:
         return {"items": [_told_item(item) for item in value]}
     if is_plain_tuple_class(type(value)):
         return {"named": [list(value._fields), [_told_item(item) for item in value]]}
-    if isinstance(value, JITCallable):
+    if isinstance(value, JITCallable) and not _is_of_triton(value) and not _is_changed(value):
         return {"function": [value.fn.__name__, _line(value)]}
     if is_plain_dtype(value):
         return {"dtype": value.name}
@@ -186,11 +191,20 @@ def _told(value: Any) -> dict:
     if is_plain_tuple_class(value):
         defaults = [[name, *told] for name, told in _told_each(value._field_defaults).items()]
         return {"tuple": [value.__name__, list(value._fields), defaults]}
+    if _is_changed(value):
+        return {"other": "changed after it was made"}
     path = _public_path(value)
     if path:
         return {"public": path}
     kind = "a Python function without @triton.jit" if isinstance(value, FunctionType) else ""
     return {"other": kind or f"an object of the class {type(value).__name__}"[:MOST_TEXT]}
+
+
+def _is_changed(value: Any) -> bool:
+    """Returns True for an object of Triton's that host code has changed."""
+    if isinstance(value, JITCallable):
+        return not _is_of_triton(value) and not is_as_written(value)
+    return type(value) is dtype and not is_plain_dtype(value)
 
 
 def _told_item(value: Any) -> dict:
@@ -201,8 +215,8 @@ def _line(function: JITCallable) -> int:
     return getattr(getattr(function.fn, "__code__", None), "co_firstlineno", 0)
 
 
-def _file(function: JITCallable) -> str:
-    return getattr(getattr(function.fn, "__code__", None), "co_filename", "")
+def _is_of_triton(function: JITCallable) -> bool:
+    return getattr(getattr(function.fn, "__code__", None), "co_filename", "").startswith(TRITON)
 
 
 def _public_path(value: Any) -> str:
@@ -227,7 +241,7 @@ def _scopes(source: ASTSource) -> list[list]:
         functions += [one for one in _functions_in(value) if one not in functions]
     told: dict[tuple[str, int], tuple[dict, dict]] = {}
     for function in functions:  # which grows
-        names, defaults = _names_of(function), _defaults_of(function.fn)
+        names, defaults = _names_of(function), defaults_of(function)
         for value in (*names.values(), *defaults.values()):
             functions += [one for one in _functions_in(value) if all(one is not other for other in functions)]
         said = _told_each(names), _told_each(defaults)
@@ -245,7 +259,7 @@ def _scopes(source: ASTSource) -> list[list]:
 
 def _told_each(values: dict[str, Any]) -> dict[str, list]:
     return {
-        name: [0, {"absent": ""}] if value is ABSENT else [int(isinstance(value, constexpr)), _told(value)]
+        name: UNTOLD.get(id(value)) or [int(isinstance(value, constexpr) or _is_changed(value)), _told(value)]
         for name, value in values.items()
     }
 
@@ -253,18 +267,15 @@ def _told_each(values: dict[str, Any]) -> dict[str, list]:
 def _names_of(function: JITCallable) -> dict[str, Any]:
     scope, looked_for = function.get_capture_scope(), _looked_for(function.fn.__code__)
     names = [name for name in _names_in(function.src) if name in scope or name in looked_for]
-    return {name: scope.get(name, ABSENT) for name in names}
-
-
-def _defaults_of(function: FunctionType) -> dict[str, Any]:
-    signature = inspect.signature(function)
-    return {name: one.default for name, one in signature.parameters.items() if one.default is not one.empty}
+    return {
+        name: scope[name] if name in scope else ABSENT if python_has(function.fn, name) else CHANGED for name in names
+    }
 
 
 def _functions_in(value: Any) -> Iterator[JITCallable]:
     """Yields the functions of the file that a value is, or holds. Triton's own functions are left out."""
     value = value.value if isinstance(value, constexpr) else value
-    if isinstance(value, JITCallable) and not _file(value).startswith(TRITON):
+    if isinstance(value, JITCallable) and not _is_of_triton(value):
         yield value
     elif isinstance(value, tuple):
         for item in value:

@@ -292,7 +292,7 @@ def test_a_name_that_the_file_gives_a_value_has_one(text, before):
 def test_a_name_without_a_value_is_pythons_own(text, before):
     assert "dense<1.600000e+01>" in text("max(BLOCK, 1)", before, told=ABSENT)
     with pytest.raises(CompilationError, match="maximum is not defined"):
-        text("maximum(BLOCK, 1)", before.replace("max ", "maximum "), told=[["maximum", *ABSENT[0][1:]]])
+        text("maximum(BLOCK, 1)", before.replace("max", "maximum"), told=[["maximum", *ABSENT[0][1:]]])
 
 
 TAKEN_AWAY = """

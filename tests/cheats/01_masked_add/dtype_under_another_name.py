@@ -1,6 +1,6 @@
 """Cheat: host code gives a dtype the name of another one.
 
-Rejected with: a kernel sees no globals, and KIND is one
+Rejected with: KIND is changed after it was made
 """
 
 import torch
