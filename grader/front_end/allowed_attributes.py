@@ -63,6 +63,8 @@ def is_public(module: str, name: str) -> bool:
 
 def by_name(value: Any, name: str, *default: Any) -> Any:
     """Stands for Python's getattr. An attribute that is there, or may be where the file runs, is not told as absent."""
+    if not isinstance(name, str):
+        raise TypeError("the name of an attribute is a text")
     try:
         return attribute(value, name)
     except AttributeError:
