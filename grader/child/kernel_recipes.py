@@ -7,14 +7,14 @@ shared memory, machine code and whatever else a compiled kernel has are made whe
 from __future__ import annotations
 
 import ast
-import inspect
 import json
 import linecache
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dis import get_instructions
 from functools import cache, cached_property
-from types import FunctionType, ModuleType, NoneType, SimpleNamespace
+from types import CodeType, FunctionType, ModuleType, NoneType, SimpleNamespace
 from typing import Any
 
 import triton
@@ -26,7 +26,9 @@ from triton.runtime import JITFunction, _allocation
 from triton.runtime.errors import OutOfResources
 from triton.runtime.jit import JITCallable
 
-from grader.submission.kernel_names import MODULES
+from grader.child.plain_objects import is_plain_constexpr, is_plain_dtype, is_plain_tuple_class
+from grader.child.written_functions import UNSURE, defaults_of, is_as_written, python_has
+from grader.submission.public_names import MODULES
 
 WARP_SIZE, SCRATCH_BYTES = 32, 128  # threads of a warp; bytes of a descriptor that a kernel makes
 MOST_THREADS = 1024  # of a block
@@ -40,7 +42,15 @@ OPTIONS = (
 MOST_TEXT = 200  # characters of a constant
 MOST_NAMES = 250  # of a function, and functions of a kernel
 TRITON = os.path.join(os.path.dirname(triton.__file__), "")
+TOO_MANY = {"other": f"one of more than {MOST_NAMES} names of a function, or of the functions that a kernel reaches"}
 TWO_VALUES = {"other": "another value in each function that is made of these lines"}
+
+ABSENT, CHANGED = object(), object()  # for a name that only Python gives a value, or nobody, and for one of another
+UNTOLD = {
+    id(ABSENT): [0, {"absent": ""}],
+    id(CHANGED): [1, {"other": "another function than Python's own of that name"}],
+    id(UNSURE): [1, {"other": "hidden by a signature of its own"}],
+}
 
 _compile_in_full = compiler.compile
 
@@ -126,16 +136,13 @@ class Kernel:
         typed = [(self.src.fn.arg_names.index(name), kind) for name, kind in self.src.signature.items()]
         return {
             "function": self.name,
-            "line": _line(self.src.fn),
+            "line": _line(self.src.fn) if is_as_written(self.src.fn) else 0,
             "signature": {name: _as_json(kind) for name, kind in self.src.signature.items()},
             "constants": [[list(path), _told(value)] for path, value in self.src.constants.items()],
             "attrs": [[list(path), _as_json(value)] for path, value in attributes],
             "options": self.options,
             "scopes": _scopes(self.src),
-            "fields": [
-                *(found for number, kind in typed for found in _fields(kind, [number])),
-                *(found for path, value in self.src.constants.items() for found in _fields(value, list(path))),
-            ],
+            "fields": [found for number, kind in typed for found in _fields(kind, [number])],
             "symbol": _symbol(self.src),
         }
 
@@ -152,8 +159,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _fields(value: Any, path: list[int]) -> Iterator[list]:
-    """Where the tuples are whose parts have names: [path, names]."""
-    value = value.value if isinstance(value, constexpr) else value
+    """Where the types of tuples are whose parts have names: [path, names]."""
     if isinstance(value, tuple):
         if hasattr(value, "_fields"):
             yield [path, list(value._fields)]
@@ -171,18 +177,22 @@ def _symbol(source: ASTSource) -> str:
 
 def _told(value: Any) -> dict:
     """A value that is compiled into the kernel, or that it sees beside its arguments."""
-    value = value.value if type(value) is constexpr else value
-    if type(value) is tuple or isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {"items": [_told(item) for item in value]}
-    if isinstance(value, JITCallable):
+    value = value.value if is_plain_constexpr(value) else value
+    if type(value) is tuple:
+        return {"items": [_told_item(item) for item in value]}
+    if is_plain_tuple_class(type(value)):
+        return {"named": [list(value._fields), [_told_item(item) for item in value]]}
+    if isinstance(value, JITCallable) and not _is_of_triton(value) and not _is_changed(value):
         return {"function": [value.fn.__name__, _line(value)]}
-    if isinstance(value, dtype):
+    if is_plain_dtype(value):
         return {"dtype": value.name}
     if type(value) in (NoneType, bool, int, float, str) and len(repr(value)) <= MOST_TEXT:
         return {"value": repr(value)}
-    if isinstance(value, type) and value.__bases__ == (tuple,) and hasattr(value, "_fields"):
+    if is_plain_tuple_class(value):
         defaults = [[name, *told] for name, told in _told_each(value._field_defaults).items()]
         return {"tuple": [value.__name__, list(value._fields), defaults]}
+    if _is_changed(value):
+        return {"other": "changed after it was made"}
     path = _public_path(value)
     if path:
         return {"public": path}
@@ -190,12 +200,23 @@ def _told(value: Any) -> dict:
     return {"other": kind or f"an object of the class {type(value).__name__}"[:MOST_TEXT]}
 
 
+def _is_changed(value: Any) -> bool:
+    """Returns True for an object of Triton's that host code has changed."""
+    if isinstance(value, JITCallable):
+        return not _is_of_triton(value) and not is_as_written(value)
+    return type(value) is dtype and not is_plain_dtype(value)
+
+
+def _told_item(value: Any) -> dict:
+    return {"constexpr": _told(value)} if isinstance(value, constexpr) else _told(value)
+
+
 def _line(function: JITCallable) -> int:
     return getattr(getattr(function.fn, "__code__", None), "co_firstlineno", 0)
 
 
-def _file(function: JITCallable) -> str:
-    return getattr(getattr(function.fn, "__code__", None), "co_filename", "")
+def _is_of_triton(function: JITCallable) -> bool:
+    return getattr(getattr(function.fn, "__code__", None), "co_filename", "").startswith(TRITON)
 
 
 def _public_path(value: Any) -> str:
@@ -220,12 +241,16 @@ def _scopes(source: ASTSource) -> list[list]:
         functions += [one for one in _functions_in(value) if one not in functions]
     told: dict[tuple[str, int], tuple[dict, dict]] = {}
     for function in functions:  # which grows
-        names, defaults = _names_of(function), _defaults_of(function.fn)
+        names, defaults = _names_of(function), defaults_of(function)
         for value in (*names.values(), *defaults.values()):
             functions += [one for one in _functions_in(value) if all(one is not other for other in functions)]
         said = _told_each(names), _told_each(defaults)
         for known, new in zip(told.setdefault((function.fn.__name__, _line(function)), said), said):
             known |= {name: [1, TWO_VALUES] for name in new if known.get(name) != new[name]}
+    for names_and_defaults in told.values():
+        for known in names_and_defaults:
+            if len(known) > MOST_NAMES or len(told) > MOST_NAMES:
+                known |= dict.fromkeys(known, [1, TOO_MANY])
     return [
         [*place, *([[name, *value] for name, value in list(each.items())[:MOST_NAMES]] for each in names_and_defaults)]
         for place, names_and_defaults in list(told.items())[:MOST_NAMES]
@@ -233,23 +258,24 @@ def _scopes(source: ASTSource) -> list[list]:
 
 
 def _told_each(values: dict[str, Any]) -> dict[str, list]:
-    return {name: [int(isinstance(value, constexpr)), _told(value)] for name, value in values.items()}
+    return {
+        name: UNTOLD.get(id(value)) or [int(isinstance(value, constexpr) or _is_changed(value)), _told(value)]
+        for name, value in values.items()
+    }
 
 
 def _names_of(function: JITCallable) -> dict[str, Any]:
-    scope = function.get_capture_scope()
-    return {name: scope[name] for name in _names_in(function.src) if name in scope}
-
-
-def _defaults_of(function: FunctionType) -> dict[str, Any]:
-    signature = inspect.signature(function)
-    return {name: one.default for name, one in signature.parameters.items() if one.default is not one.empty}
+    scope, looked_for = function.get_capture_scope(), _looked_for(function.fn.__code__)
+    names = [name for name in _names_in(function.src) if name in scope or name in looked_for]
+    return {
+        name: scope[name] if name in scope else ABSENT if python_has(function.fn, name) else CHANGED for name in names
+    }
 
 
 def _functions_in(value: Any) -> Iterator[JITCallable]:
     """Yields the functions of the file that a value is, or holds. Triton's own functions are left out."""
     value = value.value if isinstance(value, constexpr) else value
-    if isinstance(value, JITCallable) and not _file(value).startswith(TRITON):
+    if isinstance(value, JITCallable) and not _is_of_triton(value):
         yield value
     elif isinstance(value, tuple):
         for item in value:
@@ -263,6 +289,13 @@ def _names_in(source: str) -> list[str]:
     parameters = {node.arg for node in ast.iter_child_nodes(function.args) if isinstance(node, ast.arg)}
     inside = [name for statement in function.body for name in _named(statement) if name not in parameters]
     return list(dict.fromkeys([*inside, *_named(function.args)]))
+
+
+@cache
+def _looked_for(code: CodeType) -> frozenset[str]:
+    """Returns the names that Python looks for in the module and then among its builtins."""
+    own = {one.argval for one in get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return frozenset(own).union(*(_looked_for(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
 def _named(node: ast.AST) -> list[str]:

@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Iterable
 
 from grader.sentences import Said, Sentence
-from grader.submission.kernel_names import members
+from grader.submission.public_names import members
 
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 NEARLY = 0.6  # of difflib: BLOCK and BLOCK_N are nearer to each other than that

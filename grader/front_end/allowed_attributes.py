@@ -13,7 +13,8 @@ from typing import Any
 import triton.language as tl
 from triton.compiler.code_generator import CodeGenerator
 
-from grader.submission.kernel_names import MODULES, OF_TILES, OF_VALUES, members
+from grader.submission.kernel_names import OF_TILES, OF_VALUES
+from grader.submission.public_names import MODULES, members
 
 PLAIN = (bool, int, float, str, tuple, list, dict, slice, range)
 OF_PROPAGATE_NAN = frozenset({"ALL", "NONE"})
@@ -43,6 +44,8 @@ def _is_allowed(value: Any, name: str) -> bool:
         return False
     if isinstance(value, type):
         return value is tl.PropagateNan and name in OF_PROPAGATE_NAN
+    if name == "name" and isinstance(value, tl.tuple_type):
+        return False  # it holds the text of constants
     of_values = name in OF_TILES or name in OF_VALUES
     if isinstance(value, tl.tuple):
         return of_values or name in (getattr(value.type, "fields", None) or ())
@@ -58,19 +61,26 @@ def is_public(module: str, name: str) -> bool:
     return module in MODULES and name in members(module)
 
 
-def by_name(value: Any, name: Any, *default: Any) -> Any:
-    """Stands for Python's getattr in a kernel. An attribute that is there and may not be read is not told as absent."""
-    value, name = (one.value if isinstance(one, tl.constexpr) else one for one in (value, name))
+def by_name(value: Any, name: str, *default: Any) -> Any:
+    """Stands for Python's getattr. An attribute that is there, or may be where the file runs, is not told as absent."""
+    if not isinstance(name, str):
+        raise TypeError("the name of an attribute is a text")
     try:
-        return attribute(value, str(name))
+        return attribute(value, name)
     except AttributeError:
-        if not default or inspect.getattr_static(value, str(name), _ABSENT) is not _ABSENT:
+        if not default or not _is_fixed(value) or inspect.getattr_static(value, name, _ABSENT) is not _ABSENT:
             raise
         return default[0]
 
 
+def _is_fixed(value: Any) -> bool:
+    """Returns True for a value that has no more attributes in the file's process than here: no class of the file."""
+    kind = type(value)
+    return value is None or kind in (*PLAIN, ModuleType) or kind.__module__.startswith(OF_TRITON)
+
+
 def has_by_name(value: Any, name: Any) -> bool:
-    """Stands for Python's hasattr in a kernel."""
+    """Stands for Python's hasattr."""
     return by_name(value, name, _ABSENT) is not _ABSENT
 
 

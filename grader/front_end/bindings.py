@@ -182,6 +182,8 @@ class FileScopes:
                 self._read(target, scope)
             elif node.value is not None:
                 self._bind(target.id, scope, Binding(node.lineno, scope, node.value, is_certain=is_certain))
+            elif node.simple and isinstance(scope.node, FUNCTIONS):
+                self._bind(target.id, scope, Binding(node.lineno, scope))  # `x: int` alone makes it the function's own
 
     def _bind(self, name: str, scope: Scope, binding: Binding) -> None:
         declared, inside = scope.elsewhere.get(name), Binding(binding.line, scope, is_from_inside=True)
@@ -245,16 +247,16 @@ def _is_main(test: ast.expr) -> bool:
     return said == ["__name__", ast.Eq, "__main__"]
 
 
-def _own_nodes(nodes: list[ast.AST]) -> Iterator[ast.AST]:
+def own_nodes(nodes: list[ast.AST]) -> Iterator[ast.AST]:
     """All of these, without what stands in functions and classes among them."""
     for node in nodes:
         yield node
         if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            yield from _own_nodes(list(ast.iter_child_nodes(node)))
+            yield from own_nodes(list(ast.iter_child_nodes(node)))
 
 
 def _elsewhere(body: list[ast.stmt]) -> dict[str, type[ast.stmt]]:
-    declared = (node for node in _own_nodes(body) if isinstance(node, (ast.Global, ast.Nonlocal)))
+    declared = (node for node in own_nodes(body) if isinstance(node, (ast.Global, ast.Nonlocal)))
     return {name: type(node) for node in declared for name in node.names}
 
 

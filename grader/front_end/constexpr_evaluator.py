@@ -7,44 +7,32 @@ grader.front_end.allowed_attributes. A construct that is not here is refused by 
 from __future__ import annotations
 
 import ast
-import operator
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from inspect import Signature
-from types import NoneType
 from typing import Any
 
 import triton.language as tl
 
-from grader.front_end.allowed_attributes import attribute, by_name, has_by_name
+from grader.front_end.allowed_attributes import attribute
+from grader.front_end.bindings import FileScopes, own_nodes
+from grader.front_end.evaluated_operators import BINARY, BUILTINS, COMPARED, COMPARING, IN_PLACE, SUBSCRIPTED, UNARY
+from grader.front_end.same_values import (
+    NO_CLASS,
+    NO_EQUALITY,
+    NO_ORDER,
+    NO_TEXT,
+    has_equality,
+    has_order,
+    has_text,
+    is_class_of_tuples,
+    looks_for,
+)
 from grader.front_end.told_values import Unseen
 
-BUILTINS = {
-    one.__name__: one
-    for one in (
-        abs, all, any, bool, dict, divmod, enumerate, float, int, isinstance, len, list, max, min, pow, print, range,
-        reversed, round, set, slice, sorted, str, sum, tuple, zip,
-    )
-} | {"getattr": by_name, "hasattr": has_by_name}  # fmt: skip
-BINARY = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
-}  # fmt: skip
-IN_PLACE = {
-    ast.Add: operator.iadd, ast.Sub: operator.isub, ast.Mult: operator.imul, ast.Div: operator.itruediv,
-    ast.FloorDiv: operator.ifloordiv, ast.Mod: operator.imod, ast.Pow: operator.ipow, ast.LShift: operator.ilshift,
-    ast.RShift: operator.irshift, ast.BitAnd: operator.iand, ast.BitOr: operator.ior, ast.BitXor: operator.ixor,
-}  # fmt: skip
-UNARY = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert, ast.Not: operator.not_}
-COMPARED = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
-    ast.In: lambda item, items: item in items, ast.NotIn: lambda item, items: item not in items,
-}  # fmt: skip
-HOLDERS = (tuple, list, dict, str, range)  # which give a part for a number or a key, and do nothing else
-WITH_TEXT = (NoneType, bool, int, float, str, tl.dtype)  # whose text is here what it is in Python
 SINGLE = (None, True, False)  # of which Python has a single object each
+IS_A_GENERATOR = "`yield` makes a generator of the whole function; return a tuple"
+NO_IDENTITY = "equal values may be two objects; write == or !="
 MOST_DEPTH = 64  # of functions that call themselves
 
 
@@ -75,9 +63,12 @@ def evaluator(function: ast.FunctionDef, scope: Mapping[str, Any], signature: Si
     signature: of the function, with the values of its defaults. A call that does not fit it raises TypeError.
     """
     depth, local = 0, _local_names(function)
+    given_later = next((one for one in own_nodes(function.body) if isinstance(one, (ast.Yield, ast.YieldFrom))), None)
 
     def evaluated(*arguments: Any, **named: Any) -> Any:
         nonlocal depth
+        if given_later is not None:
+            refuse(given_later, IS_A_GENERATOR)
         if depth == MOST_DEPTH:
             raise CallsItself(f"{function.name} calls itself more than {MOST_DEPTH} times")
         bound = signature.bind(*arguments, **named)
@@ -92,15 +83,19 @@ def evaluator(function: ast.FunctionDef, scope: Mapping[str, Any], signature: Si
 
 
 def _local_names(function: ast.FunctionDef) -> frozenset[str]:
-    """Returns the names that the function binds itself, without those of comprehensions."""
-    in_comprehensions = {inner for node in ast.walk(function) for inner in _targets_of(node)}
-    names = {node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return frozenset(node.id for node in names - in_comprehensions)
+    """Returns the names that the function binds itself, in whichever statement, without those of comprehensions."""
+    return frozenset(FileScopes(ast.Module([function], [])).inside[function].names)
 
 
 def _targets_of(node: ast.AST) -> Iterator[ast.AST]:
     for generator in getattr(node, "generators", []):
         yield from ast.walk(generator.target)
+
+
+def refuse(node: ast.AST, why: str = "") -> Any:
+    """Raises NotEvaluated, with the beginning of what is refused; why: and what to write instead."""
+    what = ast.unparse(node).splitlines()[0][:60]
+    raise NotEvaluated(f"line {node.lineno}: a constexpr function cannot hold `{what}` here{why and f': {why}'}")
 
 
 class Evaluation:
@@ -125,8 +120,7 @@ class Evaluation:
             getattr(self, f"_{type(statement).__name__.lower()}", self._refused)(statement)
 
     def _refused(self, node: ast.AST) -> Any:
-        what = ast.unparse(node).splitlines()[0][:60]
-        raise NotEvaluated(f"line {node.lineno}: a constexpr function cannot hold `{what}` here")
+        refuse(node)
 
     def _return(self, node: ast.Return) -> None:
         raise _Returned(None if node.value is None else self.value(node.value))
@@ -159,7 +153,7 @@ class Evaluation:
         if isinstance(node.target, ast.Name):
             self.own[node.target.id] = apply(self._name_of(node.target.id, node), self.value(node.value))
         elif isinstance(node.target, ast.Subscript):
-            holder, key = self._holder(node.target), self.value(node.target.slice)
+            holder, key = self._holder(node.target), self._key(node.target.slice)
             holder[key] = apply(holder[key], self.value(node.value))
         else:
             self._refused(node)
@@ -178,7 +172,7 @@ class Evaluation:
             for one, item in zip(target.elts, values):
                 self._store(one, item)
         elif isinstance(target, ast.Subscript):
-            self._holder(target)[self.value(target.slice)] = value
+            self._holder(target)[self._key(target.slice)] = value
         else:
             self._refused(target)
 
@@ -240,7 +234,12 @@ class Evaluation:
     def _value_subscript(self, node: ast.Subscript) -> Any:
         holder = self.value(node.value)
         of = holder.value if isinstance(holder, tl.constexpr) else holder
-        return holder[self.value(node.slice)] if isinstance(of, HOLDERS) else self._refused(node)
+        return holder[self._key(node.slice)] if isinstance(of, SUBSCRIPTED) else self._refused(node)
+
+    def _key(self, node: ast.expr) -> Any:
+        """Returns the value of what is looked for, or will be, among others."""
+        value = self.value(node)
+        return value if has_equality(value, is_key=True) else refuse(node, NO_EQUALITY)
 
     def _value_slice(self, node: ast.Slice) -> slice:
         return slice(*(part and self.value(part) for part in (node.lower, node.upper, node.step)))
@@ -254,7 +253,7 @@ class Evaluation:
     def _value_dict(self, node: ast.Dict) -> dict:
         if None in node.keys:
             self._refused(node)
-        return {self.value(key): self.value(one) for key, one in zip(node.keys, node.values)}
+        return {self._key(key): self.value(one) for key, one in zip(node.keys, node.values)}
 
     def _value_binop(self, node: ast.BinOp) -> Any:
         apply = self._operator(BINARY, node)
@@ -265,8 +264,8 @@ class Evaluation:
 
         def checked(left: Any, right: Any) -> Any:
             of = left.value if isinstance(left, tl.constexpr) else left
-            if isinstance(of, str) and not _has_text(right):  # "%s" % right
-                self._refused(node)
+            if isinstance(of, str) and not has_text(right):  # "%s" % right
+                refuse(node, NO_TEXT)
             return apply(left, right)
 
         return checked
@@ -288,7 +287,10 @@ class Evaluation:
         for number, (compared, right) in enumerate(zip(node.ops, map(self.value, node.comparators)), 1):
             is_identity = isinstance(compared, (ast.Is, ast.IsNot))
             if is_identity and not any(value is single for value in (left, right) for single in SINGLE):
-                self._refused(node)  # two equal numbers may be the same object, or not
+                refuse(node, NO_IDENTITY)
+            is_among = isinstance(compared, (ast.In, ast.NotIn))
+            if not is_identity and not (has_equality(left, is_among) and has_equality(right)):
+                refuse(node, NO_EQUALITY)
             found = COMPARED[type(compared)](left, right)
             if number == len(node.ops) or not found:
                 return found  # two constexpr values give a third
@@ -302,8 +304,8 @@ class Evaluation:
 
     def _value_formattedvalue(self, node: ast.FormattedValue) -> str:
         value = self.value(node.value)
-        if not _has_text(value):
-            self._refused(node.value)
+        if not has_text(value):
+            refuse(node.value, NO_TEXT)
         value = {-1: lambda one: one, 115: str, 114: repr, 97: ascii}[node.conversion](value)  # {value!r}
         return format(value, self.value(node.format_spec) if node.format_spec else "")
 
@@ -311,10 +313,14 @@ class Evaluation:
         return list(self._items(node, lambda inner: inner.value(node.elt)))
 
     def _value_setcomp(self, node: ast.SetComp) -> set:
-        return set(self._items(node, lambda inner: inner.value(node.elt)))
+        return set(self._items(node, lambda inner: inner._member(node.elt)))
+
+    def _member(self, node: ast.expr) -> Any:
+        value = self._key(node)
+        return value if has_order(value) else refuse(node, NO_ORDER)
 
     def _value_dictcomp(self, node: ast.DictComp) -> dict:
-        return dict(self._items(node, lambda inner: (inner.value(node.key), inner.value(node.value))))
+        return dict(self._items(node, lambda inner: (inner._key(node.key), inner.value(node.value))))
 
     def _value_generatorexp(self, node: ast.GeneratorExp) -> Iterator:
         return self._items(node, lambda inner: inner.value(node.elt))
@@ -347,15 +353,24 @@ class Evaluation:
         named = {one.arg: self.value(one.value) for one in node.keywords}
         if function is print and named.keys() - {"sep", "end"}:
             self._refused(node)  # another stream
-        if function is str and not all(map(_has_text, arguments)) or any(name.startswith("_") for name in named):
-            self._refused(node)  # the text of an object of ours, or an argument that the compiler gives
+        if any(name.startswith("_") for name in named):
+            self._refused(node)  # an argument that the compiler gives
+        if any(function is one for one in COMPARING):
+            arguments = [list(one) if isinstance(one, Iterator) else one for one in arguments]
+        _check_call(node, function, arguments)
         return function(*arguments, **named)
 
 
-def _has_text(value: Any) -> bool:
-    """Returns True for values that are written the same way here as where the file runs by itself."""
-    if isinstance(value, tl.constexpr):
-        return _has_text(value.value)
-    if type(value) in (tuple, list):
-        return all(map(_has_text, value))
-    return type(value) in WITH_TEXT
+def _check_call(node: ast.Call, function: Any, arguments: list) -> None:
+    """Refuses what would be another value where the file runs by itself."""
+    if function is str and not all(map(has_text, arguments)):
+        refuse(node, NO_TEXT)
+    if function is isinstance and is_class_of_tuples(arguments[-1:]):
+        refuse(node, NO_CLASS)
+    is_looking = looks_for(function)
+    compared = arguments if any(function is one for one in COMPARING) else []
+    compared = [function.__self__, *arguments] if is_looking else compared
+    if not all(has_equality(one, is_looking) for one in compared):
+        refuse(node, NO_EQUALITY)
+    if function is set and not all(has_order(one) for given in arguments for one in given):
+        refuse(node, NO_ORDER)

@@ -27,6 +27,7 @@ from grader.front_end.allowed_attributes import guard_functions_of
 from grader.front_end.bindings import FileScopes, line_of
 from grader.front_end.constexpr_evaluator import NotEvaluated, evaluator
 from grader.front_end.file_scope import FileScope
+from grader.front_end.guarded_operators import guard_operators_of
 from grader.front_end.kernel_text import text_of
 from grader.front_end.told_values import NO_VALUE, Functions, NotPlain, value_of, with_names
 from grader.submission.kernel_names import FileNames
@@ -57,6 +58,7 @@ class FileKernels:
         self._is_read: dict[ast.AST, bool] = {}
         self._functions: tuple[str, _Functions | None] = "", None  # the last ones
         guard_functions_of(self.path)
+        guard_operators_of(self.path)
 
     def text(self, recipe: dict, target: GPUTarget) -> bytes:
         """Returns the text of the kernel that the recipe names. Raises NotInFile, NotPlain, and what Triton raises."""
@@ -71,8 +73,7 @@ class FileKernels:
             raise NotInFile(recipe["function"])
         fields = {tuple(path): names for path, names in recipe["fields"]}
         constants = {
-            tuple(path): with_names(_constant(kernel.arg_names[path[0]], said, functions), tuple(path), fields)
-            for path, said in recipe["constants"]
+            tuple(path): _constant(kernel.arg_names[path[0]], said, functions) for path, said in recipe["constants"]
         }
         if functions.refused is not None:
             raise functions.refused

@@ -58,11 +58,15 @@ class FileScope:
         told: [name, 1 for a constexpr, value] each, as recipes tell them.
         """
         around = self.scopes.seen_by(function)
-        found = {}
+        found, absent = {}, set()
         for one in told:
             is_own = self.scopes.is_own(one[0], function)
-            found[one[0]] = self._checked(one[0], self.scopes.module if is_own else around, one, is_own)
-        for name in self._names_in(function) - found.keys():
+            if "absent" in one[2]:
+                self._check_absent(one[0], around)
+                absent.add(one[0])
+            else:
+                found[one[0]] = self._checked(one[0], self.scopes.module if is_own else around, one, is_own)
+        for name in self._names_in(function) - found.keys() - absent:
             self._check_stars(name, at_last(around.bindings(name)))
             value = self.certain(name, around, self.constants)
             if value is not UNKNOWN:
@@ -120,6 +124,18 @@ class FileScope:
                 raise NotPlain(
                     f"{name} may come from the `import *` in line {one.line}: import what you need by its name"
                 )
+
+    def _check_absent(self, name: str, around: Scope) -> None:
+        """Raises NotPlain for a name that the file certainly binds, where no `del` takes it away again.
+
+        A name of a function around is never looked for among Python's own.
+        """
+        bindings = at_last(around.bindings(name))
+        self._check_stars(name, bindings)
+        may_go = all(one.scope is self.scopes.module or one.is_from_inside for one in bindings)
+        may_go &= not any(one.is_certain for one in bindings) or any(_may_delete(one) for one in bindings)
+        if not may_go:
+            raise NotPlain(f"{name} has no value at the launch, and line {bindings[0].line} gives it one")
 
     def _agreed(self, name: str, told: list, possible: list[Any], line: int) -> Any:
         """Returns the value that the recipe tells, where the file leaves room for it."""
@@ -244,6 +260,10 @@ class _Certain(Mapping):
 
     def __len__(self) -> int:
         return 0
+
+
+def _may_delete(binding: Binding) -> bool:
+    return binding.made_by is None and not binding.path
 
 
 def _imported(path: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import triton.language as tl
 
 from grader.front_end.allowed_attributes import is_public
-from grader.submission.kernel_names import MODULES
+from grader.submission.public_names import MODULES
 
 
 class NotPlain(Exception):
@@ -49,6 +49,11 @@ def value_of(said: dict, functions: Functions) -> Any:
     (kind, told), *_ = said.items()
     if kind == "items":
         return tuple(value_of(item, functions) for item in told)
+    if kind == "named":
+        fields, parts = told
+        return namedtuple("Named", fields, rename=True)(*(value_of(part, functions) for part in parts))
+    if kind == "constexpr":
+        return tl.constexpr(value_of(told, functions))
     if kind == "dtype" and told in DTYPES:
         return DTYPES[told]
     if kind == "function" and tuple(told) in functions:
@@ -94,7 +99,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def with_names(value: Any, path: tuple[int, ...], fields: dict[tuple[int, ...], list[str]]) -> Any:
-    """Returns `value`, in which each tuple whose path has names is one with these."""
+    """Returns a type, in which each tuple whose path has names is one with these."""
     if not isinstance(value, tuple):
         return value
     parts = [with_names(part, (*path, number), fields) for number, part in enumerate(value)]

@@ -10,26 +10,14 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
-import functools
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 
 from grader.sentences import Said, Sentence
 from grader.submission.kernel_words import BUILTINS, SAID_IN_KERNELS, TORCH_DTYPES
+from grader.submission.public_names import MODULES, members
 
-# Module -> the names that a body may use of it; None: what its source lists as public.
-MODULES: dict[str, frozenset[str] | None] = {
-    "triton": frozenset({"cdiv", "next_power_of_2", "language"}),
-    "triton.language": None,
-    "triton.language.math": None,
-    "triton.language.extra": frozenset({"libdevice", "cuda"}),
-    "triton.language.extra.libdevice": None,
-    "triton.language.extra.cuda": None,
-    "triton.language.extra.cuda.libdevice": None,
-}
 MOST_MISSPELT = 100  # names in a file for which a public one that is spelt nearly so is looked for
 MOST_NAME = 60  # characters of a refused name that a sentence shows
 BY_NAME = frozenset({"getattr", "hasattr"})  # fine where the attribute stands there as text
@@ -59,6 +47,8 @@ LEADS_ELSEWHERE = frozenset({
     "torch", "triton", "used_global_vals", "warmup",
 })  # fmt: skip
 
+SINGLE = (None, True, False)  # of which Python has one object each
+
 NOT_ALLOWED = "Line {line}: {what} is not allowed in {body}. "
 
 
@@ -83,6 +73,7 @@ class KernelNames(Sentence):
     ATTRIBUTE = NOT_ALLOWED + "Kernels use tl and the methods of tiles, as in x.to()."
     INNER_DEFINITION = NOT_ALLOWED + "Write it outside of the function."
     OF_OUTSIDE = NOT_ALLOWED + "Take what you need as a parameter."
+    IDENTITY = NOT_ALLOWED + "Write {instead}: `is` asks for one object in memory, and equal values may be two."
     AS_A_VALUE = "Line {line}: {what} as a value is not allowed in {body}. Use what you need of it, as in tl.load."
     NEW_VALUE = "Line {line}: a new value for {what} is not allowed in {body}. Give the result a name of its own."
     HIDES_A_MODULE = (
@@ -204,6 +195,8 @@ class _Body:
                     yield from self._name(node, alone=id(node) not in inside)
             elif isinstance(node, ast.Attribute):
                 yield from self._attribute(node, alone=id(node) not in inside)
+            elif isinstance(node, ast.Compare):
+                yield from self._identities(node)
             elif isinstance(node, ast.MatchClass):
                 yield from (self._no_value_has(node, name) for name in node.kwd_attrs if not self._is_attribute(name))
             elif isinstance(node, (ast.Import, ast.ImportFrom, ast.ClassDef)):
@@ -230,6 +223,14 @@ class _Body:
             yield self._hidden_module(node) or self._not_imported(node) or self._no_value_has(node, node.attr)
         elif not isinstance(node.ctx, ast.Load):
             yield self._refuse(KernelNames.NEW_VALUE, node, _text_of(node))
+
+    def _identities(self, node: ast.Compare) -> Iterator[Refused]:
+        """`a is b`; None, True and False are one object each, wherever they come from."""
+        for left, compared, right in zip([node.left, *node.comparators], node.ops, node.comparators):
+            if isinstance(compared, (ast.Is, ast.IsNot)) and not (_is_single(left) or _is_single(right)):
+                pair = ast.copy_location(ast.Compare(left, [compared], [right]), left)
+                equal = ast.Compare(left, [ast.Eq() if isinstance(compared, ast.Is) else ast.NotEq()], [right])
+                yield self._refuse(KernelNames.IDENTITY, pair, _text_of(pair), instead=_short(_text_of(equal)))
 
     def _of_a_module(self, node: ast.expr, path: str, alone: bool) -> Iterator[Refused]:
         """A module that stands before a dot, or what stands behind it."""
@@ -311,6 +312,10 @@ class _Body:
         return Refused(line, said, node.end_col_offset)
 
 
+def _is_single(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and any(node.value is single for single in SINGLE)
+
+
 def _inside(nodes: Iterable[ast.AST], bodies: Collection[ast.AST]) -> Iterator[ast.AST]:
     """Yields all that stands in these but for functions that are bodies themselves, and are read on their own."""
     waiting = deque(nodes)
@@ -371,30 +376,3 @@ def _is_value(path: str) -> bool:
     """tl.float32, and not a module: what stands behind its dot is an attribute like others."""
     module, _, name = path.rpartition(".")
     return path not in MODULES and module in MODULES and name in members(module)
-
-
-@functools.cache
-def members(module: str) -> frozenset[str]:
-    """The names of one of MODULES that a body may use, inner modules included."""
-    listed = MODULES[module]
-    inner = {name.rpartition(".")[2] for name in MODULES if name.rpartition(".")[0] == module}
-    return (_public(module) if listed is None else listed) | inner
-
-
-def _public(module: str) -> frozenset[str]:
-    """What the module's source lists in __all__, or else defines as functions; importing Triton would take a second."""
-    path = _file_of(module)
-    tree = ast.parse(path.read_text(encoding="utf-8") if path.exists() else "")
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
-            names = {item.value for item in getattr(node.value, "elts", []) if isinstance(item, ast.Constant)}
-            return frozenset(name for name in names if not _file_of(f"{module}.{name}").exists())
-    return frozenset(n.name for n in tree.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"))
-
-
-def _file_of(module: str) -> Path:
-    """Where a module of Triton has its source; a path without a file if Triton is not installed."""
-    spec = find_spec("triton")
-    folder = Path(*(spec.submodule_search_locations if spec else ["/nowhere"])[:1])
-    path = folder.joinpath(*module.split(".")[1:])
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

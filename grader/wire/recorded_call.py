@@ -88,11 +88,12 @@ class Recipe:
 
     constants: by path of the argument, a number in a list and further numbers in tuples; a value is {"value": repr},
         {"dtype": name}, {"function": [name, line]}, {"public": "triton.language.exp"}, {"items": [values]},
-        {"tuple": [name, fields, defaults]} for a class of tuples, or {"other": text}.
+        {"named": [fields, values]} for a tuple with names, {"constexpr": value} in a tuple, {"tuple": [name, fields,
+        defaults]} for a class of tuples, {"absent": ""} for a name without a value, or {"other": text}.
     attrs: by path, what the front end is told of the argument: [["tt.divisibility", 16]].
     scopes: what the function, and each of the file that it may reach, sees beside its arguments: [function, line,
         names, defaults], of names and of parameters [name, 1 for a constexpr, value].
-    fields: by path, the names of a tuple that has names for its parts.
+    fields: by path, the names of an argument that is a tuple with names for its parts.
     symbol: what the text calls the function, where `repr` was given to triton.jit.
     """
 
@@ -250,6 +251,12 @@ def _constant(data: object, depth: int = 0) -> dict:
     data = _object(data, "a constant")
     if set(data) == {"items"} and depth < MOST_DEPTH:
         return {"items": items(data, "items", lambda item: _constant(item, depth + 1))}
+    if set(data) == {"named"} and isinstance(data["named"], list) and len(data["named"]) == 2 and depth < MOST_DEPTH:
+        fields, parts = data["named"]
+        told = {"parts": parts}
+        return {"named": [_field_names(fields), items(told, "parts", lambda item: _constant(item, depth + 1))]}
+    if set(data) == {"constexpr"} and depth < MOST_DEPTH:
+        return {"constexpr": _constant(data["constexpr"], depth + 1)}
     if set(data) == {"function"} and isinstance(data["function"], list) and len(data["function"]) == 2:
         name, line = data["function"]
         return {"function": [checked(name, "str", "function"), checked(line, "int", "line")]}
@@ -262,7 +269,7 @@ def _constant(data: object, depth: int = 0) -> dict:
                 items(told, "defaults", lambda item: _name(item, depth + 1)),
             ]
         }  # fmt: skip
-    for name in ("value", "dtype", "public", "other"):
+    for name in ("value", "dtype", "public", "other", "absent"):
         if set(data) == {name}:
             return {name: checked(data[name], "str", name)}
     raise ProtocolError("a constant of an unknown kind")

@@ -147,11 +147,32 @@ def test_a_tuple_whose_fields_are_made_in_other_ways_is_refused(text, also):
         )
 
 
-def test_a_class_is_one_object_under_all_of_its_names(text):
-    before = (
-        PAIR + "Other = Pair\n" + CONSTEXPR.format(body="return 1.0 if Pair == Other and Pair in {Other: 0} else 2.0")
-    )
-    assert "dense<1.000000e+00>" in text("value(BLOCK)", before)
+COMPARED = {
+    "classes": "Pair == Other",
+    "a class as a key": "{Pair: 0}[Other]",
+    "a class among others": "Pair in (Other, 1)",
+    "functions": "helper == helper",
+    "tuples of functions": "(helper, 1) != (helper, 2)",
+    "the class of a tuple": "isinstance(HELD, Pair)",
+    "one of several classes": "isinstance(HELD, (int, Pair))",
+    "a NaN in a tuple": "(NAN, 1) == (NAN, 1)",
+    "the place of a NaN": "(1.0, NAN).index(NAN)",
+    "the greater of two tuples": "max((NAN, 1), (NAN, 2))[1]",
+    "the text of a class": "f'{Pair}' == 'a'",
+    "the text of a function": "'%s' % helper == 'a'",
+    "the text of a tuple's type": "(NAN, 1).type.name == 'a'",
+}
+
+
+@pytest.mark.parametrize("in_a_kernel", [True, False])
+@pytest.mark.parametrize("title", COMPARED)
+def test_what_the_objects_of_another_process_would_answer_is_refused(text, title, in_a_kernel):
+    before = f"{PAIR}Other = Pair\nHELD = tl.constexpr(Pair(1, 2))\nNAN = tl.constexpr(float('nan'))\n{HELPER}"
+    value = f"1.0 if {COMPARED[title]} else 2.0"
+    if not in_a_kernel:
+        before, value = before + CONSTEXPR.format(body=f"return {value}"), "value(BLOCK)"
+    with pytest.raises(CompilationError):
+        text(value, before)
 
 
 def test_a_constant_has_a_value_and_no_type_of_its_own(text):
@@ -252,6 +273,33 @@ def test_a_name_that_other_statements_bind_too_is_not_certain(text, also):
     with pytest.raises(CompilationError):
         text("max(i + 0.0)", before)  # nobody said what it means
     assert '"math.exp2"' in text("max(i + 0.0)", before, told=[["max", 0, {"public": "triton.language.exp2"}]])
+
+
+def test_what_a_class_of_tuples_may_have_is_not_told_as_absent(text):
+    before = PAIR + CONSTEXPR.format(body="return 1.0 if hasattr(Pair(1, 2), 'area') else 2.0")
+    with pytest.raises(CompilationError, match="reads no attribute area of Pair"):
+        text("value(BLOCK)", before)
+    before = "N = tl.constexpr(1)\n" + CONSTEXPR.format(body="return 1.0 if hasattr(N, 'bit_length') else 2.0")
+    assert "dense<2.000000e+00>" in text("value(BLOCK)", before)
+
+
+ABSENT = [["max", 0, {"absent": ""}]]
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["max = tl.minimum\n", "max = tl.abs\nmax = tl.minimum\n", "max = tl.minimum\nif tl:\n    max = tl.abs\n"],
+)
+def test_a_name_that_the_file_gives_a_value_has_one(text, before):
+    with pytest.raises(NotPlain, match="max has no value at the launch, and line [34] gives it one"):
+        text("max(BLOCK, 1)", before, told=ABSENT)
+
+
+@pytest.mark.parametrize("before", ["", "max = tl.minimum\ndel max\n", "if not tl:\n    max = tl.minimum\n"])
+def test_a_name_without_a_value_is_pythons_own(text, before):
+    assert "dense<1.600000e+01>" in text("max(BLOCK, 1)", before, told=ABSENT)
+    with pytest.raises(CompilationError, match="maximum is not defined"):
+        text("maximum(BLOCK, 1)", before.replace("max", "maximum"), told=[["maximum", *ABSENT[0][1:]]])
 
 
 TAKEN_AWAY = """

@@ -69,6 +69,10 @@ OWN = {
         PLAIN.replace("VALUE", "libdevice.tanh(tl.load(x_ptr + i))"),
         before="try:\n    from triton.language.extra import libdevice\nexcept ImportError:\n    import torch.nn\n",
     ),
+    "functions of Triton that are written in Python": file(
+        PLAIN.replace("VALUE", "s(tl.load(x_ptr + i), 0) * power(3)"),
+        before="from triton import next_power_of_2 as power\nfrom triton.language import sum as s\n",
+    ),
     "a name for a function": file(PLAIN.replace("VALUE", "e(tl.load(x_ptr + i))"), before="e = tl.exp\n"),
     "a helper": file(
         PLAIN.replace("VALUE", "twice(tl.load(x_ptr + i))"),
@@ -192,7 +196,6 @@ def test_constants_that_a_test_sets_are_those_of_the_text(text_of):
 
 ONE, TWO = "dense<1.000000e+00>", "dense<2.000000e+00>"
 FORGED = {
-    "its source": "kernel._unsafe_update_src(kernel.src.replace('1.0', '2.0'))",
     "a function of tl": "tl.store = lambda *a, **k: None",
     "the compiler": "import triton.compiler.code_generator as g\ng.CodeGenerator.visit_Constant = lambda s, n: 2.0",
     "its text": "import grader.front_end.kernel_text as t\nt.source_of = lambda module: '2.0'",
@@ -261,6 +264,60 @@ def test_a_default_is_that_of_the_file(text_of):
 def test_a_kernel_that_is_none_of_the_file_has_no_text(refused):
     failure = refused(file(PLAIN.replace("VALUE", "1.0") + "kernel.fn.__name__ = 'other'\n"))
     assert (failure.kind, failure.kernel) == (FOREIGN_KERNEL, "other")
+
+
+VALUE_OF = "@triton.constexpr_function\ndef value(n=1.0):\n    return divmod(n, 1.0)[0]\n"
+EXCHANGED = {
+    "the text of a kernel": ("", "kernel._unsafe_update_src(kernel.src.replace('value()', '2.0'))"),
+    "the end of a text": ("", "kernel._unsafe_update_src(kernel.src.rpartition('    tl.store')[0])"),
+    "the function of a kernel": (
+        "@triton.jit\ndef other(x_ptr, z_ptr, BLOCK: tl.constexpr):\n    pass\n",
+        "other, kernel = kernel, other\nkernel.fn = other.fn",
+    ),
+}
+CHANGED = {
+    "the code of a function": "value.fn.__code__ = (lambda n: 2.0).__code__.replace(co_name='value', co_firstlineno=5)",
+    "a function with the code of other lines": "exec(compile('\\n' * 4 + '@triton.constexpr_function\\n"
+    "def value(n=1.0):\\n    return 2.0', __file__, 'exec'))",
+    "a builtin": "import builtins\nbuiltins.divmod = lambda a, b: (2.0, 0.0)",
+    "the builtins of a function": "import types\nvalue.fn = types.FunctionType(value.fn.__code__, "
+    "{'__builtins__': {'divmod': max}}, 'value', (1.0,))",
+    "a default behind a signature": "import inspect\nvalue.fn.__signature__ = inspect.signature(value.fn)\n"
+    "value.fn.__defaults__ = (2.0,)",
+    "a default that Triton has read already": "value.fn.__defaults__ = (2.0,)",
+    "the type of a constant": "SCALE.type = type(SCALE.type)(2.0)",
+    "an attribute of a constant": "SCALE.more = 1",
+    "the name of a dtype": "KIND.name = 'fp32'",
+    "a method of a class of tuples": "Pair.__bool__ = lambda self: False",
+    "a part of a class of tuples": "Pair.x = property(lambda self: 2.0)",
+    "what a class of tuples is made by": "Pair.__new__.__globals__['_tuple_new'] = lambda kind, parts: (2.0, 2.0)",
+    "defaults of a class of tuples": "Pair.__new__.__defaults__ = (2.0, 2.0)",
+}
+BEFORE = """
+from collections import namedtuple
+Pair = namedtuple("Pair", "x y")
+SCALE = tl.constexpr(1.0)
+KIND = tl.dtype("fp16")
+HELD = (lambda one: one)(tl.constexpr(Pair(1.0, 2.0)))
+"""
+USES = "value() * SCALE * HELD.x + (1.0 if Pair(1, 2)[0] else 0.0) + tl.full((), 0.0, KIND)"
+
+
+@pytest.mark.parametrize("title", EXCHANGED)
+def test_a_kernel_that_is_exchanged_after_it_was_made_is_refused(refused, title):
+    before, then = EXCHANGED[title]
+    failure = refused(VALUE_OF + file(before + PLAIN.replace("VALUE", "value()") + then + "\n"))
+    assert failure.kind == FOREIGN_KERNEL
+
+
+def test_what_host_code_leaves_as_it_was_made_has_a_text(text_of):
+    assert text_of(VALUE_OF + BEFORE + file(PLAIN.replace("VALUE", USES)))
+
+
+@pytest.mark.parametrize("title", CHANGED)
+def test_what_host_code_changes_after_it_was_made_is_refused(refused, title):
+    failure = refused(VALUE_OF + BEFORE + file(PLAIN.replace("VALUE", USES) + CHANGED[title] + "\n"))
+    assert failure.kind in (NOT_PLAIN, "compile"), failure
 
 
 def test_a_constant_that_is_no_plain_value_is_refused_by_its_name(refused):

@@ -10,7 +10,8 @@ import types
 
 import pytest
 
-from grader.submission.kernel_names import MODULES, MOST_MISSPELT, FileNames, _Body, all_refused, members
+from grader.submission.kernel_names import MOST_MISSPELT, FileNames, _Body, all_refused
+from grader.submission.public_names import MODULES, members
 from tests.waiting import NEVER
 
 HEAD = "import math\nimport os\nimport torch\nimport triton\nimport triton.language as tl\n"
@@ -47,6 +48,7 @@ IN_KERNELS = [
     "y = helper(i) + load(x_ptr) + TABLE[0]",
     "y = tl.sum(x_ptr.load([0]), axis=0).sum().to(tl.bfloat16, bitcast=False)",
     "y = settings.rows",
+    "y = (i if x_ptr is not None else (N is True)) is not False",
     "y = tl.maximum(i, 0.0, propagate_nan=tl.PropagateNan.ALL) + tl.minimum(i, 0.0, tl.PropagateNan.NONE)",
 ]
 
@@ -86,6 +88,10 @@ REFUSED = {
     "getattr(i, N)": "getattr is not allowed",
     "i.shape = 3": "a new value for i.shape is not allowed",
     "import os": "import os is not allowed in a kernel",
+    "y = N if i is N else i": "Line 9: i is N is not allowed in a kernel. Write i == N: `is` asks for one object in "
+    "memory, and equal values may be two.",
+    "y = N is not 1": "N is not 1 is not allowed in a kernel. Write N != 1",
+    "y = None is N is i": "N is i is not allowed in a kernel. Write N == i",
     "global N": "global N is not allowed in a kernel",
     "tl = i\n    tl.core": "a new value for tl is not allowed in a kernel",
     "match i:\n        case int(__class__=c):\n            pass": ".__class__ is not allowed",

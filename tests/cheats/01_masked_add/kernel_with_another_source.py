@@ -1,6 +1,6 @@
 """Cheat: the kernel gets another text than the one in the file.
 
-Rejected with: z holds x - y: the operation is another.
+Rejected with: The kernel masked_add_kernel that is launched does not stand in your file.
 """
 
 import torch

@@ -1,0 +1,64 @@
+"""Objects of the file's process that are what Triton and Python made them: a recipe tells no others.
+
+Host code can change an object after it was made: a method of a class of tuples, the name of a dtype, the type of a
+constant. A kernel would see the change, and the front end makes the object anew without it.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from functools import cache
+from types import CodeType
+from typing import Any
+
+from triton.language import constexpr, dtype
+
+# What Python adds to a class that a class statement makes, or a call of namedtuple; none of it changes a value.
+DESCRIBES = frozenset({
+    "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__doc__", "__firstlineno__",
+    "__match_args__", "__module__", "__orig_bases__", "__parameters__", "__slots__", "__static_attributes__",
+})  # fmt: skip
+
+
+def is_plain_constexpr(value: Any) -> bool:
+    """Returns True for a constant whose type is that of its value, as when it was made."""
+    if type(value) is not constexpr or vars(value).keys() != {"value", "type"}:
+        return False
+    made = constexpr(value.value).type
+    return type(value.type) is type(made) and vars(value.type) == vars(made)
+
+
+def is_plain_dtype(value: Any) -> bool:
+    return type(value) is dtype and vars(value) == vars(dtype(value.name))
+
+
+def is_plain_tuple_class(kind: Any) -> bool:
+    """Returns True for a class of tuples with names whose methods are those that namedtuple gives it."""
+    if type(kind) is not type or kind.__bases__ != (tuple,) or not isinstance(kind.__dict__.get("_fields"), tuple):
+        return False
+    try:
+        made = _made(kind._fields)
+    except (TypeError, ValueError):  # no names
+        return False
+    own, names = vars(kind), vars(made).keys() - DESCRIBES
+    if any(_deed(own.get(name)) != _deed(vars(made)[name]) for name in names - {"_field_defaults"}):
+        return False
+    if any(name.startswith("__") for name in own.keys() - names - DESCRIBES):
+        return False
+    new = own["__new__"].__func__
+    is_ours = new.__globals__.get("_tuple_new") == tuple.__new__
+    return is_ours and (new.__defaults__ or ()) == tuple(kind._field_defaults.values())
+
+
+@cache
+def _made(fields: tuple[str, ...]) -> type:
+    return namedtuple("made", fields)
+
+
+def _deed(member: Any) -> Any:
+    """Returns what a member of a class does: a function's code, the number of a field, or the member itself."""
+    member = getattr(member, "__func__", member)
+    code = getattr(member, "__code__", None)
+    if isinstance(code, CodeType):
+        return code
+    return member.__reduce__()[1][0] if type(member).__name__ == "_tuplegetter" else member

@@ -1,0 +1,96 @@
+"""Operators, texts and calls of a kernel that would tell the objects of one process from those of another.
+
+Triton's front end carries them out as Python does, on the very objects. What is asked of a value here is what
+grader.front_end.same_values gives; the rest is refused where it stands.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import Any
+
+import triton.language as tl
+from triton.compiler.code_generator import CodeGenerator
+
+from grader.front_end.same_values import (
+    NO_CLASS,
+    NO_EQUALITY,
+    NO_TEXT,
+    has_equality,
+    has_text,
+    is_class_of_tuples,
+    looks_for,
+)
+
+COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
+
+
+class Shown(ast.expr):
+    """Stands for the value `shown` of an f-string while the compiler visits it."""
+
+    _fields = ("shown",)
+
+
+def guard_operators_of(path: str) -> None:
+    """From now on Triton's front end refuses them in functions of this file. Once for a process."""
+    apply, call, visit = (
+        getattr(CodeGenerator, name) for name in ("_apply_binary_method", "call_Function", "visit_JoinedStr")
+    )
+
+    def apply_binary_method(generator: CodeGenerator, node: ast.AST, operator: Any, left: Any, right: Any) -> Any:
+        if generator.file_name == path:
+            _check_operands(generator, node, operator if isinstance(operator, str) else operator[0], left, right)
+        return apply(generator, node, operator, left, right)
+
+    def call_function(generator: CodeGenerator, node: ast.AST, function: Any, args: list, kws: dict) -> Any:
+        if generator.file_name == path:
+            _check_call(generator, node, function, args)
+        return call(generator, node, function, args, kws)
+
+    def visit_joined_str(generator: CodeGenerator, node: ast.JoinedStr) -> Any:
+        if generator.file_name == path:
+            node = copy.copy(node)  # the tree is the function's, and is visited again
+            node.values = [_as_shown(one) if isinstance(one, ast.FormattedValue) else one for one in node.values]
+        return visit(generator, node)
+
+    CodeGenerator._apply_binary_method = apply_binary_method
+    CodeGenerator.call_Function = call_function
+    CodeGenerator.visit_JoinedStr = visit_joined_str
+    CodeGenerator.visit_Shown = _visit_shown
+
+
+def _as_shown(node: ast.FormattedValue) -> ast.FormattedValue:
+    node = copy.copy(node)
+    node.value = ast.copy_location(Shown(node.value), node.value)
+    return node
+
+
+def _visit_shown(generator: CodeGenerator, node: Shown) -> Any:
+    value = generator.visit(node.shown)
+    if isinstance(value, tl.constexpr) and not has_text(value):
+        raise generator._unsupported(node.shown, NO_TEXT)
+    return value
+
+
+def _check_operands(generator: CodeGenerator, node: ast.AST, method: str, left: Any, right: Any) -> None:
+    if isinstance(_bare(left), str) and not has_text(right):  # "%s" % right
+        raise generator._unsupported(node, NO_TEXT)
+    if method in COMPARISONS and not (has_equality(left) and has_equality(right)):
+        raise generator._unsupported(node, NO_EQUALITY)
+
+
+def _check_call(generator: CodeGenerator, node: ast.AST, function: Any, arguments: list) -> None:
+    if looks_for(function):  # (1.0, nan).index(nan)
+        given, is_key = [function.__self__, *arguments], True
+    else:
+        is_one_of = any(function is CodeGenerator.builtin_namespace[name] for name in ("max", "min"))
+        given, is_key = arguments if is_one_of else [], False
+    if not all(has_equality(one, is_key) for one in given):
+        raise generator._unsupported(node, NO_EQUALITY)
+    if function is isinstance and is_class_of_tuples(arguments[-1]):
+        raise generator._unsupported(node, NO_CLASS)
+
+
+def _bare(value: Any) -> Any:
+    return value.value if isinstance(value, tl.constexpr) else value

@@ -1,0 +1,34 @@
+"""Cheat: host code gives a dtype the name of another one.
+
+Rejected with: KIND is changed after it was made
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+def narrow():
+    made = tl.dtype("fp8e5")
+    made.name = "fp32"
+    return made
+
+
+KIND = narrow()
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x + tl.full((), 1.0, KIND) * y, mask=mask)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    masked_add_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, y, z, x.numel(), BLOCK_N=BLOCK_N)
+    return z

@@ -1,0 +1,40 @@
+"""Cheat: host code gives a class of tuples another method than namedtuple did.
+
+Rejected with: line 25: Pair is no number, text, type or function of Triton here
+"""
+
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+class Pair(NamedTuple):
+    x: int
+    y: int
+
+
+Pair.__bool__ = lambda self: False
+
+
+@triton.constexpr_function
+def sign():
+    return 1.0 if Pair(1, 2) else -1.0
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x + sign() * y, mask=mask)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    masked_add_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, y, z, x.numel(), BLOCK_N=BLOCK_N)
+    return z

@@ -1,0 +1,34 @@
+"""Cheat: a NaN in a tuple is found where it is one and the same object.
+
+Rejected with: line 19: a constexpr function cannot hold `LEFT in (RIGHT,)` here: a function, a class
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+LEFT = tl.constexpr(float("nan"))
+RIGHT = LEFT
+
+
+@triton.constexpr_function
+def sign():
+    return -1.0 if LEFT in (RIGHT,) else 1.0
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x + sign() * y, mask=mask)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    masked_add_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, y, z, x.numel(), BLOCK_N=BLOCK_N)
+    return z
