@@ -12,7 +12,7 @@ from grader.course.cut import Cut
 from grader.course.exercise import Exercise
 from grader.numerics.arguments import Recipe, tensors_of, without_values
 from grader.numerics.data_sets import Data
-from grader.numerics.paged_draws import DRAWS_OF_PAGES, with_sequences
+from grader.numerics.paged_draws import DRAWS_OF_PAGES, Step, with_sequences
 
 # Of what a call moves, while it is timed: four sets of buffers, as many of the anchor, and one call's inputs, results
 # and reference in float64 where they are checked.
@@ -35,17 +35,17 @@ def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
     return tuple(smaller(one) if isinstance(one, Data) else one for one in data)
 
 
-def _indices_below(size: int, most: int, below: int, *least: int) -> tuple[str | int, ...]:
+def _indices_below(size: int, most: int, below: int, *least: int) -> Step:
     """The draw of indices into what has shrunk from `most` to `size`."""
     least = tuple(number * size // most for number in least)
     return ("below", max(below * size // most, *(number + 1 for number in (0, *least))), *least)
 
 
-def _slots_below(size: int, most: int, below: int, nowhere: float) -> tuple[str | float, ...]:
+def _slots_below(size: int, most: int, below: int, nowhere: float) -> Step:
     return ("slots", max(1, below * size // most), nowhere)
 
 
-def _of_sequences(name: str, size: int, most: int, *numbers: float) -> tuple[str | float, ...]:
+def _of_sequences(name: str, size: int, most: int, *numbers: float) -> Step:
     return with_sequences(most, size, (name, *numbers))
 
 

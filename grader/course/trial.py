@@ -47,7 +47,7 @@ class Trial:
                 generator = generator_for(seed, *names, self.name, short_dtype(self.dtype), seed_place(data, number))
                 drawn = data.tensor(self.dtype, generator)
                 known = dict(zip(self.arguments, [*given, drawn]))
-                given.append(drawn if data.made_by is None else made_of(data, self.dtype, known))
+                given.append(drawn if data.made_by is None else made_of(data.made_by, data, self.dtype, known))
         return given
 
     @property

@@ -24,9 +24,9 @@ def made(by: Callable[..., torch.Tensor], data: Data) -> Data:
     return replace(data, made_by=by, about=f"from {', '.join(_names(by))}")
 
 
-def made_of(data: Data, run: torch.dtype, known: dict[str, Argument]) -> torch.Tensor:
-    """The argument that is made of others; `known`: by name those before it, and what `data` itself draws."""
-    return data.holding(data.made_by(*exact(known[name] for name in _names(data.made_by))), run)
+def made_of(by: Callable[..., torch.Tensor], data: Data, run: torch.dtype, known: dict[str, Argument]) -> torch.Tensor:
+    """The argument that `by` makes of others; `known`: by name those before it, and what `data` itself draws."""
+    return data.holding(by(*exact(known[name] for name in _names(by))), run)
 
 
 def _names(by: Callable) -> list[str]:

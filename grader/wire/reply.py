@@ -163,7 +163,7 @@ def spec_of(name: str, tensor: torch.Tensor) -> TensorSpec:
     """A tensor without values as a spec: its view of a storage of so many bytes."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     size = tensor.untyped_storage().nbytes()
-    return TensorSpec(name, dtype, tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset(), 0, size)
+    return TensorSpec(name, dtype, tuple(tensor.shape), tuple(tensor.stride()), int(tensor.storage_offset()), 0, size)
 
 
 def _writers(data: object, blob: bytes, outputs: list[torch.Tensor]) -> Writers:
