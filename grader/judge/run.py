@@ -134,7 +134,7 @@ class Run:
         self._beside = _files_of(folder)
 
     def _look_for_empty_regions(self) -> None:
-        if self.submission.tree is not None and self.folder.solution_file.exists():
+        if self.submission.failure is None and self.folder.solution_file.exists():
             solution = self.folder.solution_file.read_text(encoding="utf-8")
             self.empty, self.regions = empty_regions(solution, self.submission.tree)
 

@@ -189,7 +189,7 @@ class Session:
             for folder in folders
         }
         for grading in self.gradings.values():
-            if grading.own and grading.run.submission.tree is not None:
+            if grading.own and grading.run.submission.failure is None:
                 folder, tree = grading.folder, grading.run.submission.tree
                 grading.run.earlier = EarlierSamples(folder.root, folder.id, tree)
         self.hidden: dict[str, list[Case]] = {

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from grader.sentences import Said, Sentence
 from grader.submission.kernel_words import BUILTINS, SAID_IN_KERNELS, TORCH_DTYPES
+from grader.submission.nodes import Node, last_line
 
 # Module -> the names that a body may use of it; None: what its source lists as public.
 MODULES: dict[str, frozenset[str] | None] = {
@@ -102,7 +103,7 @@ class Refused:
 def all_refused(tree: ast.Module) -> list[Refused]:
     """What kernels and constexpr functions name and may not use, in the order of the text."""
     names = FileNames(tree)
-    found = {}  # by what is said, so that the same place in two bodies is named once
+    found: dict[tuple[int, int, str], Refused] = {}  # so that the same place in two bodies is named once
     for body in names.bodies:
         found |= {(one.line, one.column, one.sentence.text): one for one in _Body(names, body).refused()}
     return sorted(found.values(), key=lambda refused: (refused.line, refused.column))
@@ -127,17 +128,14 @@ class FileNames:
 
     def path(self, node: ast.expr) -> str:
         """The module, or what of a module, that an expression names: "triton.language.load"; "" if none."""
-        if isinstance(node, ast.Name):
-            return self.imported.get(node.id, "")
-        inner = self.path(node.value) if isinstance(node, ast.Attribute) else ""
-        return f"{inner}.{node.attr}" if inner else ""
+        if isinstance(node, ast.Attribute) and (inner := self.path(node.value)):
+            return f"{inner}.{node.attr}"
+        return self.imported.get(node.id, "") if isinstance(node, ast.Name) else ""
 
     def decorator(self, function: ast.FunctionDef, path: str) -> ast.expr | None:
         """The decorator of this path, alone or called."""
-        for node in function.decorator_list:
-            if self.path(node.func if isinstance(node, ast.Call) else node) == path:
-                return node
-        return None
+        named = function.decorator_list
+        return next((one for one in named if self.path(one.func if isinstance(one, ast.Call) else one) == path), None)
 
     def _decorated(self, function: ast.FunctionDef, path: str) -> bool:
         return self.decorator(function, path) is not None
@@ -288,7 +286,7 @@ class _Body:
         sentence = KernelNames.NO_INFINITY if node.attr == "inf" else KernelNames.NOT_IMPORTED
         return self._refuse(sentence, node, _text_of(node))
 
-    def _no_value_has(self, node: ast.AST, name: str) -> Refused:
+    def _no_value_has(self, node: Node, name: str) -> Refused:
         if name in SAID_IN_KERNELS:
             return self._refuse(KernelNames.IN_KERNELS, node, f".{name}", instead=SAID_IN_KERNELS[name])
         if near := next((one for one in OF_TILES | OF_VALUES if one.lower() == name.lower()), ""):
@@ -305,10 +303,10 @@ class _Body:
             return self._refuse(KernelNames.MISSPELT, node, path, near=near[name])
         return self._refuse(KernelNames.NOT_PUBLIC, node, path)
 
-    def _refuse(self, sentence: KernelNames, node: ast.AST, what: str, **evidence: str) -> Refused:
-        line = node.end_lineno if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end
+    def _refuse(self, sentence: KernelNames, node: Node, what: str, **evidence: str) -> Refused:
+        line = last_line(node) if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end
         said = sentence(line=line, what=_short(what), body=self.kind, **evidence)
-        return Refused(line, said, node.end_col_offset)
+        return Refused(line, said, node.end_col_offset or 0)
 
 
 def _inside(nodes: Iterable[ast.AST], bodies: Collection[ast.AST]) -> Iterator[ast.AST]:
@@ -332,7 +330,8 @@ def _targets_of(node: ast.AST) -> Iterator[ast.AST]:
 
 def _annotated(node: ast.ClassDef) -> list[str]:
     """The names of `x: int`, in order."""
-    return [inner.target.id for inner in node.body if isinstance(inner, ast.AnnAssign) and inner.simple]
+    targets = [inner.target for inner in node.body if isinstance(inner, ast.AnnAssign) and inner.simple]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def _literal_names(node: ast.expr) -> list[str]:
@@ -387,7 +386,7 @@ def _public(module: str) -> frozenset[str]:
     tree = ast.parse(path.read_text(encoding="utf-8") if path.exists() else "")
     for node in tree.body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
-            names = {item.value for item in getattr(node.value, "elts", []) if isinstance(item, ast.Constant)}
+            names = _literal_names(node.value)
             return frozenset(name for name in names if not _file_of(f"{module}.{name}").exists())
     return frozenset(n.name for n in tree.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"))
 
@@ -395,6 +394,7 @@ def _public(module: str) -> frozenset[str]:
 def _file_of(module: str) -> Path:
     """Where a module of Triton has its source; a path without a file if Triton is not installed."""
     spec = find_spec("triton")
-    folder = Path(*(spec.submodule_search_locations if spec else ["/nowhere"])[:1])
+    folders = spec.submodule_search_locations if spec else None
+    folder = Path(folders[0] if folders else "/nowhere")
     path = folder.joinpath(*module.split(".")[1:])
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
