@@ -20,6 +20,7 @@ from enum import Enum
 from functools import cached_property
 
 Value = str | int | float | Sequence  # of numbers and texts: what JSON can say
+Fields = dict[str, Value]  # what fills a sentence in, by the names of its fields
 
 
 class Sentence(Enum):

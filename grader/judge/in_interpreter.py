@@ -24,7 +24,7 @@ from grader.explain import (
     second_calls,
 )
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence
+from grader.explain.evidence import Compared, Evidence, compared
 from grader.explain.memory_findings import memory_verdict
 from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
 from grader.explain.tiles import tile_map
@@ -37,7 +37,7 @@ from grader.judge.orders_of_warps import OrdersOfWarps
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT, UNJUDGED
-from grader.operations.comparison import Comparison, compare, other_bits
+from grader.operations.comparison import compare, other_bits
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
 
@@ -95,7 +95,7 @@ class Interpreted:
             verdict = self.orders_of_warps.verdict(other, inputs, again) or verdict
         return verdict
 
-    def wrong_after_a_trial(self, trial: Trial, inputs: list[Argument], kept: Sequence[str] = ()) -> Evidence | None:
+    def wrong_after_a_trial(self, trial: Trial, inputs: list[Argument], kept: Sequence[str] = ()) -> Compared | None:
         """The first result that is wrong when the call's configuration was tried before on the same memory.
 
         `kept`: arguments of the kernel that are put back after the trial, whether the file says so or not.
@@ -171,11 +171,11 @@ class Interpreted:
             return compiler_refusal(call.error, submission, exercise, self.run.model)
         return failures.call_failure(call.error, submission, exercise)
 
-    def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Evidence]:
-        """Of each result what is known of it, its comparison included."""
+    def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Compared]:
+        """What is known of each result, compared with the reference."""
         wanted, given = wanted_of(self.exercise, trial), exact(inputs)
         found = [
-            self._evidence(trial, inputs, reply, one, compare(reply.outputs[one.name], ref, one.bound, given))
+            compared(self._evidence(trial, inputs, reply, one), compare(reply.outputs[one.name], ref, one.bound, given))
             for one, ref in zip(wanted, self._reference(inputs), strict=True)
         ]
         right = [one.returns for one in found if one.comparison.right]
@@ -199,7 +199,7 @@ class Interpreted:
         found = memory if memory is not None and not wrong else self._explained(wrong or by_luck, memory)
         return offset_overflows.overflow((wrong or results)[0], found) or found
 
-    def _explained(self, wrong: list[Evidence], memory: Verdict | None) -> Verdict:
+    def _explained(self, wrong: list[Compared], memory: Verdict | None) -> Verdict:
         """Wrong values, or values right by luck: the most direct of the possible explanations."""
         verdicts = [value_verdict(evidence) for evidence in wrong]
         verdict = min(verdicts, key=lambda one: one.rank)
@@ -216,7 +216,7 @@ class Interpreted:
                 return masked_lanes.no_other(evidence, self._load_that_matters(evidence, lines, fill))
         return verdict
 
-    def _load_that_matters(self, evidence: Evidence, lines: list[int], fill: str = "zero") -> int:
+    def _load_that_matters(self, evidence: Compared, lines: list[int], fill: str = "zero") -> int:
         """Returns the line of the first load without `other` that changes the result by itself, else the first."""
         for line in lines if len(lines) > 1 else []:
             other = self.run.call(self.exercise, evidence.trial, evidence.inputs, fill=fill, fill_lines=[line])
@@ -224,7 +224,7 @@ class Interpreted:
                 return line
         return lines[0]
 
-    def _masked_lanes_matter(self, evidence: Evidence, other: Reply) -> bool:
+    def _masked_lanes_matter(self, evidence: Compared, other: Reply) -> bool:
         """Tells whether what masked lanes hold changes this result; `other` is the call with another number in them.
 
         A copy that is wrong in the same elements either way reads the wrong place: an `other` would not help. Nor
@@ -280,12 +280,10 @@ class Interpreted:
             self._wanted = inputs, self.exercise.expected(exact(inputs))
         return self._wanted[1]
 
-    def _evidence(
-        self, trial: Trial, inputs: list[Argument], reply: Reply, wanted: Wanted, comparison: Comparison | None = None
-    ) -> Evidence:
+    def _evidence(self, trial: Trial, inputs: list[Argument], reply: Reply, wanted: Wanted) -> Evidence:
         constants = {**self.run.recorder.constants, **trial.constants}
         return Evidence(
-            self.exercise, self.run.submission, trial, inputs, reply, wanted, constants, comparison,
+            self.exercise, self.run.submission, trial, inputs, reply, wanted, constants,
             self.right_when_contiguous and not self.wrong_when_contiguous, self.right_before, self.right_trials,
         )  # fmt: skip
 
@@ -318,7 +316,7 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.shape == other.shape and one.dtype == other.dtype and not bool(other_bits(one, other).any())
 
 
-def _passed(results: list[Evidence], also: str) -> Verdict:
+def _passed(results: list[Compared], also: str) -> Verdict:
     nearest = max(results, key=lambda evidence: evidence.comparison.largest_error)
     share = nearest.comparison.largest_error
     of = "" if nearest.wanted.is_alone else f" for {nearest.returns}"

@@ -55,6 +55,25 @@ def tensors_of(names: Sequence[str], arguments: Sequence[Argument]) -> Iterator[
     return ((name, one) for name, one in zip(names, arguments, strict=True) if isinstance(one, torch.Tensor))
 
 
+def as_tensors(arguments: Sequence[Argument]) -> tuple[torch.Tensor, ...]:
+    """The arguments, all of them tensors. Raises TypeError for a number of Python's."""
+    return tuple(map(as_tensor, arguments))
+
+
+def as_tensor(argument: Argument) -> torch.Tensor:
+    """The argument, a tensor. Raises TypeError for a number of Python's."""
+    if not isinstance(argument, torch.Tensor):
+        raise TypeError(f"a tensor was expected, and the argument is {argument!r}")
+    return argument
+
+
+def as_number(argument: Argument) -> float:
+    """The argument, a number of Python's. Raises TypeError for a tensor and for None."""
+    if not isinstance(argument, int | float):
+        raise TypeError(f"a number was expected, and the argument is {argument!r}")
+    return argument
+
+
 def to_json(recipe: Recipe) -> dict | Number:
     return recipe.to_json() if isinstance(recipe, Data) else recipe
 

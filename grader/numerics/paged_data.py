@@ -37,6 +37,14 @@ def paged(shape: tuple[int, ...], B: int, T: int, lengths: tuple[int, ...] = (),
     return keys, values, table, long
 
 
+def pages_stated(recipe: Recipe) -> tuple[int, int]:
+    """The number of pages and the rows of each, as a data set of lengths states them; (0, 0) for any other argument."""
+    if not isinstance(recipe, Data) or not recipe.steps:
+        return 0, 0
+    _, P, page, *_ = recipe.steps[0]
+    return int(P), int(page)
+
+
 def lengths_stated(recipe: Recipe) -> tuple[int, ...]:
     """The lengths that a data set of lengths states; () where they are drawn."""
     if not isinstance(recipe, Data) or not recipe.steps:
