@@ -60,7 +60,7 @@ class Evidence:
         launches = self.reply.launches
         grid = self.writers.grid if self.writers is not None else []
         wrote = [one for one in launches if [max(1, size) for size in (*one.grid, 1, 1)[:3]] == grid]
-        return (wrote or launches or [None])[-1]
+        return next(reversed(wrote or launches), None)
 
     @property
     def tensors(self) -> list[tuple[str, torch.Tensor]]:

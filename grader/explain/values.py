@@ -20,8 +20,9 @@ from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
 from grader.operations.hypothesis import Hypothesis
-from grader.sentences import Said, Sentence
+from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import first_load_with_other, line_of_subtracted_sum, the_only_dot
+from grader.wire.reply import Writers
 
 TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another tile by chance
 
@@ -131,9 +132,10 @@ def _of_the_result(evidence: Compared) -> str:
 def first_wrong(evidence: Compared) -> Said:
     """ "First wrong element: z[0, 0] of program (0,) is 0.00409, expected 0.004855." """
     comparison, index = evidence.comparison, evidence.comparison.first_wrong
-    where, by_nobody = {"element": f"{evidence.returns}{list(index) or ''}"}, True
-    if evidence.writers is not None and (writer := int(evidence.writers.programs[index])) >= 0:
-        where, by_nobody = where | {"program": _program_at(evidence, writer)}, False
+    where: Fields = {"element": f"{evidence.returns}{list(index) or ''}"}
+    by_nobody, writers = True, evidence.writers
+    if writers is not None and (writer := int(writers.programs[index])) >= 0:
+        where["program"], by_nobody = _program_at(evidence, writers, writer), False
     yours, expected = comparison.out[index].item(), comparison.expected[index].item()
     if not comparison.out.is_floating_point():
         sentence = Values.FIRST_WRONG_WHOLE if by_nobody else Values.FIRST_OF_PROGRAM_WHOLE
@@ -146,10 +148,10 @@ def first_wrong(evidence: Compared) -> Said:
     return sentence(yours=yours, expected=expected, **where)
 
 
-def _program_at(evidence: Compared, number: int) -> tuple[int, ...]:
+def _program_at(evidence: Compared, writers: Writers, number: int) -> tuple[int, ...]:
     """A linear program number in the dimensions that the launch gave."""
     axes = len(evidence.launch.grid) if evidence.launch else 1
-    return program_index(number, evidence.writers.grid, axes)
+    return program_index(number, writers.grid, axes)
 
 
 def _known_mistake(evidence: Compared) -> Verdict | None:
@@ -291,7 +293,7 @@ def _constant(evidence: Compared) -> Verdict | None:
     out, expected, name = evidence.comparison.out, evidence.comparison.expected, evidence.returns
     if out.numel() < 2 or bool((expected == expected.flatten()[0]).all()):
         return None
-    if evidence.wanted.is_updated and torch.equal(out, evidence.argument(name)):
+    if evidence.wanted.is_updated and torch.equal(out, dict(evidence.tensors)[name]):
         return failed(Cause.UNCHANGED, Values.NOT_UPDATED(name=name))
     if evidence.wanted.is_argument and bool(is_poison(out).all()):
         return failed(Cause.UNCHANGED, Values.NOT_FILLED(name=name))
@@ -314,7 +316,7 @@ def _constant(evidence: Compared) -> Verdict | None:
     first = int(writers.programs.flatten()[0])
     mine, due = out[writers.programs == first], expected[writers.programs == first]
     if mine.numel() > 1 and bool((mine == mine[0]).all()) and not bool((due == due[0]).all()):
-        said = Values.LANES_EQUAL(count=mine.numel(), program=_program_at(evidence, first))
+        said = Values.LANES_EQUAL(count=mine.numel(), program=_program_at(evidence, writers, first))
         return failed(Cause.CONSTANT, said, kind="cause")
     return None
 
@@ -344,7 +346,7 @@ def _where_wrong(evidence: Compared) -> Said:
     wrong, count = evidence.comparison.wrong, evidence.comparison.wrong_count
     right = evidence.right_results
     others = f"{in_words(right)} {'is' if len(right) == 1 else 'are'} right, and " if right else ""
-    found = dict(others=others, name=evidence.returns, dtype=short_dtype(evidence.wanted.dtype))
+    found: Fields = dict(others=others, name=evidence.returns, dtype=short_dtype(evidence.wanted.dtype))
     if count == wrong.numel():
         return Values.EVERY_ELEMENT(**found)
     found |= dict(count=count, total=wrong.numel())

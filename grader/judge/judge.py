@@ -322,9 +322,9 @@ class Judge:
     ) -> Trial:
         return trial_of(self.exercise, name, data, dtype, bound, constants)
 
-    def limits(self, data: tuple[Recipe, ...], **limits) -> cost.TrafficLimits:
+    def limits(self, data: tuple[Recipe, ...], reads, writes, share=None, **others) -> cost.TrafficLimits:
         """The traffic limits of a call with these data, as the fixture `traffic` states them."""
-        return cost.limits_of(self.exercise, data, **limits)
+        return cost.limits_of(self.exercise, data, reads, writes, share, cost.TrafficLimits(**others))
 
     def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
         verdict = self.before_any_call() or self._not_tried() or self._guarded(trial, judge)

@@ -73,7 +73,7 @@ def updated_twice(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypoth
     names, after = evidence.exercise.arguments, list(inputs)
     for result, value in zip(evidence.exercise.results, evidence.exercise.expected(inputs)):
         if result.name in evidence.exercise.updates:
-            rounded = value.to(evidence.argument(result.name).dtype)
+            rounded = value.to(dict(evidence.tensors)[result.name].dtype)
             after[names.index(result.name)] = rounded.to(value.dtype)
     said = OfAnyOperation.UPDATED_TWICE(name=evidence.returns)
     yield from supposed(evidence, Cause.UPDATED_TWICE, said, after)
@@ -156,7 +156,7 @@ def target_strides(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypot
     for source, tensor in evidence.tensors:
         if tensor.dim() == 2 and source != name:
             said = OfAnyOperation.WRITTEN_WITH_STRIDES_OF(name=name, argument=source)
-            readings.append(("stride-ignored", tuple(tensor.stride()), said))
+            readings.append(("stride-ignored", (tensor.stride(0), tensor.stride(1)), said))
     for id, strides, said in readings:
         if strides != (row, column) and _stands_there(out, expected, strides):
             yield Hypothesis(id, said, None)
@@ -164,9 +164,10 @@ def target_strides(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypot
 
 def _stands_there(out: torch.Tensor, expected: torch.Tensor, strides: tuple[int, int]) -> bool:
     """Whether `out`'s memory, looked at under other strides, holds `expected` wherever that is one of its elements."""
-    m, n = torch.meshgrid(*(torch.arange(size) for size in out.shape), indexing="ij")
-    own = (out.storage_offset() + m * out.stride(0) + n * out.stride(1)).flatten()
-    theirs = (out.storage_offset() + m * strides[0] + n * strides[1]).flatten()
+    m, n = torch.arange(out.shape[0])[:, None], torch.arange(out.shape[1])
+    first = int(out.storage_offset())
+    own = (first + m * out.stride(0) + n * out.stride(1)).flatten()
+    theirs = (first + m * strides[0] + n * strides[1]).flatten()
     places, counts = theirs.unique(return_counts=True)
     once = torch.isin(theirs, places[counts == 1]) & torch.isin(theirs, own)
     if int(once.sum()) < 0.25 * out.numel():
@@ -194,12 +195,13 @@ def operands(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 def first_blocks(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """Vectors of which every program loads the first block."""
-    if any(not isinstance(one, torch.Tensor) or one.dim() != 1 or len(one) != len(inputs[0]) for one in inputs):
+    vectors = [one for one in inputs if isinstance(one, torch.Tensor) and one.dim() == 1]
+    if len(vectors) < len(inputs) or len({len(one) for one in vectors}) > 1:
         return
-    block, N = evidence.constants.get("BLOCK_N", 0), len(inputs[0])
+    block, N = evidence.constants.get("BLOCK_N", 0), len(vectors[0])
     if not 0 < block < N:
         return
-    repeated = [tensor[torch.arange(N) % block] for tensor in inputs]
+    repeated = [vector[torch.arange(N) % block] for vector in vectors]
     for number, name in enumerate(evidence.exercise.arguments):
         changed = [*inputs[:number], repeated[number], *inputs[number + 1 :]]
         yield from supposed(evidence, Cause.LOCAL_LOAD, OfAnyOperation.FIRST_BLOCK(argument=name), changed)

@@ -69,9 +69,10 @@ def nothing_later(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypoth
 
 def _by_program(evidence: Compared) -> dict[int, list[Part]]:
     """The tiles that each program wrote last; of those that wrote nothing, none."""
-    writers, found = evidence.writers, defaultdict(list)
+    writers = evidence.writers
+    found: dict[int, list[Part]] = defaultdict(list)
     tiles = tiles_of(writers) if writers is not None and writers.programs.dim() == 2 else None
-    if tiles is None or tiles.shape[0] * tiles.shape[1] > MOST_TILES:
+    if writers is None or tiles is None or tiles.shape[0] * tiles.shape[1] > MOST_TILES:
         return found
     for rows in pairwise(tiles.rows):
         for columns in pairwise(tiles.columns):
@@ -83,9 +84,13 @@ def _by_program(evidence: Compared) -> dict[int, list[Part]]:
 
 def _common(one: Part, other: Part) -> tuple[Part, Part]:
     """As much of two tiles, from their first corner, as both have."""
-    sizes = [min(a.stop - a.start, b.stop - b.start) for a, b in zip(one, other)]
-    mine, theirs = (tuple(slice(a.start, a.start + size) for a, size in zip(part, sizes)) for part in (one, other))
-    return mine, theirs
+    rows, columns = (min(a.stop - a.start, b.stop - b.start) for a, b in zip(one, other))
+
+    def first(part: Part) -> Part:
+        top, left = (axis.start for axis in part)
+        return slice(top, top + rows), slice(left, left + columns)
+
+    return first(one), first(other)
 
 
 def _distance(out: torch.Tensor, ref: torch.Tensor, part: Part, before: Part) -> float:
