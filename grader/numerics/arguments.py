@@ -50,6 +50,11 @@ def without_values(recipes: Iterable[Recipe], run: torch.dtype) -> list[Argument
     return [one.shape_on("meta", run) if isinstance(one, Data) else one for one in recipes]
 
 
+def numbers_alone(recipes: Iterable[Recipe]) -> list[Argument]:
+    """The arguments of a call as far as they are numbers; None where a tensor belongs."""
+    return [None if isinstance(one, Data) else one for one in recipes]
+
+
 def tensors_of(names: Sequence[str], arguments: Sequence[Argument]) -> Iterator[tuple[str, torch.Tensor]]:
     """Those of the arguments that are tensors, by name."""
     return ((name, one) for name, one in zip(names, arguments, strict=True) if isinstance(one, torch.Tensor))

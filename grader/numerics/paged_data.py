@@ -41,8 +41,8 @@ def pages_stated(recipe: Recipe) -> tuple[int, int]:
     """The number of pages and the rows of each, as a data set of lengths states them; (0, 0) for any other argument."""
     if not isinstance(recipe, Data) or not recipe.steps:
         return 0, 0
-    _, P, page, *_ = recipe.steps[0]
-    return int(P), int(page)
+    _, *numbers = recipe.steps[0]
+    return int(numbers[0]), int(numbers[1])
 
 
 def lengths_stated(recipe: Recipe) -> tuple[int, ...]:

@@ -59,7 +59,7 @@ def _hidden(folder: Path) -> list[str]:
 
 
 def _walls() -> list[str]:
-    walls = [shutil.which("bwrap"), "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+    walls = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
     walls += ["--proc", "/proc", "--dev", "/dev"]
     for path in map(Path, SYSTEM):
         if path.is_symlink():

@@ -81,7 +81,7 @@ class CallClock:
             nonlocal first
             self._look()
             first = first or self._seen
-            computed = self._seen.running - first.running if self._seen else 0.0
+            computed = self._seen.running - first.running if self._seen and first else 0.0
             is_over = computed + self.waited - waited_before > limit + WAITING
             now = time.monotonic()
             return now if is_over else min(began + LAST_RESORT, now + TICK)

@@ -225,7 +225,7 @@ class ChildProcess:
     def _keep_few(self) -> None:
         """Kills the child and all that it started as soon as these are too many, in a call or between two."""
         while not self._ended.wait(TICK):
-            if self.started.tasks > MOST_TASKS:
+            if self._pid_here is not None and self.started.tasks > MOST_TASKS:
                 self._too_many = True
                 _kill_group(self._pid_here)
                 return

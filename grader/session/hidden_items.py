@@ -19,7 +19,7 @@ class Hidden(Sentence):
     FAILS = "A hidden case fails: {case}. Its data are not shown."
 
 
-def items(cases: list[Case], module: pytest.Module) -> list[pytest.Item]:
+def items(cases: list[Case], module: pytest.Module) -> list[pytest.Function]:
     """The cases as tests of an exercise's module. A case that does not fit the entry function is a usage error."""
     for case in cases:
         _refuse_unfit(case, module.obj.exercise)
@@ -69,7 +69,7 @@ def shown(name: str, verdict: Verdict) -> Verdict:
     return Verdict(verdict.outcome, verdict.id, said, verdict.kind)
 
 
-def _item(case: Case, module: pytest.Module) -> pytest.Item:
+def _item(case: Case, module: pytest.Module) -> pytest.Function:
     def hidden_case(check):
         check(*case.data, bound=case.bound, dtypes=case.dtypes, **case.constants)
 
