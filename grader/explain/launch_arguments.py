@@ -12,9 +12,8 @@ from grader.sentences import Said, Sentence
 from grader.submission.nodes import calls_in, covers
 from grader.submission.text import Submission, calls_of, kernels_of, launches_of
 from grader.submission.tuning_lines import function_that_returns_nothing
-from grader.wire.messages import Failure
+from grader.wire.messages import LAUNCH_OPTIONS, Failure
 
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")  # of a launch, beside the kernel's arguments
 # Messages of Python about a launch with Triton's own `run`, and of Triton before it measures.
 TWICE = re.compile(r"\brun\w*\(\) got multiple values for keyword argument '(\w+)'|Conflicting meta-parameters: (\w+)")
 MISSING = re.compile(r"dynamic_func\(\) missing \d+ required (?:positional|keyword-only) arguments?: (.*)")
@@ -112,6 +111,6 @@ def _unknown_names(tree: ast.Module, line: int) -> list[str]:
     """The names by which the launch in this line passes arguments, and which are no parameters of its kernel."""
     for launch in launches_of(tree):
         if covers(launch.call, line) and launch.kernel in _kernels(tree):
-            known = {*_kernels(tree)[launch.kernel], *OPTIONS}
+            known = {*_kernels(tree)[launch.kernel], *LAUNCH_OPTIONS}
             return [one.arg for one in launch.call.keywords if one.arg and one.arg not in known]
     return []

@@ -45,6 +45,12 @@ VIEW_BYTES = DTYPE_BYTES | {
     "uint16": 2, "uint32": 4, "uint64": 8,
     "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
 }  # fmt: skip
+# Options of a launch that change the machine code made of a kernel's text, each with its type.
+LAUNCH_OPTIONS = {
+    "num_warps": "int", "num_stages": "int", "num_ctas": "int", "maxnreg": "int | None", "enable_fp_fusion": "bool",
+    "debug": "bool", "sanitize_overflow": "bool", "launch_cooperative_grid": "bool", "launch_pdl": "bool",
+    "default_dot_input_precision": "str", "max_num_imprecise_acc_default": "int | None",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
