@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -158,6 +159,7 @@ class Grading:
         return reached, sum(test.points for test in self.results if not test.is_undecided)
 
 
+Config = pytest.Config | SimpleNamespace  # the second holds the options alone
 OPEN = (NOT_RUN, INCONCLUSIVE, UNJUDGED)  # ids of skips whose points another run decides
 
 
@@ -174,7 +176,7 @@ class Session:
     Without pytest's hooks it grades as well: see grader/author/direct_run.py.
     """
 
-    def __init__(self, config: pytest.Config, folders: list[Folder], machine: Machine, **of_runs) -> None:
+    def __init__(self, config: Config, folders: list[Folder], machine: Machine, **of_runs) -> None:
         """`of_runs`: further arguments of each Run."""
         self.config = config
         option = config.option
@@ -360,8 +362,7 @@ class Session:
 
 def _folder_of(item: pytest.Function) -> Folder:
     """The exercise whose test this is. Raises LookupError for another test."""
-    folder = Folder.containing(item.path)
-    if folder is None:
+    if (folder := Folder.containing(item.path)) is None:
         raise LookupError(f"{item.path} is no exercise's")
     return folder
 
