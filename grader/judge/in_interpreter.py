@@ -1,4 +1,4 @@
-"""One call in the interpreter: what its values, its accesses to memory and a second call say.
+"""The verdict on a call in the interpreter, from its values, its accesses to memory and a second call.
 
 A call is judged twice, unless its cost alone is asked for: with programs in forward order and poison in masked lanes,
 then with programs in reverse order and zeros there. A right kernel gives the same bits both times; which of the two
@@ -66,7 +66,7 @@ class Interpreted:
         self.orders_of_warps = OrdersOfWarps(self.exercise, self.run)
 
     def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
-        """Of all configurations of the call, and the reply to its first run, which has these `options`."""
+        """Returns the verdict on all configurations and the reply to the first run, which has these `options`."""
         trial = every_configuration.with_a_config_that_runs(self, trial, inputs)
         first = self.run.call(self.exercise, trial, inputs, **options)
         if self.run.recorder.load_failure is not None:
@@ -86,7 +86,7 @@ class Interpreted:
         return every_configuration.of_configurations(self, trial, inputs, first, verdict, twice), first
 
     def of_config(self, trial: Trial, inputs: list[Argument], config: int) -> Verdict:
-        """Of another configuration of the same call."""
+        """Returns the verdict on another configuration of the same call."""
         other = replace(trial, config=config)
         reply = self.run.call(self.exercise, other, inputs)
         verdict = self._first_call(other, inputs, reply)
@@ -107,7 +107,7 @@ class Interpreted:
     def without_values(
         self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape], believing: Callable[[], Reply]
     ) -> tuple[Verdict | None, list[Evidence]]:
-        """What is wrong with a call of which only a sample was run, but for its values; what is known of each result.
+        """Returns what is wrong with a call of which a sample was run, apart from its values; the evidence of each result.
 
         `shapes`: what its results have to have. `believing`: see broken_promise.
         """
@@ -118,7 +118,7 @@ class Interpreted:
         return verdict, results
 
     def _as_product(self, trial: Trial, inputs: list[Argument]) -> Verdict | None:
-        """What is wrong where the compiler multiplies tiles in place of adding products."""
+        """Returns what is wrong with the call if the compiler multiplies tiles instead of adding products."""
         reply = self.run.call_with_products(self.exercise, trial, inputs)
         verdict = self._first_call(trial, inputs, replace(reply, broken=[])) if reply is not None else None
         if verdict is None or verdict.outcome == PASS:
@@ -137,7 +137,7 @@ class Interpreted:
     def _before_values(
         self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape] | None = None
     ) -> Verdict | None:
-        """What is wrong with a reply before its values are looked at. `shapes`: of the results, if they are known."""
+        """Returns what is wrong with a reply before its values are looked at. `shapes`: of the results, if known."""
         submission, exercise = self.run.submission, self.exercise
         if reply.refusals:
             return failures.refusal(reply.refusals, submission, exercise)
@@ -172,7 +172,7 @@ class Interpreted:
         return failures.call_failure(call.error, submission, exercise)
 
     def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Compared]:
-        """What is known of each result, compared with the reference."""
+        """Returns the evidence of each result, compared with the reference."""
         wanted, given = wanted_of(self.exercise, trial), exact(inputs)
         found = [
             compared(self._evidence(trial, inputs, reply, one), compare(reply.outputs[one.name], ref, one.bound, given))
@@ -270,7 +270,7 @@ class Interpreted:
         return second_calls.another_result(changed[0], results[0].wanted.is_alone)
 
     def _differs_again(self, trial: Trial, inputs: list[Argument], first: Reply) -> bool:
-        """Whether the second call alone makes the difference, with its programs in the order of the first."""
+        """Tells whether the second call alone makes the difference, with its programs in the order of the first."""
         again = self.run.call(self.exercise, trial, inputs, again=True)
         return not _alike(again, first) or bool(_changed(again, first))
 
@@ -296,7 +296,7 @@ def _unwritten(evidence: Evidence) -> bool:
 
 
 def _alike(one: Reply, other: Reply) -> bool:
-    """Whether two calls gave the same results but for their values."""
+    """Tells whether two calls gave the same results but for their values."""
     return {name: (out.shape, out.dtype) for name, out in one.outputs.items()} == {
         name: (out.shape, out.dtype) for name, out in other.outputs.items()
     }

@@ -35,7 +35,7 @@ def missing() -> str:
 
 
 def wanted(level: str) -> bool:
-    """Whether a submission is run in a sandbox here; `strict` without one is for the caller to refuse."""
+    """Tells whether a submission is run in a sandbox here; `strict` without one is for the caller to refuse."""
     return level != LIMITS and not missing()
 
 

@@ -166,7 +166,7 @@ class Runner:
 
     @property
     def fenced(self) -> bool:
-        """Whether the kernel keeps the child from writing outside of its folder."""
+        """Tells whether the operating system keeps the child from writing outside of its folder."""
         return self.fence is None or self.fence.keeps_files
 
     def kill(self) -> None:
