@@ -107,7 +107,7 @@ class Interpreted:
     def without_values(
         self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape], believing: Callable[[], Reply]
     ) -> tuple[Verdict | None, list[Evidence]]:
-        """Returns what is wrong with a call of which a sample was run, apart from its values; the evidence of each result.
+        """Returns what is wrong with a call of which a sample was run, values apart; then the evidence of each result.
 
         `shapes`: what its results have to have. `believing`: see broken_promise.
         """

@@ -88,7 +88,7 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
 
 
 def _short_of_memory(run: Run, exercise: Exercise, trial: Trial, recording: Recording) -> Verdict:
-    """Returns the verdict on a call without memory for a small tensor. Raises MachineFault if another program has it."""
+    """Returns the verdict where a small tensor found no memory. Raises MachineFault if another program has it."""
     if (blamed := blame(exercise, trial, recording, run.replays.device.model.memory_bytes)) is None:
         raise MachineFault("the GPU has no memory left: another program uses it")
     return blamed

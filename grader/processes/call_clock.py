@@ -105,9 +105,7 @@ class CallClock:
         return times
 
     def _look(self) -> None:
-        is_held_up = (
-            self._is_held_up()
-        )  # before its state is read: a process that waited for us then may be awake by now
+        is_held_up = self._is_held_up()  # before its state is read: what waited for us then may be awake by now
         times, before, now = self._times(), self._seen, time.monotonic()
         if times and before and times.state in WAITING_STATES and not is_held_up and not self._is_held_up():
             busy = times.running - before.running + max(0.0, times.queued - before.queued)  # less where a thread ended

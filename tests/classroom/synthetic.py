@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from tests.conftest import mutant
+from tests.slow import SLOW
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION_CELL = 4
@@ -354,7 +354,7 @@ def loops_deaf_to_signals(released, exercise, text):
 def forks_again_and_again(released, exercise, text):
     """In `tox -e slow` the file forks without end, and takes all cores from the hand-ins beside it. Elsewhere it makes
     128 processes, more than a sandbox permits, and they sleep for ever."""
-    if "CLASS_ON_ALL_EXERCISES" in os.environ:
+    if SLOW:
         return script(exercise, f"import os\nwhile True:\n    os.fork()\n{text}")
     asleep = "while True:\n    signal.pause()\n"
     return script(exercise, f"import os, signal\nfor _ in range(7):\n    os.fork()\n{asleep}{text}")
