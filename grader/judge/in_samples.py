@@ -203,7 +203,7 @@ def _of_program(stored: Stored, program: int) -> Stored:
 
 
 def _too_few(evidence: Evidence, sampled: Sampled, stored: Stored) -> Verdict | None:
-    """Returns a verdict if programs that store as much as the sampled ones cannot have written all of the result."""
+    """Whether the programs of the grid, alike as they are, cannot have written all of the result."""
     grid = evidence.reply.launches[-1].grid
     elements, programs = math.prod(sampled.shape), math.prod(grid)
     counts = torch.tensor([int((stored.programs == program).sum()) for program in _programs(stored)])

@@ -76,7 +76,7 @@ class Recorded:
 
     @cached_property
     def texts(self) -> list[list[int]]:
-        """Returns the place of each kernel's text in the blob: its start and its bytes."""
+        """Where each kernel's text lies in the blob: its start and its bytes."""
         sizes = [len(kernel.source.encode()) for kernel in self.call.kernels]
         return [[start, size] for start, size in zip(itertools.accumulate([0, *sizes]), sizes)]
 
