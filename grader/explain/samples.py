@@ -8,7 +8,7 @@ import torch
 
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
-from grader.explain.evidence import Compared
+from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict, failed
 from grader.operations.comparison import Comparison
 from grader.sentences import Sentence
@@ -41,7 +41,7 @@ def stored_again(name: str, times: int, stored: int) -> Verdict:
 
 
 def wrong_values(
-    evidence: Compared, program: tuple[int, ...], elements: int, comparison: Comparison, parts: list[torch.Tensor]
+    evidence: Evidence, program: tuple[int, ...], elements: int, comparison: Comparison, parts: list[torch.Tensor]
 ) -> Verdict:
     """Of one program, which writes so many elements. `parts`: which indices of each dimension are compared."""
     name, first = evidence.returns, comparison.first_wrong

@@ -230,7 +230,7 @@ class Run:
     def _seconds_of_recording(self) -> float:
         return self.recorder.seconds_of_a_core + self.front_end.seconds_of_a_core
 
-    def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor]) -> Recorded:
+    def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> Recorded:
         """Returns what the entry does when it is called on such tensors before anything else."""
         if self.sandboxed:  # which has room for one child
             self._wait_for(None)

@@ -75,9 +75,9 @@ class Sampled:
     programs: int  # that were run
     start: int  # of what was stored, in the bytes that came with it
     stored: int
-    offsets: torch.Tensor | None = None  # int64, elements from the result's first one
-    programs_of: torch.Tensor | None = None  # int32, numbered with the last axis of the grid counting fastest
-    values: torch.Tensor | None = None  # of the result's dtype
+    offsets: torch.Tensor = field(init=False)  # int64, elements from the result's first one
+    programs_of: torch.Tensor = field(init=False)  # int32, numbered with the last axis of the grid counting fastest
+    values: torch.Tensor = field(init=False)  # of the result's dtype
 
 
 @dataclass
