@@ -59,6 +59,7 @@ def test_infinities_nan_and_minus_zero_are_turned_too(check):
 
 def test_a_tile_need_not_be_square(check):
     check(normal(77, 131), BLOCK_M=16, BLOCK_N=32)
+    check(normal(77, 131), BLOCK_M=16, BLOCK_N=128)
 
 
 def test_larger_tiles_give_the_same_result(check):

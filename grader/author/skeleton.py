@@ -8,10 +8,10 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from grader.author.gates import unwanted_file
 from grader.author.mutants import stated_in
 from grader.author.stubs import stub_of
 from grader.course.folder import Folder, all_folders, all_lessons
+from grader.course.gate_figures import unwanted_file
 from grader.course.questions import QUESTIONS
 
 TEMPLATES = Path(__file__).with_name("templates")

@@ -7,9 +7,9 @@ import os
 import re
 from pathlib import Path
 
-from grader.author.gates import FIGURES
 from grader.author.git import NoRevision, git
 from grader.course.folder import Folder, all_folders
+from grader.course.gate_figures import FIGURES
 
 # Where no proof runs, see tests/author/test_touched.py: it runs pytest where it is, and gpu/pool only with a GPU.
 OF_NONE = re.compile(

@@ -8,14 +8,27 @@ them meet where not all can, and all numbers. A call is a recipe: nothing is dra
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from grader.course import drawn_layouts
 from grader.course.covering import Axis, Cell, Covering, Row
 from grader.course.drawn_layouts import HOLES_ALIKE, SHARED, Family
-from grader.course.promise import ONE, SEVERAL, SMALL, Call, Kind, Promise, Promised, Sizes, is_whole, with_numbers
+from grader.course.promise import (
+    ONE,
+    SEVERAL,
+    SMALL,
+    Call,
+    Kind,
+    Promise,
+    Promised,
+    Sizes,
+    is_whole,
+    length,
+    with_numbers,
+)  # fmt: skip
 from grader.course.shared_views import shared_views
 from grader.numerics.data_sets import seed_for
 
@@ -23,6 +36,8 @@ MOST_CALLS = 32
 LEAST_MIXED = 8  # calls of which no stratum says anything
 MOST_ELEMENTS = 1 << 15  # of an argument of a call with a size that occurs once
 MOST_AROUND = 3  # calls with a size around a number of the file
+MANY_BLOCKS = 2100  # half of them are more than 1024
+MOST_LANES = 1 << 20  # of all blocks of an argument of such a call
 MOST_BOUNDARY = 4097  # such a size, where no other call has one that is as large
 
 # Axes of the table, apart from those of a size, a layout or a kind of value: (what, of which size or argument).
@@ -210,6 +225,35 @@ def _large(promise: Promise, numbers: random.Random) -> list[Draft]:
     return drafts
 
 
+def _empty_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
+    """For each size that blocks divide a call with many of them, half of which hold no finite number: as many as the
+    largest call has, and small. What joins the results of blocks meets several blocks of such results."""
+    drafts = []
+    for name, one in promise.sizes.items():
+        block = promise.blocks[0].get(one.name, 0) if promise.blocks else 0
+        kinds = _half_alike(promise, name)
+        if one.limit and block and kinds:
+            size = block * min(one.limit // one.block, MANY_BLOCKS) - numbers.randint(1, SMALL)
+            sizes = {other: of_other.fitting(2) for other, of_other in promise.sizes.items()} | {name: size}
+            row = _without_sizes(promise) | _in_family(promise, drawn_layouts.contiguous) | {BLOCKS: 1}
+            drafts.append(Draft(row | {axis: found[0] for axis, found in kinds.items()}, sizes=sizes))
+    return drafts
+
+
+def _half_alike(promise: Promise, name: str) -> Row:
+    """Returns for each argument with rows of this size the kinds of values in which half of a row is one number."""
+    found = {
+        ("kind", argument): [kind for kind in one.values if callable(kind) and _is_half_alike(kind, len(one.shape))]
+        for argument, one in promise.arguments.items()
+        if one.shape[-1:] == (name,)
+    }
+    return {axis: kinds for axis, kinds in found.items() if kinds}
+
+
+def _is_half_alike(kind: Callable, rank: int) -> bool:
+    return any(step[0] == "leading" for step in kind(*[2] * rank).steps)
+
+
 def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) -> list[Call]:
     """A size is a number of the file, or one less or more: a rule of the file's own may begin there, or end.
 
@@ -227,9 +271,30 @@ def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) ->
     for name, size in numbers.sample(places, min(MOST_AROUND, len(places))):
         room = max(1, min(SMALL, int((MOST_ELEMENTS / size) ** (1 / others))))
         sizes = {n: one.fitting(numbers.randint(1, min(room, one.most))) for n, one in promise.sizes.items()}
-        draft = Draft(_without_sizes(promise) | {BLOCKS: 0}, sizes=sizes | {name: size})
+        sizes[name] = size
+        draft = Draft(_without_sizes(promise) | {BLOCKS: _blocks_for(promise, sizes)}, sizes=sizes)
         calls.append(_call(promise, draft, table.complete(draft.row), numbers))
     return calls
+
+
+def _blocks_for(promise: Promise, sizes: dict[str, int]) -> int:
+    """Returns the file's own blocks, 0; those that leave the fewest lanes without an element, where these have many."""
+    if not is_wide(promise, sizes):
+        return 0
+    counts = [_lanes(promise, sizes, constants) for constants in ({}, *promise.blocks)]
+    return counts.index(min(counts))
+
+
+def is_wide(promise: Promise, sizes: dict[str, int]) -> bool:
+    """Returns whether the file's own blocks of such a call have too many lanes for all of its programs to be run."""
+    return _lanes(promise, sizes, {}) > MOST_LANES
+
+
+def _lanes(promise: Promise, sizes: dict[str, int], constants: dict[str, int]) -> int:
+    """Returns how many lanes the blocks of an argument have, of the one with the most."""
+    blocks = {name: constants.get(one.name, one.block) for name, one in promise.sizes.items()}
+    whole = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
+    return max(math.prod(length(dimension, whole) for dimension in one.shape) for one in promise.arguments.values())
 
 
 def carried_out(one: Sizes) -> int:
@@ -280,4 +345,4 @@ def _in_one_memory(promise: Promise, numbers: random.Random) -> list[Draft]:
     return drafts
 
 
-STRATA = (_kinds, _alike, _single, _shared, _empty, _large, _many_blocks, _twice, _in_one_memory)
+STRATA = (_kinds, _alike, _single, _shared, _empty, _large, _many_blocks, _empty_blocks, _twice, _in_one_memory)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Exercise:
         if not set(self.updates) <= set(self.arguments):
             raise ValueError(f"{self.entry}: updates={self.updates!r}: a tuple of names of arguments was expected.")
 
-    @property
+    @cached_property
     def arguments(self) -> list[str]:
         """The names of the entry's arguments."""
         return list(inspect.signature(self.reference).parameters)

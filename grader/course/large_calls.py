@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from grader.course import drawn_layouts
-from grader.course.drawn_calls import carried_out
+from grader.course.drawn_calls import carried_out, is_wide
 from grader.course.drawn_layouts import Family
 from grader.course.promise import REACH, SEVERAL, Call, Promise, Promised, Sizes, length, with_numbers
 from grader.numerics import layouts
@@ -26,7 +26,7 @@ from grader.numerics.layouts import Layout
 COMPACT = (drawn_layouts.contiguous, drawn_layouts.begins_later)
 ONE_ROW = (drawn_layouts.repeated_first,)  # seen in all rows
 MOST_AROUND = 4  # numbers of the file, with two calls each
-FEW_BLOCKS = 8  # such a size lies no more than so many past that number
+FEW_BLOCKS = 8  # past such a number; and of a call whose elements lie far apart
 
 
 def large_calls(promise: Promise, seed: int, test: str, after: int, of_file: Sequence[int] = ()) -> list[Call]:
@@ -50,19 +50,23 @@ def _calls(promise: Promise, numbers: random.Random) -> Iterator[Call]:
 
 def _of_size(promise: Promise, name: str, size: int, families: Sequence[Family], numbers: random.Random) -> Call:
     """A call with this size; all others are 1."""
-    sizes = {other: least.fitting(1) for other, least in promise.sizes.items()} | {name: size}
+    sizes = _alone(promise, name, size)
     layouts = _layouts(promise, families, numbers)
     return Call(0, sizes, numbers.choice(promise.dtypes), layouts, _kinds(promise))
 
 
+def _alone(promise: Promise, name: str, size: int) -> dict[str, int]:
+    return {other: least.fitting(1) for other, least in promise.sizes.items()} | {name: size}
+
+
 def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) -> Iterator[Call]:
     """A size is a number of the file, one less or one more, and then a few blocks more: a rule of the file's own may
-    begin there. It is larger than sizes of calls that are carried out in full."""
+    begin there. No call with these blocks and such a size is carried out in full."""
     places = [
         (name, number)
         for name, one in promise.sizes.items()
         for number in of_file
-        if one.limit and carried_out(one) < number <= one.limit
+        if number <= one.limit and (carried_out(one) < number or is_wide(promise, _alone(promise, name, number)))
     ]
     for name, number in numbers.sample(places, min(MOST_AROUND, len(places))):
         one = promise.sizes[name]
@@ -80,17 +84,25 @@ def _between(one: Sizes, numbers: random.Random) -> int:
 def _far_apart(promise: Promise, numbers: random.Random) -> Iterator[Call]:
     if not any(_may_be_far_apart(one) for one in promise.arguments.values()):
         return
-    sizes = {name: one.of_class(SEVERAL, numbers, one.block) for name, one in promise.sizes.items()}
+    constants = promise.blocks[0] if promise.blocks else {}  # small ones: each element takes a page
+    sizes = {name: _few_blocks(one, constants, numbers) for name, one in promise.sizes.items()}
     found = _layouts(promise, COMPACT, numbers)
     for name, one in promise.arguments.items():
         if _may_be_far_apart(one):
             shape = tuple(length(dimension, sizes) for dimension in one.shape)
             found[name] = _of_reach(shape, one.reach, numbers)
-    yield Call(0, sizes, numbers.choice(promise.dtypes), found, _kinds(promise))
+    call = Call(0, sizes, numbers.choice(promise.dtypes), found, _kinds(promise), constants)
+    yield call
     for name, one in promise.arguments.items():
         if one.reach > REACH:
             layout = _one_column(length(one.shape[0], sizes), one.reach)
-            yield Call(0, sizes, promise.dtypes[0], found | {name: layout}, _kinds(promise))
+            yield replace(call, dtype=promise.dtypes[0], layouts=found | {name: layout})
+
+
+def _few_blocks(one: Sizes, constants: dict[str, int], numbers: random.Random) -> int:
+    """Returns a size of several blocks, the last of them in part."""
+    block = constants.get(one.name, one.block)
+    return replace(one, most=min(one.most, FEW_BLOCKS * block)).of_class(SEVERAL, numbers, block)
 
 
 def _may_be_far_apart(one: Promised) -> bool:

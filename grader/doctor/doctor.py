@@ -47,15 +47,37 @@ def probe(x):
 
 
 @click.command(short_help="versions, what can be judged here, a self-test")
-def doctor() -> None:
+@click.option("--calibrate", is_flag=True, help="Measure on this GPU how fast is fast enough, about 15 s an exercise.")
+@click.argument("exercises", nargs=-1, metavar="[NN]...")
+def doctor(calibrate: bool, exercises: tuple[str, ...]) -> None:
     """Versions, what can be judged here, and a kernel that runs to prove it.
 
     On a machine with a GPU it also measures what the GPU can do now, and whether verdicts on speed can be trusted.
 
+    Gates of speed were measured on an H100 and an H200. With --calibrate they are measured on this GPU, for all
+    exercises or those that are named, and kept in .course/calibration.json of this folder.
+
     \b
-    Example:  course doctor
+    Examples:  course doctor
+               course doctor --calibrate
+               course doctor --calibrate 03 05
     """
+    if calibrate:
+        raise SystemExit(0 if _calibrated(exercises) else 1)
+    if exercises:
+        raise click.UsageError("Exercises are named for --calibrate: course doctor --calibrate " + " ".join(exercises))
     raise SystemExit(0 if examine(click.echo) else 1)
+
+
+def _calibrated(exercises: tuple[str, ...]) -> bool:
+    from grader.course.by_name import chosen
+    from grader.doctor.calibrate import calibrate
+    from grader.gpu.device import Device, device_here
+
+    folders, device = chosen(exercises), device_here()
+    if not isinstance(device, Device):
+        raise click.ClickException(f"Gates are measured on a GPU: {device}.")
+    return calibrate(folders, device, click.echo)
 
 
 def examine(say: Callable[[str], None]) -> bool:
@@ -78,9 +100,16 @@ def examine(say: Callable[[str], None]) -> bool:
 
 
 def _gpu(say: Callable[[str], None]) -> Found:
+    from grader.course.by_name import course_here
+    from grader.course.folder import all_folders
+    from grader.doctor.calibrate import gates_line
+    from grader.gpu.device import driver_device, model_here
     from grader.show.terminal import busy
 
-    return examine_gpu(lambda name, found, good: say(_line(name, found, good, "")), busy)
+    found = examine_gpu(lambda name, found, good: say(_line(name, found, good, "")), busy)
+    if found.usable and (root := course_here()):
+        say(_line("gates", gates_line(root, all_folders(root), model_here(driver_device()).name), True, ""))
+    return found
 
 
 def _judged_here(gpu: Found) -> list[str]:
@@ -169,7 +198,7 @@ def _interpreted() -> tuple[bool, str]:
         return False, str(recorded.call.error)
     spec, data = spec_and_bytes("x", x, len(recorded.blob))
     try:
-        request = InterpretRequest(recorded.header, recorded.texts, "probe.py", [spec], limit=30.0)
+        request = InterpretRequest(*recorded.places, "probe.py", [spec], limit=30.0)
         reply = interpreter.ask(request, recorded.blob + data)
     finally:
         interpreter.end()

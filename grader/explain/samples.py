@@ -17,6 +17,11 @@ from grader.sentences import Sentence
 class Samples(Sentence):
     GRID_TOO_SMALL = "{name} is not covered by a grid of {grid} programs: has it been limited, or rounded down?"
     BLOCK_TOO_SHORT = "The end of each row of {name} is never written: the block ends before the row does."
+    END_LEFT_OUT = "The last program does not write the end of {name}: does its mask compare offsets as whole numbers?"
+    LEFT_FOR_THE_LAST = (
+        "Other programs of the sample write {each:#element} each, one after the other. That leaves {left} for program "
+        "{last}, which writes {count}."
+    )
     AT_MOST = "Each program writes {each} elements of {name}, together {together} of {total} at most."
     OFFSETS_MEET = "Offsets in {name} meet each other."
     STORED_AGAIN = "{times} values are stored in {count:#element} of {name}: others get none."
@@ -32,6 +37,13 @@ def too_few(name: str, shape: list[int], grid: list[int], each: int) -> Verdict:
         said = Samples.BLOCK_TOO_SHORT(name=name)
     at_most = Samples.AT_MOST(name=name, each=each, together=programs * each, total=math.prod(shape))
     return failed(Cause.UNWRITTEN, said, at_most, kind="memory")
+
+
+def end_left_out(name: str, each: int, left: int, last: int, count: int) -> Verdict:
+    """`each`: elements that a program before the last one writes. `left`: those left for the last one, which writes
+    `count` of them."""
+    why = Samples.LEFT_FOR_THE_LAST(each=each, left=left, last=last, count=count)
+    return failed(Cause.UNWRITTEN, Samples.END_LEFT_OUT(name=name), why, kind="memory")
 
 
 def stored_again(name: str, times: int, stored: int) -> Verdict:

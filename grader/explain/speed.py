@@ -43,7 +43,28 @@ class Speeds(Sentence):
     )
     NARROW_ACCESS = "The {access}s move {bytes} bytes at a time; one thread can move {widest}."
     NARROW_ACCESS_IN_LINE = "The {access}s in line {line} move {bytes} bytes at a time; one thread can move {widest}."
+    OF_SOLUTION = (
+        "The gate was measured on another GPU, {gpu}. Here your kernel has {of_solution:.2f} of the speed of the "
+        "solution; {least:.2f} of it would be enough."
+    )
     ADVICE_OTHER_TILES = "The machine code looks sound: try other tile sizes, and other numbers of warps (num_warps=)."
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A kernel that missed a gate from another GPU, compared with the shipped solution on this one.
+
+    least: the part of the solution's speed that is enough. outcome: of speed_rule.py.
+    """
+
+    measured_on: str
+    least: float
+    outcome: str
+    medal: Medal
+
+    @property
+    def of_solution(self) -> float:
+        return self.medal.of_solution
 
 
 @dataclass
@@ -61,6 +82,7 @@ class Speed:
     earlier: int = 0  # samples of earlier runs that count too
     share_of_all: float = 0.0  # with these
     medal: Medal | None = None  # of a pass that was compared with the shipped solution
+    elsewhere: Elsewhere | None = None  # of a kernel that missed a gate from another GPU
 
     @property
     def text(self) -> str:
@@ -122,6 +144,10 @@ def fast_enough(speed: Speed) -> Verdict:
     grace = ", within the measuring grace" if speed.share < speed.gate else ""
     earlier = f"; {speed.with_earlier.text.removesuffix('.')}" if speed.with_earlier else ""
     medal = f"; {speed.medal.text}" if speed.medal else ""
+    if other := speed.elsewhere:
+        needed = f"{other.of_solution:.2f} of the solution's speed on this GPU, needed {other.least:.2f}"
+        why = f"the gate of {speed.gate:.0%} was measured on another, {other.measured_on}".replace("%", " %")
+        return Verdict(PASS, note=f"{speed.text}; {needed}: {why}{torch}{earlier}{medal}", figures=speed.figures)
     return Verdict(PASS, note=f"{speed.text}; {speed.needed}{grace}{torch}{earlier}{medal}", figures=speed.figures)
 
 
@@ -155,8 +181,11 @@ def wrong_while_timed(found: str) -> Verdict:
 
 def too_slow(speed: Speed, plan: Plan, config: int, submission: Submission, model: GpuModel, filename: str) -> Verdict:
     said = Speeds.TOO_SLOW(**speed.evidence, ceiling=speed.rate_text(speed.ceiling), gate=100 * speed.gate)
+    beside = None
+    if other := speed.elsewhere:
+        beside = Speeds.OF_SOLUTION(gpu=other.measured_on, of_solution=other.of_solution, least=other.least)
     reason = _what_holds_it_back(plan, config, model, filename)
-    verdict = failed(Cause.TOO_SLOW, said, speed.with_earlier, reason, kind="cost")
+    verdict = failed(Cause.TOO_SLOW, said, speed.with_earlier, beside, reason, kind="cost")
     verdict.figures = speed.figures
     return verdict
 

@@ -131,18 +131,6 @@ def _scaled(x: np.ndarray, n: np.ndarray) -> np.ndarray:
     return np.ldexp(x, np.clip(n, -5000, 5000))
 
 
-def _inverse_erf(x: np.ndarray) -> np.ndarray:
-    return special.quantile(x / 2, (1 - np.abs(x)) / 2) * math.sqrt(0.5)
-
-
-def _inverse_erfc(x: np.ndarray) -> np.ndarray:
-    return special.quantile((1 - x) / 2, np.minimum(x, 2 - x) / 2) * math.sqrt(0.5)
-
-
-def _inverse_normal(x: np.ndarray) -> np.ndarray:
-    return special.quantile(x - 0.5, np.minimum(x, 1 - x))
-
-
 def _to_whole(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
     return lambda x: to_integer(function(x), -1 << 63, (1 << 63) - 1)
 
@@ -159,13 +147,9 @@ _ONE = {  # of one number
     "cos": np.cos,
     "cosh": np.cosh,
     "cospi": _of_pi(np.cos),
-    "cyl_bessel_i0": _in_double(lambda x: special.bessel_i(0, x)),
-    "cyl_bessel_i1": _in_double(lambda x: special.bessel_i(1, x)),
     "erf": special.erf,
     "erfc": _in_double(special.erfc),
-    "erfcinv": _in_double(_inverse_erfc),
     "erfcx": _in_double(special.erfcx),
-    "erfinv": _in_double(_inverse_erf),
     "exp": np.exp,
     "exp10": _in_double(lambda x: np.power(10.0, x)),
     "exp2": np.exp2,
@@ -173,8 +157,6 @@ _ONE = {  # of one number
     "fabs": np.abs,
     "floor": np.floor,
     "ilogb": _integer_exponent,
-    "j0": _in_double(lambda x: special.bessel_j(np.int64(0), x)),
-    "j1": _in_double(lambda x: special.bessel_j(np.int64(1), x)),
     "lgamma": _each(math.lgamma, lambda x: math.inf),
     "llrint": _to_whole(np.rint),
     "llround": _to_whole(_away_from_zero),
@@ -185,7 +167,6 @@ _ONE = {  # of one number
     "logb": _exponent,
     "nearbyint": np.rint,
     "normcdf": _in_double(special.normal),
-    "normcdfinv": _in_double(_inverse_normal),
     "rcbrt": lambda x: 1 / np.cbrt(x),
     "rint": np.rint,
     "round": _away_from_zero,
@@ -198,8 +179,6 @@ _ONE = {  # of one number
     "tanh": np.tanh,
     "tgamma": _each(math.gamma, lambda x: math.nan if x else math.copysign(math.inf, x)),
     "trunc": np.trunc,
-    "y0": _in_double(lambda x: special.bessel_y(np.int64(0), x)),
-    "y1": _in_double(lambda x: special.bessel_y(np.int64(1), x)),
 }
 _TWO = {
     "atan2": np.arctan2,
@@ -207,7 +186,6 @@ _TWO = {
     "fdim": _difference,
     "fmod": np.fmod,
     "hypot": np.hypot,
-    "jn": lambda n, x: special.bessel_j(n, x.astype(F64)),
     "ldexp": _scaled,
     "nextafter": _next,
     "pow": np.power,
@@ -215,7 +193,6 @@ _TWO = {
     "remainder": _in_double(_remainder),
     "rhypot": lambda x, y: 1 / _norm(x, y),
     "scalbn": _scaled,
-    "yn": lambda n, x: special.bessel_y(n, x.astype(F64)),
 }
 _MORE = {
     "fma": (3, fused),
@@ -267,7 +244,6 @@ SYMBOLS: dict[str, _Function] = _symbols()
 WITH_SUBNORMALS = {
     *(f"__nv_{name}" for name in libdevice_bits.FUNCTIONS),
     *(f"__nv_{name}f" for name in (
-        "copysign", "erfinv", "fabs", "fdim", "ilogb", "log", "log10", "log2", "logb", "nextafter", "normcdfinv", "pow",
-        "tgamma",
+        "copysign", "fabs", "fdim", "ilogb", "log", "log10", "log2", "logb", "nextafter", "pow", "tgamma",
     )),
 }  # fmt: skip

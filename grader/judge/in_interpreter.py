@@ -59,6 +59,7 @@ class Interpreted:
     wrong_when_contiguous: bool = False
     right_before: set[str] = field(default_factory=set)  # bounds
     right_trials: list[Trial] = field(default_factory=list)
+    right_samples: set[str] = field(default_factory=set)  # large calls, of which some programs were right
     orders_of_warps: OrdersOfWarps = field(init=False)
     _wanted: tuple[list[Argument], list[torch.Tensor]] | None = field(default=None, repr=False)  # of these inputs
 

@@ -57,12 +57,19 @@ Kernels = tuple[str, ...]  # of one call, in the order in which they are launche
 def wrong_in_a_sample(run: Run, interpreted: Interpreted, trial: Trial, known: Collection[Kernels]) -> Verdict | None:
     """Returns the failure that a few programs show of a call that is else compiled or timed; None if they are right.
 
-    A call that launches what no other does, and cannot be judged, is told as UNJUDGED.
+    A call that launches what no other does, and cannot be judged, is told as UNJUDGED. One that another test has asked
+    for too, and that was right, is not made again.
     """
+    call = repr((trial.data, trial.dtype, trial.constants, trial.bounds))
+    if call in interpreted.right_samples:
+        return None
     few_tiles = replace(trial, constants={MULTIPROCESSORS: MANY, **trial.constants})
     verdict = sampled(run, interpreted, few_tiles, known, FEW_PROGRAMS)
     verdict.sampled = True
-    return verdict if verdict.outcome == FAIL or verdict.id == UNJUDGED else None
+    if verdict.outcome == FAIL or verdict.id == UNJUDGED:
+        return verdict
+    interpreted.right_samples.add(call)
+    return None
 
 
 def sampled(
@@ -163,16 +170,18 @@ class Stored:
 
 
 def _of_one_launch(evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Tensor]) -> Verdict | None:
-    stored, cut = _stored(sampled), Cut.of(evidence.exercise.cut)
+    parts, cut = _by_program(_stored(sampled)), Cut.of(evidence.exercise.cut)
     if not evidence.wanted.is_updated:
-        found = _too_few(evidence, sampled, stored) or _stored_again(evidence, sampled)
+        counts = [mine.programs.numel() for _, mine in parts]
+        found = _too_few(evidence, sampled, counts) or _stored_again(evidence, sampled)
+        found = found or _end_left_out(evidence, sampled, parts)
         if found is not None:
             return found
     if evidence.returns not in cut.results or not {name for name, _ in evidence.tensors} <= cut.inputs.keys():
         return None  # a cut that leaves out a tensor tells the shapes of results, and rows on a GPU
-    for program in _programs(stored):
+    for program, mine in parts:
         who = program_index(program, sampled.grid, len(evidence.reply.launches[-1].grid))
-        found = _wrong(evidence, cut, _of_program(stored, program), tables, who)
+        found = _wrong(evidence, cut, mine, tables, who)
         if found is not None:
             return found
     return None
@@ -190,11 +199,15 @@ def _stored(sampled: Sampled) -> Stored:
     return Stored([one[inside] for one in index], sampled.programs_of[inside], sampled.values[inside])
 
 
-def _programs(stored: Stored) -> list[int]:
-    """Numbers of the programs that stored anything."""
-    changes = stored.programs[1:] != stored.programs[:-1]
-    firsts = torch.cat([stored.programs[:1], stored.programs[1:][changes]])
-    return firsts.unique().tolist()
+def _by_program(stored: Stored) -> list[tuple[int, Stored]]:
+    """Returns the programs that stored anything, and what each of them did; views, where that lies together."""
+    runs, lengths = stored.programs.unique_consecutive(return_counts=True)
+    numbers = runs.unique().tolist()
+    if len(numbers) < len(runs):
+        return [(program, _of_program(stored, program)) for program in numbers]
+    parts = zip(*(one.split(lengths.tolist()) for one in (stored.programs, stored.values, *stored.index)))
+    found = ((int(programs[0]), Stored(list(index), programs, values)) for programs, values, *index in parts)
+    return sorted(found, key=lambda pair: pair[0])
 
 
 def _of_program(stored: Stored, program: int) -> Stored:
@@ -202,15 +215,41 @@ def _of_program(stored: Stored, program: int) -> Stored:
     return Stored([one[mine] for one in stored.index], stored.programs[mine], stored.values[mine])
 
 
-def _too_few(evidence: Evidence, sampled: Sampled, stored: Stored) -> Verdict | None:
-    """Whether the programs of the grid, alike as they are, cannot have written all of the result."""
-    grid = evidence.reply.launches[-1].grid
+def _too_few(evidence: Evidence, sampled: Sampled, counts: list[int]) -> Verdict | None:
+    """Whether the programs of the grid, alike as they are, cannot have written all of the result.
+
+    counts: how many elements each program stored that stored any.
+    """
+    grid, most = evidence.reply.launches[-1].grid, max(counts, default=0)
     elements, programs = math.prod(sampled.shape), math.prod(grid)
-    counts = torch.tensor([int((stored.programs == program).sum()) for program in _programs(stored)])
-    most = int(counts.max()) if counts.numel() else 0
-    if 2 * int((counts == most).sum()) < sampled.programs or programs * most >= elements or not most:
+    if 2 * counts.count(most) < sampled.programs or programs * most >= elements or not most:
         return None
     return samples.too_few(evidence.returns, sampled.shape, grid, most)
+
+
+def _end_left_out(evidence: Evidence, sampled: Sampled, parts: list[tuple[int, Stored]]) -> Verdict | None:
+    """Whether the last program leaves a part of a vector to nobody, where each before it writes the next elements."""
+    last, each = math.prod(evidence.reply.launches[-1].grid) - 1, max((_count(mine) for _, mine in parts), default=0)
+    left = math.prod(sampled.shape) - last * each
+    if len(sampled.shape) != 1 or sampled.programs < 3 or last < 1 or not 0 < left <= each:
+        return None
+    before = [(program, mine) for program, mine in parts if program != last]
+    if len(before) < sampled.programs - 1 or not all(_is_next(mine, program * each, each) for program, mine in before):
+        return None
+    mine = [mine for program, mine in parts if program == last]
+    count = _count(mine[0]) if mine else 0
+    if count >= left or mine and not _is_next(mine[0], last * each, count):
+        return None
+    return samples.end_left_out(evidence.returns, each, left, last, count)
+
+
+def _count(mine: Stored) -> int:
+    return mine.programs.numel()
+
+
+def _is_next(mine: Stored, first: int, count: int) -> bool:
+    """Returns whether a program has written this number of neighbours in a vector, from this one on."""
+    return _count(mine) == count and [int(end) for end in mine.index[0].aminmax()] == [first, first + count - 1]
 
 
 def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:

@@ -255,7 +255,7 @@ class Judge:
         if skipped := self.speed.not_timed(anchor, since):
             return skipped
         timed = self.speed.trial(name, data)
-        return self._judged(timed, lambda trial: self.speed.verdict(trial, anchor, gate, medals=True))
+        return self._judged(timed, lambda trial: self.speed.verdict(name, trial, anchor, gate, medals=True))
 
     def untimed(self, name: str, data: tuple[Recipe, ...]) -> Verdict | None:
         """Returns the failure that a few programs show of a call that nobody times; None if they are right."""

@@ -13,11 +13,13 @@ from grader.explain.causes import Cause
 from grader.explain.verdict import INCONCLUSIVE, NOT_RUN, PASS, SKIPPED, Verdict
 from grader.gpu.answers import COPY
 from grader.gpu.plan import Recording
+from grader.judge.gate_here import gate_here
 from grader.judge.run import Run
 from grader.judge.speed_samples import not_timed, speed_verdict
 from grader.numerics.arguments import Recipe
 from grader.wire.reply import DTYPES
 
+TELLS_NOTHING = "as measured on this GPU, a kernel that nobody wants is as fast as the solution"
 # Costs that a text predicts, and that cost time alone: a kernel with one of them may be fast all the same.
 PREDICTED = (Cause.SCALAR_ACCESS, Cause.SPILLS, Cause.NOT_PIPELINED, Cause.SCATTERED)
 
@@ -44,8 +46,14 @@ class MeasuredSpeed:
         why = not_timed(self.run.model, anchor, since)
         return Verdict(SKIPPED, NOT_RUN, note=why) if why else None
 
-    def verdict(self, trial: Trial, anchor: str, gate: float, medals: bool = False) -> Verdict:
-        """Returns the verdict on a call's speed, as a share of the anchor's, and its medal if asked. Raises GpuBusy."""
+    def verdict(self, test: str, trial: Trial, anchor: str, stated: float, medals: bool = False) -> Verdict:
+        """Returns the verdict on a call's speed, as a share of the anchor's, and its medal if asked.
+
+        stated: the gate that the test asks for. Raises GpuBusy.
+        """
+        gate = gate_here(self.run.folder, test, stated, self.run.model.name)
+        if gate is None:
+            return Verdict(SKIPPED, NOT_RUN, note=TELLS_NOTHING)
         recording, refused = self.recording(trial)
         return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate, medals)
 
@@ -62,7 +70,7 @@ class MeasuredSpeed:
         for use in self.timed if trial is None else self.timed[:1]:
             anchor, since = use.options.get("anchor", COPY), use.options.get("since", "")
             timed = trial or self.trial(use.test, use.data)
-            speed = self.not_timed(anchor, since) or self.verdict(timed, anchor, use.options["at_least"])
+            speed = self.not_timed(anchor, since) or self.verdict(use.test, timed, anchor, use.options["at_least"])
             if speed.id == INCONCLUSIVE:
                 return speed
             if speed.outcome != PASS:

@@ -19,7 +19,7 @@ from grader.gpu.answers import Measurement
 from grader.gpu.plan import BadPlan, Recording
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.run import Run
-from grader.judge.speed_rule import FAST, MORE, STAGES, Decision, decide, distance_of
+from grader.judge.speed_rule import FAST, MORE, SLOW, STAGES, Decision, decide, distance_of
 from grader.processes.faults import ChildEnded
 
 
@@ -41,30 +41,61 @@ def medal_after(
     """
     if run.trusted or not run.folder.solution_file.exists():
         return None
+    if run.submission.source == run.folder.solution_file.read_bytes():
+        return Medal(GOLD, 1.0)
+    pairs = _pairs(run, exercise, trial, yours, more, sampled, lambda *pairs: bool(medal_of(*pairs)))
+    return _medal(*pairs) if pairs else None
+
+
+def compared_with_solution(
+    run: Run, exercise: Exercise, trial: Trial, yours: list[float], more: Iterator[Measurement], sampled: SAMPLES_OF,
+    least: float,
+) -> tuple[str, Medal] | None:  # fmt: skip
+    """Returns FAST, SLOW or MORE, for a kernel that has to reach this part of the solution's speed, and its medal.
+
+    MORE: it is too close to that, or too noisy, to be told. None where there is no solution to compare it with. The
+    arguments are those of medal_after. Raises GpuBusy, and WrongWhileTimed for a sample of yours.
+    """
+    if not run.folder.solution_file.exists():
+        return None
+
+    def is_told(yours: list[float], theirs: list[float]) -> bool:
+        outcome = _decided(yours, theirs, least).outcome
+        return outcome == SLOW or outcome == FAST and bool(medal_of(yours, theirs))
+
+    pairs = _pairs(run, exercise, trial, yours, more, sampled, is_told)
+    return (_decided(*pairs, least).outcome, _medal(*pairs)) if pairs else None
+
+
+def _pairs(
+    run: Run, exercise: Exercise, trial: Trial, yours: list[float], more: Iterator[Measurement], sampled: SAMPLES_OF,
+    is_told: Callable[[list[float], list[float]], bool],
+) -> tuple[list[float], list[float]] | None:  # fmt: skip
+    """Returns as many shares of the kernel as of the solution, enough to tell or all that may be drawn.
+
+    None where there is no solution to be timed, or one of its samples is of no use.
+    """
     solution = Run(run.folder, "solutions", run.seed, run.model, run.sandboxed, run.replays, trusted=True)
+    theirs: list[float] = []
     try:
-        if run.submission.source == solution.submission.source:
-            return Medal(GOLD, 1.0)
         recording = solution.recording(exercise, trial)
         if recording.plan.error is not None or recording.plan.refusals:
             return None
         yours = [*yours[:MOST_SAMPLES], *_shares(more, MOST_SAMPLES - len(yours))]
-        return _compared(yours, sampled(solution, recording))
-    except (BadPlan, ChildEnded, ReplayEnded):  # the kernel has passed all the same
+        with contextlib.suppress(WrongWhileTimed):
+            for share in _shares(sampled(solution, recording), len(yours)):
+                theirs.append(share)
+                if len(theirs) == len(yours) or is_told(yours[: len(theirs)], theirs):
+                    return yours[: len(theirs)], theirs
+        return None
+    except (BadPlan, ChildEnded, ReplayEnded):  # nothing of it is the kernel's fault
         return None
     finally:
         solution.end()
 
 
-def _compared(yours: list[float], samples: Iterator[Measurement]) -> Medal | None:
-    """Draws samples of the solution until they tell; None where one of them is of no use."""
-    theirs: list[float] = []
-    with contextlib.suppress(WrongWhileTimed):
-        for share in _shares(samples, len(yours)):
-            theirs.append(share)
-            if name := medal_of(yours[: len(theirs)], theirs):
-                return Medal(name, statistics.median(yours) / statistics.median(theirs))
-    return None
+def _medal(yours: list[float], theirs: list[float]) -> Medal:
+    return Medal(medal_of(yours, theirs) or BRONZE, statistics.median(yours) / statistics.median(theirs))
 
 
 def medal_of(yours: list[float], solution: list[float]) -> str:

@@ -67,18 +67,20 @@ class Recorded:
         return reply
 
     @cached_property
-    def header(self) -> dict:
-        return recorded_to_json(self.call)
+    def _parts(self) -> list[bytes]:
+        """Returns the call, and the text of each of its kernels."""
+        return [recorded_to_json(self.call), *(kernel.source.encode() for kernel in self.call.kernels)]
 
     @cached_property
     def blob(self) -> bytes:
-        return b"".join(kernel.source.encode() for kernel in self.call.kernels)
+        return b"".join(self._parts)
 
     @cached_property
-    def texts(self) -> list[list[int]]:
-        """Where each kernel's text lies in the blob: its start and its bytes."""
-        sizes = [len(kernel.source.encode()) for kernel in self.call.kernels]
-        return [[start, size] for start, size in zip(itertools.accumulate([0, *sizes]), sizes)]
+    def places(self) -> tuple[list[int], list[list[int]]]:
+        """Where the call lies in the blob, and where each kernel's text does: its start and its bytes."""
+        sizes = [len(part) for part in self._parts]
+        call, *texts = ([start, size] for start, size in zip(itertools.accumulate([0, *sizes]), sizes))
+        return call, texts
 
     def with_sources(self, sources: list[str]) -> Recorded:
         """The same call, with other texts of its kernels."""
@@ -301,7 +303,7 @@ class Run:
     ) -> Reply:
         writable = exercise.written
         request = InterpretRequest(
-            recorded.header, recorded.texts, self.filename, specs, writable,
+            *recorded.places, self.filename, specs, writable,
             [one.name for one in exercise.returned], list(exercise.updates),
             config=trial.config, limit=exercise.time_limit, **options,
         )  # fmt: skip

@@ -10,13 +10,14 @@ from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain import speed
 from grader.explain.compiled_code import NO_TENSOR_CORES
-from grader.explain.speed import Speed
+from grader.explain.speed import Elsewhere, Speed
 from grader.explain.verdict import Verdict
 from grader.gpu.answers import ANCHOR, COPY, KERNEL, MATMUL, TORCH, Measurement
 from grader.gpu.plan import Recording
 from grader.gpu.pool.replay_process import ReplayEnded
+from grader.judge.gate_here import Gate
 from grader.judge.gpu_memory import blame
-from grader.judge.medals import WrongWhileTimed, medal_after
+from grader.judge.medals import WrongWhileTimed, compared_with_solution, medal_after
 from grader.judge.on_gpu import asked_of, fault_of, other_result
 from grader.judge.run import Run
 from grader.judge.speed_rule import FAST, MORE, SLOW, STAGES, Decision, decide_again, distance_of
@@ -36,15 +37,15 @@ def not_timed(model: GpuModel, anchor: str, since: str) -> str:
 
 
 def speed_verdict(
-    run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str, gate: float, medals: bool = False
+    run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str, gate: Gate, medals: bool = False
 ) -> Verdict:
     """Returns the verdict on a call's speed. medals: a kernel that passes is compared with the solution's, too.
 
-    Raises GpuBusy.
+    So is a kernel that misses a gate which was measured on another GPU. Raises GpuBusy.
     """
     if (other := other_result(exercise, trial, recording)) is not None:
         return other
-    measured = _what_is_measured(run, trial, anchor, gate)
+    measured = _what_is_measured(run, trial, anchor, gate.share)
     earlier = run.earlier.of(measured) if run.earlier else []
     samples: list[Measurement] = []
     useless = 0
@@ -60,7 +61,7 @@ def speed_verdict(
                 continue
             samples.append(sample)
             shares = [one.share for one in samples]
-            decision = _decision(earlier, shares, gate)
+            decision = _decision(earlier, shares, gate.share)
             if decision.outcome != MORE:
                 break
     except ReplayEnded as ended:
@@ -70,11 +71,18 @@ def speed_verdict(
         return fault_of(ended)
     if run.earlier:
         run.earlier.keep(measured, [] if decision.outcome == FAST else [*earlier, *shares][-STAGES[-1] :])
-    found = _speed_of(samples, decision, exercise, recording, anchor, gate)
+    found = _speed_of(samples, decision, exercise, recording, anchor, gate.share)
     if run.replays.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
         return speed.impossible(found)
     if decision.outcome == FAST:
         return _passed(run, exercise, trial, anchor, found, shares, drawn) if medals else speed.fast_enough(found)
+    if decision.outcome == SLOW and gate.of_solution:
+        found.elsewhere = _beside_solution(run, exercise, trial, anchor, gate, shares, drawn)
+        if found.elsewhere and found.elsewhere.outcome == FAST:
+            found.medal = found.elsewhere.medal if medals else None
+            return speed.fast_enough(found)
+        if found.elsewhere and found.elsewhere.outcome == MORE:
+            return speed.too_noisy(found)
     if decision.outcome == SLOW:
         return speed.too_slow(found, recording.plan, samples[0].config, run.submission, run.model, run.filename)
     return speed.too_noisy(found)
@@ -94,6 +102,19 @@ def _passed(
     except WrongWhileTimed as wrong:
         return speed.wrong_while_timed(str(wrong))
     return speed.fast_enough(found)
+
+
+def _beside_solution(
+    run: Run, exercise: Exercise, trial: Trial, anchor: str, gate: Gate, shares: list[float],
+    more: Iterator[Measurement],
+) -> Elsewhere | None:  # fmt: skip
+    """Returns how a kernel compares with the solution on this GPU; None where that cannot be told."""
+
+    def sampled(other: Run, recording: Recording) -> Iterator[Measurement]:
+        return samples_of(other, exercise, trial, recording, anchor)
+
+    compared = compared_with_solution(run, exercise, trial, shares, more, sampled, gate.of_solution)
+    return compared and Elsewhere(gate.measured_on, gate.of_solution, *compared)
 
 
 def samples_of(run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:

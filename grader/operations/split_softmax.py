@@ -60,7 +60,7 @@ class SplitSoftmax(Sentence):
         "alone leaves the maximum -inf and the sum 0."
     )
     HOLLOW_BLOCK = (
-        "{name} holds NaN: a block of x holds nothing but -inf, so its own maximum is -inf, and (-inf) - (-inf) is NaN."
+        "{name} holds NaN: a block of x holds nothing but -inf. As long as a maximum is -inf, (-inf) - (-inf) is NaN."
     )
     INF_MINUS_INF = "{name} holds NaN: x holds -inf, and (-inf) - (-inf) is NaN."
     OVERFLOWS = "exp overflows: subtract the maximum of x before exponentiating, so that no exponent is above 0."

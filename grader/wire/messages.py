@@ -69,7 +69,7 @@ class TensorSpec:
     size: int  # bytes of the storage
 
     def to_json(self) -> dict:
-        return asdict(self)
+        return dict(vars(self))
 
     @staticmethod
     def from_json(data: object, blob_bytes: int, most_elements: int = MOST_ELEMENTS) -> TensorSpec:
@@ -143,7 +143,7 @@ class RecordRequest:
     begins: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict:
-        return {"kind": "record", **asdict(self)}
+        return {"kind": "record", **vars(self), "arguments": [spec.to_json() for spec in self.arguments]}
 
 
 @dataclass
@@ -167,7 +167,7 @@ class Sample:
 class InterpretRequest:
     """A recorded call, to be carried out on these inputs; the frame's blob holds its kernels' texts and their bytes."""
 
-    recorded: dict  # a whole call, as recorded_to_json writes it
+    recorded: list[int]  # a whole call, as recorded_to_json writes it: [start, bytes] in the blob
     texts: list[list[int]]  # of its kernels: [start, bytes] in the blob
     filename: str  # of the submission in its child: texts name it where they tell lines
     arguments: list[TensorSpec]

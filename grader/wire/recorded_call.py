@@ -5,8 +5,9 @@ child -> RecordRequest answered by "recorded" -> read_recorded -> RecordedCall
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from grader.wire.fields import build, checked, items
@@ -29,9 +30,9 @@ from grader.wire.recorded_parts import (
     accept_place,
     accept_steps,
     accept_view,
+    fields_of,
     read_number,
     read_view,
-    steps_to_json,
 )
 from grader.wire.reply import Refusal, failure_of
 
@@ -155,15 +156,11 @@ def read_recorded(header: dict, arguments: list[TensorSpec]) -> RecordedCall:
     return call
 
 
-def recorded_to_json(call: RecordedCall) -> dict:
-    """Returns what read_recorded reads as this call, which is whole."""
-    return {
-        "kind": "recorded",
-        "buffers": [asdict(buffer) for buffer in call.buffers],
-        "kernels": [{"name": kernel.name, "recipe": asdict(kernel.recipe)} for kernel in call.kernels],
-        "steps": steps_to_json(call.steps),
-        "returned": asdict(call.returned),
-    }
+def recorded_to_json(call: RecordedCall) -> bytes:
+    """Returns the text of what read_recorded reads as this call, which is whole."""
+    kernels = [{"name": kernel.name, "recipe": kernel.recipe} for kernel in call.kernels]
+    parts = {"buffers": call.buffers, "kernels": kernels, "steps": call.steps, "returned": call.returned}
+    return json.dumps({"kind": "recorded", **parts}, allow_nan=False, default=fields_of).encode()
 
 
 # ---- reading ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from grader.wire.fields import build, checked, items
@@ -286,28 +286,15 @@ def _bytes(text: object) -> bytes:
 # ---- writing ------------------------------------------------------------------------------------------------------
 
 
-def steps_to_json(steps: list[Step]) -> list[dict]:
-    """Returns what a StepReader reads as these steps."""
-    return [_step_to_json(step) for step in steps]
-
-
-def _step_to_json(step: Step) -> dict:
-    if isinstance(step, PlannedLaunch):
-        return {**asdict(step), "op": "launch", "constants": [list(pair) for pair in step.constants.items()]}
-    if isinstance(step, Fill):
-        return {**asdict(step), "op": "fill", "value": repr(step.value)}
-    if isinstance(step, Data):
-        return {**asdict(step), "op": "data", "bytes": step.bytes.hex()}
-    alternatives = [{**vars(one), "steps": steps_to_json(one.steps)} for one in step.alternatives]
-    return {"op": "choose", "alternatives": alternatives, "line": step.line, "tuning": _tuning_to_json(step.tuning)}
-
-
-def _tuning_to_json(tuning: Tuning | None) -> dict | None:
-    if tuning is None:
-        return None
-    key = [asdict(part) for part in tuning.key]
-    around = {"before": steps_to_json(tuning.before), "after": steps_to_json(tuning.after)}
-    return {**vars(tuning), "key": key, **around}
+def fields_of(part: Any) -> dict:
+    """Returns the fields of a part of a call, as a StepReader reads them; parts within it are left to the next call."""
+    if isinstance(part, PlannedLaunch):
+        return {**vars(part), "op": "launch", "constants": list(part.constants.items())}
+    if isinstance(part, Fill):
+        return {**vars(part), "op": "fill", "value": repr(part.value)}
+    if isinstance(part, Data):
+        return {**vars(part), "op": "data", "bytes": part.bytes.hex()}
+    return {**vars(part), "op": "choose"} if isinstance(part, Choice) else vars(part)
 
 
 # ---- accepting ----------------------------------------------------------------------------------------------------

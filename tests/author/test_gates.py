@@ -7,8 +7,10 @@ import json
 import pytest
 
 from grader.author import gates
-from grader.author.gates import Figures, complaints, digest_of, kept_figures, timed_calls
+from grader.author.gates import complaints
 from grader.course.folder import Folder, all_folders
+from grader.course.gate_figures import GateFigures, digest_of, keep_figures, kept_figures, unwanted_file
+from grader.judge.gate_measurement import timed_calls
 from tests.conftest import ROOT
 
 IDS = [folder.id for folder in all_folders(ROOT)]
@@ -20,14 +22,16 @@ CALL = "03_softmax::test_it_reaches_the_gate"
 def test_each_gate_is_the_one_that_was_measured(id):
     folder = Folder(ROOT / "exercises" / id)
     assert timed_calls(folder) and complaints(folder) == []
-    assert gates.unwanted_file(folder).exists()
+    assert unwanted_file(folder).exists()
 
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch) -> dict:
     """Figures of 03 that a test may spoil."""
     figures = {name: vars(one) for name, one in kept_figures(SOFTMAX).items()}
-    monkeypatch.setattr(gates, "kept_figures", lambda folder: {name: Figures(**one) for name, one in figures.items()})
+    monkeypatch.setattr(
+        gates, "kept_figures", lambda folder: {name: GateFigures(**one) for name, one in figures.items()}
+    )
     return figures
 
 
@@ -63,7 +67,7 @@ def test_figures_are_kept_beside_those_of_other_exercises(tmp_path):
     (tmp_path / "exercises" / "03_softmax").mkdir(parents=True)
     (tmp_path / "tests" / "gates").mkdir(parents=True)
     folder = Folder(tmp_path / "exercises" / "03_softmax")
-    one = Figures("GPU", {"triton": "3.6.0"}, "2026-11-20", "0", [0.9], [0.5])
-    gates.keep_figures(folder, {"01::a": one})
-    gates.keep_figures(folder, {"03::b": one})
+    one = GateFigures("GPU", {"triton": "3.6.0"}, "2026-11-20", "0", [0.9], [0.5])
+    keep_figures(folder, {"01::a": one})
+    keep_figures(folder, {"03::b": one})
     assert json.loads((tmp_path / "tests" / "gates" / "figures.json").read_text()).keys() == {"01::a", "03::b"}

@@ -88,7 +88,7 @@ class Child:
             spec, data = spec_and_bytes(name, tensor, len(blob))
             specs.append(spec)
             blob += data
-        request = InterpretRequest(recorded_call.header, recorded_call.texts, self.filename, specs, **options)
+        request = InterpretRequest(*recorded_call.places, self.filename, specs, **options)
         header, blob = self.interpreter.ask(request.to_json(), blob, LIMIT)
         reply = Reply(**(recorded | header))
         assert reply.kind == "ran", reply

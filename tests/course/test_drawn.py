@@ -17,6 +17,7 @@ from grader import (
     between,
     contiguous,
     large,
+    leading,
     lone,
     normal,
     one_of,
@@ -124,7 +125,7 @@ def test_in_one_call_elements_lie_as_far_apart_as_is_promised(seed):
     promise = a_promise()
     (call,) = large_calls(promise, seed, "test", 20)
     for data in promise.data(call):
-        assert 2**29 < _reach(data) < 2**31 and 64 <= data.shape[-1] <= 150
+        assert 2**29 < _reach(data) < 2**31 and 16 < data.shape[-1] <= 150
     tight = contiguous("B", "M", "N")
     assert large_calls(a_promise(x=tight, y=contiguous("N"), z=tight), 1, "test", 20) == []
 
@@ -536,6 +537,21 @@ def test_what_only_drawn_calls_show_is_rejected_in_every_run(bench, name):
 
 def test_there_are_mutants_that_only_drawn_calls_reject():
     assert {folder.id for folder, _ in ONLY_DRAWN.values()} == {folder.id for folder in FOLDERS}
+
+
+def test_half_of_very_many_blocks_hold_no_finite_number():
+    def hollow(*shape):
+        return leading(float("-inf"), normal(*shape))
+
+    sizes = {"N": upto(20_000, limit=2**27, BLOCK_N=8192)}
+    options = dict(sizes=sizes, x=any_strides("N", values=(normal, hollow)), blocks=({"BLOCK_N": 128},))
+    for seed in SEEDS:
+        calls = drawn_calls(stated(["x"], ("float32",), options), seed, "test")
+        (call,) = [call for call in calls if call.sizes["N"] > 20_000]
+        assert call.constants == {"BLOCK_N": 128} and call.values["x"] is hollow and not call.layouts["x"].repeated
+        assert call.sizes["N"] // 2 > 1024 * 128  # as many as 134 million elements in blocks of 8192 may have
+    without = options | {"x": any_strides("N", values=(normal, unusual))}
+    assert all(call.sizes["N"] <= 20_000 for call in drawn_calls(stated(["x"], ("float32",), without), 1, "test"))
 
 
 def test_sizes_are_drawn_around_the_numbers_of_a_file():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader import any_strides, contiguous, upto
+from grader.course.drawn_calls import drawn_calls
 from grader.course.large_calls import FEW_BLOCKS, large_calls
 from grader.course.promise import REACH, stated
 
@@ -57,3 +58,16 @@ def test_where_more_is_promised_rows_lie_further_apart_also_with_one_column_expa
 def test_without_a_limit_there_is_none():
     options = dict(sizes={"N": upto(150, BLOCK_N=64)}, x=contiguous("N"))
     assert large_calls(stated(["x"], ("float32",), options), 1, "test", 32, [1 << 19]) == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_many_rows_of_wide_blocks_are_run_in_full_with_narrow_ones_and_else_in_a_sample(seed):
+    sizes = {"M": upto(12, limit=2**30, block=4), "N": upto(9000, BLOCK_N=4096)}
+    wide = stated(["x"], ("float32",), dict(sizes=sizes, x=any_strides("M", "N"), blocks=({"BLOCK_N": 256},)))
+    in_full = drawn_calls(wide, seed, "test", [4096])[len(drawn_calls(wide, seed, "test")) :]
+    of_rows = [call for call in in_full if call.sizes["M"] > 12]
+    assert of_rows and all(call.constants == {"BLOCK_N": 256} for call in of_rows)
+    assert all(call.constants == {} for call in in_full if call.sizes["M"] <= 12)
+    plain, calls = (large_calls(wide, seed, "test", 32, numbers) for numbers in ([], [4096]))
+    in_samples = calls[len(plain) :]
+    assert [(call.sizes["M"] >= 4095, call.constants) for call in in_samples] == [(True, {})] * 2

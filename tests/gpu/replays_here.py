@@ -77,7 +77,7 @@ class Interpreted:
         arguments = [number for number, buffer in enumerate(self.plan.buffers) if buffer.argument]
         names = [self.plan.buffers[number].name for number in arguments]
         specs = [spec for spec in self.replays.specs if spec.name in names]
-        request = InterpretRequest({}, [], "kernels.py", specs, names, [], [], config=self.config, limit=NEVER)
+        request = InterpretRequest([], [], "kernels.py", specs, names, [], [], config=self.config, limit=NEVER)
         inputs = [self.buffers.data(number).numpy() for number in arguments]
         call = Call(request, self.call, self.kernels, inputs)
         reply, _ = call.run()

@@ -10,7 +10,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import torch
 from triton.language.extra.cuda import libdevice as offered
 
 from grader.interpreter import special
@@ -39,14 +38,38 @@ def call(symbol: str, target: str, *values, sources: str = "") -> np.ndarray:
     return out
 
 
-def test_every_offered_function_is_there():
-    missing = set(re.findall(r"__nv_\w+", inspect.getsource(offered))) - set(SYMBOLS)
-    assert not missing
+# Bessel functions and inverses of distribution functions: no exercise has a use for them.
+LEFT_OUT = {
+    f"__nv_{name}{of}"
+    for name in [
+        "cyl_bessel_i0",
+        "cyl_bessel_i1",
+        "erfcinv",
+        "erfinv",
+        "j0",
+        "j1",
+        "jn",
+        "normcdfinv",
+        "y0",
+        "y1",
+        "yn",
+    ]
+    for of in ("", "f")
+}
 
 
-OFFERED = re.findall(
-    r'((?:core\.dtype\("\w+"\),\s*)+)\s*\)\s*:\s*\("(\w+)",\s*core\.dtype\("(\w+)"\)', inspect.getsource(offered)
-)
+def test_every_other_offered_function_is_there():
+    assert set(re.findall(r"__nv_\w+", inspect.getsource(offered))) - set(SYMBOLS) == LEFT_OUT
+
+
+OFFERED = [
+    found
+    for found in re.findall(
+        r'((?:core\.dtype\("\w+"\),\s*)+)\s*\)\s*:\s*\("(\w+)",\s*core\.dtype\("(\w+)"\)',
+        inspect.getsource(offered),
+    )
+    if found[1] not in LEFT_OUT
+]
 ELEMENTS = {"fp32": "f32", "fp64": "f64", "int32": "i32", "uint32": "i32", "int64": "i64", "uint64": "i64"}
 
 
@@ -62,7 +85,12 @@ def test_every_offered_function_yields_its_type(given, symbol, target):
 
 
 def test_what_is_not_known_is_named():
-    for attributes in ({"symbol": "__nv_new"}, {"symbol": "__nv_expf", "libpath": "/tmp/mine.bc"}, {}):
+    for attributes in (
+        {"symbol": "__nv_new"},
+        {"symbol": "__nv_j0f"},
+        {"symbol": "__nv_expf", "libpath": "/tmp/mine.bc"},
+        {},
+    ):
         with pytest.raises(Unsupported, match="library function"):
             prepare(operation("tt.extern_elementwise", "8xf32", "8xf32", **attributes))
     with pytest.raises(Unsupported, match="2 operands"):
@@ -99,63 +127,6 @@ def test_erf_in_float32():
     np.testing.assert_array_max_ulp(out[~np.isnan(x)], expected[~np.isnan(x)], 2)
     assert (np.isnan(out) == np.isnan(x)).all()
     assert (np.signbit(out) == np.signbit(x))[~np.isnan(x)].all()
-
-
-def test_inverses_of_distribution_functions():
-    p = np.concatenate([np.linspace(0.0005, 0.9995, 2000), 10.0 ** -np.arange(4, 300, 7)])
-    np.testing.assert_allclose(
-        call("normcdfinv", "f64", p), each(statistics.NormalDist().inv_cdf, p), rtol=1e-13, atol=1e-15
-    )
-    x = np.concatenate([np.linspace(-0.999, 0.999, 1001), [1e-20, 1e-8]])
-    np.testing.assert_allclose(special.erf(call("erfinv", "f64", x)), x, rtol=2e-15)
-    np.testing.assert_allclose(special.erfc(call("erfcinv", "f64", p)), p, rtol=1e-12)
-    assert call("erfinv", "f32", np.float32([1, -1, 0])).tolist() == [math.inf, -math.inf, 0]
-    assert np.isnan(call("erfinv", "f32", np.float32([1.5]))).all()
-
-
-def by_series(order: int, x: float) -> float:
-    """J by its power series, in fractions."""
-    half = Fraction(x) / 2
-    term, out = half**order / math.factorial(order), Fraction(0)
-    for k in range(1, 200):
-        out, term = out + term, term * -half * half / (k * (k + order))
-    return float(out)
-
-
-@pytest.mark.parametrize("order", [0, 1])
-def test_bessel_functions_of_order_0_and_1(order):
-    x = np.concatenate([np.linspace(0.01, 70, 9), [-7.5]])
-    expected = [by_series(order, value) for value in x.tolist()]
-    np.testing.assert_allclose(call(f"j{order}", "f64", x), expected, atol=3e-15)
-    x = np.linspace(0.01, 80, 1500)
-    j0, j1, y0, y1 = (call(name, "f64", x) for name in ("j0", "j1", "y0", "y1"))
-    np.testing.assert_allclose((j1 * y0 - j0 * y1) * np.pi * x / 2, 1, rtol=1e-12)  # the Wronskian
-    expected = getattr(torch.special, f"bessel_y{order}")(torch.from_numpy(x)).numpy()  # right to 6 digits near 5
-    np.testing.assert_allclose(call(f"y{order}", "f64", x), expected, atol=1e-6)
-
-
-def test_bessel_functions_of_other_orders():
-    x = np.concatenate([np.linspace(0.5, 60, 200), [100.0]])
-    for kind in "jy":
-        orders = [call(f"{kind}n", "f64", np.full(x.shape, n, np.int32), x) for n in range(6)]
-        for n in range(1, 5):  # 2 n / x J(n) = J(n - 1) + J(n + 1)
-            scale = np.maximum(1, np.abs(orders[n + 1]))
-            np.testing.assert_allclose(
-                (2 * n / x * orders[n] - orders[n - 1]) / scale, orders[n + 1] / scale, atol=1e-11
-            )
-        np.testing.assert_allclose(orders[1], call(f"{kind}1", "f64", x), atol=1e-14)
-    high = call("jn", "f64", np.full(3, 80, np.int32), np.array([1.0, 60.0, 90.0]))
-    assert high[0] < 1e-15 and 0 < high[1] < 1e-4 and abs(high[2]) < 0.2
-    assert np.isnan(call("jn", "f64", np.int32([-1]), np.array([1.0]))).all()
-    assert call("y0", "f64", np.zeros(1)) == -np.inf
-
-
-def test_modified_bessel_functions():
-    x = np.linspace(-30, 30, 500)
-    for order, expected in enumerate((torch.special.i0, torch.special.i1)):
-        np.testing.assert_allclose(
-            call(f"cyl_bessel_i{order}", "f64", x), expected(torch.from_numpy(x)), rtol=2e-14, atol=1e-16
-        )
 
 
 def test_gamma_at_its_poles():

@@ -13,6 +13,7 @@ from grader.explain.verdict import FAIL, PASS
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement, Round
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge import speed_samples
+from grader.judge.gate_here import Gate
 from grader.judge.medals import MOST_SAMPLES, medal_of
 from grader.numerics.data_sets import normal
 from tests.conftest import ROOT
@@ -20,6 +21,7 @@ from tests.conftest import ROOT
 SOLUTION = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
 OTHER = SOLUTION.replace("num_warps=8", "num_warps=4")
 assert OTHER != SOLUTION
+GATE = Gate(0.4)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,7 @@ def measured(bench, monkeypatch):
     A share that is a text is that of a sample whose result is wrong; an exception is raised.
     """
 
-    def measured(source: str, yours, theirs=0.8, **of_run):
+    def measured(source: str, yours, theirs=0.8, gate=GATE, **of_run):
         found = bench(source)
         found.run.replays = SimpleNamespace(device=SimpleNamespace(is_impossible=lambda **rates: False))
         vars(found.run).update(of_run)
@@ -66,7 +68,7 @@ def measured(bench, monkeypatch):
                 yield Measurement([Round({KERNEL: 1.0, ANCHOR: share})] * 7, bytes=1, wrong=wrong)
 
         monkeypatch.setattr(speed_samples, "samples_of", samples)
-        asked = found.run, found.judge.exercise, trial, recording, "copy", 0.4
+        asked = found.run, found.judge.exercise, trial, recording, "copy", gate
         return speed_samples.speed_verdict(*asked, medals=True), drawn
 
     return measured

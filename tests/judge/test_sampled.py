@@ -121,6 +121,35 @@ def test_the_values_of_calls_that_are_compiled_or_timed_are_judged_too(bench):
     assert right.untimed("test_speed", (normal(32768, 4096),)) is None
 
 
+@pytest.mark.parametrize(
+    "mask, count",
+    [("offsets.to(tl.float32) < N", 960), ("offsets < N - 1", 1022), ("offsets < N // 1024 * 1024", 0)],
+)
+def test_the_end_of_a_vector_that_the_last_program_leaves_out_is_missed(bench, mask, count):
+    data = (normal(2**31 - 1), normal(2**31 - 1))
+    verdict = verdict_on(bench, SOLUTIONS["01"], data, change=("offsets < N", mask))
+    assert verdict.outcome == FAIL and verdict.lines[0].startswith("The last program does not write the end of z")
+    assert verdict.lines[1].endswith(f"leaves 1023 for program 2097151, which writes {count}.")
+
+
+@pytest.mark.parametrize(
+    "pid", ["tl.program_id(0)", "(tl.num_programs(0) - 1 - tl.program_id(0))", "(tl.program_id(0) ^ 1)"]
+)
+def test_programs_in_any_order_may_write_a_vector(bench, pid):
+    data = (normal(2**31 - 1), normal(2**31 - 1))
+    assert verdict_on(bench, SOLUTIONS["01"], data, change=("tl.program_id(0)", pid)).outcome == SKIPPED
+
+
+def test_a_large_call_of_two_tests_is_sampled_once(bench, monkeypatch):
+    judge = bench((ROOT / SOLUTIONS["03"]).read_text(), "03_softmax", 1).judge
+    sampled, sample = [], judge.run.sample
+    monkeypatch.setattr(judge.run, "sample", lambda *args: sampled.append(args[1]) or sample(*args))
+    data, other = (normal(4096, 1024),), (normal(4096, 1025),)
+    assert judge.compiled("test_code", data, Expectations()).outcome == PASS
+    assert judge.untimed("test_speed", data) is None and len(sampled) == 1
+    assert judge.untimed("test_speed", other) is None and len(sampled) == 2
+
+
 def test_drawn_calls_go_up_to_what_the_lesson_promises(bench):
     (folder,) = [one for one in all_folders(ROOT) if one.id == "07_row_sum"]
     (use,), change = asked(load_test_file(folder), "drawn"), WRONG_FROM[1].replace("4000", "100_000")

@@ -1,4 +1,7 @@
-"""Every rung of every ladder: stated soundly, its files there, its values right."""
+"""Every rung of every ladder: stated soundly, its files there, its values right.
+
+The values of two rungs of each ladder are judged, drawn; of all in `tox -e slow`.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,22 @@ from grader.learn.ladder_figures import kept
 from grader.learn.ladder_rungs import BadRung, Ladder, Rung, ladder_of
 from grader.numerics.data_sets import indices, normal
 from tests.conftest import ROOT
+from tests.slow import drawn
 
 LADDERS = {folder: ladder for folder in all_folders(ROOT) if (ladder := ladder_of(folder)) is not None}
 # The solution is proven by `course check`, and so is what stands in tests/accepted.
-TO_PROVE = [
-    pytest.param(folder, rung, id=f"{folder.id}-{rung.name.replace(' ', '_')}")
+OTHERS = {
+    folder: {
+        rung.name: rung
+        for rung in ladder.rungs
+        if rung.is_changed or rung.path != folder.solution_file and "accepted" not in rung.path.parts
+    }
     for folder, ladder in LADDERS.items()
-    for rung in ladder.rungs
-    if rung.is_changed or rung.path != folder.solution_file and "accepted" not in rung.path.parts
+}
+TO_PROVE = [
+    pytest.param(folder, rungs[name], id=f"{folder.id}-{name.replace(' ', '_')}")
+    for folder, rungs in OTHERS.items()
+    for name in drawn(rungs, 2, "".join(rung.text for rung in rungs.values()))
 ]
 SMALL = {
     "11_rope": (normal(2, 3, 5, 16), normal(7, 8), normal(7, 8), indices(2, 5, below=7)),

@@ -13,6 +13,7 @@ from grader.explain.verdict import FAIL, PASS
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement, Round
 from grader.gpu.models import DEFAULT_MODEL
 from grader.judge import speed_samples
+from grader.judge.gate_here import Gate
 from grader.numerics.data_sets import normal
 from grader.progress.earlier_samples import KERNELS, EarlierSamples
 from grader.session.machine import Machine
@@ -106,7 +107,8 @@ def measured(bench, tmp_path, monkeypatch):
                 yield Measurement([Round({KERNEL: 1.0, ANCHOR: share})] * 7, bytes=1)
 
         monkeypatch.setattr(speed_samples, "samples_of", samples)
-        return speed_samples.speed_verdict(found.run, found.judge.exercise, trial, recording, "copy", 0.8), len(drawn)
+        asked = found.run, found.judge.exercise, trial, recording, "copy", Gate(0.8)
+        return speed_samples.speed_verdict(*asked), len(drawn)
 
     return measured
 

@@ -167,7 +167,7 @@ def test_constants_inside_of_constants_have_an_end(recorded):
 
 def test_what_is_sent_on_is_what_was_read(recorded):
     call = recorded.read()
-    assert recorded.read(json.loads(json.dumps(recorded_to_json(call)))) == call
+    assert recorded.read(json.loads(recorded_to_json(call))) == call
 
 
 def test_the_word_that_a_configuration_cannot_run_is_not_taken(recorded):

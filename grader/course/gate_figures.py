@@ -1,0 +1,91 @@
+"""What was measured of an exercise's gates: shares of the anchor's speed, of the solution and of an unwanted version.
+
+tests/gates/figures.json keeps what the stated gates come from; .course/calibration.json of a learner's folder what was
+measured on the GPU there. tests/gates/NN_name/NAME.py is the unwanted version, as fast as it can be.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from grader.course.code_digest import digest_of_code
+from grader.course.folder import Folder
+from grader.files import write_whole
+
+FIGURES = "figures.json"
+CALIBRATION = Path(".course") / "calibration.json"  # can be made again, as all in this folder
+Kept = dict[str, "GateFigures"]  # by "NN_name::test"
+
+
+class BadFigures(Exception):
+    """A file of figures that cannot be read; the text says which, and what to do."""
+
+
+@dataclass
+class GateFigures:
+    """Shares of the anchor's speed: of the solution and of the unwanted version, one per process, lowest first."""
+
+    gpu: str
+    versions: dict[str, str]
+    date: str
+    solution_digest: str
+    solution: list[float]
+    unwanted: list[float]
+
+
+def kept_figures(folder: Folder) -> Kept:
+    """Returns the figures that stated gates come from, of all exercises."""
+    path = folder.source / "tests" / "gates" / FIGURES
+    if not path.exists():
+        return {}
+    return {name: GateFigures(**data) for name, data in json.loads(path.read_text("utf-8")).items()}
+
+
+def keep_figures(folder: Folder, figures: Kept) -> None:
+    _write(folder.root / "tests" / "gates" / FIGURES, {**kept_figures(folder), **figures})
+
+
+def calibration(root: Path) -> Kept:
+    """Returns what was measured on a GPU of this folder's own; {} where nothing was. Raises BadFigures."""
+    try:
+        data = json.loads((root / CALIBRATION).read_text("utf-8"))
+        return {name: _figures(one) for name, one in data.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise BadFigures(
+            f"{CALIBRATION} cannot be read ({error}). Next: delete it, or measure anew: course doctor --calibrate"
+        ) from None
+
+
+def keep_calibration(root: Path, figures: Kept) -> None:
+    """Adds to the figures of this folder's own; a file that cannot be read is replaced."""
+    try:
+        kept = calibration(root)
+    except BadFigures:
+        kept = {}
+    (root / CALIBRATION).parent.mkdir(exist_ok=True)
+    _write(root / CALIBRATION, {**kept, **figures})
+
+
+def digest_of(path: Path) -> str:
+    return digest_of_code(path.read_text("utf-8"))
+
+
+def unwanted_file(folder: Folder) -> Path:
+    return folder.source / "tests" / "gates" / folder.id / f"{folder.name}.py"
+
+
+def _figures(data: dict) -> GateFigures:
+    """Raises TypeError or ValueError for what is none."""
+    figures = GateFigures(**data)
+    for shares in (figures.solution, figures.unwanted):
+        if not (isinstance(shares, list) and shares and all(type(share) is float and share > 0 for share in shares)):
+            raise ValueError("shares of a speed are numbers above 0")
+    return figures
+
+
+def _write(path: Path, figures: Kept) -> None:
+    write_whole(path, json.dumps({name: asdict(one) for name, one in sorted(figures.items())}, indent=1) + "\n")

@@ -1,0 +1,100 @@
+"""Measures on a GPU where the gates of an exercise stand: between its solution and a version that nobody wants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+
+from grader.course.folder import Folder, load_test_file
+from grader.course.gate_figures import GateFigures, digest_of, unwanted_file
+from grader.course.stated_calls import THROUGHPUT, asked
+from grader.gpu.answers import COPY, Measurement
+from grader.gpu.device import Device
+from grader.gpu.pool.replays import Replays
+from grader.judge.gate_here import gate_of
+from grader.judge.judge import Judge
+from grader.judge.run import Run
+from grader.judge.speed_rule import LEAST_GAP
+from grader.judge.speed_samples import not_timed, samples_of
+from grader.numerics.data_sets import Data
+
+SAMPLES = 5
+
+
+class WrongFigures(Exception):
+    """A solution or an unwanted version gave a wrong result while it was timed; the text says which."""
+
+
+@dataclass(frozen=True)
+class TimedCall:
+    """What a test asks of `throughput`."""
+
+    test: str
+    data: tuple[Data, ...]
+    anchor: str
+    gate: float
+    since: str  # the first target that is asked, or "" for all
+
+
+def timed_calls(folder: Folder) -> list[TimedCall]:
+    return [
+        TimedCall(
+            one.test, one.data, one.options.get("anchor", COPY), one.options["at_least"], one.options.get("since", "")
+        )
+        for one in asked(load_test_file(folder), THROUGHPUT)
+    ]
+
+
+def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str], None]) -> dict[str, GateFigures]:
+    """Returns figures by "NN_name::test", without calls that this GPU is not asked for.
+
+    The submissions are ours: their values are verified while they are timed, and not before. Raises WrongFigures.
+    """
+    found = {}
+    for call in timed_calls(folder):
+        if why := not_timed(device.model, call.anchor, call.since):
+            say(f"{folder.id}::{call.test}: {why}")
+            continue
+        shares, versions = {}, {}
+        for kind, path in (("solution", folder.solution_file), ("unwanted", unwanted_file(folder))):
+            run = Run(folder, str(path), model=device.model, replays=replays)
+            try:
+                shares[kind] = sorted(round(sample.share, 4) for sample in _samples(run, folder, call))
+                versions = run.recorder.versions
+            finally:
+                run.end()
+        if not all(shares.values()):
+            say(f"{folder.id}::{call.test}: too noisy to be measured now")
+            continue
+        digest = digest_of(folder.solution_file)
+        figures = GateFigures(device.name, versions, str(date.today()), digest, shares["solution"], shares["unwanted"])
+        found[f"{folder.id}::{call.test}"] = figures
+        say(_line(folder, call, figures))
+    return found
+
+
+def _samples(run: Run, folder: Folder, call: TimedCall) -> list[Measurement]:
+    exercise = load_test_file(folder).exercise
+    judge = Judge(exercise, run)
+    trial = judge.trial(call.test, judge.speed.fitting(call.data), exercise.dtypes[0])
+    samples: list[Measurement] = []
+    drawn = samples_of(run, exercise, trial, run.recording(exercise, trial), call.anchor)
+    for sample, _ in zip(drawn, range(3 * SAMPLES)):
+        if sample.wrong:
+            raise WrongFigures(f"{run.submission.path}: {sample.wrong}")
+        samples += [] if math.isnan(sample.share) else [sample]
+        if len(samples) == SAMPLES:
+            break
+    return samples
+
+
+def _line(folder: Folder, call: TimedCall, figures: GateFigures) -> str:
+    def span(shares: list[float]) -> str:
+        return f"{shares[0]:.3f} to {shares[-1]:.3f}"
+
+    gate = gate_of(figures)
+    told = f"gate {gate:.2f}" if gate else f"no gate: they differ by less than {LEAST_GAP}"
+    measured = f"solution {span(figures.solution)}, unwanted {span(figures.unwanted)} of the {call.anchor}"
+    return f"{folder.id}::{call.test}: {measured}; {told}, the test says {call.gate}"
