@@ -36,8 +36,9 @@ def remove_unfinished(folder: Path) -> None:
 def keep_aside(path: Path) -> Path:
     """Copies a file to the first free NAME.kept1, NAME.kept2, ... beside it; the copy's path."""
     content = path.read_bytes()
-    for number in itertools.count(1):
-        kept = path.with_name(f"{path.name}.kept{number}")
+    numbers = itertools.count(1)
+    while True:
+        kept = path.with_name(f"{path.name}.kept{next(numbers)}")
         try:
             with kept.open("xb") as file:
                 file.write(content)

@@ -20,6 +20,7 @@ from enum import Enum
 from functools import cached_property
 
 Value = str | int | float | Sequence  # of numbers and texts: what JSON can say
+Fields = dict[str, Value]  # what fills a sentence in, by the names of its fields
 
 
 class Sentence(Enum):
@@ -64,9 +65,9 @@ class Said:
 
 class _Words(string.Formatter):
     def format_field(self, value: Value, specification: str) -> str:
-        if specification.startswith("#"):
+        if isinstance(value, int | float) and specification.startswith("#"):
             return count_text(value, specification[1:])
-        if specification == "," and not isinstance(value, str):
+        if specification == "," and isinstance(value, tuple | list):
             return ", ".join(map(str, value))
         if specification == "_":
             return f"{value:_}".replace("_", " ")
@@ -88,7 +89,7 @@ def _as_json(value: Value) -> Value:
     return list(map(_as_json, value)) if isinstance(value, tuple | list) else value
 
 
-def count_text(count: int, noun: str) -> str:
+def count_text(count: float, noun: str) -> str:
     """ "1 element", "2 elements", "2 processes", "2 bytes" """
     plural = f"{noun}es" if noun.endswith("ss") else noun if noun.endswith("s") else f"{noun}s"
     return f"{count} {noun if count == 1 else plural}"

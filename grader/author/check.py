@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import re
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -48,7 +48,8 @@ def check(
     context = get_context("spawn")  # fork would copy threads and locks of torch
     with ProcessPoolExecutor(workers, mp_context=context, initializer=proving.prepare) as pool:
         read = {folder: pool.submit(_complaints_of_code, folder) for folder in folders}
-        running, unstated = {}, {}
+        running: dict[Folder, list[Future]] = {}
+        unstated: dict[Folder, list[str]] = {}
         for folder in folders:
             first = first_tests.read(folder.root)
             try:

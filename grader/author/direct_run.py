@@ -38,15 +38,18 @@ def outcome(proof: Proof, submission: Path, way: Way) -> Outcome:
             return outcome_of(proof, as_json(grading))
     grading = _graded(proof, submission, way, list(tests.values()))
     found = outcome_of(proof, as_json(grading))
-    if way.finds_first_tests and _tells_enough(proof, grading):
-        found.first_tests = _first_tests(proof, submission, grading, tests)
+    diagnosis = grading.diagnosis
+    if way.finds_first_tests and diagnosis is not None and _tells_enough(proof, grading):
+        found.first_tests = _first_tests(proof, submission, grading, diagnosis.name, tests)
     return found
 
 
-def _first_tests(proof: Proof, submission: Path, grading: Grading, tests: dict[str, pytest.Function]) -> tuple:
+def _first_tests(
+    proof: Proof, submission: Path, grading: Grading, failed: str, tests: dict[str, pytest.Function]
+) -> tuple:
     """Returns the names of few tests that are enough with the data of this run, and so with those of most others."""
     asked = tuple(test.name for test in grading.results)
-    for names in candidates(list(tests), grading.diagnosis.name):
+    for names in candidates(list(tests), failed):
         if names == asked:
             return names
         again = _graded(proof, submission, Way(seed=grading.run.seed), [tests[name] for name in names])
@@ -115,7 +118,7 @@ class _Collected:
         self.items: list[pytest.Function] = []
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self.items = list(session.items)
+        self.items = [item for item in session.items if isinstance(item, pytest.Function)]
 
 
 @functools.cache

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.judge.run import Run
+    from grader.numerics.arguments import Recipe
     from grader.wire.messages import TracedAccess
     from grader.wire.reply import Reply
 
@@ -170,7 +171,7 @@ def _trial(exercise: Exercise, proof: dict, run: Run) -> tuple[Trial, list]:
     if not stated:
         if example is None:
             raise NoFact("the exercise has no small example: state `call`")
-        data, constants = example.data, {**example.constants, **constants}
+        data, constants = list(example.data), {**example.constants, **constants}
     else:
         data = _stated_data(exercise, stated)
     trial = Trial(
@@ -179,7 +180,7 @@ def _trial(exercise: Exercise, proof: dict, run: Run) -> tuple[Trial, list]:
     return trial, _with_stated_values(trial, run.inputs(trial), stated)
 
 
-def _stated_data(exercise: Exercise, stated: dict) -> list:
+def _stated_data(exercise: Exercise, stated: dict) -> list[Recipe]:
     from grader.numerics.data_sets import integers
 
     if missing := [name for name in exercise.arguments if name not in stated]:
@@ -187,7 +188,7 @@ def _stated_data(exercise: Exercise, stated: dict) -> list:
     if unknown := sorted(stated.keys() - set(exercise.arguments)):
         raise NoFact(f"`call` states {unknown[0]}, which is no argument; they are {', '.join(exercise.arguments)}")
     in_example = exercise.example.data if exercise.example else [None] * len(exercise.arguments)
-    found = []
+    found: list[Recipe] = []
     for name, known in zip(exercise.arguments, in_example):
         value, dtype = stated[name], getattr(known, "dtype", "")  # indices are whole numbers in every run
         if isinstance(value, str) and SHAPE.fullmatch(value):
@@ -210,10 +211,14 @@ def _shape_of(values: object) -> tuple[int, ...]:
 def _with_stated_values(trial: Trial, inputs: list, stated: dict) -> list:
     import torch
 
+    from grader.numerics.data_sets import Data
+
     found = []
     for name, data, drawn in zip(trial.arguments, trial.data, inputs):
         value = stated.get(name)
-        found.append(data.holding(torch.tensor(value), trial.dtype) if isinstance(value, list) else drawn)
+        if isinstance(value, list) and isinstance(data, Data):
+            drawn = data.holding(torch.tensor(value), trial.dtype)
+        found.append(drawn)
     return found
 
 

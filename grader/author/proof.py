@@ -78,9 +78,8 @@ def proofs_of(folder: Folder) -> Iterator[Proof]:
     for path in sorted((tests / "accepted" / folder.id).glob("*.py")):
         yield proof("accepted", path, PASS, may_be_slow=True)
     for mutant in mutants_of(folder):
-        name, submission = str(mutant.path.relative_to(folder.root)), mutant.path
-        if mutant.path.suffix == ".toml":
-            name, submission = f"{name}: {mutant.name}", mutant.text
+        name, changed = str(mutant.path.relative_to(folder.root)), mutant.path.suffix == ".toml"
+        submission, name = (mutant.text, f"{name}: {mutant.name}") if changed else (mutant.path, name)
         yield Proof("mutant", name, folder.path, submission, FAIL, mutant.sentence, mutant.finding)
     for path in sorted((tests / "cheats" / folder.id).glob("*.py")):
         if says_that_it_passes(path):

@@ -41,11 +41,10 @@ def complaint_of(question: Question, computed: float) -> str:
     if question.proof["fact"] == "faster":
         expected = question.choices[int(computed)] if int(computed) < len(question.choices) else ""
         return "" if expected == question.answer else f"answers {question.answer!r}, and the figures say {expected!r}"
-    if question.choices:
-        is_right = question.answer == _nearest(question.choices, computed)
+    if isinstance(question.answer, str):
+        is_right, stated = question.answer == _nearest(question.choices, computed), question.answer
     else:
-        is_right = same_number(computed, question.answer)
-    stated = question.answer if question.choices else number_text(question.answer)
+        is_right, stated = same_number(computed, question.answer), number_text(question.answer)
     return "" if is_right else f"answers {stated}, and the grader finds {number_text(computed)}"
 
 

@@ -15,8 +15,8 @@ def run(proof: Proof, way: Way) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         submission = proof.submission
         if isinstance(submission, str):
-            submission = Path(folder) / f"{proof.exercise.name[3:]}.py"
-            submission.write_text(proof.submission, encoding="utf-8")
+            text, submission = submission, Path(folder) / f"{proof.exercise.name[3:]}.py"
+            submission.write_text(text, encoding="utf-8")
         return (pytest_run if way.by_pytest else direct_run).outcome(proof, submission, way)
 
 

@@ -59,7 +59,8 @@ def _ids_touched_by(path: str, root: Path, revision: str) -> set[str]:
 
 def _ids_that_name(operation: str, root: Path) -> set[str]:
     """Of exercises whose tests state this operation, or another whose file imports it."""
-    names, before = {operation}, set()
+    names = {operation}
+    before: set[str] = set()
     while names != before:
         before = set(names)
         for path in (root / "grader" / "operations").glob("*.py"):

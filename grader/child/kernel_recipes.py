@@ -29,16 +29,12 @@ from triton.runtime.jit import JITCallable
 from grader.child.plain_objects import is_plain_constexpr, is_plain_dtype, is_plain_tuple_class
 from grader.child.written_functions import UNSURE, defaults_of, is_as_written, python_has
 from grader.submission.public_names import MODULES
+from grader.wire.messages import LAUNCH_OPTIONS
 
 WARP_SIZE, SCRATCH_BYTES = 32, 128  # threads of a warp; bytes of a descriptor that a kernel makes
 MOST_THREADS = 1024  # of a block
 FIRST_WITH_TENSOR_MAPS = 90  # the arch that needs scratch memory for a descriptor
 MAKES_A_DESCRIPTOR = "make_tensor_descriptor"
-# What changes the machine code made of a text; any other option that a launch changes is told as well.
-OPTIONS = (
-    "num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "debug", "sanitize_overflow",
-    "launch_cooperative_grid", "launch_pdl", "default_dot_input_precision", "max_num_imprecise_acc_default",
-)  # fmt: skip
 MOST_TEXT = 200  # characters of a constant
 MOST_NAMES = 250  # of a function, and functions of a kernel
 TRITON = os.path.join(os.path.dirname(triton.__file__), "")
@@ -122,10 +118,10 @@ class Kernel:
 
     @cached_property
     def options(self) -> dict:
-        """Those of OPTIONS, and what else differs from what a launch without options has."""
+        """Those of LAUNCH_OPTIONS, and what else differs from what a launch without options has."""
         backend = make_backend(self._target)
         own, plain = vars(backend.parse_options(dict(self._given))), vars(backend.parse_options({}))
-        names = [name for name in OPTIONS if name in own]
+        names = [name for name in LAUNCH_OPTIONS if name in own]
         names += [name for name in own if name not in names and own[name] != plain[name]]
         return {name: _as_json(own[name]) for name in names}
 

@@ -138,9 +138,10 @@ class Compiler:
 
 
 class _Process:
+    fence: Fence  # once it is ready
+
     def __init__(self) -> None:
-        self.versions: dict[str, str] = {}
-        self.fence: Fence | None = None  # until it is ready
+        self.versions: dict[str, str] = {}  # until it is ready
         self.is_sound = True  # whether it waits for a question
         self._folder = scratch.new_folder()
         theirs_in, self._request = os.pipe()

@@ -125,7 +125,7 @@ class _Compilation:
 
     def _keep(self, module: Any, context: Any) -> None:
         """Adds what is asked for of this stage's result."""
-        part = GENERIC.get(self.stage)
+        part = GENERIC.get(self.stage, "")
         if part in self.request["parts"]:
             self.parts[part] = generic_text(module, context).encode()
         if self.stage in self.request["parts"]:

@@ -117,7 +117,7 @@ def _parameters(launch: PlannedLaunch, answer: Compiled) -> list[Parameter]:
     found: list[Parameter] = []
     for parameter in launch.parameters:
         place = {"buffer": parameter.buffer, "offset": parameter.offset}
-        if parameter.type != "descriptor":
+        if parameter.descriptor is None:
             found.append(Parameter(parameter.name, parameter.type, parameter.value, **place))
         elif answer.descriptors:
             form = next(forms, None)
@@ -125,7 +125,7 @@ def _parameters(launch: PlannedLaunch, answer: Compiled) -> list[Parameter]:
                 raise ProtocolError("a descriptor without a tiled tensor map")
             found.append(Parameter(parameter.name, "tensormap", **place, map=_map(parameter.descriptor, form)))
         else:
-            found += _parts(parameter, flags)
+            found += _parts(parameter, parameter.descriptor, flags)
     return found
 
 
@@ -139,9 +139,9 @@ def _map(descriptor: recorded.Descriptor, form: TensorMapForm) -> TensorMap:
     )  # fmt: skip
 
 
-def _parts(parameter: recorded.Parameter, flags: int) -> list[Parameter]:
+def _parts(parameter: recorded.Parameter, descriptor: recorded.Descriptor, flags: int) -> list[Parameter]:
     """Of a descriptor, for a GPU without tensor maps: an address, sizes, strides, and how to fill what lies outside."""
-    descriptor, name = parameter.descriptor, parameter.name
+    name = parameter.name
     settings = [int(descriptor.padding == "nan"), int(descriptor.tf32)][:flags]
     return [
         Parameter(name, "pointer", buffer=parameter.buffer, offset=parameter.offset),

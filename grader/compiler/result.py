@@ -86,7 +86,8 @@ def read_answer(header: dict, blob: bytes, model: GpuModel) -> Compiled | Failed
     metadata = build(Metadata, header.get("metadata"))
     parts = {name: read_part(place, blob) for name, place in header["parts"].items() if name in (*STAGES, *GENERIC)}
     texts = {name: data.decode("utf-8", "replace") for name, data in parts.items() if name != "cubin"}
-    compiled = Compiled(_kernel(metadata), metadata, *(texts.pop(name, "") for name in GENERIC))
+    optimised, laid_out = (texts.pop(name, "") for name in GENERIC)
+    compiled = Compiled(_kernel(metadata), metadata, optimised, laid_out)
     compiled.descriptors = items(header, "descriptors", lambda data: build(TensorMapForm, data))
     compiled.kernel.texts = {name: texts[name] for name in TEXTS if name in texts}
     if "cubin" in parts:

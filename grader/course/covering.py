@@ -8,14 +8,15 @@ and a candidate takes axis after axis the value that meets most others for the f
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, product
+from typing import Any
 
 CANDIDATES = 4  # rows of which the best is taken
 NEVER_MET = 20  # what a cell is worth that has been in no row, beside the pairs that it opens
 
-Axis = Hashable
-Value = Hashable
+Axis = tuple[str, str]  # (what, of which size or argument)
+Value = Any  # hashable; which type it has depends on the axis
 Cell = tuple[Axis, Value]  # a value on its axis
 Row = dict[Axis, Value]
 

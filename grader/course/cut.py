@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensor
 from grader.numerics.roundoff import EXACT
 
 PART = re.compile(r"(\w+)\[([^\]]*)\]")
@@ -40,12 +40,12 @@ class Cut:
         """What these rows of a result are made of; `rows` is a slice of its first dimension. `names`: of the inputs."""
         letter = self._row_letter(result)
         return [
-            one[(slice(None),) * axis + (rows,)] if (axis := self._axis(name, letter)) is not None else one
+            as_tensor(one)[(slice(None),) * axis + (rows,)] if (axis := self._axis(name, letter)) is not None else one
             for name, one in zip(names, inputs, strict=True)
         ]
 
     def rows_at_once(
-        self, result: str, shape: Sequence[int], bound: str, inputs: dict[str, Sequence[int]], most: int
+        self, result: str, shape: Sequence[int], bound: str, inputs: Mapping[str, Sequence[int]], most: int
     ) -> int:
         """How many rows of a result to compare at a time: so many that neither they nor what they are made of have
         more than `most` elements, or one; all, where a bound takes all inputs whole. `inputs`: shapes."""
@@ -54,13 +54,13 @@ class Cut:
             return max([1, *shape[:1]])
         return max(1, most // max(1, math.prod(shape[1:]), 0 if bound in EXACT else made_of))
 
-    def row_elements(self, result: str, inputs: dict[str, Sequence[int]]) -> int:
+    def row_elements(self, result: str, inputs: Mapping[str, Sequence[int]]) -> int:
         """How many elements of all inputs a row of a result is made of alone; 0 where none is cut as the rows are."""
         letter = self._row_letter(result)
         cut = ((shape, self._axis(name, letter)) for name, shape in inputs.items())
         return sum(math.prod(shape) // max(1, shape[axis]) for shape, axis in cut if axis is not None)
 
-    def whole_elements(self, result: str, inputs: dict[str, Sequence[int]]) -> int:
+    def whole_elements(self, result: str, inputs: Mapping[str, Sequence[int]]) -> int:
         """How many elements of all inputs each row of a result is made of."""
         letter = self._row_letter(result)
         return sum(math.prod(shape) for name, shape in inputs.items() if self._axis(name, letter) is None)

@@ -14,9 +14,21 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from grader.course import drawn_layouts
-from grader.course.covering import Cell, Covering, Row
+from grader.course.covering import Axis, Cell, Covering, Row
 from grader.course.drawn_layouts import HOLES_ALIKE, SHARED, Family
-from grader.course.promise import ONE, SEVERAL, SMALL, Call, Promise, Promised, Sizes, is_whole, length, with_numbers
+from grader.course.promise import (
+    ONE,
+    SEVERAL,
+    SMALL,
+    Call,
+    Kind,
+    Promise,
+    Promised,
+    Sizes,
+    is_whole,
+    length,
+    with_numbers,
+)  # fmt: skip
 from grader.course.shared_views import shared_views
 from grader.numerics.data_sets import seed_for
 
@@ -30,7 +42,6 @@ MOST_BOUNDARY = 4097  # such a size, where no other call has one that is as larg
 
 # Axes of the table, apart from those of a size, a layout or a kind of value: (what, of which size or argument).
 DTYPE, BLOCKS = ("dtype", ""), ("blocks", "")
-Axis = tuple[str, str]
 # They say how much it matters that values of two axes meet; it is 1 for all others.
 WEIGHTS = {frozenset(("kind", "dtype")): 9, frozenset(("layout", "size")): 3}
 KIND_AND_ONE, KIND_AND_SHARED = 5, 3  # a kind of values where a size is 1, or where elements are seen again
@@ -72,7 +83,7 @@ def table_of(promise: Promise, numbers: random.Random) -> Covering:
 
 def _axes(promise: Promise, numbers: random.Random) -> dict[Axis, list]:
     """Returns the axes of the table: for each thing that a call has all that it may be."""
-    axes = {DTYPE: list(promise.dtypes), BLOCKS: list(range(1 + len(promise.blocks)))}
+    axes: dict[Axis, list] = {DTYPE: list(promise.dtypes), BLOCKS: list(range(1 + len(promise.blocks)))}
     axes |= {("size", name): _classes(one, promise, numbers) for name, one in promise.sizes.items()}
     axes |= {("layout", name): list(one.families) for name, one in promise.arguments.items()}
     return axes | {("kind", name): list(one.values) for name, one in promise.arguments.items()}
@@ -122,9 +133,9 @@ def _call(promise: Promise, draft: Draft, row: Row, numbers: random.Random) -> C
         if name not in sizes:
             sizes[name] = one.of_class(row["size", name], numbers, constants.get(one.name, one.block))
     layouts, values = dict(draft.layouts), {}
-    for name, one in promise.arguments.items():
+    for name, argument in promise.arguments.items():
         if name not in layouts:
-            layouts[name] = row["layout", name](numbers, len(one.shape))
+            layouts[name] = row["layout", name](numbers, len(argument.shape))
         values[name] = row["kind", name]
     return with_numbers(Call(0, sizes, row[DTYPE], layouts, values, constants, draft.same, draft.parts), numbers)
 
@@ -165,7 +176,7 @@ def _kinds(promise: Promise, numbers: random.Random) -> list[Draft]:
     ]
 
 
-def _in_turn(one: Promised, turn: int) -> Callable:
+def _in_turn(one: Promised, turn: int) -> Kind:
     return one.values[turn % len(one.values)]
 
 

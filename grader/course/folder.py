@@ -142,6 +142,8 @@ def found_here(folder: Folder) -> Folder:
 def load_test_file(folder: Folder) -> ModuleType:
     """An exercise's test file as a module; it is ours, not the learner's."""
     spec = importlib.util.spec_from_file_location(f"tests_of_{folder.id}", folder.test_file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{folder.test_file} is no Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -82,8 +82,8 @@ def _refuse_misnamed(directory: Path, root: Path) -> None:
             raise pytest.UsageError(f"{path}: no exercise is called {path.stem}. Did you mean {near[0]}.toml?")
 
 
-def _case(table: object, where: str) -> Case:
-    _only(table, {"name", "points", "arguments", "dtypes", "bound", "constants"}, where)
+def _case(stated: object, where: str) -> Case:
+    table = _only(stated, {"name", "points", "arguments", "dtypes", "bound", "constants"}, where)
     name, points, bound = table.get("name"), table.get("points", 1), table.get("bound")
     if not isinstance(name, str) or not name.strip() or "\n" in name:
         raise pytest.UsageError(f"{where}: name is missing: one line that says what kind of case it is.")
@@ -116,8 +116,8 @@ def _argument(table: object, where: str) -> Recipe:
     return number
 
 
-def _data(table: object, where: str) -> Data:
-    _only(table, {"input", "shape", "layout", "stored_as", "dtype", "below", "times", "plus"}, where)
+def _data(stated: object, where: str) -> Data:
+    table = _only(stated, {"input", "shape", "layout", "stored_as", "dtype", "below", "times", "plus"}, where)
     kind, shape, dtype = table.get("input"), table.get("shape"), table.get("dtype")
     if kind not in DATA_SETS:
         raise pytest.UsageError(f"{where}: input {kind!r} is unknown; there are {', '.join(DATA_SETS)}.")
@@ -136,9 +136,10 @@ def _below(kind: str, table: dict, where: str) -> dict[str, int]:
     if kind not in BELOW:
         _only(table, table.keys() - {"below"}, where)
         return {}
-    if type(table.get("below")) is not int or table["below"] < 1:
+    below = table.get("below")
+    if type(below) is not int or below < 1:
         raise pytest.UsageError(f"{where}: {kind} need a whole number that they stay below, for example below = 37.")
-    return {"below": table["below"]}
+    return {"below": below}
 
 
 def _laid_out(data: Data, table: dict, where: str) -> Data:
@@ -164,9 +165,11 @@ def _changed(data: Data, table: dict, where: str) -> Data:
     return data * times + plus if not data.is_output and (times != 1 or plus != 0) else data
 
 
-def _only(table: object, known: set[str], where: str) -> None:
+def _only(table: object, known: set[str], where: str) -> dict:
+    """The table, if it has no other keys than these. Raises UsageError."""
     if not isinstance(table, dict):
         raise pytest.UsageError(f"{where}: a table was expected.")
     unknown = sorted(table.keys() - known)
     if unknown:
         raise pytest.UsageError(f"{where}: {unknown[0]!r} is unknown here; there may be {', '.join(sorted(known))}.")
+    return table

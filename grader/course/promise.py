@@ -22,7 +22,7 @@ SMALL = 15  # "a few"
 NEAR = 64  # a number so many times as large as the low end of its range, or less, is near it
 ONE, SEVERAL = "one", "several blocks and a part"  # classes of sizes
 
-Kind = Callable[..., Recipe]  # of values: a data set of a shape, as `normal` is
+Draw = Callable[..., Recipe]  # makes a data set of a shape, as `normal` does
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,9 @@ class Into:
     """Kind of values: indices into dimensions of these sizes, taken together. No size is 0."""
 
     sizes: tuple[str, ...]
-    draw: Kind = indices
+    draw: Draw = indices
 
-    def within(self, sizes: dict[str, int]) -> Kind:
+    def within(self, sizes: dict[str, int]) -> Draw:
         return partial(self.draw, below=math.prod(sizes[name] for name in self.sizes))
 
 
@@ -148,7 +148,7 @@ class Given:
 
     number: float | str | None
 
-    def within(self, sizes: dict[str, int]) -> Kind:
+    def within(self, sizes: dict[str, int]) -> Draw:
         return lambda: sizes[self.number] if isinstance(self.number, str) else self.number
 
 
@@ -167,6 +167,9 @@ class Between:
         return Given(min(max(float(f"{number:.4g}"), self.low), self.high))  # short enough to be typed again
 
 
+Kind = Draw | Into | Given | Between | OfSequences  # of values of an argument
+
+
 def into(*sizes: str) -> Into:
     """values=(into("M"),): indices into a dimension of size M, in int32 unless the argument has a dtype of its own.
 
@@ -181,20 +184,21 @@ def slots_into(*sizes: str, nowhere: float = 0) -> Into:
 
 
 def of_sequences(B: str, T: str, P: str, page: str) -> tuple[OfSequences, ...]:
-    """Kinds of values for two caches, a table and lengths, as `in_pages` gives them, by the names of their sizes."""
+    """Kind of values for two caches, a table and lengths, as `in_pages` gives them, by the names of their sizes."""
     return tuple(OfSequences(place, (B, T, P, page)) for place in range(4))
 
 
 def one_of(*numbers: float | str) -> Promised:
     """An argument that is no tensor: one of these numbers, or bools; a text stands for the size of that name."""
-    return Promised((), (drawn_layouts.contiguous,), tuple(map(Given, numbers)))
+    return Promised((), (drawn_layouts.contiguous,), tuple(Given(number) for number in numbers))
 
 
 def between(low: float, high: float) -> Promised:
     """An argument that is no tensor: any number of this range, and both ends; of a wide one also a number near its low
     end; whole where the ends are. 0 < low."""
-    near = (Between(low, NEAR * low),) if NEAR**2 * low < high else ()
-    return Promised((), (drawn_layouts.contiguous,), (Between(low, high), Given(high), *near, Given(low)))
+    near = [Between(low, NEAR * low)] if NEAR**2 * low < high else []
+    kinds: list[Kind] = [Between(low, high), Given(high), *near, Given(low)]
+    return Promised((), (drawn_layouts.contiguous,), tuple(kinds))
 
 
 def optional(number: Promised) -> Promised:
@@ -236,6 +240,8 @@ class Promise:
         origin, promised = call.same.get(name, name), self.arguments[name]
         shape = [length(dimension, call.sizes) for dimension in promised.shape]
         kind, dtype = call.values[origin], promised.dtype or call.dtype
+        if isinstance(kind, Between):
+            raise TypeError(f"{name} has a range of numbers: with_numbers chooses one of them")
         if isinstance(kind, Into | Given | OfSequences):
             data = kind.within(call.sizes)(*shape)
         else:
@@ -243,8 +249,8 @@ class Promise:
         if not isinstance(data, Data):
             return data
         data = data.of(promised.dtype) if promised.dtype else data
-        shared = dict(same_as=call.same.get(name, ""), part_of=call.parts.get(name, ""))
-        return replace(data, layout=call.layouts[origin], **shared)
+        same, part = call.same.get(name, ""), call.parts.get(name, "")
+        return replace(data, layout=call.layouts[origin], same_as=same, part_of=part)
 
 
 def with_numbers(call: Call, numbers: random.Random) -> Call:

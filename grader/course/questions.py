@@ -72,7 +72,7 @@ class Question:
 
     def is_right(self, text: str) -> bool:
         """Returns True where a learner's text is the answer. Raises NoAnswer for a text that answers nothing."""
-        if self.choices:
+        if isinstance(self.answer, str):
             return self._choice(text) == self.answer
         return same_number(_number(text), self.answer)
 

@@ -43,7 +43,8 @@ def empty_regions(solution: str, submission: ast.Module) -> tuple[list[str], int
     marked = [
         node
         for node in ast.parse(solution).body
-        if isinstance(node, ast.FunctionDef) and any(node.lineno < first <= node.end_lineno for first, _ in regions)
+        if isinstance(node, ast.FunctionDef)
+        and any(node.lineno < first <= (node.end_lineno or 0) for first, _ in regions)
     ]
     empty = []
     for node in marked:

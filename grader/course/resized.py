@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +13,7 @@ from grader.course.cut import Cut
 from grader.course.exercise import Exercise
 from grader.numerics.arguments import Recipe, tensors_of, without_values
 from grader.numerics.data_sets import Data
-from grader.numerics.paged_draws import DRAWS_OF_PAGES, with_sequences
+from grader.numerics.paged_draws import DRAWS_OF_PAGES, Step, step, with_sequences
 
 # Of what a call moves, while it is timed: four sets of buffers, as many of the anchor, and one call's inputs, results
 # and reference in float64 where they are checked.
@@ -24,29 +25,40 @@ LEAST_BYTES = 32 << 10  # a call that moves less measures little but its launch
 def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
     """The same call, smaller: axes as long as the first argument's first one shrink with it, as a square stays one,
     and what indices stay below, so that they point into what has shrunk; pages that have as many rows become fewer."""
-    most = data[0].shape[0]
-    draws = {"below": _indices_below, "slots": _slots_below}
+    most = _rows(data)
+    draws: dict[str, Callable[..., Step]] = {"below": _indices_below, "slots": _slots_below}
     draws |= {name: partial(_of_sequences, name) for name in DRAWS_OF_PAGES}
 
     def smaller(data: Data) -> Data:
-        steps = [draws[step[0]](size, most, *step[1:]) if step[0] in draws else step for step in data.steps]
+        steps = (
+            draws[name](size, most, *numbers) if name in draws else step(name, *numbers)
+            for name, *numbers in data.steps
+        )
         return replace(data, shape=shape_with(data, size, most), steps=tuple(steps))
 
     return tuple(smaller(one) if isinstance(one, Data) else one for one in data)
 
 
-def _indices_below(size: int, most: int, below: int, *least: int) -> tuple[str | int, ...]:
+def _rows(data: tuple[Recipe, ...]) -> int:
+    """The size of the first argument's first axis. Raises TypeError where that argument is no tensor."""
+    first = data[0]
+    if not isinstance(first, Data):
+        raise TypeError(f"a call's first argument has to be a tensor, and it is {first!r}")
+    return first.shape[0]
+
+
+def _indices_below(size: int, most: int, below: int, *least: int) -> Step:
     """The draw of indices into what has shrunk from `most` to `size`."""
-    least = tuple(number * size // most for number in least)
-    return ("below", max(below * size // most, *(number + 1 for number in (0, *least))), *least)
+    fewer = [number * size // most for number in least]
+    return step("below", max(below * size // most, *(number + 1 for number in (0, *fewer))), *fewer)
 
 
-def _slots_below(size: int, most: int, below: int, nowhere: float) -> tuple[str | float, ...]:
+def _slots_below(size: int, most: int, below: int, nowhere: float) -> Step:
     return ("slots", max(1, below * size // most), nowhere)
 
 
-def _of_sequences(name: str, size: int, most: int, *numbers: float) -> tuple[str | float, ...]:
-    return with_sequences(most, size, (name, *numbers))
+def _of_sequences(name: str, size: int, most: int, *numbers: float) -> Step:
+    return with_sequences(most, size, step(name, *numbers))
 
 
 def shape_with(data: Data, size: int, most: int) -> tuple[int, ...]:
@@ -58,7 +70,7 @@ def shape_with(data: Data, size: int, most: int) -> tuple[int, ...]:
 
 def sizes_below(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype) -> list[int]:
     """Powers of two for the first axis, up to the size that the call has."""
-    most = data[0].shape[0]
+    most = _rows(data)
     powers = (1 << power for power in range(most.bit_length()))
     return [
         size for size in powers if size < most and _bytes_moved(exercise, resized(data, size), dtype) >= LEAST_BYTES
@@ -67,7 +79,7 @@ def sizes_below(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype
 
 def fitting(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype, memory_bytes: int) -> tuple[Recipe, ...]:
     """The call as it is stated, its rows halved until it can be timed in this much memory."""
-    size = data[0].shape[0]
+    size = _rows(data)
     while size > 1 and HELD * _bytes_moved(exercise, resized(data, size), dtype) > SHARE_OF_MEMORY * memory_bytes:
         size = (size + 1) // 2
     return resized(data, size)

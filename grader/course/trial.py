@@ -9,7 +9,7 @@ import torch
 
 from grader.course.cut import Cut
 from grader.course.exercise import Exercise
-from grader.numerics.arguments import Argument, Recipe, made_of
+from grader.numerics.arguments import Argument, Recipe, as_tensor, made_of
 from grader.numerics.data_sets import Data, generator_for, seed_place, short_name
 from grader.wire.messages import CAPABILITY, MULTIPROCESSORS
 from grader.wire.reply import DTYPES
@@ -42,12 +42,12 @@ class Trial:
             if not isinstance(data, Data):
                 given.append(data)
             elif data.is_shared:
-                given.append(data.within(given[self.arguments.index(data.same_as or data.part_of)]))
+                given.append(data.within(as_tensor(given[self.arguments.index(data.same_as or data.part_of)])))
             else:
                 generator = generator_for(seed, *names, self.name, short_dtype(self.dtype), seed_place(data, number))
                 drawn = data.tensor(self.dtype, generator)
                 known = dict(zip(self.arguments, [*given, drawn]))
-                given.append(drawn if data.made_by is None else made_of(data, self.dtype, known))
+                given.append(drawn if data.made_by is None else made_of(data.made_by, data, self.dtype, known))
         return given
 
     @property

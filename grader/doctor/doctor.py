@@ -6,7 +6,7 @@ import importlib.metadata
 import platform
 import sys
 from collections.abc import Callable
-from itertools import zip_longest
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -181,7 +181,7 @@ def _fence(say: Callable[[str], None]) -> None:
 
     child = ChildProcess(DEFAULT_MODEL)
     child.end()
-    for name, said in zip_longest(["fence"], told(child.fence), fillvalue=""):
+    for name, said in zip(chain(["fence"], repeat("")), told(child.fence)):
         say(_line(name, said.text, True, ""))
 
 

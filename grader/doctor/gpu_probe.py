@@ -69,7 +69,8 @@ def describe(device: Device, driver: str) -> str:
 def ask(replays: Replays) -> list[dict]:
     """The answers of fresh processes, which start side by side and measure one after the other."""
     replays.start(PROCESSES)
-    started, answers = time.monotonic(), []
+    started = time.monotonic()
+    answers: list[dict] = []
     while len(answers) < PROCESSES:
         answers.append(replays.ceilings(secrets.randbits(62)))
         if len(answers) >= LEAST_PROCESSES and time.monotonic() - started > ENOUGH:

@@ -13,7 +13,7 @@ from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict, failed
 from grader.gpu.compiled_facts import WIDEST, Access, Facts, facts_of
 from grader.gpu.overwritten_tiles import OverwrittenTile
 from grader.gpu.plan import Plan
-from grader.sentences import Said, Sentence
+from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import Submission
 from grader.wire.messages import Failure, GpuModel
 
@@ -153,7 +153,7 @@ def _does_not_run(
 
 
 def _of_config(plan: Plan, config: int, verdict: Verdict) -> Verdict:
-    which = dict(number=config + 1, count=plan.configs, config=plan.config_text(config))
+    which: Fields = dict(number=config + 1, count=plan.configs, config=plan.config_text(config))
     verdict.said.insert(1, Compiled.OF_CONFIGURATION(**which))
     return verdict
 

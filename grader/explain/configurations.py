@@ -300,8 +300,6 @@ def at_its_line(verdict: Verdict, submission: Submission) -> Verdict:
 
     Where the text does not tell, no line is named: what is wrong with a choice does not stand at the launch.
     """
-    if submission.tree is None:
-        return verdict
     if verdict.id == Cause.WRONG_KEY:
         verdict.line = line_of_key(submission.tree)
     elif verdict.id == Cause.NOT_TUNED:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
@@ -11,7 +11,7 @@ from grader.explain.evidence import source_line
 from grader.explain.verdict import PASS, Verdict, failed
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data
-from grader.sentences import Said, Sentence, count_text
+from grader.sentences import Fields, Said, Sentence, count_text
 from grader.submission.text import Submission, line_of_only_store
 from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
@@ -136,27 +136,31 @@ class TrafficLimits:
     multiprocessors: int = 0  # of the GPU that the host function is told of; 0: those of the model
 
 
+Limit = float | dict[str, float | Elements]  # for all tensors, or for each by its name
+
+
 def limits_of(
     exercise: Exercise,
     data: tuple[Recipe, ...],
-    reads: float | dict[str, float | Elements],
-    writes: float | dict[str, float | Elements],
-    share: float | dict[str, float | Elements] | None = None,
-    **others: float | bool | None,
+    reads: Limit,
+    writes: Limit,
+    share: Limit | None,
+    others: TrafficLimits,
 ) -> TrafficLimits:
-    """Of a call with these data; one number stands for every input, or for every result. others: as TrafficLimits."""
+    """Of a call with these data; one number stands for every input, or for every result. `others`: the other limits."""
     filled = set(exercise.written) - set(exercise.updates)
     inputs, results = [n for n in exercise.arguments if n not in filled], [one.name for one in exercise.results]
-    reads = reads if isinstance(reads, dict) else dict.fromkeys(inputs, reads)
-    reads = dict.fromkeys(exercise.unread, 0) | reads
-    writes = writes if isinstance(writes, dict) else dict.fromkeys(results, writes)
     sizes = {name: one.elements for name, one in zip(exercise.arguments, data) if isinstance(one, Data)}
-    share = dict.fromkeys(inputs, share) if isinstance(share, int | float) else share or {}
-    reads, writes, share = (
-        {n: most.count / sizes[n] if isinstance(most, Elements) else most for n, most in limits.items()}
-        for limits in (reads, writes, share)
-    )
-    return TrafficLimits(reads, writes, share=share, **others)
+    unread: dict[str, float] = dict.fromkeys(exercise.unread, 0)
+    read = unread | _multiples(reads, inputs, sizes)
+    shared = {} if share is None else _multiples(share, inputs, sizes)
+    return replace(others, reads=read, writes=_multiples(writes, results, sizes), share=shared)
+
+
+def _multiples(limit: Limit, names: list[str], sizes: dict[str, int]) -> dict[str, float]:
+    """The limit of each tensor by its name, in multiples of its size; `names`: of all that one number stands for."""
+    each = limit if isinstance(limit, dict) else dict.fromkeys(names, limit)
+    return {name: one.count / sizes[name] if isinstance(one, Elements) else one for name, one in each.items()}
 
 
 def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
@@ -171,13 +175,14 @@ def at_its_store(verdict: Verdict, submission: Submission) -> Verdict:
     written = {Cost.WRITTEN, Cost.WRITTEN_AGAIN, Cost.WRITTEN_IN_FULL}
     line = line_of_only_store(submission.tree) if written & {one.sentence for one in verdict.said} else 0
     if line:
-        verdict.line, verdict.said = line, [*verdict.said, source_line(submission, line)]
+        verdict.line = line
+        verdict.said += filter(None, [source_line(submission, line)])
     return verdict
 
 
 def _figures(reply: Reply, limits: TrafficLimits) -> dict[str, float]:
     """How often each argument was moved, in multiples of its size, and how often it may be."""
-    figures = {"programs": sum(_programs(launch) for launch in reply.launches)}
+    figures: dict[str, float] = {"programs": sum(_programs(launch) for launch in reply.launches)}
     for item in reply.traffic:
         if item.size and item.argument in limits.reads:
             figures[f"{item.argument}_read"] = item.read / item.size
@@ -215,9 +220,9 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
         return failed(Cause.TOO_MANY_PROGRAMS, *_too_many_programs(limits, reply, idle), kind="cost")
     launched = sum(_programs(launch) for launch in reply.launches)
     if limits.programs is not None and launched > limits.programs:
-        return failed(Cause.TOO_MANY_PROGRAMS, _more_than(limits, launched, idle), kind="cost")
+        return failed(Cause.TOO_MANY_PROGRAMS, _more_than(limits, limits.programs, launched, idle), kind="cost")
     if limits.multiprocessors and launched < limits.multiprocessors == limits.programs:
-        return failed(Cause.TOO_FEW_PROGRAMS, _fewer_than(limits, launched), kind="cost")
+        return failed(Cause.TOO_FEW_PROGRAMS, _fewer_than(launched, limits.multiprocessors), kind="cost")
     if limits.idle is not None or limits.programs is not None:
         return Verdict(PASS, note=f"{count_text(launched, 'program')}, {idle or 'none'} idle")
     if limits.moved is not None:
@@ -242,7 +247,7 @@ def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple
         return Cost.NOT_NEEDED(name=name, share=100 * times), Cost.ADVICE_LEAVE_ALONE()
     if most < 1:  # of a table only some rows are needed
         return Cost.ROWS_READ(name=name, times=times / most), Cost.ADVICE_BEFORE_LOOP()
-    read = dict(name=name, times=times)
+    read: Fields = dict(name=name, times=times)
     if at_once == 1:
         if most == 1:
             return Cost.READ_AGAIN(**read), Cost.ADVICE_LOAD_ONCE()
@@ -359,20 +364,20 @@ def _too_many_programs(limits: TrafficLimits, reply: Reply, idle: int) -> tuple[
     )
 
 
-def _more_than(limits: TrafficLimits, launched: int, idle: int) -> Said:
+def _more_than(limits: TrafficLimits, most: int, launched: int, idle: int) -> Said:
     if limits.multiprocessors:
-        return Cost.PROGRAMS_THAT_WALK(launched=launched, multiprocessors=limits.multiprocessors, most=limits.programs)
+        return Cost.PROGRAMS_THAT_WALK(launched=launched, multiprocessors=limits.multiprocessors, most=most)
     enough = launched - idle
-    if idle and 0 < enough <= limits.programs:
+    if idle and 0 < enough <= most:
         have, are = "has" if idle == 1 else "have", "is" if enough == 1 else "are"
         return Cost.PROGRAMS_WITH_IDLE_ONES(launched=launched, idle=idle, have=have, enough=enough, are=are)
-    return Cost.PROGRAMS(launched=launched, most=limits.programs)
+    return Cost.PROGRAMS(launched=launched, most=most)
 
 
-def _fewer_than(limits: TrafficLimits, launched: int) -> Said:
+def _fewer_than(launched: int, multiprocessors: int) -> Said:
+    """The sentence where as many programs as multiprocessors are wanted."""
     are = "is" if launched == 1 else "are"
-    most, multiprocessors = limits.programs, limits.multiprocessors
-    return Cost.TOO_FEW_THAT_WALK(launched=launched, are=are, multiprocessors=multiprocessors, most=most)
+    return Cost.TOO_FEW_THAT_WALK(launched=launched, are=are, multiprocessors=multiprocessors, most=multiprocessors)
 
 
 def _programs(launch: Launch) -> int:

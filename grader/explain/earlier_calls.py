@@ -8,7 +8,7 @@ from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
 from grader.explain.evidence import source_line
 from grader.explain.verdict import Verdict
-from grader.sentences import Said, Sentence
+from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import Submission
 from grader.wire.recorded_call import Kernel, Recipe, RecordedCall
 from grader.wire.recorded_parts import PlannedLaunch, steps_with
@@ -51,7 +51,7 @@ def depends_on_earlier_calls(here: RecordedCall, alone: RecordedCall, exercise: 
         said = EarlierCalls.LAUNCHES(entry=entry, here=len(ours), alone=len(theirs))
         return Told(said, ours[0].line if ours else 0)
     for one, other in zip(ours, theirs):
-        launch = dict(entry=entry, line=one.line)
+        launch: Fields = dict(entry=entry, line=one.line)
         if one.grid != other.grid:
             return Told(EarlierCalls.GRID(**launch, here=_grid(one), alone=_grid(other)), one.line)
         if _made_of(here.kernels[one.kernel]) != _made_of(alone.kernels[other.kernel]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -35,7 +36,6 @@ class Evidence:
     reply: Reply
     wanted: Wanted  # the result that is looked at
     constants: dict[str, int]  # block sizes in force: the module's own and the trial's
-    comparison: Comparison | None = None
     right_when_contiguous: bool = False  # a trial with contiguous arguments only has passed in this run
     right_before: set[str] = field(default_factory=set)  # bounds of the trials that passed in this run
     right_trials: list[Trial] = field(default_factory=list)  # these trials
@@ -60,14 +60,14 @@ class Evidence:
         launches = self.reply.launches
         grid = self.writers.grid if self.writers is not None else []
         wrote = [one for one in launches if [max(1, size) for size in (*one.grid, 1, 1)[:3]] == grid]
-        return (wrote or launches or [None])[-1]
+        return next(reversed(wrote or launches), None)
 
     @property
     def tensors(self) -> list[tuple[str, torch.Tensor]]:
         """The arguments that are tensors, by name."""
         return list(tensors_of(self.exercise.arguments, self.inputs))
 
-    def reference(self, arguments: list[Argument]) -> torch.Tensor | None:
+    def reference(self, arguments: Sequence[Argument]) -> torch.Tensor | None:
         """What the result would be with these arguments, [result's shape]; None where there is none."""
         place = [one.name for one in self.exercise.results].index(self.wanted.name)
         try:
@@ -120,6 +120,22 @@ class Evidence:
         """Whether the load or store at `line` is that of a descriptor, which has a corner in place of a mask."""
         call = access_at(self.submission.tree, line, function)
         return call is not None and takes_corner(call)
+
+
+@dataclass(kw_only=True)
+class Compared(Evidence):
+    """An Evidence whose result has been compared with the reference."""
+
+    comparison: Comparison
+
+    @property
+    def output(self) -> torch.Tensor:
+        return self.reply.outputs[self.wanted.name]
+
+
+def compared(evidence: Evidence, comparison: Comparison) -> Compared:
+    """Returns what is known of a call together with this comparison of the result that is looked at."""
+    return Compared(**vars(evidence), comparison=comparison)
 
 
 class Place(Sentence):

@@ -251,12 +251,12 @@ def kernel_mistake(failure: Failure, submission: Submission, exercise: Exercise)
     said = _of_a_mistake(failure, submission, exercise)
     if name := builtin_at(submission.tree, failure.line, OF_TILES):
         said = Failures.BUILTIN(builtin=name, at_line=_at_line(failure.line), instead=OF_TILES[name])
-    return said and _failure(replace(failure, kind="does-not-compile"), said, submission, "error")
+    return None if said is None else _failure(replace(failure, kind="does-not-compile"), said, submission, "error")
 
 
 def _of_a_mistake(failure: Failure, submission: Submission, exercise: Exercise) -> Said | None:
     sentence = next((plain for part, plain in PLAIN_WORDS.items() if part in failure.message), None)
-    return sentence and _filled(sentence, failure, submission, exercise)
+    return None if sentence is None else _filled(sentence, failure, submission, exercise)
 
 
 def _filled(sentence: Failures, failure: Failure, submission: Submission, exercise: Exercise) -> Said:

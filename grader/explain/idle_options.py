@@ -6,6 +6,7 @@ import ast
 
 from grader.course.exercise import in_words
 from grader.sentences import Said, Sentence
+from grader.submission.nodes import called_name, calls_in
 
 OF_CONFIG = ("num_warps", "num_stages", "num_ctas")  # arguments whose values, given or not, win over the dictionary's
 
@@ -17,16 +18,16 @@ class IdleOptions(Sentence):
     )
 
 
-def idle_options(tree: ast.Module | None) -> Said | None:
+def idle_options(tree: ast.Module) -> Said | None:
     """Returns the sentence about the first such dictionary; None where there is none."""
-    for node in ast.walk(tree) if tree is not None else ():
-        if not isinstance(node, ast.Call) or getattr(node.func, "attr", getattr(node.func, "id", "")) != "Config":
+    for node in calls_in([tree]):
+        if called_name(node) != "Config":
             continue
         given = [*node.args[:1], *(one.value for one in node.keywords if one.arg == "kwargs")]
         keys = [key for one in given if isinstance(one, ast.Dict) for key in one.keys]
-        names = [key.value for key in keys if isinstance(key, ast.Constant) and key.value in OF_CONFIG]
-        if names:
-            line = next(key.lineno for key in keys if isinstance(key, ast.Constant) and key.value in OF_CONFIG)
+        idle = [key for key in keys if isinstance(key, ast.Constant) and key.value in OF_CONFIG]
+        if idle:
+            names, line = [str(key.value) for key in idle], idle[0].lineno
             several = len(names) > 1
             has, it = ("have", "them") if several else ("has", "it")
             return IdleOptions.NO_EFFECT(line=line, names=in_words(names), has=has, it=it)

@@ -9,11 +9,11 @@ from grader.course.exercise import in_words
 from grader.explain.evidence import in_line
 from grader.explain.slips import misplaced_arguments
 from grader.sentences import Said, Sentence
+from grader.submission.nodes import calls_in, covers
 from grader.submission.text import Submission, calls_of, kernels_of, launches_of
 from grader.submission.tuning_lines import function_that_returns_nothing
-from grader.wire.messages import Failure
+from grader.wire.messages import LAUNCH_OPTIONS, Failure
 
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")  # of a launch, beside the kernel's arguments
 # Messages of Python about a launch with Triton's own `run`, and of Triton before it measures.
 TWICE = re.compile(r"\brun\w*\(\) got multiple values for keyword argument '(\w+)'|Conflicting meta-parameters: (\w+)")
 MISSING = re.compile(r"dynamic_func\(\) missing \d+ required (?:positional|keyword-only) arguments?: (.*)")
@@ -54,7 +54,7 @@ def launch_arguments(failure: Failure, submission: Submission) -> tuple[Said, in
     where, tree = in_line(failure.line), submission.tree
     if (said := _of_the_host(failure, tree)) is not None:
         return said, failure.line
-    tuned = tree is not None and bool(calls_of(tree, "autotune"))
+    tuned = bool(calls_of(tree, "autotune"))
     if tuned and (twice := TWICE.search(failure.message)):
         return LaunchArguments.GIVEN_TWICE(parameter=twice[1] or twice[2], in_line=where), failure.line
     if (missing := MISSING.search(failure.message)) is None:
@@ -71,7 +71,7 @@ def launch_arguments(failure: Failure, submission: Submission) -> tuple[Said, in
     return sentence(**found), failure.line
 
 
-def _of_the_host(failure: Failure, tree: ast.Module | None) -> Said | None:
+def _of_the_host(failure: Failure, tree: ast.Module) -> Said | None:
     """Returns the sentence about a call of the host function that Triton, or Python, puts in words of its own."""
     where = dict(in_line=in_line(failure.line))
     if found := TOO_MANY.search(failure.message):
@@ -80,18 +80,16 @@ def _of_the_host(failure: Failure, tree: ast.Module | None) -> Said | None:
         return LaunchArguments.OF_KERNELS(function=found[1], line=failure.line)
     if FRACTION.search(failure.message):
         return LaunchArguments.FRACTION(**where)
-    nodes = ast.walk(tree) if tree is not None else ()
-    here = [node for node in nodes if getattr(node, "lineno", 0) <= failure.line <= getattr(node, "end_lineno", -1)]
+    here = [call for call in calls_in([tree]) if covers(call, failure.line)]
     if NO_GRID in failure.message:
-        called = [_root(node.func) for node in here if isinstance(node, ast.Call)]
+        called = [_root(call.func) for call in here]
         kernel = next((one.id for one in called if isinstance(one, ast.Name) and one.id in _kernels(tree)), "")
         if kernel:
             return LaunchArguments.WITHOUT_GRID(kernel=kernel, **where)
         function = next((one.attr for one in called if isinstance(one, ast.Attribute) and one.attr in ("cdiv",)), "")
         return LaunchArguments.OF_KERNELS(function=function, line=failure.line) if function else None
     if failure.message == NO_KERNEL:
-        subscripts = (node.func for node in here if isinstance(node, ast.Call))
-        launched = [one.value for one in subscripts if isinstance(one, ast.Subscript)]
+        launched = [call.func.value for call in here if isinstance(call.func, ast.Subscript)]
         name = next((one.id for one in launched if isinstance(one, ast.Name)), "")
         return LaunchArguments.NO_KERNEL(function=name, **where) if name else None
     return None
@@ -112,7 +110,7 @@ def _kernels(tree: ast.Module) -> dict[str, list[str]]:
 def _unknown_names(tree: ast.Module, line: int) -> list[str]:
     """The names by which the launch in this line passes arguments, and which are no parameters of its kernel."""
     for launch in launches_of(tree):
-        if launch.lineno <= line <= launch.end_lineno and launch.func.value.id in _kernels(tree):
-            known = {*_kernels(tree)[launch.func.value.id], *OPTIONS}
-            return [one.arg for one in launch.keywords if one.arg and one.arg not in known]
+        if covers(launch.call, line) and launch.kernel in _kernels(tree):
+            known = {*_kernels(tree)[launch.kernel], *LAUNCH_OPTIONS}
+            return [one.arg for one in launch.call.keywords if one.arg and one.arg not in known]
     return []

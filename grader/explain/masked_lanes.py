@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence
+from grader.explain.evidence import Compared
 from grader.explain.tiles import tile_map
 from grader.explain.values import first_wrong
 from grader.explain.verdict import Verdict, failed
@@ -17,7 +17,7 @@ class MaskedLane(Sentence):
     )
 
 
-def no_other(evidence: Evidence, line: int) -> Verdict:
+def no_other(evidence: Compared, line: int) -> Verdict:
     """`line`: of the load."""
     verdict = failed(
         Cause.NO_OTHER,

@@ -250,8 +250,8 @@ def _written_twice(evidence: Evidence, finding: Finding) -> Verdict:
     cause, shown = _cause_written_twice(evidence, finding), _both_write(finding)
     verdict = _memory(evidence, finding, Cause.DOUBLE_WRITE, cause, shown)
     if evidence.missing_axis_text and (line := evidence.line_of_missing_axis):
-        shown = [one for one in verdict.said if one.sentence is not Place.LINE]
-        verdict.said = [*shown, evidence.source_line(line)]
+        others = [one for one in verdict.said if one.sentence is not Place.LINE]
+        verdict.said = [*others, *filter(None, [evidence.source_line(line)])]
         verdict.kind, verdict.line = "cause", line
     elif _unused_axes(evidence):  # then the store is not to blame
         verdict.kind, verdict.line = "cause", 0

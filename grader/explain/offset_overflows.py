@@ -5,7 +5,7 @@ from __future__ import annotations
 from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict, failed
-from grader.sentences import Said, Sentence
+from grader.sentences import Fields, Said, Sentence
 from grader.wire.reply import Overflow
 
 BITS = {"int8": 7, "int16": 15, "int32": 31}  # of the largest number
@@ -43,7 +43,7 @@ def overflow(evidence: Evidence, seen: Verdict) -> Verdict | None:
 
 def _left(one: Overflow) -> tuple[Said, Said]:
     """What the type does not hold, and what to do."""
-    where = dict(dtype=one.dtype, line=one.line, program=tuple(one.program))
+    where: Fields = dict(dtype=one.dtype, line=one.line, program=tuple(one.program))
     if one.dtype not in BITS:
         return Offset.ROUNDED(**where, limit=EXACT_UP_TO.get(one.dtype, "a few digits")), Offset.ADVICE_INTEGERS()
     bits = BITS[one.dtype]

@@ -9,6 +9,7 @@ from grader.explain.evidence import source_line
 from grader.explain.verdict import Verdict, failed
 from grader.processes.faults import ChildEnded
 from grader.sentences import Said, Sentence
+from grader.submission.nodes import covers, last_line
 from grader.submission.text import Submission
 
 
@@ -53,20 +54,16 @@ def _said(spent: dict[str, str], line: int, loop: int, compiling: bool) -> tuple
     return OutOfTime.SOMEWHERE(**spent), None
 
 
-def _loop_around(line: int, tree: ast.Module | None) -> int:
+def _loop_around(line: int, tree: ast.Module) -> int:
     """Returns the line in which the innermost loop around this one begins; 0 where there is none."""
-    if tree is None or not line:
+    if not line:
         return 0
-    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and _covers(one, line)]
-    inner = max(functions, key=lambda one: one.lineno, default=tree)
+    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and covers(one, line)]
+    inner: ast.AST = max(functions, key=lambda one: one.lineno) if functions else tree
     loops = [node for node in ast.walk(inner) if isinstance(node, ast.For | ast.While)]
     return max((loop.lineno for loop in loops if loop.lineno <= line <= _last_line_of_turns(loop)), default=0)
 
 
 def _last_line_of_turns(loop: ast.For | ast.While) -> int:
     """Returns the last line that each turn goes through: an `else` of the loop comes after the turns."""
-    return loop.body[-1].end_lineno or loop.lineno
-
-
-def _covers(node: ast.FunctionDef, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
+    return last_line(loop.body[-1])

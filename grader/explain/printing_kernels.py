@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from grader.sentences import Said, Sentence
+from grader.submission.nodes import calls_in
 from grader.submission.text import kernels_of
 
 MOST_LINES = 4  # that the sentence names
@@ -18,9 +19,9 @@ class Printing(Sentence):
     )
 
 
-def printing_lines(tree: ast.Module | None) -> list[int]:
+def printing_lines(tree: ast.Module) -> list[int]:
     """Returns the lines of kernels with print or tl.device_print."""
-    return sorted({call.lineno for kernel in kernels_of(tree) for call in _prints(kernel)}) if tree else []
+    return sorted({call.lineno for kernel in kernels_of(tree) for call in _prints(kernel)})
 
 
 def nothing_shown(lines: list[int], trace: str) -> Said:
@@ -32,5 +33,4 @@ def nothing_shown(lines: list[int], trace: str) -> Said:
 
 def _prints(kernel: ast.FunctionDef) -> list[ast.Call]:
     """The calls of print and tl.device_print; the text of tl.static_print is shown, as what the compiler prints."""
-    calls = (node for node in ast.walk(kernel) if isinstance(node, ast.Call))
-    return [call for call in calls if ast.unparse(call.func) in ("print", "tl.device_print")]
+    return [call for call in calls_in([kernel]) if ast.unparse(call.func) in ("print", "tl.device_print")]

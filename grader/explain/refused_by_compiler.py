@@ -14,7 +14,7 @@ from grader.explain.failures import kernel_mistake, shortened
 from grader.explain.loop_variables import CHANGES, loop_variable
 from grader.explain.unknown_names import unknown_name
 from grader.explain.verdict import Verdict, failed
-from grader.sentences import Said, Sentence
+from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import Submission, descriptors_made, line_of_division
 from grader.wire.messages import Failure, GpuModel
 
@@ -204,7 +204,7 @@ class Compiler(Sentence):
 
 
 # What the compiler says, and what it means; the groups of a pattern are fields of the sentence.
-PLAIN_WORDS = (
+PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
     (r"unsupported AST node type: Break\b", Compiler.BREAK),
     (r"unsupported AST node type: Continue\b", Compiler.CONTINUE),
     (r"unsupported AST node type: Import(?:From)?\b", Compiler.IMPORT),
@@ -387,7 +387,7 @@ def _does_not_fit(failure: Failure, submission: Submission, exercise: Exercise, 
     if not found:
         said = Compiler.DOES_NOT_FIT(entry=exercise.entry, gpu=model.name, message=failure.message)
         return failed(Cause.DOES_NOT_FIT, said, kind="cause")
-    numbers = dict(needed=int(found[2]), limit=int(found[3]), gpu=model.name)
+    numbers: Fields = dict(needed=int(found[2]), limit=int(found[3]), gpu=model.name)
     if "memory" in found[1]:
         said, advice = Compiler.TOO_MUCH_MEMORY(memory=found[1], **numbers), Compiler.ADVICE_SMALLER()
     else:

@@ -6,17 +6,17 @@ They are looked for where a call went wrong, and nowhere else: a right kernel ma
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from grader.explain.causes import Cause
 from grader.explain.evidence import Place, source_line
 from grader.explain.verdict import Verdict
 from grader.sentences import Said, Sentence
-from grader.submission.text import Submission, kernels_of, launches_of
+from grader.submission.nodes import Node, called_name, is_method_call, last_line, statements_in
+from grader.submission.text import Submission, code_text, kernels_of, launches_of
 
 KINDS = ("memory", "cause", "guess", "values")  # of verdicts: what was seen, where the text may tell why
-MOST_TEXT = 60  # characters of an expression that a sentence shows
 # Functions of tl that give a value and do nothing else.
 GIVE_VALUES = frozenset({
     "abs", "broadcast_to", "cast", "cdiv", "clamp", "cos", "dot", "exp", "exp2", "expand_dims", "fma", "full", "load",
@@ -62,7 +62,7 @@ def blame_a_slip(verdict: Verdict, submission: Submission) -> None:
     What the compiler refuses is explained by the compiler, unless a kernel gets arguments that belong elsewhere.
     """
     refused = verdict.id == Cause.DOES_NOT_COMPILE and verdict.kind == "error"
-    if submission.tree is None or not refused and verdict.kind not in KINDS:
+    if not refused and verdict.kind not in KINDS:
         return
     of_launches = (one for one in misplaced_arguments(submission.tree) if one.is_sure)
     found = next(of_launches if refused else slips(submission.tree), None)
@@ -76,9 +76,10 @@ def blame_a_slip(verdict: Verdict, submission: Submission) -> None:
 def slips(tree: ast.Module) -> Iterator[Found]:
     """Yields those of the kernels in the order of the text, then those of the launches."""
     for kernel in kernels_of(tree):
-        statements = sorted((one for one in ast.walk(kernel) if hasattr(one, "lineno")), key=lambda one: one.lineno)
+        statements = statements_in(kernel)
         lanes, programs = _names_of(statements, _makes_lanes), _names_of(statements, _asks_for_program)
-        steps = {name: loop for loop in statements if (name := _counts_by_one(loop))}
+        loops = [one for one in statements if isinstance(one, ast.For)]
+        steps = {name: loop for loop in loops if (name := _counts_by_one(loop))}
         for node in statements:
             yield from _precedence(node)
             yield from _discarded(node)
@@ -94,7 +95,7 @@ def _precedence(node: ast.AST) -> Iterator[Found]:
     inner = [one for one in joined if one in node.comparators[:-1] or _joins_a_comparison(one)]
     if inner:
         operator = BITS[type(inner[0].op)]
-        yield Found(node.lineno, Slip.PRECEDENCE(line=node.lineno, operator=operator, code=_text(node)))
+        yield Found(node.lineno, Slip.PRECEDENCE(line=node.lineno, operator=operator, code=code_text(node)))
 
 
 def _joins_a_comparison(node: ast.BinOp) -> bool:
@@ -105,7 +106,7 @@ def _discarded(node: ast.AST) -> Iterator[Found]:
     """tl.trans(tile) as a statement of its own."""
     call = node.value if isinstance(node, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in GIVE_VALUES:
-        yield Found(node.lineno, Slip.DISCARDED(line=node.lineno, code=_text(call)))
+        yield Found(call.lineno, Slip.DISCARDED(line=call.lineno, code=code_text(call)))
 
 
 def _unscaled(node: ast.AST, lanes: set[str], programs: set[str], steps: dict[str, ast.For]) -> Iterator[Found]:
@@ -117,7 +118,7 @@ def _unscaled(node: ast.AST, lanes: set[str], programs: set[str], steps: dict[st
             continue
         if _asks_for_program(number) or _name(number) in programs:
             yield Found(node.lineno, Slip.NUMBER_OF_A_PROGRAM(line=node.lineno))
-        elif (name := _name(number)) in steps and steps[name].lineno < node.lineno <= steps[name].end_lineno:
+        elif (name := _name(number)) in steps and steps[name].lineno < node.lineno <= last_line(steps[name]):
             said = Slip.STEP_OF_A_LOOP(line=node.lineno, name=name, loop=steps[name].lineno)
             yield Found(steps[name].lineno, said)
 
@@ -127,13 +128,13 @@ def misplaced_arguments(tree: ast.Module) -> Iterator[Found]:
     parameter is none."""
     parameters = {kernel.name: [one.arg for one in kernel.args.args] for kernel in kernels_of(tree)}
     for launch in launches_of(tree):
-        names = parameters.get(launch.func.value.id, [])
-        for given, parameter in zip(launch.args, names):
+        names = parameters.get(launch.kernel, [])
+        for given, parameter in zip(launch.call.args, names):
             if isinstance(given, ast.Starred):
                 break  # how many it stands for is not known
             if _belongs_elsewhere(given, parameter, names):
-                line = launch.lineno
-                said = Slip.MISPLACED(line=line, given=_text(given), parameter=parameter)
+                line = launch.call.lineno
+                said = Slip.MISPLACED(line=line, given=code_text(given), parameter=parameter)
                 kind = _kind(parameter)
                 yield Found(line, said, is_sure=kind == ADDRESS or kind != _kind(_own(given, names)))
                 break
@@ -154,12 +155,12 @@ def _belongs_elsewhere(given: ast.expr, parameter: str, names: list[str]) -> boo
     if isinstance(given, ast.Name):
         own = [name for name in (given.id, f"{given.id}_ptr") if name in names]
         return bool(own) and parameter not in own
-    is_stride = isinstance(given, ast.Call) and getattr(given.func, "attr", "") == "stride"
+    is_stride = is_method_call(given, "stride")
     strides = [name for name in names if name.startswith("stride")]
     return is_stride and bool(strides) and parameter not in strides
 
 
-def _names_of(nodes: list[ast.AST], makes: object) -> set[str]:
+def _names_of(nodes: list[Node], makes: Callable[[ast.expr], bool]) -> set[str]:
     """The names that are assigned such a value, and nothing else."""
     assigned = [(node.targets[0], node.value) for node in nodes if isinstance(node, ast.Assign)]
     pairs = [pair for target, value in assigned for pair in _paired(target, value)]
@@ -178,14 +179,14 @@ def _paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]
 def _makes_lanes(value: ast.expr) -> bool:
     """tl.arange(0, BLOCK_N), also with [:, None]."""
     value = value.value if isinstance(value, ast.Subscript) else value
-    return isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "arange"
+    return is_method_call(value, "arange")
 
 
 def _asks_for_program(value: ast.expr) -> bool:
     """tl.program_id(0), also % or // of it."""
     while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mod | ast.FloorDiv):
         value = value.left
-    return isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "program_id"
+    return is_method_call(value, "program_id")
 
 
 def _name(value: ast.expr) -> str:
@@ -194,18 +195,10 @@ def _name(value: ast.expr) -> str:
     return value.id if isinstance(value, ast.Name) else ""
 
 
-def _counts_by_one(loop: ast.AST) -> str:
+def _counts_by_one(loop: ast.For) -> str:
     """The variable of `for start in range(0, K)`; "" of another loop."""
-    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or not isinstance(loop.target, ast.Name):
+    if not isinstance(loop.iter, ast.Call) or not isinstance(loop.target, ast.Name):
         return ""
-    is_range = getattr(loop.iter.func, "attr", getattr(loop.iter.func, "id", "")) in ("range", "static_range")
+    is_range = called_name(loop.iter) in ("range", "static_range")
     by_step = len(loop.iter.args) > 2 or any(one.arg == "step" for one in loop.iter.keywords)
     return loop.target.id if is_range and not by_step else ""
-
-
-def _text(node: ast.expr) -> str:
-    try:
-        text = " ".join(ast.unparse(node).split())
-    except ValueError:  # a number of 4301 digits
-        return "this"
-    return text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 3]}..."

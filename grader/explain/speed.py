@@ -10,7 +10,7 @@ from grader.explain.verdict import INCONCLUSIVE, PASS, SKIPPED, Verdict, failed
 from grader.gpu.answers import COPY, MATMUL
 from grader.gpu.compiled_facts import WIDEST, facts_of
 from grader.gpu.plan import Plan
-from grader.sentences import Said, Sentence
+from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import Submission
 from grader.wire.messages import GpuModel
 
@@ -132,9 +132,9 @@ class Speed:
         if "share" not in figures:
             return None
         anchor, unit = (COPY, "bytes_per_second") if "bytes_per_second" in figures else (MATMUL, "flops")
-        rates = (float(figures[name]) for name in (unit, f"ceiling_{unit}", f"torch_{unit}"))
+        rate, ceiling, torch = (float(figures[name]) for name in (unit, f"ceiling_{unit}", f"torch_{unit}"))
         return Speed(
-            anchor, float(figures["gate"]), float(figures["share"]), *rates, int(figures["samples"]),
+            anchor, float(figures["gate"]), float(figures["share"]), rate, ceiling, torch, int(figures["samples"]),
             medal=Medal.from_figures(figures),
         )  # fmt: skip
 
@@ -208,7 +208,7 @@ def _what_holds_it_back(plan: Plan, config: int, model: GpuModel, filename: str)
     access = facts.narrowest(facts.tile_bytes / 4)
     if access is None or access.bytes >= WIDEST:
         return Speeds.ADVICE_OTHER_TILES()
-    narrow = {"access": access.kind, "bytes": access.bytes, "widest": WIDEST}
+    narrow: Fields = {"access": access.kind, "bytes": access.bytes, "widest": WIDEST}
     if access.line:
         return Speeds.NARROW_ACCESS_IN_LINE(**narrow, line=access.line)
     return Speeds.NARROW_ACCESS(**narrow)

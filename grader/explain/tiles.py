@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import torch
 
-from grader.explain.evidence import Evidence, number_text
+from grader.explain.evidence import Compared, number_text
 from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, Tile, TileMap
 from grader.wire.reply import Writers
 
@@ -62,20 +62,19 @@ def begins_a_tile(index: Sequence[int], constants: dict[str, int]) -> bool:
     return all(place == 0 or any(place % size == 0 for size in blocks) for place in index)
 
 
-def tile_map(evidence: Evidence) -> TileMap | None:
+def tile_map(evidence: Compared) -> TileMap | None:
     """None where nothing is known of who wrote what, or the tiles are too many for a map."""
-    comparison, writers = evidence.comparison, evidence.writers
-    tiles = tiles_of(writers) if writers is not None and comparison is not None else None
-    if tiles is None or tiles.shape[0] * tiles.shape[1] > MOST_TILES:
+    writers = evidence.writers
+    tiles = tiles_of(writers) if writers is not None else None
+    if writers is None or tiles is None or tiles.shape[0] * tiles.shape[1] > MOST_TILES:
         return None
-    lines = tuple(
-        tuple(_tile(evidence, rows, columns) for columns in pairwise(tiles.columns)) for rows in pairwise(tiles.rows)
-    )
+    columns = list(pairwise(tiles.columns))
+    lines = tuple(tuple(_tile(evidence, writers, rows, one) for one in columns) for rows in pairwise(tiles.rows))
     return TileMap(evidence.returns, tuple(writers.programs.shape), tuple(tiles.rows), tuple(tiles.columns), lines)
 
 
-def _tile(evidence: Evidence, rows: tuple[int, int], columns: tuple[int, int]) -> Tile:
-    comparison, writers, launch = evidence.comparison, evidence.writers, evidence.launch
+def _tile(evidence: Compared, writers: Writers, rows: tuple[int, int], columns: tuple[int, int]) -> Tile:
+    comparison, launch = evidence.comparison, evidence.launch
     part = slice(*rows), slice(*columns)
     wrong, owner = as_matrix(comparison.wrong)[part], int(as_matrix(writers.programs)[rows[0], columns[0]])
     count = int(wrong.count_nonzero())

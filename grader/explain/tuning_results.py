@@ -9,13 +9,13 @@ import ast
 import re
 
 from grader.sentences import Said, Sentence
-from grader.submission.text import Submission
+from grader.submission.nodes import covers
+from grader.submission.text import Submission, code_text
 from grader.submission.tuning_lines import function_that_is_asked, only_return
 from grader.wire.messages import Failure
 
 NOT_TWO = re.compile(r"(?:too many|not enough) values to unpack|cannot unpack non-iterable")
 NO_CONFIGURATION = re.compile(r"'str' object has no attribute '\w+'")
-MOST_TEXT = 60  # characters of an expression that a sentence shows
 
 
 class TuningResults(Sentence):
@@ -31,24 +31,23 @@ class TuningResults(Sentence):
 
 def tuning_result(failure: Failure, submission: Submission) -> tuple[Said, int] | None:
     """Returns the sentence about what such a function returns, and the line in which it does; None for all else."""
-    tree = submission.tree
-    function = function_that_is_asked(tree) if tree is not None else None
+    function = function_that_is_asked(submission.tree)
     returns = only_return(function) if function is not None else None
-    if returns is None:
+    if function is None or returns is None or returns.value is None:
         return None
-    found = dict(line=returns.lineno, returned=_text(returns.value), function=function.name)
-    if NOT_TWO.search(failure.message) and _asks_for_two(tree, function.name, failure.line):
-        return TuningResults.NOT_TWO(**found), returns.lineno
+    line, text = returns.lineno, code_text(returns.value)
+    if NOT_TWO.search(failure.message) and _asks_for_two(submission.tree, function.name, failure.line):
+        return TuningResults.NOT_TWO(line=line, returned=text, function=function.name), line
     if NO_CONFIGURATION.search(failure.message) and _has_texts_first(returns.value, function):
-        return TuningResults.EXCHANGED(**found), returns.lineno
+        return TuningResults.EXCHANGED(line=line, returned=text, function=function.name), line
     return None
 
 
 def _asks_for_two(tree: ast.Module, function: str, line: int) -> bool:
     """Tells if this line is `configs, key = tuning()`."""
-    here = (node for node in tree.body if isinstance(node, ast.Assign) and node.lineno <= line <= node.end_lineno)
+    here = (node for node in tree.body if isinstance(node, ast.Assign) and covers(node, line))
     return any(
-        isinstance(target, ast.Tuple) and len(target.elts) == 2 and f"{function}(" in _text(node.value)
+        isinstance(target, ast.Tuple) and len(target.elts) == 2 and f"{function}(" in code_text(node.value)
         for node in here
         for target in node.targets
     )
@@ -65,11 +64,3 @@ def _has_texts_first(pair: ast.expr, function: ast.FunctionDef) -> bool:
         first = values[0] if len(values) == 1 else first
     texts = getattr(first, "elts", [])
     return bool(texts) and all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in texts)
-
-
-def _text(node: ast.expr) -> str:
-    try:
-        text = " ".join(ast.unparse(node).split())
-    except ValueError:  # a number of 4301 digits
-        return "this"
-    return text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 3]}..."

@@ -8,6 +8,7 @@ import difflib
 from collections.abc import Iterable
 
 from grader.sentences import Said, Sentence
+from grader.submission.nodes import covers
 from grader.submission.public_names import members
 
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
@@ -44,7 +45,7 @@ class UnknownName(Sentence):
 def unknown_name(where: str, name: str, tree: ast.Module, line: int) -> Said:
     """Returns what the compiler means by "name is not defined" in this line of a kernel."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    around = [node for node in functions if node.lineno <= line <= node.end_lineno]
+    around = [node for node in functions if covers(node, line)]
     own = _bound(ast.walk(around[-1])) if around else set()  # the last one is the innermost
     if name in own and (operator := _changed_first(around[-1], name, line)):
         return UnknownName.NO_FIRST_VALUE(where=where, name=name, operator=operator)

@@ -8,14 +8,16 @@ import torch
 
 from grader.course.exercise import in_words
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence
+from grader.explain.evidence import Compared, Evidence
 from grader.explain.tiles import as_matrix, tiles_of
 from grader.explain.verdict import Verdict, failed
 from grader.explain.walks import walk_that_ends_early
 from grader.operations.comparison import first_index
-from grader.sentences import Said, Sentence
+from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import axes_asked_for, stores_at_all, stores_only_in_loops
 from grader.submission.tuning_lines import line_of_grid
+from grader.wire.messages import Launch
+from grader.wire.reply import Writers
 
 
 class Unwritten(Sentence):
@@ -61,7 +63,7 @@ class Unwritten(Sentence):
     PARTS = "Parts of {name} are not covered by {grid}: it has too few programs, or the block of each is too small."
 
 
-def unwritten(evidence: Evidence) -> Verdict | None:
+def unwritten(evidence: Compared) -> Verdict | None:
     """None where each element was written, or is not known to be left out."""
     writers = evidence.writers
     if writers is None:
@@ -80,11 +82,12 @@ def unwritten(evidence: Evidence) -> Verdict | None:
         index=first_index(missing),
     )
     by_nobody = bool(missing.all()) or (evidence.wanted.is_updated and bool((writers.programs < 0).all()))
-    cause = _nothing(evidence) if by_nobody else _silent(evidence)
-    if cause is None and (told := _no_such_axis(evidence)):
-        line = line_of_grid(evidence.submission.tree, evidence.launch.line) or evidence.launch.line
+    cause = _nothing(evidence) if by_nobody else _silent(evidence, writers)
+    launch = evidence.launch
+    if cause is None and launch is not None and (told := _no_such_axis(evidence, launch)):
+        line = line_of_grid(evidence.submission.tree, launch.line) or launch.line
         return failed(Cause.UNWRITTEN, told, shown, evidence.source_line(line), kind="cause", line=line)
-    return failed(Cause.UNWRITTEN, cause or _left_out(evidence, missing), shown, kind="memory")
+    return failed(Cause.UNWRITTEN, cause or _left_out(evidence, writers, missing), shown, kind="memory")
 
 
 def _nothing(evidence: Evidence) -> Said:
@@ -96,46 +99,44 @@ def _nothing(evidence: Evidence) -> Said:
     return sentence(name=evidence.returns, stores=_grid_text(grid) if launches < 2 else f"{launches} launches")
 
 
-def _silent(evidence: Evidence) -> Said | None:
+def _silent(evidence: Evidence, writers: Writers) -> Said | None:
     """What makes whole programs write nothing, or each too little of its walk; None where it is neither, or where only
     the data say who writes at all."""
     if evidence.returns in evidence.exercise.unread:
         return None
-    silent, total = _silent_programs(evidence)
-    if told := walk_that_ends_early(evidence, silent, total):
+    launch, (silent, total) = evidence.launch, _silent_programs(evidence, writers)
+    if told := walk_that_ends_early(evidence, writers.programs, silent, total):
         return told
-    found = dict(silent=silent, total=total, name=evidence.returns)
+    found: Fields = dict(silent=silent, total=total, name=evidence.returns)
     if silent > 0 and evidence.missing_axis_text:
         return Unwritten.MISSING_AXIS(missing_axis=evidence.missing_axis_text, **found)
-    if silent > 0 and _axes_are_exchanged(evidence):
-        made, read = _lines_of_axes(evidence)
-        return Unwritten.AXES_EXCHANGED(grid=str(tuple(evidence.launch.grid)), made=made, read=read, **found)
+    if silent > 0 and launch is not None and _axes_are_exchanged(launch, writers):
+        made, read = _lines_of_axes(evidence, launch)
+        return Unwritten.AXES_EXCHANGED(grid=str(tuple(launch.grid)), made=made, read=read, **found)
     return Unwritten.WRONG_PLACES(**found) if silent > 0 else None
 
 
-def _lines_of_axes(evidence: Evidence) -> tuple[str, str]:
+def _lines_of_axes(evidence: Evidence, launch: Launch) -> tuple[str, str]:
     """Returns ", made in line 36," of the grid and " (lines 17 and 18)" of the axes; "" for what the text hides."""
-    tree, launch = evidence.submission.tree, evidence.launch
+    tree = evidence.submission.tree
     made = line_of_grid(tree, launch.line)
     read = sorted(set(axes_asked_for(tree, launch.kernel).values()))
     plural = "line" if len(read) == 1 else "lines"
     return f", made in line {made}," if made else "", f" ({plural} {in_words(list(map(str, read)))})" if read else ""
 
 
-def _axes_are_exchanged(evidence: Evidence) -> bool:
+def _axes_are_exchanged(launch: Launch, writers: Writers) -> bool:
     """Tells if exactly those programs write whose numbers would fit a grid with its two axes exchanged."""
-    first, second, _ = evidence.writers.grid
-    if evidence.launch is None or len(evidence.launch.grid) != 2 or first == second:
+    first, second, _ = writers.grid
+    if len(launch.grid) != 2 or first == second:
         return False
-    writing = {(one % first, one // first) for one in evidence.writers.programs.unique().tolist() if one >= 0}
+    writing = {(one % first, one // first) for one in writers.programs.unique().tolist() if one >= 0}
     both = range(min(first, second))
     return writing == {(one, other) for one in both for other in both}
 
 
-def _no_such_axis(evidence: Evidence) -> Said | None:
-    """None where the grid of the launch that wrote the result has all axes that its kernel asks for."""
-    if (launch := evidence.launch) is None:
-        return None
+def _no_such_axis(evidence: Evidence, launch: Launch) -> Said | None:
+    """None where the grid of the launch, that wrote the result, has all axes that its kernel asks for."""
     asked = axes_asked_for(evidence.submission.tree, launch.kernel)
     missing = min((axis for axis in asked if axis >= len(launch.grid)), default=None)
     if missing is None:
@@ -143,61 +144,59 @@ def _no_such_axis(evidence: Evidence) -> Said | None:
     return Unwritten.NO_SUCH_AXIS(axis=missing, line=asked[missing], grid=str(tuple(launch.grid)))
 
 
-def _left_out(evidence: Evidence, missing: torch.Tensor) -> Said:
+def _left_out(evidence: Evidence, writers: Writers, missing: torch.Tensor) -> Said:
     """Which part the programs leave out, though each writes something."""
     name, axes = evidence.returns, _used_axes(evidence)
     grid = _grid_text(axes)
     rows, columns = as_matrix(missing).all(dim=1), as_matrix(missing).all(dim=0)
     left_out, written = int(columns.sum()), tail_start(columns)
     end = "last column" if left_out == 1 else f"end of each row ({left_out} columns)"
-    if written and _one_program_per_row(evidence):
+    if written and _one_program_per_row(writers.programs):
         if written in evidence.constants.values():
             return Unwritten.ONE_BLOCK(columns=written, name=name)
         return Unwritten.ROWS_END_EARLY(end=end, name=name)
-    if _writes_diagonals(evidence):
+    if _writes_diagonals(writers.programs):
         return Unwritten.LINES(name=name)
     if part := _missing_from_a_dimension_on(missing):
         return Unwritten.TOO_FEW_STEPS(name=name, part=part, grid=grid)
     if missing.dim() == 2 and len(rows) == 1 and written and evidence.reply.launches[-1].grid == [1]:
         return Unwritten.BLOCK_TOO_SHORT(name=name, last=written - 1)
     if missing.dim() == 1 and written:
-        if _one_element_each(evidence):
+        if _one_element_each(writers.programs):
             sentence = Unwritten.ONE_ELEMENT if axes == [1] else Unwritten.ONE_ELEMENT_EACH
             return sentence(name=name, grid=grid)
         return Unwritten.PARTIAL_BLOCK(name=name, grid=grid)
     if tail_start(rows) and bool((as_matrix(missing) == rows[:, None]).all()):
         return Unwritten.LAST_ROWS(name=name, grid=grid)
     if written and bool((as_matrix(missing) == columns[None, :]).all()):
-        if _last_program_stops_early(evidence):
+        if _last_program_stops_early(writers):
             return Unwritten.MASKED_OUT(end=end, name=name)
         return Unwritten.LAST_COLUMNS(name=name, grid=grid)
     return Unwritten.PARTS(name=name, grid=grid)
 
 
-def _silent_programs(evidence: Evidence) -> tuple[int, int]:
+def _silent_programs(evidence: Evidence, writers: Writers) -> tuple[int, int]:
     """(programs that wrote no element of the result, programs of the last launch)."""
-    writers, launches = evidence.writers, evidence.reply.launches
-    if len(launches) != 1:
+    if len(evidence.reply.launches) != 1:
         return 0, 0
     total = writers.grid[0] * writers.grid[1] * writers.grid[2]
     return total - int((writers.programs.unique() >= 0).sum()), total
 
 
-def _one_program_per_row(evidence: Evidence) -> bool:
-    programs = as_matrix(evidence.writers.programs)
+def _one_program_per_row(programs: torch.Tensor) -> bool:
+    programs = as_matrix(programs)
     written = programs[:, 0] >= 0
     return len(programs) > 1 and bool(((programs == programs[:, :1]) | (programs < 0))[written].all())
 
 
-def _one_element_each(evidence: Evidence) -> bool:
+def _one_element_each(programs: torch.Tensor) -> bool:
     """Whether no program wrote more of the result."""
-    writing = evidence.writers.programs[evidence.writers.programs >= 0]
+    writing = programs[programs >= 0]
     return writing.unique().numel() == writing.numel()
 
 
-def _writes_diagonals(evidence: Evidence) -> bool:
+def _writes_diagonals(programs: torch.Tensor) -> bool:
     """Tells if each program writes several elements, and never two of one row or of one column."""
-    programs = evidence.writers.programs
     if programs.dim() != 2 or min(programs.shape) < 2:
         return False
     rows, columns = (programs >= 0).nonzero(as_tuple=True)
@@ -206,9 +205,9 @@ def _writes_diagonals(evidence: Evidence) -> bool:
     return all(once) and int(mine.bincount().max()) > 1
 
 
-def _last_program_stops_early(evidence: Evidence) -> bool:
+def _last_program_stops_early(writers: Writers) -> bool:
     """Whether the last program that writes to a row writes fewer columns of it than the first."""
-    tiles = tiles_of(evidence.writers)
+    tiles = tiles_of(writers)
     widths = [right - left for left, right in pairwise(tiles.columns)][:-1] if tiles is not None else []
     return len(widths) > 1 and widths[-1] < widths[0]
 

@@ -9,7 +9,7 @@ import torch
 from grader.course.exercise import in_words
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence
+from grader.explain.evidence import Compared
 from grader.explain.mistakes.match import matching_hypothesis
 from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.explain.unwritten import tail_start, unwritten
@@ -20,8 +20,9 @@ from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
 from grader.operations.hypothesis import Hypothesis
-from grader.sentences import Said, Sentence
+from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import first_load_with_other, line_of_subtracted_sum, the_only_dot
+from grader.wire.reply import Writers
 
 TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another tile by chance
 
@@ -94,7 +95,7 @@ class Values(Sentence):
     FROM_A_ROW_ON = "{others}{name} is wrong in {count:#element} of {total}, all in rows {start} and up, {dtype}."
 
 
-def value_verdict(evidence: Evidence) -> Verdict:
+def value_verdict(evidence: Compared) -> Verdict:
     """For a comparison that is not right; always finds words."""
     # Of what is updated, all but the elements that were to change is unwritten: what was written instead tells more.
     first, second = (_known_mistake, unwritten) if evidence.wanted.is_updated else (unwritten, _known_mistake)
@@ -120,7 +121,7 @@ def value_verdict(evidence: Evidence) -> Verdict:
     return verdict
 
 
-def _of_the_result(evidence: Evidence) -> str:
+def _of_the_result(evidence: Compared) -> str:
     """The cause of values that nothing else explains: an operation may name one for a result that is wrong alone."""
     operation = evidence.exercise.operation or evidence.wanted.operation
     alone = len(evidence.right_results) == len(evidence.exercise.returned) - 1
@@ -128,12 +129,13 @@ def _of_the_result(evidence: Evidence) -> str:
     return causes.get(evidence.returns, Cause.WRONG_VALUES)
 
 
-def first_wrong(evidence: Evidence) -> Said:
+def first_wrong(evidence: Compared) -> Said:
     """ "First wrong element: z[0, 0] of program (0,) is 0.00409, expected 0.004855." """
     comparison, index = evidence.comparison, evidence.comparison.first_wrong
-    where, by_nobody = {"element": f"{evidence.returns}{list(index) or ''}"}, True
-    if evidence.writers is not None and (writer := int(evidence.writers.programs[index])) >= 0:
-        where, by_nobody = where | {"program": _program_at(evidence, writer)}, False
+    where: Fields = {"element": f"{evidence.returns}{list(index) or ''}"}
+    by_nobody, writers = True, evidence.writers
+    if writers is not None and (writer := int(writers.programs[index])) >= 0:
+        where["program"], by_nobody = _program_at(evidence, writers, writer), False
     yours, expected = comparison.out[index].item(), comparison.expected[index].item()
     if not comparison.out.is_floating_point():
         sentence = Values.FIRST_WRONG_WHOLE if by_nobody else Values.FIRST_OF_PROGRAM_WHOLE
@@ -146,13 +148,13 @@ def first_wrong(evidence: Evidence) -> Said:
     return sentence(yours=yours, expected=expected, **where)
 
 
-def _program_at(evidence: Evidence, number: int) -> tuple[int, ...]:
+def _program_at(evidence: Compared, writers: Writers, number: int) -> tuple[int, ...]:
     """A linear program number in the dimensions that the launch gave."""
     axes = len(evidence.launch.grid) if evidence.launch else 1
-    return program_index(number, evidence.writers.grid, axes)
+    return program_index(number, writers.grid, axes)
 
 
-def _known_mistake(evidence: Evidence) -> Verdict | None:
+def _known_mistake(evidence: Compared) -> Verdict | None:
     found = matching_hypothesis(evidence)
     if found is None:
         return None
@@ -160,7 +162,7 @@ def _known_mistake(evidence: Evidence) -> Verdict | None:
     return failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
 
 
-def _line_of_mistake(found: Hypothesis, evidence: Evidence) -> int:
+def _line_of_mistake(found: Hypothesis, evidence: Compared) -> int:
     """Returns the line that a known mistake stands in as far as the file's text tells, or 0."""
     if found.id == Cause.PADDING_COUNTED:
         line_of = line_of_subtracted_sum if found.by_subtraction else first_load_with_other
@@ -171,7 +173,7 @@ def _line_of_mistake(found: Hypothesis, evidence: Evidence) -> int:
     return line_of(evidence.submission.tree)
 
 
-def _equal_lines(evidence: Evidence) -> Verdict | None:
+def _equal_lines(evidence: Compared) -> Verdict | None:
     """Returns the verdict where the rows, or the columns, of each program's tile are one and the same."""
     comparison, writers = evidence.comparison, evidence.writers
     tiles = tiles_of(writers) if writers is not None else None
@@ -198,7 +200,7 @@ def _is_one_line(tile: torch.Tensor, dim: int) -> bool:
     return bool(((tile == first) | (tile.isnan() & first.isnan())).all())
 
 
-def _misplaced(evidence: Evidence) -> Verdict | None:
+def _misplaced(evidence: Compared) -> Verdict | None:
     """Does a wrong tile hold exactly what belongs into another one?"""
     comparison, writers = evidence.comparison, evidence.writers
     tiles = tiles_of(writers) if writers is not None else None
@@ -229,7 +231,7 @@ def _slice_text(name: str, part: tuple[slice, slice]) -> str:
     return f"{name}[{rows.start}:{rows.stop}, {columns.start}:{columns.stop}]"
 
 
-def _layout(evidence: Evidence) -> Verdict | None:
+def _layout(evidence: Compared) -> Verdict | None:
     """Returns the guess that what is particular about the arguments' memory is what the file gets wrong."""
     if evidence.trial.begins and evidence.right_when_contiguous:
         part, whole = next(iter(evidence.trial.begins.items()))
@@ -240,7 +242,7 @@ def _layout(evidence: Evidence) -> Verdict | None:
     return failed(Cause.STRIDE_IGNORED, Values.STRIDE_IGNORED(names=in_words(strided)), kind="guess")
 
 
-def _flushed(evidence: Evidence) -> Verdict | None:
+def _flushed(evidence: Compared) -> Verdict | None:
     """Returns the verdict where all wrong elements are 0, and smaller than all that are right and are not 0."""
     comparison, size = evidence.comparison, evidence.comparison.expected.abs()
     wrong = comparison.wrong
@@ -256,7 +258,7 @@ def _flushed(evidence: Evidence) -> Verdict | None:
     return failed(Cause.FLUSHED, Values.FLUSHED(name=evidence.returns, limit=limit), kind="cause")
 
 
-def _low_precision(evidence: Evidence) -> Verdict | None:
+def _low_precision(evidence: Compared) -> Verdict | None:
     """Small errors, of the size of fp16 rounding: somewhere on the way digits were dropped."""
     comparison = evidence.comparison
     wrong = comparison.wrong & comparison.ref.isfinite() & comparison.out.isfinite()
@@ -277,7 +279,7 @@ def _low_precision(evidence: Evidence) -> Verdict | None:
     return failed(Cause.LOW_PRECISION, said, advice, place, kind="guess", line=found.line)
 
 
-def _few_digits(evidence: Evidence) -> Verdict:
+def _few_digits(evidence: Compared) -> Verdict:
     """Fewer than a conversion to fp16 would lose, more than the operation has to."""
     bound, said = evidence.wanted.bound, Values.FEW_DIGITS(error=evidence.comparison.largest_error)
     advice = Values.WHERE_DIGITS_GO()
@@ -286,12 +288,12 @@ def _few_digits(evidence: Evidence) -> Verdict:
     return failed(Cause.LOW_PRECISION, said, advice, kind="guess")
 
 
-def _constant(evidence: Evidence) -> Verdict | None:
+def _constant(evidence: Compared) -> Verdict | None:
     """One value everywhere, or one value per program, where the elements should differ."""
     out, expected, name = evidence.comparison.out, evidence.comparison.expected, evidence.returns
     if out.numel() < 2 or bool((expected == expected.flatten()[0]).all()):
         return None
-    if evidence.wanted.is_updated and torch.equal(out, evidence.argument(name)):
+    if evidence.wanted.is_updated and torch.equal(out, dict(evidence.tensors)[name]):
         return failed(Cause.UNCHANGED, Values.NOT_UPDATED(name=name))
     if evidence.wanted.is_argument and bool(is_poison(out).all()):
         return failed(Cause.UNCHANGED, Values.NOT_FILLED(name=name))
@@ -314,37 +316,37 @@ def _constant(evidence: Evidence) -> Verdict | None:
     first = int(writers.programs.flatten()[0])
     mine, due = out[writers.programs == first], expected[writers.programs == first]
     if mine.numel() > 1 and bool((mine == mine[0]).all()) and not bool((due == due[0]).all()):
-        said = Values.LANES_EQUAL(count=mine.numel(), program=_program_at(evidence, first))
+        said = Values.LANES_EQUAL(count=mine.numel(), program=_program_at(evidence, writers, first))
         return failed(Cause.CONSTANT, said, kind="cause")
     return None
 
 
-def _special_values(evidence: Evidence) -> Verdict | None:
+def _special_values(evidence: Compared) -> Verdict | None:
     ordinary, wrong = _is_ordinary(evidence), evidence.comparison.wrong
     if not bool(ordinary.any()) or bool((wrong & ordinary).any()):
         return None
     return failed(Cause.WRONG_VALUES, Values.SPECIAL_VALUES(name=evidence.returns))
 
 
-def _nothing_ordinary(evidence: Evidence) -> Verdict | None:
+def _nothing_ordinary(evidence: Compared) -> Verdict | None:
     """Only inf, NaN and 0 are expected: a guess, since nothing shows that ordinary numbers would be right."""
     if bool(_is_ordinary(evidence).any()):
         return None
     return failed(Cause.WRONG_VALUES, Values.SPECIAL_VALUES(name=evidence.returns), kind="guess")
 
 
-def _is_ordinary(evidence: Evidence) -> torch.Tensor:
+def _is_ordinary(evidence: Compared) -> torch.Tensor:
     """Returns where a number is expected that is neither inf, NaN nor 0; [shape of the result]."""
     expected = evidence.comparison.expected
     return expected.isfinite() & (expected != 0)
 
 
-def _where_wrong(evidence: Evidence) -> Said:
+def _where_wrong(evidence: Compared) -> Said:
     """How many elements are wrong, and what they have in common."""
     wrong, count = evidence.comparison.wrong, evidence.comparison.wrong_count
     right = evidence.right_results
     others = f"{in_words(right)} {'is' if len(right) == 1 else 'are'} right, and " if right else ""
-    found = dict(others=others, name=evidence.returns, dtype=short_dtype(evidence.wanted.dtype))
+    found: Fields = dict(others=others, name=evidence.returns, dtype=short_dtype(evidence.wanted.dtype))
     if count == wrong.numel():
         return Values.EVERY_ELEMENT(**found)
     found |= dict(count=count, total=wrong.numel())

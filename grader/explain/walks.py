@@ -40,10 +40,10 @@ class Walk(Sentence):
     )
 
 
-def walk_that_ends_early(evidence: Evidence, silent: int, total: int) -> Said | None:
+def walk_that_ends_early(evidence: Evidence, programs: torch.Tensor, silent: int, total: int) -> Said | None:
     """None where the call was told of no number of multiprocessors: then programs need not walk.
 
-    `silent` of `total` programs wrote nothing.
+    `programs`: that wrote each element. `silent` of `total` programs wrote nothing.
     """
     processors, name = evidence.trial.constants.get(MULTIPROCESSORS, 0), evidence.returns
     if not processors or not total:
@@ -52,12 +52,12 @@ def walk_that_ends_early(evidence: Evidence, silent: int, total: int) -> Said | 
         return Walk.ONE_IS_SILENT(total=total, name=name)
     if silent > 0:
         return Walk.SOME_ARE_SILENT(silent=silent, total=total, name=name)
-    unwritten = evidence.writers.programs == -1
+    unwritten = programs == -1
     if bool(unwritten.any()) and not begins_a_tile(first_index(unwritten), evidence.constants):
         return None  # a part of a tile is missing: the walk has come there
     if total < processors:
         return Walk.STEPS_TOO_FAR(name=name, total=total, processors=processors)
-    if _one_rectangle_each(evidence.writers.programs):
+    if _one_rectangle_each(programs):
         return Walk.ONE_TILE(name=name) if total == 1 else Walk.ONE_TILE_EACH(total=total, name=name)
     return Walk.LEAVES_OUT(total=total, name=name)
 

@@ -12,7 +12,7 @@ from grader.course.wanted_results import Wanted
 from grader.explain.causes import Cause
 from grader.explain.evidence import source_line
 from grader.explain.verdict import Verdict, failed
-from grader.sentences import Said, Sentence
+from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import Submission
 from grader.wire.messages import DTYPE_BYTES
 from grader.wire.recorded_parts import Returned, View
@@ -71,7 +71,7 @@ def _wrong_number(result: Returned, expected: list[tuple[Wanted, Shape]], exerci
     """A tuple of so many, or a list; nothing is asked of what an entry returns that only updates its arguments."""
     if not expected or result.type in ("tuple", "list") and len(result.items) == len(expected):
         return None
-    found = dict(entry=exercise.entry, expected=len(expected), names=[one.name for one in exercise.returned])
+    found: Fields = dict(entry=exercise.entry, expected=len(expected), names=[one.name for one in exercise.returned])
     if result.type in ("tuple", "list"):
         return _wrong(WrongResults.WRONG_NUMBER(count=len(result.items), **found))
     no_return = WrongResults.NO_RETURN() if result.type == "NoneType" else None
@@ -138,7 +138,8 @@ def _made(said: Said, line: int, submission: Submission, exercise: Exercise) -> 
 
 def _sharing(expected: list[tuple[Wanted, Shape]], given: list[Returned]) -> Verdict | None:
     """Several results may lie in one allocation, but not over each other."""
-    named = [(one.name, result.view) for (one, _), result in zip(expected, given) if math.prod(result.view.shape)]
+    views = ((one.name, result.view) for (one, _), result in zip(expected, given))
+    named = [(name, view) for name, view in views if view is not None and math.prod(view.shape) > 0]
     for (one, first), (other, second) in combinations(named, 2):
         if first.buffer == second.buffer and first.offset < _end(second) and second.offset < _end(first):
             return _wrong(WrongResults.SHARED_BY_TWO(name=one, other=other))

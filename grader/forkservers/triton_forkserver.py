@@ -107,7 +107,8 @@ class Warden:
 
     def __init__(self, control: socket.socket, become_child: Callable) -> None:
         self.control, self.become_child = control, become_child
-        self.scratch, self.pid, self.status = os.getcwd(), 0, None
+        self.scratch, self.pid = os.getcwd(), 0
+        self.status: int | None = None
         self.began = own_state()
 
     def serve(self) -> None:

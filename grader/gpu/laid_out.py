@@ -72,7 +72,7 @@ def read_laid_out(text: str, filename: str) -> LaidOut | None:
 class _Reader:
     def __init__(self, text: str, filename: str) -> None:
         self.rows = text.split("\n")
-        aliases = dict(found.groups() for row in self.rows if (found := ALIAS.fullmatch(row)))
+        aliases = {found[1]: found[2] for row in self.rows if (found := ALIAS.fullmatch(row))}
         self.layouts = {name: said for name, said in aliases.items() if not said.startswith("loc(")}
         places = {name: said[4:-1] for name, said in aliases.items() if name not in self.layouts}
         self.locations, self.at = Locations(places, filename), mlir_places(text, filename)

@@ -147,7 +147,8 @@ def _result(step: Step, given: list[Value]) -> Value:
         return replace(given[0], place=place if isinstance(place, int) else None)
     if step.name in SAME_PLACE:
         return given[0]
-    return _number(step, given) if all(isinstance(one, int) for one in given) else None
+    numbers = [one for one in given if isinstance(one, int)]
+    return _number(step, numbers) if len(numbers) == len(given) else None
 
 
 def _number(step: Step, given: list[int]) -> int | None:
@@ -156,6 +157,7 @@ def _number(step: Step, given: list[int]) -> int | None:
     if step.name == "arith.select":
         return given[1] if given[0] else given[2]
     if step.name == "arith.cmpi":
-        comparison = int(PREDICATE.search(step.attributes)[1])
+        found = PREDICATE.search(step.attributes)
+        comparison = int(found[1]) if found is not None else len(COMPARISONS)
         return int(COMPARISONS[comparison](*given)) if comparison < len(COMPARISONS) else None
     return None

@@ -132,9 +132,9 @@ class Recording:
 def least_bytes(plan: Plan, arguments: list[TensorSpec], exercise: Exercise) -> int:
     """Bytes that a call has to move: each element of an input read once, each of a result written once."""
     filled = set(exercise.written) - set(exercise.updates) | set(exercise.unread)
-    moved = [(spec.shape, spec.dtype) for spec in arguments if spec.name not in filled]
-    moved += [(view.shape, view.dtype) for view in plan.results.values()]
-    return sum(math.prod(shape) * VIEW_BYTES[dtype] for shape, dtype in moved)
+    read = (math.prod(spec.shape) * VIEW_BYTES[spec.dtype] for spec in arguments if spec.name not in filled)
+    written = (math.prod(view.shape) * VIEW_BYTES[view.dtype] for view in plan.results.values())
+    return sum(read) + sum(written)
 
 
 # ---- sending and reading ------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def sent(plan: Plan) -> tuple[dict, bytes]:
         fields = {name: getattr(kernel, name) for name in SENT}
         kernels.append(fields | {"code": [len(blob), len(kernel.code)]})
         blob += kernel.code
-    header = {"buffers": [asdict(buffer) for buffer in plan.buffers], "kernels": kernels}
+    header: dict = {"buffers": [asdict(buffer) for buffer in plan.buffers], "kernels": kernels}
     header["steps"] = [_sent(step) for step in plan.steps]
     header["results"] = [[name, asdict(view)] for name, view in plan.results.items()]
     return header, blob

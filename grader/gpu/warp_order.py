@@ -77,9 +77,10 @@ class WarpOrder:
             unsafe = 0
             for store in stores:
                 unsafe |= self._unsafe(load, store, meeting)
-            if self._matters(load, unsafe):
-                holds = self._held(load.operand_types[0]).holds
-                return Conflict(holds.shape[0], int(holds.sum(1).max()), WARP_THREADS * self.laid_out.warps)
+            held = self._held(load.operand_types[0])
+            if held is not None and self._matters(load, unsafe):
+                copies = int(held.holds.sum(1).max())
+                return Conflict(held.holds.shape[0], copies, WARP_THREADS * self.laid_out.warps)
         return None
 
     def _of_the_same(self, loads: list[Step], stores: list[Step]) -> list[Step]:

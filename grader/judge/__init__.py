@@ -1,1 +1,5 @@
-"""Runs the stations of a submission and gives the verdict of each test."""
+"""The judge of an exercise: one submission, the calls that the tests ask for, and a verdict for each test.
+
+A call is judged in the interpreter, by the machine code that is made of its kernels and, where there is one, on a GPU.
+What is wrong first is the reason that a verdict gives; the words for it stand in explain/.
+"""

@@ -41,8 +41,8 @@ def broken_promise(evidence: Evidence, believing: Callable[[], Reply]) -> tuple[
 def _first_changed(first: Reply, believed: Reply) -> str | None:
     """Returns the first element that differs, "z[3, 4]"; "" for another difference; None where there is none.
 
-    Where believing leads out of bounds is no matter for a load: a thread that loads so many bytes at once begins at a
-    multiple of as many, next to an element that is there. A store that is led away is missing in the result.
+    A load that believing leads out of bounds does not count: a thread that loads several bytes at once begins at a
+    multiple of their number, next to an element that is there. A store that is led away is missing in the result.
     """
     if believed.error is not None or any(finding.kind not in OF_LOADS for finding in believed.findings):
         return ""

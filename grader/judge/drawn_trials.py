@@ -12,7 +12,7 @@ from grader.course.exercise import Exercise
 from grader.course.large_calls import large_calls
 from grader.course.promise import Call, Promise
 from grader.course.trial import Trial, trial_of
-from grader.course.unpromised_draws import unpromised_draws
+from grader.course.unpromised_draws import Broken, unpromised_draws
 from grader.explain.unpromised_calls import Unpromised
 from grader.judge.run import Run
 from grader.numerics.data_sets import seed_for
@@ -44,7 +44,8 @@ class DrawnTrials:
 
     def unpromised(self, after: int) -> list[tuple[Trial, Unpromised]]:
         """The calls that the entry has to refuse, if the promise states with which error."""
-        error, found = self.promise.refuses, []
+        error = self.promise.refuses
+        found: list[Broken] = []
         for seed in self._seeds if error else []:
             found += unpromised_draws(self.promise, seed, self.name, after + len(found))
         return [(self.of(one.call), Unpromised(one.because, error)) for one in found]

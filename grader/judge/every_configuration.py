@@ -25,7 +25,7 @@ SAYS_WHERE = ("memory", "values", "guess", "cause")  # kinds of failures that ma
 def of_configurations(
     interpreted: Interpreted, trial: Trial, inputs: list[Argument], first: Reply, verdict: Verdict, twice: bool
 ) -> Verdict:
-    """Of a call whose first configuration gave `first` and this verdict."""
+    """Returns the verdict on all configurations of a call; its first one gave `first` and `verdict`."""
     found = _of_configurations(interpreted, trial, inputs, first, verdict, twice)
     return configurations.at_its_line(found, interpreted.run.submission)
 
@@ -73,7 +73,7 @@ def _of_another(call: RecordedCall, first: int, config: int, verdict: Verdict, s
 def _after_a_trial(
     interpreted: Interpreted, trial: Trial, inputs: list[Argument], first: Reply, call: RecordedCall
 ) -> Verdict | None:
-    """What is wrong with the call when it is the first with its key: each configuration has run on its memory before.
+    """Returns what is wrong with a call that is the first with its key: each configuration has run on its memory.
 
     A kernel that reads nothing of what it writes does the same after any number of trials.
     """
@@ -88,12 +88,11 @@ def _after_a_trial(
         if len(updated) > 1 and interpreted.wrong_after_a_trial(trial, inputs, [name]) is None:
             updated = [name]
             break
-    shown = first_wrong(wrong) if wrong.comparison is not None and not wrong.comparison.right else None
-    return configurations.changed_by_tuning(call, wrong.returns, updated, shown)
+    return configurations.changed_by_tuning(call, wrong.returns, updated, first_wrong(wrong))
 
 
 def choice_verdict(interpreted: Interpreted, trials: list[Trial], count: tuple[int, int]) -> Verdict:
-    """Of the first of the trials; the others, of other sizes, have to make a choice of their own."""
+    """Returns the verdict on the choice of the first trial; those of other sizes have to make choices of their own."""
     run, exercise = interpreted.run, interpreted.exercise
     calls = []
     for trial in trials:

@@ -24,7 +24,7 @@ from grader.wire.messages import DTYPE_BYTES
 SHARE_OF_MEMORY = 0.8
 SHARE_BESIDE_OTHERS = 0.1  # as many judges may check side by side as a class has on one GPU
 KEPT_BY_LIBRARIES = 1 << 26  # bytes: cuBLAS wants 32 MiB on an H200 for the first product, and keeps them
-SHARE_FOR_SCRATCH = 1 / 16  # what a kernel may want beside its arguments and its result, however small these are
+SHARE_FOR_SCRATCH = 1 / 16  # what a kernel may want apart from its arguments and its result, however small these are
 
 
 def bytes_needed(exercise: Exercise, trial: Trial, recording: Recording) -> int:
@@ -42,7 +42,7 @@ def bytes_needed(exercise: Exercise, trial: Trial, recording: Recording) -> int:
 def _needed_with(
     buffers: int, exercise: Exercise, trial: Trial, recording: Recording, shapes: Sequence[Sequence[int]]
 ) -> int:
-    """With so many bytes of buffers, and results of these shapes, in the order of the plan's."""
+    """Returns the bytes needed with buffers of this size; `shapes`: of the results, in the order of the plan's."""
     plan, tensors = recording.plan, [recipe for recipe in trial.data if isinstance(recipe, Data)]
     elements = [math.prod(shape) for shape in shapes]
     kept = sum(count * DTYPE_BYTES[view.dtype] for count, view in zip(elements, plan.results.values()))
@@ -65,7 +65,7 @@ def _needed_with(
 
 
 def _bytes_of_reference(exercise: Exercise, trial: Trial) -> int:
-    """At the peak, beside its arguments; 0 of one that asks for values, and so cannot be followed without any."""
+    """Returns the peak that the reference adds to its arguments; 0 if it asks for values, which are not there."""
     as_drawn = without_values(trial.data, trial.dtype)
     given = as_drawn if _is_copy(trial) else exact(as_drawn)
     try:
@@ -77,7 +77,7 @@ def _bytes_of_reference(exercise: Exercise, trial: Trial) -> int:
 
 
 def _bounds(trial: Trial) -> list[str]:
-    """Of the results, in their order."""
+    """Returns the bounds of the results, in their order."""
     return list(trial.bounds.values())
 
 
@@ -86,14 +86,14 @@ def _is_copy(trial: Trial) -> bool:
 
 
 def _bytes_given(data: Data, trial: Trial) -> int:
-    """Of an argument as the reference gets it."""
+    """Returns the bytes of an argument as the reference gets it."""
     return (data.dtype_in(trial.dtype).itemsize if _is_copy(trial) else 8) * data.elements
 
 
 def _bytes_of_bound(trial: Trial, result: str, bound: str, rows: int) -> int:
-    """Copies of the inputs that a tolerance is computed from, in float64: of rows, and of what each row takes whole.
+    """Returns the bytes that a tolerance takes: copies of its inputs in float64, and what the bound keeps itself.
 
-    And what the bound keeps beside them.
+    The inputs are cut to the rows that are compared at a time, except those that each row takes whole.
     """
     own, whole = (count(result, trial.shapes) for count in (trial.cut.row_elements, trial.cut.whole_elements))
     return 8 * (rows * own + whole + held(bound, list(trial.shapes.values())))
@@ -107,8 +107,8 @@ def _bytes_drawn(data: Data, run: torch.dtype) -> int:
 
 
 def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: int) -> Verdict | None:
-    """Of a call that found too little memory: what its submission did to bring that about; None if it did nothing, or
-    if any other would have found too little as well.
+    """Returns what the submission did that left its call too little memory; None if it did nothing of the kind, or if
+    any other submission would have found too little as well.
 
     The reference is asked for its shape on torch's device without memory.
     """

@@ -1,4 +1,4 @@
-"""One call in the interpreter: what its values, its accesses to memory and a second call say.
+"""The verdict on a call in the interpreter, from its values, its accesses to memory and a second call.
 
 A call is judged twice, unless its cost alone is asked for: with programs in forward order and poison in masked lanes,
 then with programs in reverse order and zeros there. A right kernel gives the same bits both times; which of the two
@@ -24,7 +24,7 @@ from grader.explain import (
     second_calls,
 )
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence
+from grader.explain.evidence import Compared, Evidence, compared
 from grader.explain.memory_findings import memory_verdict
 from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
 from grader.explain.tiles import tile_map
@@ -37,7 +37,7 @@ from grader.judge.orders_of_warps import OrdersOfWarps
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT, UNJUDGED
-from grader.operations.comparison import Comparison, compare, other_bits
+from grader.operations.comparison import compare, other_bits
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
 
@@ -67,7 +67,7 @@ class Interpreted:
         self.orders_of_warps = OrdersOfWarps(self.exercise, self.run)
 
     def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
-        """Of all configurations of the call, and the reply to its first run, which has these `options`."""
+        """Returns the verdict on all configurations and the reply to the first run, which has these `options`."""
         trial = every_configuration.with_a_config_that_runs(self, trial, inputs)
         first = self.run.call(self.exercise, trial, inputs, **options)
         if self.run.recorder.load_failure is not None:
@@ -87,7 +87,7 @@ class Interpreted:
         return every_configuration.of_configurations(self, trial, inputs, first, verdict, twice), first
 
     def of_config(self, trial: Trial, inputs: list[Argument], config: int) -> Verdict:
-        """Of another configuration of the same call."""
+        """Returns the verdict on another configuration of the same call."""
         other = replace(trial, config=config)
         reply = self.run.call(self.exercise, other, inputs)
         verdict = self._first_call(other, inputs, reply)
@@ -96,7 +96,7 @@ class Interpreted:
             verdict = self.orders_of_warps.verdict(other, inputs, again) or verdict
         return verdict
 
-    def wrong_after_a_trial(self, trial: Trial, inputs: list[Argument], kept: Sequence[str] = ()) -> Evidence | None:
+    def wrong_after_a_trial(self, trial: Trial, inputs: list[Argument], kept: Sequence[str] = ()) -> Compared | None:
         """The first result that is wrong when the call's configuration was tried before on the same memory.
 
         `kept`: arguments of the kernel that are put back after the trial, whether the file says so or not.
@@ -108,7 +108,7 @@ class Interpreted:
     def without_values(
         self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape], believing: Callable[[], Reply]
     ) -> tuple[Verdict | None, list[Evidence]]:
-        """What is wrong with a call of which only a sample was run, but for its values; what is known of each result.
+        """Returns what is wrong with a call of which a sample was run, values apart; then the evidence of each result.
 
         `shapes`: what its results have to have. `believing`: see broken_promise.
         """
@@ -119,7 +119,7 @@ class Interpreted:
         return verdict, results
 
     def _as_product(self, trial: Trial, inputs: list[Argument]) -> Verdict | None:
-        """What is wrong where the compiler multiplies tiles in place of adding products."""
+        """Returns what is wrong with the call if the compiler multiplies tiles instead of adding products."""
         reply = self.run.call_with_products(self.exercise, trial, inputs)
         verdict = self._first_call(trial, inputs, replace(reply, broken=[])) if reply is not None else None
         if verdict is None or verdict.outcome == PASS:
@@ -138,7 +138,7 @@ class Interpreted:
     def _before_values(
         self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape] | None = None
     ) -> Verdict | None:
-        """What is wrong with a reply before its values are looked at. `shapes`: of the results, if they are known."""
+        """Returns what is wrong with a reply before its values are looked at. `shapes`: of the results, if known."""
         submission, exercise = self.run.submission, self.exercise
         if reply.refusals:
             return failures.refusal(reply.refusals, submission, exercise)
@@ -172,11 +172,11 @@ class Interpreted:
             return compiler_refusal(call.error, submission, exercise, self.run.model)
         return failures.call_failure(call.error, submission, exercise)
 
-    def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Evidence]:
-        """Of each result what is known of it, its comparison included."""
+    def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Compared]:
+        """Returns the evidence of each result, compared with the reference."""
         wanted, given = wanted_of(self.exercise, trial), exact(inputs)
         found = [
-            self._evidence(trial, inputs, reply, one, compare(reply.outputs[one.name], ref, one.bound, given))
+            compared(self._evidence(trial, inputs, reply, one), compare(reply.outputs[one.name], ref, one.bound, given))
             for one, ref in zip(wanted, self._reference(inputs), strict=True)
         ]
         right = [one.returns for one in found if one.comparison.right]
@@ -200,7 +200,7 @@ class Interpreted:
         found = memory if memory is not None and not wrong else self._explained(wrong or by_luck, memory)
         return offset_overflows.overflow((wrong or results)[0], found) or found
 
-    def _explained(self, wrong: list[Evidence], memory: Verdict | None) -> Verdict:
+    def _explained(self, wrong: list[Compared], memory: Verdict | None) -> Verdict:
         """Wrong values, or values right by luck: the most direct of the possible explanations."""
         verdicts = [value_verdict(evidence) for evidence in wrong]
         verdict = min(verdicts, key=lambda one: one.rank)
@@ -217,7 +217,7 @@ class Interpreted:
                 return masked_lanes.no_other(evidence, self._load_that_matters(evidence, lines, fill))
         return verdict
 
-    def _load_that_matters(self, evidence: Evidence, lines: list[int], fill: str = "zero") -> int:
+    def _load_that_matters(self, evidence: Compared, lines: list[int], fill: str = "zero") -> int:
         """Returns the line of the first load without `other` that changes the result by itself, else the first."""
         for line in lines if len(lines) > 1 else []:
             other = self.run.call(self.exercise, evidence.trial, evidence.inputs, fill=fill, fill_lines=[line])
@@ -225,7 +225,7 @@ class Interpreted:
                 return line
         return lines[0]
 
-    def _masked_lanes_matter(self, evidence: Evidence, other: Reply) -> bool:
+    def _masked_lanes_matter(self, evidence: Compared, other: Reply) -> bool:
         """Tells whether what masked lanes hold changes this result; `other` is the call with another number in them.
 
         A copy that is wrong in the same elements either way reads the wrong place: an `other` would not help. Nor
@@ -271,7 +271,7 @@ class Interpreted:
         return second_calls.another_result(changed[0], results[0].wanted.is_alone)
 
     def _differs_again(self, trial: Trial, inputs: list[Argument], first: Reply) -> bool:
-        """Whether the second call alone makes the difference, with its programs in the order of the first."""
+        """Tells whether the second call alone makes the difference, with its programs in the order of the first."""
         again = self.run.call(self.exercise, trial, inputs, again=True)
         return not _alike(again, first) or bool(_changed(again, first))
 
@@ -281,12 +281,10 @@ class Interpreted:
             self._wanted = inputs, self.exercise.expected(exact(inputs))
         return self._wanted[1]
 
-    def _evidence(
-        self, trial: Trial, inputs: list[Argument], reply: Reply, wanted: Wanted, comparison: Comparison | None = None
-    ) -> Evidence:
+    def _evidence(self, trial: Trial, inputs: list[Argument], reply: Reply, wanted: Wanted) -> Evidence:
         constants = {**self.run.recorder.constants, **trial.constants}
         return Evidence(
-            self.exercise, self.run.submission, trial, inputs, reply, wanted, constants, comparison,
+            self.exercise, self.run.submission, trial, inputs, reply, wanted, constants,
             self.right_when_contiguous and not self.wrong_when_contiguous, self.right_before, self.right_trials,
         )  # fmt: skip
 
@@ -299,7 +297,7 @@ def _unwritten(evidence: Evidence) -> bool:
 
 
 def _alike(one: Reply, other: Reply) -> bool:
-    """Whether two calls gave the same results but for their values."""
+    """Tells whether two calls gave the same results but for their values."""
     return {name: (out.shape, out.dtype) for name, out in one.outputs.items()} == {
         name: (out.shape, out.dtype) for name, out in other.outputs.items()
     }
@@ -319,7 +317,7 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.shape == other.shape and one.dtype == other.dtype and not bool(other_bits(one, other).any())
 
 
-def _passed(results: list[Evidence], also: str) -> Verdict:
+def _passed(results: list[Compared], also: str) -> Verdict:
     nearest = max(results, key=lambda evidence: evidence.comparison.largest_error)
     share = nearest.comparison.largest_error
     of = "" if nearest.wanted.is_alone else f" for {nearest.returns}"

@@ -119,7 +119,7 @@ def kernels_of(call: RecordedCall, config: int) -> Kernels:
 
 
 def _shapes_of(exercise: Exercise, inputs: list[Argument]) -> list[tuple[int, ...]]:
-    """Of the results. The reference could always tell, without memory, but that takes torch a second at first."""
+    """Returns the shapes of the results. The reference could always tell them, but torch takes a second for that."""
     cut, names = Cut.of(exercise.cut), [one.name for one in exercise.results]
     tensors = dict(tensors_of(exercise.arguments, inputs))
     if set(names) <= set(tensors) | set(cut.results):
@@ -162,7 +162,7 @@ def table_of(run: Run, trial: Trial, number: int) -> torch.Tensor | None:
 
 @dataclass
 class Stored:
-    """By element: its index in the result, one tensor a dimension; the program that stored it; the value."""
+    """The stored elements: the index of each in the result, a tensor for each dimension; its program; its value."""
 
     index: list[torch.Tensor]  # int64
     programs: torch.Tensor  # int32
@@ -291,8 +291,8 @@ def _wrong(
 def _parts(
     letters: list[str], mine: Stored, lengths: torch.Size
 ) -> tuple[list[torch.Tensor], tuple[torch.Tensor, ...]]:
-    """Of each dimension of the result the indices that the program stores at, all, where it is not cut; and of each
-    element its place among these."""
+    """Returns, for each dimension of the result, the indices that the program stores at, all of them where it is not
+    cut; then, for each dimension, the place of each element among these indices."""
     found = [
         (torch.arange(size), one) if letter == ":" else _distinct(one)
         for letter, one, size in zip(letters, mine.index, lengths)

@@ -110,7 +110,7 @@ class Judge:
         return verdict
 
     def promise(self, options: dict) -> Promise:
-        """What the keywords of the fixture `drawn` state for this exercise."""
+        """Returns the promise that the keywords of the fixture `drawn` state for this exercise."""
         return stated(self.exercise.arguments, self.exercise.dtypes, options)
 
     def drawn(self, name: str, promise: Promise) -> Verdict:
@@ -150,7 +150,7 @@ class Judge:
         return self._in_full(trial) if verdict.id == UNJUDGED and self.run.replays is not None else verdict
 
     def _simplest(self, trials: DrawnTrials, call: Call, verdict: Verdict) -> Verdict:
-        """Of a call that failed: the verdict of the simplest one that fails in the same way.
+        """Returns the verdict on the simplest call that fails in the same way as this one.
 
         A guess gives way to whatever a simpler call shows.
         """
@@ -169,7 +169,7 @@ class Judge:
         return found
 
     def raises(self, name: str, data: tuple[Recipe, ...], asked: Unpromised, **constants: int) -> Verdict:
-        """Whether the entry refuses a call that the lesson does not promise, in every dtype of the exercise."""
+        """Judges whether the entry refuses a call that the lesson does not promise, in every dtype of the exercise."""
         trials = self._trials(name, data, None, (), constants)
         return max(self._up_to_a_failure(trials, self._refusal(asked)), key=is_no_pass)
 
@@ -322,9 +322,9 @@ class Judge:
     ) -> Trial:
         return trial_of(self.exercise, name, data, dtype, bound, constants)
 
-    def limits(self, data: tuple[Recipe, ...], **limits) -> cost.TrafficLimits:
+    def limits(self, data: tuple[Recipe, ...], reads, writes, share=None, **others) -> cost.TrafficLimits:
         """The traffic limits of a call with these data, as the fixture `traffic` states them."""
-        return cost.limits_of(self.exercise, data, **limits)
+        return cost.limits_of(self.exercise, data, reads, writes, share, cost.TrafficLimits(**others))
 
     def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
         verdict = self.before_any_call() or self._not_tried() or self._guarded(trial, judge)
@@ -357,7 +357,7 @@ class Judge:
         return verdict
 
     def before_any_call(self) -> Verdict | None:
-        """What the text of the submission alone decides."""
+        """Returns the verdict that the text of the submission alone decides; None if it decides none."""
         submission = self.run.submission
         if submission.failure is not None:
             return failures.file_failure(submission.failure, submission, self.exercise)

@@ -1,4 +1,4 @@
-"""Medals: a kernel that passed its gate beside the shipped solution, both timed in the same run.
+"""Medals: a kernel that passed its gate compared with the shipped solution, both timed in the same run.
 
 The gate is bronze. Silver and gold ask for a part of the solution's own share of the anchor, by the sequential rule of
 speed_rule.py, whose later stages are not taken: where five samples of each leave it open, the lower medal is given.
@@ -113,7 +113,7 @@ def _decided(yours: list[float], solution: list[float], least: float) -> Decisio
 
 
 def _shares(samples: Iterator[Measurement], count: int) -> Iterator[float]:
-    """Yields the shares of so many samples; one without enough valid rounds ends them. Raises WrongWhileTimed."""
+    """Yields the shares of `count` samples; a sample without enough valid rounds ends them. Raises WrongWhileTimed."""
     for sample in itertools.islice(samples, count):
         if sample.wrong:
             raise WrongWhileTimed(sample.wrong)

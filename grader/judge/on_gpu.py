@@ -25,7 +25,7 @@ from grader.wire.reply import spec_and_bytes, tensor_of
 def complaint(
     run: Run, exercise: Exercise, trial: Trial, recording: Recording, inputs: list[Argument], atomics: bool
 ) -> Verdict | None:
-    """What is wrong with a call on these inputs; None if nothing is. Raises GpuBusy."""
+    """Returns what is wrong with a call on these inputs; None if nothing is. Raises GpuBusy."""
     specs, storages = [], b""
     for name, tensor in tensors_of(exercise.arguments, inputs):
         spec, data = spec_and_bytes(name, tensor, len(storages))
@@ -47,7 +47,7 @@ def complaint(
         wrong = (
             gpu_findings.wrong_values(one.name, comparison) for one, comparison in compared if not comparison.right
         )
-        found = _beside(Replayed.from_json(reply), atomics) or next(wrong, None)
+        found = _seen_in_repeats(Replayed.from_json(reply), atomics) or next(wrong, None)
         if found is not None:
             return _more_direct(found, run, exercise, trial, inputs)
     return None
@@ -80,7 +80,7 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
         if any(summary.shape != recording.plan.results[name].shape for name, summary in summaries.items()):
             return gpu_findings.another_result(exercise.entry)
         wrong = (gpu_findings.wrong_summary(name, summary) for name, summary in summaries.items() if summary.wrong)
-        found = _beside(Replayed.from_json(reply), atomics) or next(wrong, None)
+        found = _seen_in_repeats(Replayed.from_json(reply), atomics) or next(wrong, None)
         if found is not None:
             return _more_direct(found, run, exercise, trial)
         worst = max(worst, *(summary.largest_error for summary in summaries.values()))
@@ -88,14 +88,14 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
 
 
 def _short_of_memory(run: Run, exercise: Exercise, trial: Trial, recording: Recording) -> Verdict:
-    """Of a call on a small tensor. Raises MachineFault if the submission cannot help it."""
+    """Returns the verdict where a small tensor found no memory. Raises MachineFault if another program has it."""
     if (blamed := blame(exercise, trial, recording, run.replays.device.model.memory_bytes)) is None:
         raise MachineFault("the GPU has no memory left: another program uses it")
     return blamed
 
 
 def asked_of(exercise: Exercise, trial: Trial) -> dict:
-    """What a replay process has to know of a call to draw its inputs and to compare its results."""
+    """Returns what a replay process needs to draw the inputs of a call and to compare its results."""
     return {
         "data": [to_json(recipe) for recipe in trial.data],
         "dtype": str(trial.dtype).removeprefix("torch."),
@@ -113,7 +113,7 @@ def other_result(exercise: Exercise, trial: Trial, recording: Recording) -> Verd
 
 
 def _is_there(wanted: Wanted, plan: Plan) -> bool:
-    """Whether the call gives this result: in its dtype, in memory of its own or in the argument that it is."""
+    """Tells whether the call gives this result: in its dtype, in memory of its own or in the argument that it is."""
     view = plan.results.get(wanted.name)
     if view is None or view.dtype != str(wanted.dtype).removeprefix("torch."):
         return False
@@ -129,7 +129,7 @@ def fault_of(ended: ReplayEnded) -> Verdict:
 
 
 def seeds_of(run: Run, trial: Trial) -> list[int]:
-    """One per argument: the inputs are the same for the same seed of the run."""
+    """Returns a seed for each argument: the inputs are the same for the same seed of the run."""
     dtype = short_dtype(trial.dtype)
     places = [seed_place(recipe, place) for place, recipe in enumerate(trial.data)]
     return [seed_for(run.seed, run.folder.id, trial.name, dtype, place) for place in places]
@@ -144,8 +144,8 @@ def _more_direct(
     return compiler_race(run, exercise, trial, inputs) or found
 
 
-def _beside(found: Replayed, atomics: bool) -> Verdict | None:
-    """Sums by atomics may come in any order, and differ by rounding."""
+def _seen_in_repeats(found: Replayed, atomics: bool) -> Verdict | None:
+    """Returns what the repeats have shown apart from wrong values. Sums by atomics may differ by rounding."""
     if found.overruns:
         return gpu_findings.overrun(found.overruns[0])
     if found.changed:

@@ -56,8 +56,10 @@ class OrdersOfWarps:
     def _conflict(self, kernel: Kernel, meeting: Meeting) -> Conflict | None:
         machine_code, filename = self.run.machine_code, self.run.filename
         laid_out = read_laid_out(machine_code.laid_out(kernel), filename)
-        order = laid_out and WarpOrder(laid_out, filename)
-        conflict = order and order.conflict(meeting)
+        if laid_out is None:
+            return None
+        order = WarpOrder(laid_out, filename)
+        conflict = order.conflict(meeting)
         return conflict if conflict and order.lacks_barrier(meeting, machine_code.ptx(kernel)) else None
 
 

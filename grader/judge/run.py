@@ -54,7 +54,7 @@ class Recorded:
     call: RecordedCall
 
     def reply(self, writable: list[str], ran: Reply | None = None) -> Reply:
-        """What the recording alone tells of the call, and what interpreting it has shown."""
+        """Returns what the recording tells of the call, added to `ran`, which interpreting it has shown."""
         call, reply = self.call, ran or Reply()
         reply.error = call.error or reply.error
         reply.refusals, reply.threads, reply.processes = call.refusals, call.threads, call.processes
@@ -136,7 +136,7 @@ class Run:
         self._beside = _files_of(folder)
 
     def _look_for_empty_regions(self) -> None:
-        if self.submission.tree is not None and self.folder.solution_file.exists():
+        if self.submission.failure is None and self.folder.solution_file.exists():
             solution = self.folder.solution_file.read_text(encoding="utf-8")
             self.empty, self.regions = empty_regions(solution, self.submission.tree)
 
@@ -146,7 +146,7 @@ class Run:
 
     @property
     def printed(self) -> str:
-        """What the file prints, then what its kernels do where they are compiled."""
+        """Returns what the file has printed, then what its kernels have where they are compiled."""
         return self.recorder.printed + self.front_end.printed
 
     @property
@@ -167,7 +167,7 @@ class Run:
         return trial.inputs(self.seed, self.folder.id)
 
     def recorded(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False) -> Recorded:
-        """What the entry does when it is called on such tensors without values: the first time, or once more."""
+        """Returns what the entry does when it is called on such tensors without values, for the first time or again."""
         request = _record_request(exercise, trial, inputs)
         key = repr(request), again
         self._wait_for(key)
@@ -184,7 +184,7 @@ class Run:
         def to_its_end() -> None:
             try:
                 work()
-            except MachineFault:  # whoever asks next is told
+            except MachineFault:  # the next that asks is told
                 pass
             finally:
                 with self._news:
@@ -220,7 +220,7 @@ class Run:
                     call = self.recorded(
                         exercise, one.trial, without_values(one.trial.data, one.trial.dtype), again=number % 2 == 0
                     ).call
-                except ChildEnded:  # whoever asks for it is told
+                except ChildEnded:  # the one that asks for it is told
                     return
                 is_long = self._seconds_of_recording > most
                 if call.error is not None or call.refusals or is_long or self._ending:
@@ -232,8 +232,8 @@ class Run:
     def _seconds_of_recording(self) -> float:
         return self.recorder.seconds_of_a_core + self.front_end.seconds_of_a_core
 
-    def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[torch.Tensor]) -> Recorded:
-        """What the entry does when it is called on such tensors before anything else."""
+    def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> Recorded:
+        """Returns what the entry does when it is called on such tensors before anything else."""
         if self.sandboxed:  # which has room for one child
             self._wait_for(None)
             self.recorder.end()
@@ -248,7 +248,7 @@ class Run:
         return Recorded(recorded_call(request, recorder, self.front_end, RECORD_LIMIT))
 
     def call(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False, **options) -> Reply:
-        """One call of the entry, recorded and then interpreted. `options` are those of InterpretRequest.
+        """Records a call of the entry and interprets it. `options` are those of InterpretRequest.
 
         `again`: what it does when it is called once more, on the same inputs. Raises ChildEnded, BadPlan.
         """
@@ -318,9 +318,9 @@ class Run:
         texts: tuple[str, ...] = (),
         inputs: list[Argument] | None = None,
     ) -> Recording:
-        """One call of the entry with its kernels' machine code, ready for a GPU. Raises ChildEnded, BadPlan.
+        """Records a call of the entry and adds its kernels' machine code, ready for a GPU. Raises ChildEnded, BadPlan.
 
-        `texts`: what to keep of each kernel beside FACTS. `inputs`: what it will be replayed on, if they are there.
+        `texts`: what to keep of each kernel, next to FACTS. `inputs`: what it will be replayed on, if they are there.
         """
         given = inputs or without_values(trial.data, trial.dtype)
         specs = _specs(exercise, given)
@@ -335,7 +335,7 @@ class Run:
                 continue
             try:
                 call = self.recorded(exercise, one.trial, without_values(one.trial.data, one.trial.dtype)).call
-            except ChildEnded:  # whoever asks for it is told
+            except ChildEnded:  # the one that asks for it is told
                 return
             if call.error is not None or call.refusals or self._ending:
                 return
@@ -371,7 +371,7 @@ def _record_request(exercise: Exercise, trial: Trial, inputs: list[Argument]) ->
 
 
 def _specs(exercise: Exercise, given: list[Argument]) -> list[TensorSpec]:
-    """Of the tensors among the arguments."""
+    """Returns the specs of the tensors among the arguments."""
     return [spec_of(name, tensor) for name, tensor in tensors_of(exercise.arguments, given)]
 
 

@@ -46,7 +46,7 @@ def distance_of(share: float, gate: float) -> float:
 
 
 def decide(samples: list[float]) -> Decision:
-    """What the samples so far say; MORE asks for another one."""
+    """Returns the decision that these samples allow; MORE asks for another sample."""
     count = len(samples)
     median = statistics.median(samples) if samples else math.nan
     spread = _spread(samples, median)
@@ -70,11 +70,10 @@ def decide(samples: list[float]) -> Decision:
 
 
 def decide_again(earlier: list[float], samples: list[float]) -> Decision:
-    """What the samples of this run say together with those of earlier ones: the latest of all, as many as are drawn
-    for one decision.
+    """Returns the decision of this run's samples together with earlier ones: the latest, as many as one decision takes.
 
-    Two that are clearly slow decide at once, as ever. Where it was too noisy then, or slow then and is not now, so many
-    are drawn anew, if need be, that those of today decide alone.
+    Two clearly slow samples still decide at once. If earlier samples were too noisy, or slow while today's are not, new
+    ones are drawn until today's can decide alone.
     """
     said, today = decide([*earlier, *samples][-STAGES[-1] :]), decide(samples)
     if today.outcome == SLOW:

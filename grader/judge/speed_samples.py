@@ -157,6 +157,6 @@ def _speed_of(
 
 
 def flops_of(exercise: Exercise, recording: Recording) -> int:
-    """Of a product of matrices: a multiplication and an addition for each term."""
+    """Returns the operations of a product of matrices: a multiplication and an addition for each term."""
     M, K, N = exercise.as_product([spec.shape for spec in recording.arguments])
     return 2 * M * N * K

@@ -48,7 +48,7 @@ class Suspects:
         self._blame_an_earlier_call(trial, inputs, verdict)
 
     def _blame_an_earlier_call(self, trial: Trial, inputs: list[Argument], verdict: Verdict) -> None:
-        """Whether the call would have done something else, had it been the first one."""
+        """Blames an earlier call if this one does something else when it is the first of its process."""
         if self.compared_alone == MOST_ALONE or self.run.recorder.seconds_of_a_core > MOST_SECONDS:
             return
         self.compared_alone += 1

@@ -47,7 +47,7 @@ def init(folder: Path) -> None:
     try:
         _lay(target, files)
     except OSError as error:
-        following = NEXT.get(error.errno, "mend that and run it again")
+        following = NEXT.get(error.errno or 0, "mend that and run it again")
         raise click.ClickException(
             f"{target} could not be made: {error.strerror}. Nothing was laid down. Next: {following}"
         ) from None

@@ -104,7 +104,7 @@ def _show_resources(out, run: Run, kernel: Kernel) -> None:
     from grader.gpu.compiled_facts import facts_of
 
     facts = facts_of(kernel, run.filename)
-    widths = {}
+    widths: dict[tuple, list] = {}
     for access in facts.accesses:
         widths.setdefault((access.kind, access.bytes, access.line), []).append(access)
     spilled = f"; {facts.spilled_bytes} bytes spilled to memory" if facts.spilled_bytes else ", none spilled"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,7 +88,7 @@ def report(output: Path | None) -> None:
     root = course_root()
     keep_caches_in(root)
     done, out = read_progress(root), console()
-    folders = all_folders(root)
+    folders: Iterable[Folder] = all_folders(root)
     if out.is_terminal:
         folders = track(folders, "Drawing", console=out, transient=True)
     sections = [_section(folder, done.of(folder.id)) for folder in folders]
@@ -102,7 +103,7 @@ def report(output: Path | None) -> None:
 
 def _page(sections: list[Section]) -> str:
     passed = sum(1 for section in sections if section.record.passed)
-    filters = {"number": number_text, "rate": rate_text}
+    filters: dict[str, Callable] = {"number": number_text, "rate": rate_text}
     return rendered(TEMPLATE, filters, sections=sections, passed=passed, when=progress.now())
 
 

@@ -92,8 +92,8 @@ def _show(folder: Folder) -> None:
     out = console()
     # Uncut, so that it can be copied, also where the terminal is narrower than the code.
     width = max((len(line) for line in lines), default=0) + 1
-    code = Syntax("\n".join(lines), "python", theme="ansi_dark", background_color="default", code_width=width)
-    out.print(code, soft_wrap=True)
+    listing = Syntax("\n".join(lines), "python", theme="ansi_dark", background_color="default", code_width=width)
+    out.print(listing, soft_wrap=True)
     out.print()
     out.print(Markdown(explanation))
     out.print()

@@ -87,7 +87,7 @@ class Sweep:
         shape = f"{shape_text(self.data[0])}, {short_dtype(DTYPES[self.exercise.dtypes[0]])}"
         sizes = self.sizes
         names = [*self.runs, *([TORCH] if self.anchor == "copy" else []), CEILINGS[self.anchor]]
-        rates = {name: [None] * len(sizes) for name in names}
+        rates: dict[str, list[float | None]] = {name: [None] * len(sizes) for name in names}
         folder = next(iter(self.runs.values())).folder
         return Curves(folder.id, model.name, model.l2_bytes, shape, unit, CEILINGS[self.anchor], sizes, rates)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from grader.submission.nodes import covers, last_line
 from grader.wire.watched_program import WatchedStep
 
 ACCESSES = ("load", "store", "atomic")
@@ -56,7 +58,7 @@ class Stop:
         """What is shown, each with the name of its variable or of its operation."""
         last = {self._name(step): step for step in self.steps if step.kind in VALUES}
         unnamed = last.pop("", None)
-        found = []
+        found: list[tuple[str, WatchedStep]] = []
         for step in self.steps:
             name = self._name(step)
             if step.kind == "parameter" and any(name == other for other, _ in found):
@@ -102,13 +104,13 @@ class Statements:
         """Of the functions that these lines stand in, and of the kernel."""
         shown = (
             node for node in self.functions
-            if node.name == kernel or any(node.lineno <= line <= node.end_lineno for line in lines)
+            if node.name == kernel or any(covers(node, line) for line in lines)
         )  # fmt: skip
-        return sorted({line for node in shown for line in range(node.lineno, node.end_lineno + 1)})
+        return sorted({line for node in shown for line in range(node.lineno, last_line(node) + 1)})
 
     def _add(self, node: ast.stmt, arms: tuple[int, ...]) -> None:
         bodies = [body for name in BLOCKS if (body := getattr(node, name, None))]
-        end = max([node.lineno, *_ends(node, bodies)]) if bodies else node.end_lineno
+        end = max([node.lineno, *_ends(node, bodies)]) if bodies else last_line(node)
         statement = Statement(node.lineno, end, arms, **_target(node), rounds_up=_rounds_up(node, bodies))
         for line in range(node.lineno, end + 1):
             self._by_line.setdefault(line, statement)
@@ -122,7 +124,8 @@ def _ends(node: ast.stmt, bodies: list[list[ast.stmt]]) -> list[int]:
     """Last lines of the parts of a compound statement's head."""
     inside = {inner for body in bodies for inner in body}
     heads = (part for part in ast.iter_child_nodes(node) if part not in inside)
-    return [part.end_lineno for head in heads for part in ast.walk(head) if getattr(part, "end_lineno", None)]
+    ends = (getattr(part, "end_lineno", None) for head in heads for part in ast.walk(head))
+    return [end for end in ends if end]
 
 
 def _target(node: ast.stmt) -> dict:
@@ -162,7 +165,7 @@ def stops_of(steps: list[WatchedStep], tree: ast.AST) -> list[Stop]:
     return _Reader(Statements(tree)).read(steps)
 
 
-def first_of(stops: list[Stop], line: int) -> int:
+def first_of(stops: Sequence[Stop], line: int) -> int:
     """The first stop in this line; the first of all where there is none."""
     return next((n for n, stop in enumerate(stops) if line and stop.is_at(line)), 0)
 

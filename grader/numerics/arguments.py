@@ -24,9 +24,9 @@ def made(by: Callable[..., torch.Tensor], data: Data) -> Data:
     return replace(data, made_by=by, about=f"from {', '.join(_names(by))}")
 
 
-def made_of(data: Data, run: torch.dtype, known: dict[str, Argument]) -> torch.Tensor:
-    """The argument that is made of others; `known`: by name those before it, and what `data` itself draws."""
-    return data.holding(data.made_by(*exact(known[name] for name in _names(data.made_by))), run)
+def made_of(by: Callable[..., torch.Tensor], data: Data, run: torch.dtype, known: dict[str, Argument]) -> torch.Tensor:
+    """The argument that `by` makes of others; `known`: by name those before it, and what `data` itself draws."""
+    return data.holding(by(*exact(known[name] for name in _names(by))), run)
 
 
 def _names(by: Callable) -> list[str]:
@@ -50,9 +50,33 @@ def without_values(recipes: Iterable[Recipe], run: torch.dtype) -> list[Argument
     return [one.shape_on("meta", run) if isinstance(one, Data) else one for one in recipes]
 
 
+def numbers_alone(recipes: Iterable[Recipe]) -> list[Argument]:
+    """The arguments of a call as far as they are numbers; None where a tensor belongs."""
+    return [None if isinstance(one, Data) else one for one in recipes]
+
+
 def tensors_of(names: Sequence[str], arguments: Sequence[Argument]) -> Iterator[tuple[str, torch.Tensor]]:
     """Those of the arguments that are tensors, by name."""
     return ((name, one) for name, one in zip(names, arguments, strict=True) if isinstance(one, torch.Tensor))
+
+
+def as_tensors(arguments: Sequence[Argument]) -> tuple[torch.Tensor, ...]:
+    """The arguments, all of them tensors. Raises TypeError for a number of Python's."""
+    return tuple(map(as_tensor, arguments))
+
+
+def as_tensor(argument: Argument) -> torch.Tensor:
+    """The argument, a tensor. Raises TypeError for a number of Python's."""
+    if not isinstance(argument, torch.Tensor):
+        raise TypeError(f"a tensor was expected, and the argument is {argument!r}")
+    return argument
+
+
+def as_number(argument: Argument) -> float:
+    """The argument, a number of Python's. Raises TypeError for a tensor and for None."""
+    if not isinstance(argument, int | float):
+        raise TypeError(f"a number was expected, and the argument is {argument!r}")
+    return argument
 
 
 def to_json(recipe: Recipe) -> dict | Number:

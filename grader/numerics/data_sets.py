@@ -17,6 +17,7 @@ import torch
 from grader.numerics import layouts
 from grader.numerics.draws import CHANGES, DRAWS
 from grader.numerics.layouts import CONTIGUOUS, Layout
+from grader.numerics.paged_draws import Step, step
 from grader.numerics.poison import poison_
 
 OF_ALL = -1  # the place whose seed all arguments share that are drawn together
@@ -34,7 +35,7 @@ class Data:
     """
 
     shape: tuple[int, ...]
-    steps: tuple[tuple[str | float, ...], ...] = ()
+    steps: tuple[Step, ...] = ()
     layout: Layout = CONTIGUOUS
     about: str = ""
     same_as: str = ""
@@ -117,8 +118,8 @@ class Data:
     @property
     def label(self) -> str:
         size = " x ".join(map(str, self.shape)) or "one number"
-        parts = (short_name(self.dtype), self.layout.name, self.about)
-        parts += (f"from the first element of {self.part_of} on",) if self.part_of else ()
+        parts = [short_name(self.dtype), self.layout.name, self.about]
+        parts += [f"from the first element of {self.part_of} on"] if self.part_of else []
         said = f"{self.same_as} itself" if self.same_as else ", ".join(filter(None, parts))
         return f"{size} ({said})" if said else size
 
@@ -135,8 +136,8 @@ class Data:
         """The values alone: [shape], in this precision, or in int64 where they are whole; on the generator's device."""
         (name, *numbers), *changes = self.steps
         values = DRAWS[name](self.shape, generator, precision, *numbers)
-        for change, number in changes:
-            values = CHANGES[change](values, generator, number)
+        for change, *number in changes:
+            values = CHANGES[change](values, generator, *number)
         return values
 
     def tensor(
@@ -171,8 +172,11 @@ class Data:
         """The same values with steps that speak of the dtype's limits put into numbers."""
         limits = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
         scales = {"of the largest": limits.max, "of the smallest": getattr(limits, "tiny", 1)}
-        steps = [("times", step[1] * scales[step[0]]) if step[0] in scales else step for step in self.steps]
-        return replace(self, steps=tuple(steps))
+        steps = tuple(
+            step("times", *(number * scales[name] for number in numbers)) if name in scales else step(name, *numbers)
+            for name, *numbers in self.steps
+        )
+        return replace(self, steps=steps)
 
     def shape_on(self, device: str | torch.device, dtype: torch.dtype) -> torch.Tensor:
         """The argument without its values, as for the device "meta", which has no memory. dtype: the run's."""

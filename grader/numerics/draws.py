@@ -7,32 +7,28 @@ from collections.abc import Callable
 
 import torch
 
-from grader.numerics.paged_draws import DRAWS_OF_PAGES
+from grader.numerics.paged_draws import DRAWS_OF_PAGES, on
 
 FP16_MAX = 65504.0
 ROUNDED_TO_MAX = 65512  # a whole number above it that fp16 rounds to it
 LONG_ROW = 64  # of numbers that are whole in fp16 and sum to that
 
 
-def _on(generator: torch.Generator) -> dict:
-    return {"generator": generator, "device": generator.device}
-
-
 def _normal(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
-    return torch.randn(size, dtype=precision, **_on(generator))
+    return torch.randn(size, dtype=precision, **on(generator))
 
 
 def _uniform(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
-    return torch.rand(size, dtype=precision, **_on(generator))
+    return torch.rand(size, dtype=precision, **on(generator))
 
 
 def _integers(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
-    return torch.randint(-1, 2, size, dtype=torch.int8, **_on(generator)).to(precision)
+    return torch.randint(-1, 2, size, dtype=torch.int8, **on(generator)).to(precision)
 
 
 def _one_hot(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
     values = torch.zeros(size, dtype=precision, device=generator.device)
-    return values.scatter_(-1, torch.randint(0, size[-1], (size[0], 1), **_on(generator)), 1.0)
+    return values.scatter_(-1, torch.randint(0, size[-1], (size[0], 1), **on(generator)), 1.0)
 
 
 def _falling(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
@@ -48,7 +44,7 @@ def _codes(size: tuple[int, ...], generator: torch.Generator, precision: torch.d
 
 
 def _a_code_each(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, below: int) -> torch.Tensor:
-    return _code_of(torch.randint(0, below, size[:-1], **_on(generator)), size[-1]).to(precision)
+    return _code_of(torch.randint(0, below, size[:-1], **on(generator)), size[-1]).to(precision)
 
 
 def _code_of(numbers: torch.Tensor, length: int) -> torch.Tensor:
@@ -64,31 +60,31 @@ def _code_of(numbers: torch.Tensor, length: int) -> torch.Tensor:
 
 def _cancelling_a(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
     M, K = size
-    half = torch.randint(2, 5, (M, K // 2), dtype=torch.int8, **_on(generator)).to(precision)
+    half = torch.randint(2, 5, (M, K // 2), dtype=torch.int8, **on(generator)).to(precision)
     values = torch.cat([half, half.new_zeros(M, K % 2), -half], dim=1)
-    values[:, -1] += torch.randint(-2, 3, (M,), **_on(generator))
+    values[:, -1] += torch.randint(-2, 3, (M,), **on(generator))
     return values
 
 
 def _cancelling_b(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
     K, N = size
-    half = torch.randint(2, 5, (K // 2, N), dtype=torch.int8, **_on(generator)).to(precision)
+    half = torch.randint(2, 5, (K // 2, N), dtype=torch.int8, **on(generator)).to(precision)
     return torch.cat([half, half.new_zeros(K % 2, N), half], dim=0)
 
 
 def _cancelling_rows(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
     *rows, N = size
-    half = torch.randint(1025, 2001, (*rows, N // 2), dtype=torch.int16, **_on(generator)).to(precision)
+    half = torch.randint(1025, 2001, (*rows, N // 2), dtype=torch.int16, **on(generator)).to(precision)
     values = torch.cat([half, half.new_zeros(*rows, N % 2), -half], dim=-1)
-    values[..., -1] += torch.randint(-2, 3, rows, **_on(generator))
+    values[..., -1] += torch.randint(-2, 3, rows, **on(generator))
     return values
 
 
 def _cancelling_down(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
     *others, N, D = size
-    half = torch.randint(1, 4, (*others, N // 2, D), dtype=torch.int8, **_on(generator)).to(precision)
+    half = torch.randint(1, 4, (*others, N // 2, D), dtype=torch.int8, **on(generator)).to(precision)
     values = torch.cat([half, half.new_zeros(*others, N % 2, D), -half], dim=-2)
-    values[..., -1, :] += torch.randint(-2, 3, (*others, D), **_on(generator))
+    values[..., -1, :] += torch.randint(-2, 3, (*others, D), **on(generator))
     return values
 
 
@@ -99,42 +95,42 @@ def _around_fp16_max(size: tuple[int, ...], generator: torch.Generator, precisio
     largest number, and rounded to it.
     """
     *rows, N = size
-    halvings = torch.rand((*rows, 1), dtype=precision, **_on(generator)).mul_(5).sub_(2)
-    signs = torch.randint(0, 2, (*rows, 1), dtype=torch.int8, **_on(generator)).to(precision).mul_(2).sub_(1)
+    halvings = torch.rand((*rows, 1), dtype=precision, **on(generator)).mul_(5).sub_(2)
+    signs = torch.randint(0, 2, (*rows, 1), dtype=torch.int8, **on(generator)).to(precision).mul_(2).sub_(1)
     of_each = FP16_MAX / max(N, 1) * signs * 2**-halvings
-    values = torch.rand(size, dtype=precision, **_on(generator)).mul_(0.5).add_(0.75) * of_each
+    values = torch.rand(size, dtype=precision, **on(generator)).mul_(0.5).add_(0.75) * of_each
     values.clamp_(-FP16_MAX, FP16_MAX)
     if N < LONG_ROW:
         return values
     number, more = divmod(ROUNDED_TO_MAX, N)
     whole = (torch.arange(N, device=values.device) < more).to(precision).add_(number) * signs
-    chosen = torch.rand((*rows, 1), **_on(generator)) < 0.5
+    chosen = torch.rand((*rows, 1), **on(generator)) < 0.5
     return torch.where(chosen, whole, values)
 
 
 def _peak(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
     """Each row has a 0, and exponentials of the other numbers add up to something like 1."""
     *rows, N = size
-    values = torch.rand(size, dtype=precision, **_on(generator)).mul_(5).sub_(4 + math.log(max(N, 1)))
-    return values.scatter_(-1, torch.randint(0, N, (*rows, 1), **_on(generator)), 0.0) if values.numel() else values
+    values = torch.rand(size, dtype=precision, **on(generator)).mul_(5).sub_(4 + math.log(max(N, 1)))
+    return values.scatter_(-1, torch.randint(0, N, (*rows, 1), **on(generator)), 0.0) if values.numel() else values
 
 
 def _whole(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
-    return torch.randint(-(2**31) + 1, 2**31, size, dtype=torch.int64, **_on(generator))
+    return torch.randint(-(2**31) + 1, 2**31, size, dtype=torch.int64, **on(generator))
 
 
 def _bits(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
-    return torch.randint(-(2**63), 2**63 - 1, size, dtype=torch.int64, **_on(generator))
+    return torch.randint(-(2**63), 2**63 - 1, size, dtype=torch.int64, **on(generator))
 
 
 def _below(
     size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, below: int, least: int = 0
 ) -> torch.Tensor:
-    values = torch.randint(least, below, size, dtype=torch.int64, **_on(generator))
+    values = torch.randint(least, below, size, dtype=torch.int64, **on(generator))
     if (count := values.numel()) == 0:
         return values
-    last = torch.randint(0, count, (1,), **_on(generator))
-    first = (last + 1 + torch.randint(0, max(1, count - 1), (1,), **_on(generator))) % count
+    last = torch.randint(0, count, (1,), **on(generator))
+    first = (last + 1 + torch.randint(0, max(1, count - 1), (1,), **on(generator))) % count
     values.view(-1)[first] = least
     values.view(-1)[last] = below - 1
     return values
@@ -148,9 +144,9 @@ def _slots(
     count = math.prod(size)
     taken = min(count - math.ceil(nowhere * count), below)
     ends = torch.tensor([0, below - 1][: min(taken, below)], dtype=torch.int64, device=generator.device)
-    others = torch.randperm(max(0, below - 2), **_on(generator))[: taken - len(ends)] + 1
+    others = torch.randperm(max(0, below - 2), **on(generator))[: taken - len(ends)] + 1
     values = torch.full((count,), -1, dtype=torch.int64, device=generator.device)
-    values[torch.randperm(count, **_on(generator))[:taken]] = torch.cat([ends, others])
+    values[torch.randperm(count, **on(generator))[:taken]] = torch.cat([ends, others])
     return values.view(size)
 
 
@@ -160,11 +156,11 @@ def _fitting(values: torch.Tensor, number: float) -> float | int:
 
 
 def _with_some(values: torch.Tensor, generator: torch.Generator, value: float) -> torch.Tensor:
-    return values.masked_fill(torch.rand(values.shape, **_on(generator)) < 0.1, value)
+    return values.masked_fill(torch.rand(values.shape, **on(generator)) < 0.1, value)
 
 
 def _whole_rows(values: torch.Tensor, generator: torch.Generator, value: float) -> torch.Tensor:
-    chosen = torch.rand(values.shape[:-1], **_on(generator)) < 0.5
+    chosen = torch.rand(values.shape[:-1], **on(generator)) < 0.5
     chosen[:1] = True
     return values.masked_fill(chosen[..., None], value)
 
@@ -174,9 +170,9 @@ def _alone(values: torch.Tensor, generator: torch.Generator, _: float) -> torch.
     if not values.numel():
         return values
     *rows, N = values.shape
-    kind = torch.randint(0, 4 if rows else 3, rows, **_on(generator))
-    end = torch.randint(0, 3, rows, **_on(generator))
-    place = torch.where(end == 2, torch.randint(0, N, rows, **_on(generator)), end * (N - 1))
+    kind = torch.randint(0, 4 if rows else 3, rows, **on(generator))
+    end = torch.randint(0, 3, rows, **on(generator))
+    place = torch.where(end == 2, torch.randint(0, N, rows, **on(generator)), end * (N - 1))
     numbers = values.new_tensor([math.inf, -math.inf, math.nan])[kind.clamp(max=2)]
     chosen = (torch.arange(N, device=values.device) == place[..., None]) & (kind < 3)[..., None]
     return torch.where(chosen, numbers[..., None], values)
@@ -206,12 +202,12 @@ def _amid(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tenso
     return values
 
 
-DRAWS: dict[str, Callable[..., torch.Tensor]] = {
+DRAWS: dict[str, Callable[..., torch.Tensor]] = DRAWS_OF_PAGES | {
     "normal": _normal, "uniform": _uniform, "integers": _integers, "one hot": _one_hot, "falling": _falling,
     "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "cancelling rows": _cancelling_rows, "whole": _whole,
     "bits": _bits, "below": _below, "slots": _slots, "around fp16's largest": _around_fp16_max, "peak": _peak,
     "falling down": _falling_down, "cancelling down": _cancelling_down, "codes": _codes, "a code each": _a_code_each,
-} | DRAWS_OF_PAGES  # fmt: skip
+}  # fmt: skip
 MADE_OF_PARTS = {  # held beside the values: as much again
     "integers", "cancelling a", "cancelling b", "cancelling rows", "cancelling down", "codes", "a code each",
 }  # fmt: skip

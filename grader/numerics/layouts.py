@@ -84,7 +84,8 @@ class Layout:
 
     @staticmethod
     def from_json(data: list) -> Layout:
-        return Layout(*(tuple(item) if isinstance(item, list | tuple) else item for item in data))
+        name, order, steps, padding, offset, repeated, sliding, multiple = data
+        return Layout(name, tuple(order), tuple(steps), tuple(padding), offset, tuple(repeated), sliding, multiple)
 
 
 CONTIGUOUS = Layout()

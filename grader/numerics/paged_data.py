@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data
-from grader.numerics.paged_draws import KEYS, ORDINARY, SINK, VALUES
+from grader.numerics.paged_draws import KEYS, ORDINARY, SINK, VALUES, step
 
 Paged = tuple[Data, Data, Data, Data]
 
@@ -26,19 +26,31 @@ def in_pages(*shape: int, lengths: tuple[int, ...], spare: int = 0, sink: bool =
 
 def paged(shape: tuple[int, ...], B: int, T: int, lengths: tuple[int, ...] = (), kind: int = ORDINARY) -> Paged:
     """The same with this many sequences and columns; the lengths are drawn where none are given."""
-    numbers = (*shape[:2], B, T, *lengths)
+    numbers = [*shape[:2], B, T, *lengths]
     longest = f"up to {max(lengths)}" if lengths else ""
-    caches = [
-        Data(shape, (("paged rows", which, kind, *numbers),), about="in pages", together=True)
+    keys, values = (
+        Data(shape, (step("paged rows", which, kind, *numbers),), about="in pages", together=True)
         for which in (KEYS, VALUES)
-    ]
-    table = Data((B, T), (("paged table", *numbers),), about="a table of pages", dtype="int32", together=True)
-    return (*caches, table, Data((B,), (("paged lengths", *numbers),), about=longest, dtype="int32", together=True))
+    )
+    table = Data((B, T), (step("paged table", *numbers),), about="a table of pages", dtype="int32", together=True)
+    long = Data((B,), (step("paged lengths", *numbers),), about=longest, dtype="int32", together=True)
+    return keys, values, table, long
+
+
+def pages_stated(recipe: Recipe) -> tuple[int, int]:
+    """The number of pages and the rows of each, as a data set of lengths states them; (0, 0) for any other argument."""
+    if not isinstance(recipe, Data) or not recipe.steps:
+        return 0, 0
+    _, *numbers = recipe.steps[0]
+    return int(numbers[0]), int(numbers[1])
 
 
 def lengths_stated(recipe: Recipe) -> tuple[int, ...]:
     """The lengths that a data set of lengths states; () where they are drawn."""
-    return recipe.steps[0][5:] if isinstance(recipe, Data) and recipe.steps else ()
+    if not isinstance(recipe, Data) or not recipe.steps:
+        return ()
+    _, *numbers = recipe.steps[0]
+    return tuple(int(number) for number in numbers[4:])
 
 
 @dataclass(frozen=True)

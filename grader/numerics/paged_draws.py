@@ -6,7 +6,9 @@ pages a sequence has, and so which rows of the cache hold a key. The rows that h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypedDict
 
 import torch
 
@@ -15,6 +17,25 @@ SHARE_EMPTY = 0.15  # of lengths that are drawn
 KEYS, VALUES = 0, 1  # the two caches
 ORDINARY, SINK = 0, 1  # values: normal; or the first key of each sequence wins, and its value is 0
 SINK_KEY = 1.75  # with queries near 1 and other keys near 0
+
+Step = tuple[str, *tuple[float, ...]]  # a draw or a change by its name, and its numbers
+
+
+def step(name: str, *numbers: float) -> Step:
+    """Returns the step of this name with these numbers."""
+    return (name, *numbers)
+
+
+class On(TypedDict):
+    """Keywords of torch's random functions."""
+
+    generator: torch.Generator
+    device: torch.device
+
+
+def on(generator: torch.Generator) -> On:
+    """Returns the keywords that let a random function of torch draw from this generator, on its device."""
+    return {"generator": generator, "device": generator.device}
 
 
 @dataclass(frozen=True)
@@ -38,28 +59,26 @@ def sequences(generator: torch.Generator, P: int, page: int, B: int, T: int, len
     No page has two sequences, as long as there are enough of them. The last page is in use, and page 0, which a load
     with `other=0` leads to, is in use where all are.
     """
-    on = {"generator": generator, "device": generator.device}
     long = torch.tensor(lengths, device=generator.device) if lengths else _lengths(generator, page, B, T)
     needed = -(-long // page)
     count = int(needed.sum())
-    pages = torch.randperm(P, **on) if count <= P else torch.randint(0, P, (count,), **on)
+    pages = torch.randperm(P, **on(generator)) if count <= P else torch.randint(0, P, (count,), **on(generator))
     if 0 < count < P:  # what is in front is taken
         others = pages[(pages != 0) & (pages != P - 1)][: count - 1]
-        pages = torch.cat([pages.new_tensor([P - 1]), others])[torch.randperm(count, **on)]
+        pages = torch.cat([pages.new_tensor([P - 1]), others])[torch.randperm(count, **on(generator))]
     taken = torch.arange(T, device=generator.device) < needed[:, None]
-    table = torch.tensor(NO_PAGES, device=generator.device)[torch.randint(0, 2, (B, T), **on)]
+    table = torch.tensor(NO_PAGES, device=generator.device)[torch.randint(0, 2, (B, T), **on(generator))]
     table[taken] = pages[:count]
     return Sequences(long, table, _held(table, taken, long, P, page))
 
 
 def _lengths(generator: torch.Generator, page: int, B: int, T: int) -> torch.Tensor:
     """Any up to T pages, some of them 0; one sequence, if there is any, has a key in its last page."""
-    on = {"generator": generator, "device": generator.device}
-    long = torch.randint(0, T * page + 1, (B,), **on)
-    long[torch.rand(B, **on) < SHARE_EMPTY] = 0
+    long = torch.randint(0, T * page + 1, (B,), **on(generator))
+    long[torch.rand(B, **on(generator)) < SHARE_EMPTY] = 0
     if B and T:
-        longest = torch.randint(0, B, (1,), **on)
-        long[longest] = (T - 1) * page + torch.randint(1, page + 1, (1,), **on)
+        longest = torch.randint(0, B, (1,), **on(generator))
+        long[longest] = (T - 1) * page + torch.randint(1, page + 1, (1,), **on(generator))
     return long
 
 
@@ -101,13 +120,16 @@ def drawn_rows(
     return values.masked_fill_(~found.holds[..., None, None], torch.nan)
 
 
-DRAWS_OF_PAGES = {"paged lengths": drawn_lengths, "paged table": drawn_table, "paged rows": drawn_rows}
+DRAWS_OF_PAGES: dict[str, Callable[..., torch.Tensor]] = {
+    "paged lengths": drawn_lengths, "paged table": drawn_table, "paged rows": drawn_rows,
+}  # fmt: skip
 OF_SHAPES = {"paged lengths": 0, "paged table": 0, "paged rows": 2}  # where in a step P, page, B, T begin
 
 
-def with_sequences(most: int, size: int, step: tuple[str | float, ...]) -> tuple[str | float, ...]:
+def with_sequences(most: int, size: int, drawn: Step) -> Step:
     """The step of a call with `size` sequences in place of `most`."""
-    name, *numbers = step
+    name, *numbers = drawn
     first = OF_SHAPES[name]
     before, (P, page, B, T), lengths = numbers[:first], numbers[first : first + 4], numbers[first + 4 :]
-    return (name, *before, P, page, size if most == B else B, T, *lengths[: size if most == B else None])
+    fewer = [*before, P, page, size if most == B else B, T, *lengths[: size if most == B else None]]
+    return step(name, *fewer)

@@ -23,7 +23,7 @@ Such a file has
     LOST_DIGITS                what is said as advice where digits are lost and nothing else is known.
 
 All may be left out: an operation with one rounding is "exact" and has none of its own. What does not fit into
-attention.py stands beside it in _attention.py. An operation knows no exercise: those that use it state its name, as
+attention.py stands next to it in _attention.py. An operation knows no exercise: those that use it state its name, as
 their bound or, where that is "exact" or "bits", as their operation.
 """
 

@@ -179,11 +179,26 @@ class Splits:
         return torch.stack(m, dim=-1), torch.stack(total, dim=-1), torch.stack(acc, dim=-2)
 
 
-def joined(parts: Part, of_sum: float | None = 1.0, of_acc: float | None = 1.0) -> torch.Tensor:
+def joined(parts: Part, of_sum: float = 1.0, of_acc: float = 1.0) -> torch.Tensor:
     """o [HK, G, D]; the weights of l and of acc to these powers, all 1 where a power is 0."""
     m, total, acc = parts
     weight = torch.exp(m - m.amax(dim=-1, keepdim=True))
     return (acc * weight[..., None] ** of_acc).sum(dim=-2) / (total * weight**of_sum).sum(dim=-1, keepdim=True)
+
+
+def weighed(splits: Splits, of_sum: float, of_acc: float) -> torch.Tensor:
+    """The join of a call's own parts, with weights to these powers."""
+    return joined(splits.parts(), of_sum, of_acc)
+
+
+def rescaled(splits: Splits, of: Of) -> torch.Tensor:
+    """The join of parts whose turns are rescaled by these factors."""
+    return joined(splits.parts(of))
+
+
+def scaled(splits: Splits, factor: float) -> torch.Tensor:
+    """Attention with scores times this factor."""
+    return torch.softmax(splits.s * factor, dim=-1) @ splits.v
 
 
 def rounded_parts(splits: Splits, dtype: torch.dtype, unit: float) -> torch.Tensor:
@@ -228,6 +243,11 @@ def first_keys(splits: Splits, kept: int) -> torch.Tensor:
     return torch.softmax(splits.s[..., :kept], dim=-1) @ splits.v[:, :kept]
 
 
+def shared_out(splits: Splits, floor: Callable[[int], int]) -> torch.Tensor:
+    """The keys that are left where each split gets as many as this function of all keys says."""
+    return first_keys(splits, splits.count * floor(splits.keys))
+
+
 def keys_twice(splits: Splits) -> torch.Tensor:
     share = -(-splits.keys // splits.count)
     ranges = [
@@ -250,6 +270,9 @@ def readings(table: torch.Tensor, page: int, step: int, names: list[str], P: int
             raise IndexError  # torch would count from the end
         return found
 
+    def with_pages_of(used: int) -> Where:
+        return lambda b, n: _flat(entries(b, n // used), n % used, page)
+
     said = PagedDecoding.TABLE_IGNORED(table=names[3])
     yield "table-ignored", said, lambda b, n: (n // page, n % page)
     yield "table-ignored", said, lambda b, n: (b * table.shape[1] + n // page, n % page)
@@ -263,7 +286,7 @@ def readings(table: torch.Tensor, page: int, step: int, names: list[str], P: int
     for used in dict.fromkeys((P, *USUAL_PAGES, step)):
         if used != page:
             said = PagedDecoding.PAGE_SIZE(used=used, cache=names[1], page=page)
-            yield "page-size", said, lambda b, n, used=used: _flat(entries(b, n // used), n % used, page)
+            yield "page-size", said, with_pages_of(used)
     said = PagedDecoding.SWAPPED(table=names[3])
     yield "page-and-row-swapped", said, lambda b, n: _flat(entries(b, n % page), n // page, page)
     said = PagedDecoding.PAGE_AS_ROW()

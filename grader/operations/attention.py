@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations import gemm
 from grader.operations._attention import Attention, Results, Walk, falls, folded, whole
-from grader.operations.hypothesis import Hypothesis, reread, supposed
+from grader.operations._attention_heads import of_other_elements
+from grader.operations.hypothesis import Hypothesis
 from grader.operations.softmax import LOG_OF_SMALLEST
-from grader.sentences import Said
+from grader.sentences import Fields, Said
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 CAUSES = (
     "not-rescaled", "rescale-inverted", "block-maximum", "only-last-block", "bases-mixed", "wrong-scale",
@@ -37,7 +38,6 @@ LN_2, LOG2_E = math.log(2), 1 / math.log(2)
 FEW = 16  # roundings beside those of scores and of their differences
 FEW_OF_A_SCORE = 4
 INFINITE_FILL = re.compile(rb"""tl\.load\(.*other=-?\s*float\(["']-?inf""")
-TENSORS = (0,), (1,), (2,), (1, 2), (0, 1, 2)  # that are misread together: their places among the arguments
 TELLING = 8  # elements: fewer may fit rounded numbers by chance
 
 
@@ -90,7 +90,7 @@ def _divided_by_the_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> to
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """The sum of p |v| for o; for lse the largest sum of |q k|, which a rounded score errs by."""
-    if ref.dim() == inputs[0].dim():
+    if ref.dim() == as_tensor(inputs[0]).dim():
         return by_heads(inputs, ref, lambda q, k, v: torch.softmax(scores(q, k), dim=-1) @ v.abs())
     return by_heads(inputs, ref, lambda q, k, v: scores(q.abs(), k.abs()).amax(dim=-1)) + 1
 
@@ -111,9 +111,9 @@ Heads = Callable[..., torch.Tensor]
 
 def by_heads(inputs: Sequence[Argument], ref: torch.Tensor, of_heads: Heads) -> torch.Tensor:
     """[shape of ref]: what `of_heads` makes of q, k, v and others of a few heads at a time, [heads, ., D] each."""
-    found = torch.empty_like(ref).flatten(0, 1)
-    for heads in _few_heads(*inputs[:2]):
-        found[heads] = of_heads(*(one.flatten(0, 1)[heads] for one in inputs))
+    found, tensors = torch.empty_like(ref).flatten(0, 1), as_tensors(inputs)
+    for heads in _few_heads(*tensors[:2]):
+        found[heads] = of_heads(*(one.flatten(0, 1)[heads] for one in tensors))
     return found.view(ref.shape)
 
 
@@ -129,32 +129,34 @@ def _few_heads(q: torch.Tensor, k: torch.Tensor) -> Iterator[slice]:
 LOST_DIGITS = Attention.LOST_DIGITS()
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    if len(inputs) != 3 or inputs[0].dim() != 4 or not inputs[0].numel():
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    if len(inputs) != 3:
         return
-    q, k, v = inputs
+    q, k, v = given = as_tensors(inputs)
+    if q.dim() != 4 or not q.numel():
+        return
     if q.numel() // q.shape[3] * k.shape[2] > MOST_EXPLAINED:
         return
     step = evidence.constants.get("BLOCK_N", 0)
     walk = Walk(scores(q, k), v, step if step > 0 else k.shape[2])
     yield from _where_nothing_is_left(evidence, walk)
-    yield from in_scores(evidence, inputs, walk)
+    yield from in_scores(evidence, given, walk)
     yield from _past_the_end(walk)
     if len(walk.tiles) > 1:
         yield from in_joining(evidence, walk)
-        yield from _in_turns(evidence, inputs, walk)
+        yield from _in_turns(evidence, given, walk)
     yield from at_the_end(evidence, walk)
-    yield from of_other_elements(evidence, inputs)
-    yield from in_few_digits(evidence, inputs, walk)
+    yield from of_other_elements(evidence, given)
+    yield from in_few_digits(evidence, given, walk)
 
 
-def _other_result(evidence: Evidence) -> torch.Tensor | None:
+def _other_result(evidence: Compared) -> torch.Tensor | None:
     """lse as it came out, in float64, where o is looked at."""
     lse = evidence.reply.outputs.get(evidence.exercise.results[-1].name)
     return None if lse is None or lse.numel() == 0 else lse.double()
 
 
-def _where_nothing_is_left(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
+def _where_nothing_is_left(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
     """o is NaN or 0 where it should not be: what is known of the first turn, and of scores far below 0."""
     o, out = evidence.exercise.results[0].name, evidence.comparison.out
     if evidence.returns != o:
@@ -185,7 +187,7 @@ def _where_nothing_is_left(evidence: Evidence, walk: Walk) -> Iterator[Hypothesi
             yield Hypothesis("padding-counted", Attention.PADDING_TAKES_ALL(o=o), None)
 
 
-def in_scores(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterator[Hypothesis]:
+def in_scores(evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk) -> Iterator[Hypothesis]:
     """Scores that are scaled otherwise, exponentiated otherwise, or made from k as it lies."""
     s, v, D = walk.s, walk.v, walk.v.shape[-1]
     for factor, said in (
@@ -213,7 +215,7 @@ def _past_the_end(walk: Walk) -> Iterator[Hypothesis]:
     yield Hypothesis("padding-counted", said, (e / total @ v, (shift + total.log())[..., 0]))
 
 
-def in_joining(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
+def in_joining(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
     """l and acc so far are measured against another maximum than what is added to them."""
     at, right = walk.so_far, torch.exp(falls(walk.so_far))
     ones, o = torch.ones_like(right), evidence.exercise.results[0].name
@@ -241,7 +243,7 @@ def in_joining(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
         yield Hypothesis("divided-each-turn", Attention.DIVIDED_EACH_TURN(), (divided, lse))
 
 
-def _overflows_as_here(evidence: Evidence, walk: Walk) -> bool:
+def _overflows_as_here(evidence: Compared, walk: Walk) -> bool:
     """Returns True where o is finite just where it is with each tile's own maximum kept, right but for overflow."""
     factors = torch.exp(falls(walk.own)).float()  # fp32, as in the kernel
     acc, total = (
@@ -252,7 +254,7 @@ def _overflows_as_here(evidence: Evidence, walk: Walk) -> bool:
     return not bool(finite.all()) and torch.equal(finite, evidence.comparison.out.isfinite())
 
 
-def _in_turns(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterator[Hypothesis]:
+def _in_turns(evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk) -> Iterator[Hypothesis]:
     """Turns that read the wrong tile, or that are too few."""
     q, k, v = inputs
     (M, N), o, names = walk.s.shape[-2:], evidence.exercise.results[0].name, evidence.exercise.arguments
@@ -263,7 +265,7 @@ def _in_turns(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterato
         yield Hypothesis("no-advance", Attention.NO_ADVANCE(), again)
     for kept in range(walk.step, N, walk.step):
         over_queries = kept == -(-M // walk.step) * walk.step and M < N
-        found = dict(kept=kept, keys=N, o=o)
+        found: Fields = dict(kept=kept, keys=N, o=o)
         said = Attention.LOOPS_OVER_QUERIES(queries=M, **found) if over_queries else Attention.ENDS_TOO_EARLY(**found)
         yield Hypothesis("blocks-left-out", said, whole(walk.s[..., :kept], v[..., :kept, :]))
     yield Hypothesis("no-advance", Attention.NO_ADVANCE(), again)
@@ -273,7 +275,7 @@ def _in_turns(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterato
     yield Hypothesis("no-advance", said, whole(walk.s, v[..., place, :]))
 
 
-def at_the_end(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
+def at_the_end(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
     """o that is not divided, and other numbers in place of lse."""
     o, lse = (one.name for one in evidence.exercise.results)
     s, right = walk.s, whole(walk.s, walk.v)
@@ -290,61 +292,14 @@ def at_the_end(evidence: Evidence, walk: Walk) -> Iterator[Hypothesis]:
         yield Hypothesis("wrong-lse", said(lse=lse), (right[0], found), may_be_constant=True)
 
 
-def of_other_elements(
-    evidence: Evidence, inputs: list[Argument], tensors: Sequence[tuple[int, ...]] = TENSORS
-) -> Iterator[Hypothesis]:
-    """Other batches, heads and elements than those of the program; of k and v together too."""
-    names = evidence.exercise.arguments
-    for places in tensors:
-        given = [names[place] for place in places]
-        named = " and ".join(filter(None, (", ".join(given[:-1]), given[-1])))
-        for id, said, first in (
-            ("batch-zero", Attention.BATCH_ZERO, lambda one: one[:1]), ("head-zero", Attention.HEAD_ZERO, _head_zero),
-        ):  # fmt: skip
-            others = [first(one).expand_as(one) if at in places else one for at, one in enumerate(inputs)]
-            yield from supposed(evidence, id, said(names=named), others)
-        for id, said, strides in _readings(evidence, places, named):
-            misread = [reread(evidence.inputs[place], strides(evidence.inputs[place])) for place in places]
-            if all(one is not None for one in misread):
-                found = dict(zip(places, misread))
-                others = [found[at].double() if at in found else one for at, one in enumerate(inputs)]
-                yield from supposed(evidence, id, said, others)
-
-
-def _head_zero(one: torch.Tensor) -> torch.Tensor:
-    return one[:, :1]
-
-
-def _readings(
-    evidence: Evidence, places: Sequence[int], named: str
-) -> Iterator[tuple[str, Said, Callable[[torch.Tensor], tuple[int, ...]]]]:
-    """Strides that arguments may be read with by mistake, made from those of each."""
-
-    def across(one: torch.Tensor) -> tuple[int, ...]:
-        return (one.shape[1] * one.stride(1), *one.stride()[1:])
-
-    yield "head-across-batches", Attention.ACROSS_BATCHES(names=named), across
-    yield "stride-ignored", Attention.LAST_STRIDE(names=named), lambda one: (*one.stride()[:3], 1)
-    for other, given in enumerate(evidence.inputs):
-        if other not in places and isinstance(given, torch.Tensor) and given.dim() == 4:
-            said = Attention.STRIDES_OF_ANOTHER(names=named, other=evidence.exercise.arguments[other])
-            yield "strides-of-another", said, lambda one, given=given: given.stride()
-            yield "strides-of-another", said, lambda one, given=given: (*given.stride()[:2], *one.stride()[2:])
-            yield "strides-of-another", said, lambda one, given=given: _with_heads_of(one, given)
-
-
-def _with_heads_of(one: torch.Tensor, other: torch.Tensor) -> tuple[int, ...]:
-    return (one.stride(0), other.stride(1), *one.stride()[2:])
-
-
-def in_few_digits(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterator[Hypothesis]:
+def in_few_digits(evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk) -> Iterator[Hypothesis]:
     """Yields what is rounded beside p for the second product; lse shows most of it."""
     for id, said, results in _rounded_on_the_way(evidence, inputs, walk):
         decided = evidence.returns == evidence.exercise.results[1].name and explains(evidence, results[1])
         yield Hypothesis(id, said, None if decided else results)
 
 
-def explains(evidence: Evidence, result: torch.Tensor) -> bool:
+def explains(evidence: Compared, result: torch.Tensor) -> bool:
     """Returns True where a result so made is much nearer than the right one, nearly wherever that is wrong.
 
     Not everywhere: what lies between two numbers of fp16 may be rounded to the other one.
@@ -354,7 +309,9 @@ def explains(evidence: Evidence, result: torch.Tensor) -> bool:
     return comparison.wrong_count >= TELLING and float(nearer[comparison.wrong].double().mean()) > 0.9
 
 
-def _rounded_on_the_way(evidence: Evidence, inputs: list[Argument], walk: Walk) -> Iterator[tuple[str, Said, Results]]:
+def _rounded_on_the_way(
+    evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk
+) -> Iterator[tuple[str, Said, Results]]:
     dtype, lse = evidence.trial.dtype, evidence.exercise.results[1].name
     short = "bf16" if dtype == torch.bfloat16 else "fp16"
     at, right = walk.so_far, torch.exp(falls(walk.so_far))

@@ -6,29 +6,28 @@ dq = dS k / sqrt(D). Tensor cores multiply tiles of one dtype, so P and dS are r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.operations import attention
 from grader.operations._attention_backward import Backward, Pairs, Results
+from grader.operations._attention_heads import TENSORS, of_other_elements
 from grader.operations.attention import (
     LN_2,
     LOG2_E,
     MOST_EXPLAINED,
     TELLING,
-    TENSORS,
     by_heads,
     explains,
-    of_other_elements,
 )
 from grader.operations.hypothesis import Hypothesis, reread
-from grader.sentences import Said
+from grader.sentences import Fields, Said
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 CAUSES = (
     "wrong-lse", "wrong-scale", "bases-mixed", "block-maximum", "wrong-delta", "wrong-factor", "only-last-block",
@@ -38,6 +37,7 @@ CAUSES = (
 
 SLACK = 1.25  # where a sum has one term, all of the error may be two roundings: of P or dS, and of the result
 HUGE = 4.0  # -lse: exp(-lse) times a delta of ordinary size may pass the largest number of fp16
+Rounded = Callable[[torch.Tensor], torch.Tensor]
 Q, K, V, DO = 0, 1, 2, 5  # places of the arguments that have heads, tokens and elements
 
 
@@ -70,7 +70,7 @@ def conversion_of_dq(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[tor
 
 def _of_each(inputs: Sequence[Argument], ref: torch.Tensor, place: int) -> torch.Tensor:
     """Half of eta for each term, times what the rounded number is multiplied with: a row sums over all rows of that."""
-    return inputs[place].abs().sum(dim=-2, keepdim=True).mul(SLACK / 2).expand(ref.shape).contiguous()
+    return as_tensor(inputs[place]).abs().sum(dim=-2, keepdim=True).mul(SLACK / 2).expand(ref.shape).contiguous()
 
 
 def terms_of_dv(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -93,13 +93,15 @@ def held(shapes: Sequence[Sequence[int]]) -> int:
 LOST_DIGITS = Backward.LOST_DIGITS()
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    if len(inputs) != 6 or inputs[0].dim() != 4 or not inputs[0].numel():
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    if len(inputs) != 6:
         return
-    q, k = inputs[:2]
+    q, k, *_ = given = as_tensors(inputs)
+    if q.dim() != 4 or not q.numel():
+        return
     if q.numel() // q.shape[3] * k.shape[2] > MOST_EXPLAINED:
         return
-    pairs = Pairs(*inputs)
+    pairs = Pairs(*given)
     (rows, keys), constants = pairs.s.shape[2:], evidence.constants
     steps = max(constants.get("BLOCK_M", 0), 0) or rows, max(constants.get("BLOCK_N", 0), 0) or keys
     yield from _where_it_is_nan(evidence, pairs, steps[1])
@@ -113,7 +115,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield from _in_few_digits(evidence, pairs, steps)
 
 
-def _where_it_is_nan(evidence: Evidence, pairs: Pairs, step: int) -> Iterator[Hypothesis]:
+def _where_it_is_nan(evidence: Compared, pairs: Pairs, step: int) -> Iterator[Hypothesis]:
     """dq is NaN in rows whose lse is far below 0: P of keys past the end is infinite, or fp16 makes dS so."""
     nan = evidence.comparison.out.isnan().all(dim=-1)
     if evidence.returns != "dq" or not bool(nan.any()) or pairs.s.shape[-1] % step == 0:
@@ -152,7 +154,7 @@ def _in_ds(pairs: Pairs) -> Iterator[Hypothesis]:
     yield Hypothesis("wrong-factor", Backward.FROM_P(name="dq", formula="dS k / sqrt(D)"), (from_p[0], dk, dv))
 
 
-def _in_the_scale(evidence: Evidence, pairs: Pairs) -> Iterator[Hypothesis]:
+def _in_the_scale(evidence: Compared, pairs: Pairs) -> Iterator[Hypothesis]:
     (dq, dk, dv), scale, name = pairs.results(), pairs.scale, evidence.returns
     formula = {"dq": "dS k", "dk": "dS^T q"}.get(name, "")
     yield Hypothesis("wrong-scale", Backward.NOT_SCALED(name=name, formula=formula), (dq / scale, dk / scale, dv))
@@ -161,7 +163,7 @@ def _in_the_scale(evidence: Evidence, pairs: Pairs) -> Iterator[Hypothesis]:
         yield Hypothesis("wrong-scale", Backward.DV_SCALED(), (dq, dk, dv * factor))
 
 
-def _in_walks(evidence: Evidence, pairs: Pairs, steps: tuple[int, int]) -> Iterator[Hypothesis]:
+def _in_walks(evidence: Compared, pairs: Pairs, steps: tuple[int, int]) -> Iterator[Hypothesis]:
     """Turns that replace a sum, that are too few, or that read the first tile again, in the walk that made the result:
     dq comes from one over the keys, dk and dv from one over the queries."""
     name, (dq, dk, dv) = evidence.returns, pairs.results()
@@ -180,7 +182,7 @@ def _in_walks(evidence: Evidence, pairs: Pairs, steps: tuple[int, int]) -> Itera
     last = slice((total - 1) // step * step, total)
     yield Hypothesis("only-last-block", Backward.ONLY_LAST_TILE(**words), part(last))
     for kept in range(step, total, step):
-        found = dict(kept=kept, total=total, **words)
+        found: Fields = dict(kept=kept, total=total, **words)
         others = "queries" if of_keys else "keys"
         ends_there = kept == -(-count // step) * step and count < total
         said = Backward.LOOPS_OVER_THE_OTHERS(others=others, count=count, **found)
@@ -219,7 +221,7 @@ def _not_turned(pairs: Pairs, rows: int, keys: int) -> Iterator[Hypothesis]:
     yield Hypothesis("not-turned", Backward.DS_NOT_TURNED(), (dq, untransposed(pairs.ds, pairs.q) * pairs.scale, dv))
 
 
-def _of_other_rows(evidence: Evidence, pairs: Pairs) -> Iterator[Hypothesis]:
+def _of_other_rows(evidence: Compared, pairs: Pairs) -> Iterator[Hypothesis]:
     """lse, or delta, of a head where as many numbers as there are keys are taken to precede it for each head."""
     B, H, M, N = pairs.s.shape
     said = dict(wrong=N, right=M)
@@ -232,20 +234,19 @@ def _of_other_rows(evidence: Evidence, pairs: Pairs) -> Iterator[Hypothesis]:
         yield Hypothesis("strides-of-another", Backward.ROWS_OF_ANOTHER(what=what, **said), pairs.results(p, ds))
 
 
-def _in_few_digits(evidence: Evidence, pairs: Pairs, steps: tuple[int, int]) -> Iterator[Hypothesis]:
+def _in_few_digits(evidence: Compared, pairs: Pairs, steps: tuple[int, int]) -> Iterator[Hypothesis]:
     """Yields what is rounded beside P and dS for their products; of few pairs some rounding explains anything."""
     if pairs.s.numel() < TELLING:
         return
     place = [one.name for one in evidence.exercise.results].index(evidence.returns)
     for id, said, results in _rounded_on_the_way(evidence, pairs, steps):
-        if results[place] is not None:
-            decided = explains(evidence, results[place])
-            yield Hypothesis(id, said, None if decided else results[place])
+        decided = explains(evidence, results[place])
+        yield Hypothesis(id, said, None if decided else results[place])
 
 
 def _rounded_on_the_way(
-    evidence: Evidence, pairs: Pairs, steps: tuple[int, int]
-) -> Iterator[tuple[str, Said, tuple[torch.Tensor | None, ...]]]:
+    evidence: Compared, pairs: Pairs, steps: tuple[int, int]
+) -> Iterator[tuple[str, Said, Results]]:
     dtype = evidence.trial.dtype
     short = "bf16" if dtype == torch.bfloat16 else "fp16"
 
@@ -257,12 +258,12 @@ def _rounded_on_the_way(
 
     p, dp, delta, lse = pairs.p, pairs.dp, pairs.delta, pairs.lse[..., None]
     products = rounded(pairs.o * pairs.do).sum(dim=-1, keepdim=True)
-    for said, found in (
+    for sentence, found in (
         (Backward.DELTA_ROUNDED, dp - rounded(delta)), (Backward.DELTA_FROM_ROUNDED_PRODUCTS, dp - products),
         (Backward.DELTA_FROM_ROUNDED_PRODUCTS, dp - rounded(products)), (Backward.DP_ROUNDED, rounded(dp) - delta),
         (Backward.DP_ROUNDED, rounded(dp) - rounded(delta)),
     ):  # fmt: skip
-        yield "rounded-too-early", said(dtype=short), results(p, p * found)
+        yield "rounded-too-early", sentence(dtype=short), results(p, p * found)
     for name in ("q", "k"):
         for unit in (1.0, LN_2):
             factors = {"q": pairs.q, "k": pairs.k}
@@ -284,7 +285,7 @@ def _rounded_on_the_way(
     yield "half-accumulator", said, in_turns
 
 
-def _folded(tiles: Sequence[torch.Tensor], factors: Sequence[torch.Tensor], rounded) -> torch.Tensor:
+def _folded(tiles: Sequence[torch.Tensor], factors: Sequence[torch.Tensor], rounded: Rounded) -> torch.Tensor:
     """The sum of the products, rounded after each of them."""
     found = 0 * (tiles[0] @ factors[0])
     for tile, factor in zip(tiles, factors):

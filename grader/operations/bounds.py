@@ -13,7 +13,7 @@ chapters 3 and 4 (sums, products), and the blocked order in which kernels add.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 
@@ -35,7 +35,7 @@ def tolerance(
         return torch.zeros_like(ref)
     accumulated = arithmetic(bound, inputs, ref).mul_(share)
     allowed = accumulated.add_(ref.abs(), alpha=1.25 * UNIT_ROUNDOFF[dtype]).add_(ETA[dtype])
-    if (conversion := _of_result(bound, "conversion")) is not None:
+    if (conversion := getattr(named(bound), _of_result(bound, "conversion"), None)) is not None:
         rounded, lost = conversion(inputs, ref)
         allowed.add_(rounded, alpha=UNIT_ROUNDOFF[dtype]).add_(lost, alpha=ETA[dtype])
     return allowed
@@ -43,20 +43,20 @@ def tolerance(
 
 def arithmetic(bound: str, inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """c S, what arithmetic in fp32 may add, for a bound that is not exact; [shape of ref]."""
-    return _of_result(bound, "rounding")(inputs, ref)
+    return getattr(named(bound), _of_result(bound, "rounding"))(inputs, ref)
 
 
-def _of_result(bound: str, what: str) -> Callable | None:
-    """The operation's function of this name, of a result with a bound of its own that of the result."""
+def _of_result(bound: str, what: str) -> str:
+    """The name of the operation's function, of a result with a bound of its own that of the result's."""
     _, _, result = bound.partition(".")
-    return getattr(named(bound), f"{what}_of_{result}" if result else what, None)
+    return f"{what}_of_{result}" if result else what
 
 
 def size_of_terms(bound: str, inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """What rounding on the way is relative to: of a sum its terms, however small it is itself; [shape of ref]."""
     if bound in EXACT:
         return ref.abs()
-    terms = _of_result(bound, "terms") or getattr(named(bound), "terms", None)
+    terms = getattr(named(bound), _of_result(bound, "terms"), None) or getattr(named(bound), "terms", None)
     return ref.abs() if terms is None else terms(inputs, ref)
 
 

@@ -11,21 +11,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_number, as_tensors
 from grader.numerics.roundoff import UNIT_ROUNDOFF
 from grader.operations import attention
 from grader.operations._attention import Attention, Results, Walk
+from grader.operations._attention_heads import of_other_elements
 from grader.operations._causal_attention import CausalAttention, Rule, capped, made, probabilities
 from grader.operations.attention import LOST_DIGITS, held
 from grader.operations.hypothesis import Hypothesis
-from grader.sentences import Said
+from grader.sentences import Fields, Said
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared, Evidence
     from grader.wire.messages import Finding
 
 __all__ = ["LOST_DIGITS", "held"]
@@ -38,14 +39,31 @@ OF_A_CAP = 8  # roundings of c: tanh comes from an exponential
 LOG2_E = 1 / math.log(2)
 
 
+class Given(NamedTuple):
+    """The arguments of a call; None stands for no window and for no cap."""
+
+    q: torch.Tensor
+    k: torch.Tensor
+    v: torch.Tensor
+    window: int | None
+    softcap: float | None
+
+
+def given_in(inputs: Sequence[Argument]) -> Given:
+    q, k, v = as_tensors(inputs[:3])
+    window, softcap = inputs[3:]
+    cap = None if softcap is None else as_number(softcap)
+    return Given(q, k, v, None if window is None else int(as_number(window)), cap)
+
+
 @dataclass
 class Scored:
     """Scores of a few heads, [heads, M, N], with -inf for keys that are not seen; `more`: roundings that a cap adds."""
 
-    inputs: Sequence[Argument]
+    given: Given
 
     def __post_init__(self) -> None:
-        q, k, _, self.window, self.softcap = self.inputs
+        q, k, _, self.window, self.softcap = self.given
         self.seen = Rule(q.shape[2], k.shape[2], self.window, 1, 1, q.device).seen
         self.more = 0.0 if self.softcap is None else OF_A_CAP * self.softcap
 
@@ -58,7 +76,7 @@ class Scored:
 
     def of_heads(self, ref: torch.Tensor, make: attention.Heads) -> torch.Tensor:
         """[shape of ref]: what `make` makes of q, k and v of a few heads; k and v stand once for each head of q."""
-        return attention.by_heads(for_each_head(*self.inputs[:3]), ref, make)
+        return attention.by_heads(for_each_head(*self.given[:3]), ref, make)
 
 
 def for_each_head(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -69,18 +87,18 @@ def for_each_head(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[to
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """The same as of attention, over the seen keys; a score that is capped errs by 8 u of the cap more."""
-    of = Scored(inputs)
+    of = Scored(given_in(inputs))
     return of.of_heads(ref, lambda q, k, v: attention.rounding_of_scores(of.scores(q, k), of.sizes(q, k), v, of.more))
 
 
 def rounding_of_lse(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    of = Scored(inputs)
+    of = Scored(given_in(inputs))
     return of.of_heads(ref, lambda q, k, v: attention.rounding_of_largest(of.sizes(q, k), v, of.more))
 
 
 def conversion(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The same as of attention, over the seen keys."""
-    of = Scored(inputs)
+    of = Scored(given_in(inputs))
     rounded = of.of_heads(ref, lambda q, k, v: probabilities(of.scores(q, k)) @ v.abs())
 
     def divided_by_the_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -93,8 +111,8 @@ def conversion(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Ten
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """The same as of attention, over the seen keys."""
-    of = Scored(inputs)
-    if ref.dim() == inputs[0].dim():
+    of = Scored(given_in(inputs))
+    if ref.dim() == of.given.q.dim():
         return of.of_heads(ref, lambda q, k, v: probabilities(of.scores(q, k)) @ v.abs())
     return of.of_heads(ref, lambda q, k, v: of.sizes(q, k).amax(dim=-1)) + 1
 
@@ -106,11 +124,11 @@ def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 class Case:
     """A call that is looked at: scores [B, H, M, keys] before the cap, and v; keys behind the last one are 0."""
 
-    evidence: Evidence
-    inputs: list[Argument]
+    evidence: Compared
+    given: Given
 
     def __post_init__(self) -> None:
-        q, k, v, self.window, self.softcap = self.inputs
+        q, k, v, self.window, self.softcap = self.given
         self.q, self.k, self.v = for_each_head(q, k, v)
         M, N, constants = q.shape[2], k.shape[2], self.evidence.constants
         rows, step = (constants.get(name, 0) for name in ("BLOCK_M", "BLOCK_N"))
@@ -136,16 +154,16 @@ class Case:
         return self.evidence.reply.outputs[self.names[1]].double()
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    if len(inputs) != 5 or inputs[0].dim() != 4 or not inputs[0].numel():
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    if len(inputs) != 5:
         return
-    q, k = inputs[:2]
-    if q.numel() // q.shape[3] * k.shape[2] > attention.MOST_EXPLAINED:
+    q, k, *_ = given = given_in(inputs)
+    if q.dim() != 4 or not q.numel() or q.numel() // q.shape[3] * k.shape[2] > attention.MOST_EXPLAINED:
         return
-    case = Case(evidence, inputs)
+    case = Case(evidence, given)
     yield from _in_the_mask(case)
     if case.window is not None:
-        yield from _in_the_window(case)
+        yield from _in_the_window(case, case.window)
     yield from _in_the_walk(case)
     yield from _where_nothing_is_seen(case)
     yield from _in_the_cap(case)
@@ -155,7 +173,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypothesis | None:
     """Names a walk that begins in front of key 0, where that is what the first load outside has read."""
-    q, k, _, window, _ = inputs
+    q, k, _, window, _ = given_in(inputs)
     if window is None or finding.kind != "out-of-bounds-load" or finding.linear >= 0:
         return None
     rows, step = (evidence.constants.get(name, 0) for name in ("BLOCK_M", "BLOCK_N"))
@@ -170,7 +188,8 @@ def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypo
 
 
 def _in_the_mask(case: Case) -> Iterator[Hypothesis]:
-    rule, sizes = case.rule, dict(queries=case.rule.M, keys=case.rule.N)
+    rule = case.rule
+    sizes: Fields = dict(queries=rule.M, keys=rule.N)
     window = rule.seen | ~rule.causal  # what the other end of the rule hides stays hidden
     windowed = window if case.window is not None else torch.ones_like(rule.causal)
     yield case.of("wrong-mask", CausalAttention.OWN_KEY_HIDDEN(), (rule.keys < rule.at) & windowed)
@@ -194,8 +213,8 @@ def _in_the_mask(case: Case) -> Iterator[Hypothesis]:
         yield case.of("wrong-mask", CausalAttention.HIDDEN_WITH_ZERO(), visited, zero)
 
 
-def _in_the_window(case: Case) -> Iterator[Hypothesis]:
-    rule, w = case.rule, case.window
+def _in_the_window(case: Case, w: int) -> Iterator[Hypothesis]:
+    rule = case.rule
     for said, seen in (
         (CausalAttention.WINDOW_ONE_MORE, rule.keys >= rule.at - w),
         (CausalAttention.WINDOW_ONE_LESS, rule.keys > rule.at - w + 1),
@@ -208,7 +227,8 @@ def _in_the_window(case: Case) -> Iterator[Hypothesis]:
 
 
 def _in_the_walk(case: Case) -> Iterator[Hypothesis]:
-    rule, sizes = case.rule, dict(queries=case.rule.M, keys=case.rule.N)
+    rule = case.rule
+    sizes: Fields = dict(queries=rule.M, keys=rule.N)
     last = rule.end - 1
     for said, end in (
         (CausalAttention.ENDS_A_TILE_EARLY(), rule.end - rule.step),
@@ -239,8 +259,8 @@ def _where_nothing_is_seen(case: Case) -> Iterator[Hypothesis]:
         yield Hypothesis("nothing-seen", CausalAttention.ZERO_BY_ZERO(name=name), found, may_be_constant=True)
     if bool(at_first.any()):
         in_a_window = bool((at_first & ~nothing).any())
-        said = CausalAttention.NAN_OF_EMPTY_TILES if in_a_window else CausalAttention.NAN_OF_NOTHING
-        yield Hypothesis("first-tile-empty", said(name=name), lost(at_first), may_be_constant=True)
+        sentence = CausalAttention.NAN_OF_EMPTY_TILES if in_a_window else CausalAttention.NAN_OF_NOTHING
+        yield Hypothesis("first-tile-empty", sentence(name=name), lost(at_first), may_be_constant=True)
     if bool(nothing.any()):
         said = CausalAttention.NAN_OF_NOTHING(name=name)
         yield Hypothesis("first-tile-empty", said, lost(nothing), may_be_constant=True)
@@ -273,14 +293,14 @@ def _in_the_cap(case: Case) -> Iterator[Hypothesis]:
     if (c := case.softcap) is None:
         return
     rule, plain, D = case.rule, case.plain, case.q.shape[-1]
-    for said, s in (
+    for sentence, s in (
         (CausalAttention.NO_CAP, plain),
         (CausalAttention.CAP_BEFORE_SCALE, capped(plain * math.sqrt(D), c) / math.sqrt(D)),
         (CausalAttention.CAP_IN_BASE_2, capped(plain * LOG2_E, c) / LOG2_E),
         (CausalAttention.CAP_CLAMPS, plain.clamp(-c, c)),
         (CausalAttention.CAP_NOT_MULTIPLIED, torch.tanh(plain / c)),
     ):
-        yield case.of("wrong-cap", said(), rule.seen, s)
+        yield case.of("wrong-cap", sentence(), rule.seen, s)
     for low in (-c, -c / LOG2_E):
         hidden = case.s.masked_fill(~rule.seen, low)
         for visited in (rule.visited(), rule.keys >= 0):
@@ -294,7 +314,7 @@ def _in_the_cap(case: Case) -> Iterator[Hypothesis]:
 
 
 def _in_groups(case: Case) -> Iterator[Hypothesis]:
-    q, k, v = case.inputs[:3]
+    q, k, v, _, _ = case.given
     H, HK = q.shape[1], k.shape[1]
     in_turn, first = torch.arange(H) % HK, torch.zeros(H, dtype=torch.int64)
     for said, of in ((CausalAttention.HEADS_IN_TURN, in_turn), (CausalAttention.ALL_OF_HEAD_0, first)):
@@ -308,12 +328,12 @@ def _as_without_a_rule(case: Case) -> Iterator[Hypothesis]:
     rule = case.rule
     s = case.s.masked_fill(~rule.seen, -torch.inf)[..., : rule.N]
     if not bool(rule.seen[:, : rule.step].any(dim=1).all()):
-        yield from attention.of_other_elements(case.evidence, case.inputs)
+        yield from of_other_elements(case.evidence, case.given)
         return
     walk = Walk(s, case.v, rule.step)
     yield from attention.in_scores(case.evidence, [case.q, case.k, case.v], walk)
     if len(walk.tiles) > 1:
         yield from attention.in_joining(case.evidence, walk)
     yield from attention.at_the_end(case.evidence, walk)
-    yield from attention.of_other_elements(case.evidence, case.inputs)
+    yield from of_other_elements(case.evidence, case.given)
     yield from attention.in_few_digits(case.evidence, [case.q, case.k, case.v], walk)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from grader.numerics.arguments import Argument
 from grader.numerics.poison import BITS
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF, UNJUDGED
 from grader.operations.bounds import tolerance
@@ -52,7 +53,7 @@ def first_index(flags: torch.Tensor) -> tuple[int, ...]:
     return tuple(map(int, np.unravel_index(position, tuple(flags.shape))))
 
 
-def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[torch.Tensor]) -> Comparison:
+def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[Argument]) -> Comparison:
     """`ref` and `inputs` in float64. NaN, +inf and -inf must stand exactly where the reference has them."""
     expected = ref.to(out.dtype)
     if bound == UNJUDGED:
@@ -78,7 +79,7 @@ def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[t
     return Comparison(out, expected, ref, error > 1, error)
 
 
-def is_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[torch.Tensor]) -> bool:
+def is_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[Argument]) -> bool:
     """As `compare(...).right`, with far fewer passes over memory where everything is finite and right.
 
     For the bound "bits" `ref` may be in the dtype of the result: a copy is exact in any.
@@ -86,7 +87,7 @@ def is_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[
     return bool(surely_right(out, ref, bound, inputs)) or compare(out, ref, bound, inputs).right
 
 
-def surely_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+def surely_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[Argument]) -> torch.Tensor:
     """Whether a result is right as far as a quick look tells; [], bool, where the result is: the host need not wait.
 
     False of some right results: of what is not finite, and of little that is not empty. True of a wrong one only where
@@ -95,7 +96,7 @@ def surely_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Seque
     return quick_error(out, ref, bound, inputs) <= 1
 
 
-def quick_error(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+def quick_error(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[Argument]) -> torch.Tensor:
     """The worst element's error as a multiple of the bound; [], where the result is. More than 1, or NaN, where a quick
     look cannot tell.
 

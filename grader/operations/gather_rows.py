@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensors
 from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 CAUSES = ("index-ignored", "first-index", "row-zero", "neighbouring-row", "neighbouring-index")
 
@@ -38,10 +38,10 @@ class GatherRows(Sentence):
     LOCAL_LOAD = "Each block of {name} holds the first columns of its row: the load does not move with the program."
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     if len(inputs) != 2:
         return
-    (table, index), z = inputs, evidence.returns
+    (table, index), z = as_tensors(inputs), evidence.returns
     named_table, named_index = evidence.exercise.arguments
     (M, N), K = table.shape, len(index)
     if K <= M:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations.bounds import tolerance
-from grader.operations.hypothesis import Hypothesis, reread, supposed
+from grader.operations.hypothesis import Hypothesis, reread, supposed, total
 from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 LARGEST_HALF = 65504.0
 ROUNDED_IN_HALF = 2.0**-8  # of the largest sum on the way: a few roundings of fp16
@@ -66,7 +66,7 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
     That is at most 4 u of a term. A few terms may all be near it, and the growth of longer sums has room for it.
     """
-    a, b = inputs
+    a, b = as_tensors(inputs)
     return (growth(a.shape[-1]) + LEFT_OUT) * U32 * (a.abs() @ b.abs())
 
 
@@ -79,20 +79,21 @@ def growth(K: int) -> float:
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """Of each sum the sum of its |products|."""
-    a, b = inputs
+    a, b = as_tensors(inputs)
     return a.abs() @ b.abs()
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     if len(inputs) != 2:
         return  # of a product alone
-    a, b = inputs
+    a, b = as_tensors(inputs)
     K, step = a.shape[1], evidence.constants.get("BLOCK_K", 0)
     if _counts_past_2048(a, b) and "exact" in evidence.right_before:
         yield Hypothesis("half-accumulator", Gemm.HALF_ACCUMULATOR(), None)
-    for said, rounded in _rounded_operands(inputs) if evidence.comparison.wrong.numel() >= TELLING else ():
+    for said, rounded in _rounded_operands((a, b)) if evidence.comparison.wrong.numel() >= TELLING else ():
         for found in supposed(evidence, "rounded-operands", said, rounded):
-            yield replace(found, result=None) if _is_all_of_it(evidence, found.result, rounded) else found
+            sure = isinstance(found.result, torch.Tensor) and _is_all_of_it(evidence, found.result, rounded)
+            yield replace(found, result=None) if sure else found
     if step > 0 and (padding := -K % step):
         yield Hypothesis("padding-counted", Gemm.PADDING_COUNTED(padding=padding), a @ b + padding)
     if 0 < step < K:
@@ -104,7 +105,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
         yield Hypothesis("half-accumulator", Gemm.OVERFLOWS_ON_THE_WAY(), None)
 
 
-def _overflows_on_the_way(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: int) -> bool:
+def _overflows_on_the_way(evidence: Compared, a: torch.Tensor, b: torch.Tensor, step: int) -> bool:
     """Returns True if a sum of first terms is more than fp16 holds wherever c is infinite and wrong, and all other
     wrong elements are off by no more than what fp16 loses."""
     out, ref, wrong = evidence.comparison.out, evidence.comparison.ref, evidence.comparison.wrong
@@ -121,7 +122,7 @@ def _overflows_on_the_way(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, 
     return bool((largest[lost] > LARGEST_HALF).all() and rounded[wrong & ~lost].all())
 
 
-def _rounded_operands(inputs: list[Argument]) -> Iterator[tuple[Said, list[torch.Tensor]]]:
+def _rounded_operands(inputs: Sequence[torch.Tensor]) -> Iterator[tuple[Said, list[torch.Tensor]]]:
     """The operands in dtypes with fewer digits; the interpreter cuts a float off to bf16, a GPU rounds it."""
     shorter = {"bf16": (torch.bfloat16,), "fp8": (torch.float8_e4m3fn, torch.float8_e5m2), "fp16": (torch.float16,)}
     for short, dtypes in shorter.items():
@@ -136,7 +137,7 @@ def _cut(tensor: torch.Tensor, bits: int) -> torch.Tensor:
     return (tensor.float().view(torch.int32) >> bits << bits).view(torch.float32).double()
 
 
-def _is_all_of_it(evidence: Evidence, result: torch.Tensor, rounded: list[torch.Tensor]) -> bool:
+def _is_all_of_it(evidence: Compared, result: torch.Tensor, rounded: list[torch.Tensor]) -> bool:
     """Tells if c is fp32 and has the digits of this result to the last that fp32 keeps: nothing else has, by chance."""
     out, wanted = evidence.comparison.out, evidence.wanted
     if wanted.dtype != torch.float32:
@@ -146,7 +147,7 @@ def _is_all_of_it(evidence: Evidence, result: torch.Tensor, rounded: list[torch.
     return bool((same | near).all())
 
 
-def _steps_along_k(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+def _steps_along_k(evidence: Compared, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     """Mistakes in the loop over K: steps left out, pointers that do not advance, or advance by the wrong stride."""
     K = a.shape[1]
     sizes = {start: min(step, K - start) for start in range(0, K, step)}
@@ -154,33 +155,33 @@ def _steps_along_k(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: i
         yield Hypothesis("k-tail", Gemm.K_TAIL(kept=kept, K=K), a[:, :kept] @ b[:kept])
     last = max(sizes)
     yield Hypothesis("last-step", Gemm.LAST_STEP(), a[:, last:] @ b[last:])
-    yield Hypothesis("no-advance", Gemm.NO_ADVANCE(), sum(a[:, :n] @ b[:n] for n in sizes.values()))
-    same_of_a = sum(a[:, :n] @ b[k : k + n] for k, n in sizes.items())
+    yield Hypothesis("no-advance", Gemm.NO_ADVANCE(), total(a[:, :n] @ b[:n] for n in sizes.values()))
+    same_of_a = total(a[:, :n] @ b[k : k + n] for k, n in sizes.items())
     yield Hypothesis("no-advance", Gemm.NO_ADVANCE_OF_ONE(name="a"), same_of_a)
-    same_of_b = sum(a[:, k : k + n] @ b[:n] for k, n in sizes.items())
+    same_of_b = total(a[:, k : k + n] @ b[:n] for k, n in sizes.items())
     yield Hypothesis("no-advance", Gemm.NO_ADVANCE_OF_ONE(name="b"), same_of_b)
-    memory = evidence.inputs[1]
-    shifted = [reread(memory[:n], memory.stride(), k) for k, n in sizes.items()]
-    if all(block is not None for block in shifted):
-        terms = (a[:, k : k + n] @ block.double() for (k, n), block in zip(sizes.items(), shifted))
-        yield Hypothesis("advance-without-stride", Gemm.ADVANCE_WITHOUT_STRIDE(), sum(terms))
+    memory = as_tensor(evidence.inputs[1])
+    shifted = {k: one for k, n in sizes.items() if (one := reread(memory[:n], memory.stride(), k)) is not None}
+    if len(shifted) == len(sizes):
+        terms = (a[:, k : k + n] @ shifted[k].double() for k, n in sizes.items())
+        yield Hypothesis("advance-without-stride", Gemm.ADVANCE_WITHOUT_STRIDE(), total(terms))
 
 
-def _corners(evidence: Evidence, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+def _corners(evidence: Compared, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     """Tiles of a and b at other places than they should be; what lies outside counts as 0, as a descriptor loads it."""
     starts = range(0, a.shape[1], step)
     counted = (_piece(a, 0, n, len(a), step) @ _piece(b, n, 0, step, b.shape[1]) for n in range(len(starts)))
-    yield Hypothesis("step-as-corner", Gemm.STEP_AS_CORNER(), sum(counted))
+    yield Hypothesis("step-as-corner", Gemm.STEP_AS_CORNER(), total(counted))
     tall, wide = (evidence.constants.get(name, 0) for name in ("BLOCK_M", "BLOCK_N"))
     if not tall or not wide:
         return
     by_columns = [
-        sum(a[:, k : k + step] @ _piece(b, n, k, step, wide)[: len(b) - k, : b.shape[1] - n] for k in starts)
+        total(a[:, k : k + step] @ _piece(b, n, k, step, wide)[: len(b) - k, : b.shape[1] - n] for k in starts)
         for n in range(0, b.shape[1], wide)
     ]
     yield Hypothesis("corner-swapped", Gemm.CORNER_SWAPPED(name="b"), torch.cat(by_columns, dim=1))
     by_rows = [
-        sum(_piece(a, k, m, tall, step)[: len(a) - m, : a.shape[1] - k] @ b[k : k + step] for k in starts)
+        total(_piece(a, k, m, tall, step)[: len(a) - m, : a.shape[1] - k] @ b[k : k + step] for k in starts)
         for m in range(0, len(a), tall)
     ]
     yield Hypothesis("corner-swapped", Gemm.CORNER_SWAPPED(name="a"), torch.cat(by_rows))

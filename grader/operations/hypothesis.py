@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ class Hypothesis:
     may_be_constant: bool = False  # NaN everywhere fits many formulas: only where other evidence supports this one
 
 
-def supposed(evidence: Evidence, id: str, sentence: Said, arguments: list[Argument]) -> Iterator[Hypothesis]:
+def supposed(evidence: Evidence, id: str, sentence: Said, arguments: Sequence[Argument]) -> Iterator[Hypothesis]:
     """What a right kernel would give for other arguments than these, if it would give anything."""
     result = evidence.reference(arguments)
     if result is not None:
@@ -46,3 +46,8 @@ def reread(tensor: torch.Tensor, strides: tuple[int, ...], further: int = 0) -> 
     if (last + 1) * tensor.element_size() > tensor.untyped_storage().nbytes():
         return None
     return tensor.as_strided(tensor.shape, strides, first)
+
+
+def total(terms: Iterable[torch.Tensor]) -> torch.Tensor:
+    """The sum of several tensors of one shape in float64, in their order."""
+    return sum(terms, torch.zeros((), dtype=torch.float64))

@@ -6,7 +6,7 @@ compare with; those that do not, the memory checker has seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensors
 from grader.operations.hypothesis import Hypothesis, reread
 from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared, Evidence
     from grader.wire.messages import Finding
 
 CAUSES = (
@@ -111,23 +111,25 @@ class Cache:
         return values.view(self.values.shape), counts.view(self.values.shape)
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    cache = _cache(evidence, inputs, evidence.returns)
-    for storing in _storings(evidence, inputs, cache):
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    given = as_tensors(inputs)
+    cache = _cache(evidence, given, evidence.returns)
+    for storing in _storings(evidence, given, cache):
         after, counts = cache.after(storing)
         if bool(counts.any()):  # where nothing is stored at all, that is all that can be said
             yield Hypothesis(storing.id, storing.sentence, after)
-    emptied, right = replace(cache, values=torch.zeros_like(cache.values)), _right(evidence, inputs, cache)
+    emptied, right = replace(cache, values=torch.zeros_like(cache.values)), _right(evidence, given, cache)
     yield Hypothesis(right.id, right.sentence, emptied.after(right)[0])
 
 
 def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypothesis | None:
     """Names the mistake that leads outside of a cache, or two tokens to one place, if the rest of the cache fits it."""
     name, out = finding.argument, evidence.reply.outputs.get(finding.argument)
-    if name not in evidence.exercise.updates or out is None or inputs[0].is_meta:
+    given = as_tensors(inputs)
+    if name not in evidence.exercise.updates or out is None or given[0].is_meta:
         return None
-    cache = _cache(evidence, inputs, name)
-    for storing in _storings(evidence, inputs, cache):
+    cache = _cache(evidence, given, name)
+    for storing in _storings(evidence, given, cache):
         after, counts = cache.after(storing)
         if finding.kind == "out-of-bounds-store":
             leads_there = bool((storing.address[storing.live] == finding.linear).any())
@@ -141,12 +143,12 @@ def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypo
     return None
 
 
-def _cache(evidence: Evidence, inputs: list[Argument], name: str) -> Cache:
+def _cache(evidence: Evidence, inputs: Sequence[torch.Tensor], name: str) -> Cache:
     place = evidence.exercise.arguments.index(name)
-    return Cache(name, inputs[place], tuple(evidence.argument(name).stride()))
+    return Cache(name, inputs[place], tuple(dict(evidence.tensors)[name].stride()))
 
 
-def _right(evidence: Evidence, inputs: list[Argument], cache: Cache) -> Storing:
+def _right(evidence: Evidence, inputs: Sequence[torch.Tensor], cache: Cache) -> Storing:
     """The stores of a right kernel: all that can be wrong beside them is what becomes of the other rows."""
     slots, page = inputs[-1], cache.values.shape[1]
     tokens = inputs[evidence.exercise.arguments.index(cache.name) - 2]
@@ -154,7 +156,7 @@ def _right(evidence: Evidence, inputs: list[Argument], cache: Cache) -> Storing:
     return Storing("rest-lost", KvCacheWrite.REST_LOST(name=cache.name), tokens, address, slots >= 0)
 
 
-def _storings(evidence: Evidence, inputs: list[Argument], cache: Cache) -> Iterator[Storing]:
+def _storings(evidence: Evidence, inputs: Sequence[torch.Tensor], cache: Cache) -> Iterator[Storing]:
     """The stores into this cache of kernels with one mistake each, the likeliest first."""
     slots, names = inputs[-1], evidence.exercise.arguments
     right = _right(evidence, inputs, cache)
@@ -206,28 +208,28 @@ def _of_places(right: Storing, cache: Cache, slots: torch.Tensor, name: str) -> 
 
 
 def _of_strides(
-    right: Storing, cache: Cache, slots: torch.Tensor, evidence: Evidence, inputs: list[Argument]
+    right: Storing, cache: Cache, slots: torch.Tensor, evidence: Evidence, inputs: Sequence[torch.Tensor]
 ) -> Iterator[Storing]:
     """The right page and row, and strides that are not the cache's, or not those of its tokens."""
-    names, page = evidence.exercise.arguments, cache.values.shape[1]
+    names, page, memory = evidence.exercise.arguments, cache.values.shape[1], dict(evidence.tensors)
     place = names.index(cache.name)
     tight = tuple(prod(cache.values.shape[axis + 1 :]) for axis in range(4))
     other = names[2 + 3 - place]  # the fourth argument for the third, and the third for the fourth
     readings = [(tight, KvCacheWrite.AS_CONTIGUOUS(name=cache.name))]
-    readings.append((evidence.argument(other).stride(), KvCacheWrite.STRIDES_OF(name=cache.name, other=other)))
+    readings.append((memory[other].stride(), KvCacheWrite.STRIDES_OF(name=cache.name, other=other)))
     for strides, said in readings:
         if tuple(strides) != cache.strides:
             address = cache.address(slots // page, slots % page, tuple(strides))
             yield replace(right, id="stride-ignored", sentence=said, address=address)
     tokens, partner = names[place - 2], names[3 - place]
-    mine, theirs = evidence.argument(tokens), evidence.argument(partner)
+    mine, theirs = memory[tokens], memory[partner]
     misread = reread(mine, theirs.stride()) if mine.stride() != theirs.stride() else None
     if misread is not None:
         said = KvCacheWrite.READ_WITH_STRIDES_OF(tokens=tokens, other=partner)
         yield replace(right, id="stride-ignored", sentence=said, values=misread.to(right.values.dtype))
 
 
-def _of_tokens(right: Storing, cache: Cache, evidence: Evidence, inputs: list[Argument]) -> Iterator[Storing]:
+def _of_tokens(right: Storing, cache: Cache, evidence: Evidence, inputs: Sequence[torch.Tensor]) -> Iterator[Storing]:
     """The right places, and other values there, or not all of them."""
     names, (*_, H, _) = evidence.exercise.arguments, cache.values.shape
     place = names.index(cache.name)

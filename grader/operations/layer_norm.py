@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_number, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 Results = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 FEW = 16  # roundings: what right kernels of all kinds need is half of it
@@ -90,9 +90,24 @@ class LayerNorm(Sentence):
 LOST_DIGITS = LayerNorm.LOST_DIGITS()
 
 
+class Given(NamedTuple):
+    """The arguments of a call."""
+
+    x: torch.Tensor
+    weight: torch.Tensor
+    bias: torch.Tensor
+    eps: float
+
+
+def given_in(inputs: Sequence[Argument]) -> Given:
+    x, weight, bias = as_tensors(inputs[:3])
+    (eps,) = inputs[3:]
+    return Given(x, weight, bias, as_number(eps))
+
+
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """The mean errs by few u of mean|x|, and its error is divided by the spread; then each product rounds."""
-    x, weight, bias, eps = inputs
+    x, weight, bias, eps = given_in(inputs)
     sizes = (_condition(x, eps)[:, None] + 1) * weight.abs() + bias.abs()
     scaled = (ref - bias).abs_()  # |weight| |x - mean| rstd
     return sizes.add_(scaled.mul_(1 + _first_number(x, eps)[:, None])).mul_(FEW * U32)
@@ -100,13 +115,13 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 def rounding_of_mean(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """Blocked sums err by few u of their terms' size, which may be distances to a row's first number."""
-    x = inputs[0]
+    x = given_in(inputs).x
     return (x.abs().mean(dim=1) + _first_distance(x)).mul_(FEW * U32)
 
 
 def rounding_of_rstd(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """Returns the relative error that rounding may give the root of the variance, times rstd."""
-    x, _, _, eps = inputs
+    x, _, _, eps = given_in(inputs)
     return (_condition(x, eps) + _first_number(x, eps) + 1).mul_(FEW * U32).mul_(ref)
 
 
@@ -139,26 +154,26 @@ def _rstd(x: torch.Tensor, eps: float) -> torch.Tensor:
     return (x.var(dim=1, correction=0) + eps).rsqrt()
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    x, weight, bias, eps = inputs
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    x, weight, bias, eps = given = given_in(inputs)
     mean = x.mean(dim=1, keepdim=True)
     var = (x - mean).square().mean(dim=1, keepdim=True)
-    yield from _in_padding(inputs, mean, var)
-    yield from _in_statistics(inputs, mean, var)
-    yield from _in_result(inputs, mean, var)
-    yield from _of_other_values(evidence, inputs, mean, var)
-    yield from _in_few_digits(evidence, inputs, mean, var)
+    yield from _in_padding(given, mean, var)
+    yield from _in_statistics(given, mean, var)
+    yield from _in_result(given, mean, var)
+    yield from _of_other_values(evidence, given, mean, var)
+    yield from _in_few_digits(evidence, given, mean, var)
 
 
-def _results(inputs: list[Argument], mean: torch.Tensor, rstd: torch.Tensor) -> Results:
+def _results(given: Given, mean: torch.Tensor, rstd: torch.Tensor) -> Results:
     """What a kernel with these statistics, [M, 1], gives."""
-    x, weight, bias, _ = inputs
+    x, weight, bias, _ = given
     return (x - mean) * rstd * weight + bias, mean[:, 0], rstd[:, 0]
 
 
-def _in_padding(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
+def _in_padding(given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
     """Lanes past the end of a row, in a block whose size is the next power of two."""
-    x, _, _, eps = inputs
+    x, _, _, eps = given
     N = x.shape[1]
     block = 1 << (N - 1).bit_length()
     padding = block - N
@@ -166,26 +181,26 @@ def _in_padding(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) -
         return
     said = LayerNorm.PADDED_LANE_COUNTED() if padding == 1 else LayerNorm.PADDED_LANES_COUNTED(lanes=padding)
     counted = var + padding / N * mean.square()
-    found = _results(inputs, mean, (counted + eps).rsqrt())
+    found = _results(given, mean, (counted + eps).rsqrt())
     yield Hypothesis("padding-counted", said, found, by_subtraction=True)
     low = mean * (N / block)
     said = LayerNorm.SUM_OVER_BLOCK(block=block, N=N)
     around_low = (x - low).square().sum(dim=1, keepdim=True)
     for divisor in (N, block):
         for squares in (around_low, around_low + padding * low.square()):
-            yield Hypothesis("over-block", said, _results(inputs, low, (squares / divisor + eps).rsqrt()))
+            yield Hypothesis("over-block", said, _results(given, low, (squares / divisor + eps).rsqrt()))
     said = LayerNorm.SQUARES_OVER_BLOCK(block=block, N=N)
     for squares in (var * N, counted * N):
-        yield Hypothesis("over-block", said, _results(inputs, mean, (squares / block + eps).rsqrt()))
+        yield Hypothesis("over-block", said, _results(given, mean, (squares / block + eps).rsqrt()))
 
 
-def _in_statistics(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
-    x, _, _, eps = inputs
+def _in_statistics(given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
+    x, _, _, eps = given
     N, rstd = x.shape[1], (var + eps).rsqrt()
-    right = _results(inputs, mean, rstd)
+    right = _results(given, mean, rstd)
 
     def with_rstd(id: str, said: Said, rstd: torch.Tensor) -> Hypothesis:
-        return Hypothesis(id, said, _results(inputs, mean, rstd))
+        return Hypothesis(id, said, _results(given, mean, rstd))
 
     if N > 1:
         yield with_rstd("unbiased", LayerNorm.UNBIASED(), (var * N / (N - 1) + eps).rsqrt())
@@ -207,12 +222,12 @@ def _in_statistics(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor
     yield Hypothesis("results-exchanged", LayerNorm.STATISTICS_EXCHANGED(), (right[0], rstd[:, 0], mean[:, 0]))
 
 
-def _in_result(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
+def _in_result(given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
     """z made in another way from the right statistics."""
-    x, weight, bias, eps = inputs
+    x, weight, bias, eps = given
     rstd = (var + eps).rsqrt()
     normed = (x - mean) * rstd
-    right = _results(inputs, mean, rstd)
+    right = _results(given, mean, rstd)
 
     def with_z(id: str, said: Said, z: torch.Tensor) -> Hypothesis:
         return Hypothesis(id, said, (z, *right[1:]))
@@ -226,13 +241,11 @@ def _in_result(inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor) ->
     yield with_z("weight-for-bias", LayerNorm.WEIGHT_FOR_BIAS(), normed * bias + weight)
 
 
-def _of_other_values(
-    evidence: Evidence, inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor
-) -> Iterator[Hypothesis]:
+def _of_other_values(evidence: Compared, given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
     """Rows and parameters taken from the wrong place."""
-    x, weight, bias, eps = inputs
+    x, weight, bias, eps = given
     (M, N), rstd = x.shape, (var + eps).rsqrt()
-    right = _results(inputs, mean, rstd)
+    right = _results(given, mean, rstd)
     if 1 < M <= N:
         by_row, bias_by_row = weight[:M, None], bias[:M, None]
         normed = (x - mean) * rstd
@@ -246,16 +259,14 @@ def _of_other_values(
     for name, z in ((names[1], normed * weight[:1] + bias), (names[2], normed * weight + bias[:1])):
         yield Hypothesis("one-weight", LayerNorm.ONE_FOR_ALL(name=name), (z, *right[1:]))
     if M > 1:
-        first = [x[:1].expand_as(x), weight, bias, eps]
+        first = given._replace(x=x[:1].expand_as(x))
         said = LayerNorm.ROW_ZERO(x=evidence.exercise.arguments[0])
         yield Hypothesis("row-zero", said, _results(first, mean[:1].expand_as(mean), rstd[:1].expand_as(rstd)))
 
 
-def _in_few_digits(
-    evidence: Evidence, inputs: list[Argument], mean: torch.Tensor, var: torch.Tensor
-) -> Iterator[Hypothesis]:
+def _in_few_digits(evidence: Compared, given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
     """Mistakes whose results are what rounding happens to leave: told by where they show, and by how much."""
-    (x, _, _, eps), out, wrong = inputs, evidence.comparison.out, evidence.comparison.wrong
+    (x, _, _, eps), out, wrong = given, evidence.comparison.out, evidence.comparison.wrong
     rows = wrong.any(dim=1) if wrong.dim() > 1 else wrong
     past = torch.maximum(x.sum(dim=1).abs(), (x - mean).square().amax(dim=1)) > LARGEST_HALF
     if evidence.trial.dtype == torch.float16 and bool(past[rows].all()) and not bool(out.isfinite().all()):
@@ -269,4 +280,4 @@ def _in_few_digits(
     lost = lost.nan_to_num(nan=1.0)[rows]  # NaN: a variance below 0
     if bool(far[rows].all()) and bool((lost < 32).all()) and float(lost.max()) > 1 / 16:
         said = LayerNorm.ONE_PASS_VARIANCE()
-        yield Hypothesis("one-pass-variance", said, _results(inputs, mean, rstd), may_be_constant=True)
+        yield Hypothesis("one-pass-variance", said, _results(given, mean, rstd), may_be_constant=True)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn.functional import leaky_relu
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations import gemm
 from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 SLOPE = 0.01
 OTHER_SLOPES = (0.1, 0.001, 0.2, 0.02, 0.05)
@@ -52,21 +52,21 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
     Below 0 all of it is multiplied by the slope, but for sums so near to 0 that rounding decides on their side of it.
     """
-    error = (gemm.growth(inputs[0].shape[-1]) + 2) * U32 * terms(inputs, ref)
+    error = (gemm.growth(as_tensor(inputs[0]).shape[-1]) + 2) * U32 * terms(inputs, ref)
     is_below = ref < -SLOPE * error
     return torch.where(is_below, SLOPE * error, error) + 2 * U32 * ref.abs()
 
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """Of each sum that of its |terms|."""
-    a, b, bias = inputs
+    a, b, bias = as_tensors(inputs)
     return a.abs() @ b.abs() + bias.abs()
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     if len(inputs) != 3:
         return  # of one layer alone
-    (a, b, bias), c = inputs, evidence.returns
+    (a, b, bias), c = as_tensors(inputs), evidence.returns
     product = a @ b
     sum_ = product + bias
     yield Hypothesis("no-bias", MatmulEpilogue.NO_BIAS(result=c), _leaky(product))

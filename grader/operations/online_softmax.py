@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations import softmax
-from grader.operations.hypothesis import Hypothesis
+from grader.operations.hypothesis import Hypothesis, total
 from grader.operations.row_sum import too_many_turns
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 LEAST_BLOCK = 256  # columns that a right kernel takes at a time, of long rows
 ROUNDINGS = 4  # of the sum, in each turn
@@ -118,7 +118,7 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     Where the maximum does not grow the factor is 1, and exact. In rows that rise slowly all errors have one sign: then
     they add up to the number of turns times 0.3 u, measured in numpy.
     """
-    turns = inputs[0].shape[-1] / LEAST_BLOCK
+    turns = as_tensor(inputs[0]).shape[-1] / LEAST_BLOCK
     return softmax.rounding(inputs, ref).add_(ref.abs(), alpha=ROUNDINGS * turns * U32)
 
 
@@ -160,10 +160,10 @@ def _exp(difference: torch.Tensor) -> torch.Tensor:
     return difference.exp().nan_to_num_(nan=0.0, posinf=torch.inf)
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     if len(inputs) != 1:
         return  # what is done to the scores before is not known here
-    (x,), step = inputs, evidence.constants.get("BLOCK_N", 0)
+    (x,), step = as_tensors(inputs), evidence.constants.get("BLOCK_N", 0)
     yield from _in_the_start(evidence, x, step)
     yield from softmax.empty_rows(evidence, x)
     if step > 0 and (padding := -x.shape[1] % step):
@@ -187,7 +187,7 @@ def _padding_counted(x: torch.Tensor, padding: int) -> Hypothesis:
     return Hypothesis("padding-counted", sentence, e / total)
 
 
-def _in_the_start(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+def _in_the_start(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     """What the maximum and the sum are before the first block: seen by which rows hold nothing of use."""
     name, out, expected = evidence.returns, evidence.comparison.out, evidence.comparison.expected
     if not bool((evidence.comparison.wrong & expected.isfinite()).any()):
@@ -205,7 +205,7 @@ def _in_the_start(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hy
         yield from _in_rows_without_result(evidence, x, step)
 
 
-def _in_rows_without_result(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+def _in_rows_without_result(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     """Right before, and now rows are NaN, or 0, from end to end."""
     name, out, wrong = evidence.returns, evidence.comparison.out, evidence.comparison.wrong.any(dim=1)
     nan, empty = out[wrong].isnan().all(), (x[:, : max(step, 1)] == -torch.inf).all(dim=1)
@@ -221,7 +221,7 @@ def _in_rows_without_result(evidence: Evidence, x: torch.Tensor, step: int) -> I
         yield Hypothesis("padding-counted", OnlineSoftmax.PADDING_TAKES_ALL(name=name), None)
 
 
-def _stand_in_may_be_kept(evidence: Evidence, rows: torch.Tensor, step: int) -> bool:
+def _stand_in_may_be_kept(evidence: Compared, rows: torch.Tensor, step: int) -> bool:
     """Whether all of these rows lie far below 0 and hold a block of -inf, and neither has done harm by itself."""
     hollow = torch.stack([(block == -torch.inf).all(dim=1) for block in rows.split(step, dim=1)]).any(dim=0)
     far_below = rows.amax(dim=1) < softmax.LOG_OF_SMALLEST
@@ -290,9 +290,9 @@ def _in_turns(walk: Walk) -> Iterator[Hypothesis]:
         yield Hypothesis("blocks-left-out", sentence, result, may_be_constant=True)
     first, columns = walk.maxima[:, :1], torch.arange(N)
     e = _exp(walk.x[:, :step] - first)
-    again = sum(e[:, : min(step, N - start)].sum(dim=1, keepdim=True) for start in range(0, N, step))
-    for total in (blocks * walk.sums[:, :1], again):
-        yield Hypothesis("no-advance", OnlineSoftmax.NO_ADVANCE(), walk.results(first, total))
+    again = total(e[:, : min(step, N - start)].sum(dim=1, keepdim=True) for start in range(0, N, step))
+    for sums in (blocks * walk.sums[:, :1], again):
+        yield Hypothesis("no-advance", OnlineSoftmax.NO_ADVANCE(), walk.results(first, sums))
     of_first, of_last = columns % step, (blocks - 1) * step + columns % step
     for source, stores in ((of_first, OnlineSoftmax.STORES_FIRST_BLOCK), (of_last, OnlineSoftmax.STORES_LAST_BLOCK)):
         if int(source.max()) < N:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensors
 from grader.operations.hypothesis import Hypothesis, supposed
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 CAUSES = ("relu-of-operand", "no-relu", "wrong-half", "nan-lost", "nan-made", "axes-exchanged")
 
@@ -48,10 +48,10 @@ class OuterRelu(Sentence):
     AXES_EXCHANGED = "{x} runs along the columns of each tile and {y} down its rows: it has to be the other way round."
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     if len(inputs) != 2:
         return  # of one outer product alone
-    (x, y), z = inputs, evidence.returns
+    (x, y), z = as_tensors(inputs), evidence.returns
     x_name, y_name = evidence.exercise.arguments
     product, ref = x[:, None] * y[None, :], evidence.comparison.ref
     line = evidence.line_of_maximum
@@ -82,7 +82,7 @@ def _relu_of_operands(x: torch.Tensor, y: torch.Tensor, x_name: str, y_name: str
         yield Hypothesis("relu-of-operand", said, column[:, None] * row[None, :])
 
 
-def _first_blocks(evidence: Evidence, x: torch.Tensor, y: torch.Tensor) -> Iterator[Hypothesis]:
+def _first_blocks(evidence: Compared, x: torch.Tensor, y: torch.Tensor) -> Iterator[Hypothesis]:
     """Every program loads the first block of a vector."""
     names = evidence.exercise.arguments
     for number, constant in enumerate(("BLOCK_M", "BLOCK_N")):
@@ -92,7 +92,7 @@ def _first_blocks(evidence: Evidence, x: torch.Tensor, y: torch.Tensor) -> Itera
             yield from supposed(evidence, "local-load", OuterRelu.FIRST_BLOCK(name=names[number]), given)
 
 
-def _turned_tiles(evidence: Evidence, x: torch.Tensor, y: torch.Tensor) -> Iterator[Hypothesis]:
+def _turned_tiles(evidence: Compared, x: torch.Tensor, y: torch.Tensor) -> Iterator[Hypothesis]:
     """x along the columns of each tile: only square tiles let it pass, and whole ones tell it."""
     size = evidence.constants.get("BLOCK_M", 0)
     if not size or size != evidence.constants.get("BLOCK_N") or len(x) % size or len(y) % size:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.numerics.data_sets import short_name
-from grader.numerics.paged_data import lengths_stated
+from grader.numerics.paged_data import lengths_stated, pages_stated
 from grader.operations import attention
 from grader.operations._attention import Attention
 from grader.operations._paged_decoding import (
@@ -24,22 +24,26 @@ from grader.operations._paged_decoding import (
     Where,
     average,
     first_keys,
-    joined,
     keys_twice,
     lanes_counted,
     of_split,
     ones,
     readings,
+    rescaled,
     right,
     rounded_parts,
+    scaled,
+    shared_out,
     undivided,
+    weighed,
 )
+from grader.operations.comparison import Comparison
 from grader.operations.hypothesis import Hypothesis, reread, supposed
 from grader.operations.softmax import LOG_OF_SMALLEST
 from grader.sentences import Said
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared, Evidence
     from grader.wire.messages import Finding
 
 CAUSES = (
@@ -64,9 +68,8 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 def conversion(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Attention's: p is rounded to the dtype of v."""
-    return tuple(
-        _by_sequences(inputs, ref, lambda *of, which=which: attention.conversion(*of)[which]) for which in (0, 1)
-    )
+    rounded = _by_sequences(inputs, ref, lambda *of: attention.conversion(*of)[0])
+    return rounded, _by_sequences(inputs, ref, lambda *of: attention.conversion(*of)[1])
 
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -74,7 +77,7 @@ def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     return _by_sequences(inputs, ref, attention.terms)
 
 
-def _by_sequences(inputs: Sequence[Argument], ref: torch.Tensor, of_heads: Callable) -> torch.Tensor:
+def _by_sequences(inputs: Sequence[Argument], ref: torch.Tensor, of_heads: attention.Heads) -> torch.Tensor:
     """[B, H, D]: what `of_heads` makes of each sequence as attention of one batch; 0 where there is no key."""
     found = torch.zeros_like(ref)
     for b, (q, k, v) in enumerate(_sequences(inputs)):
@@ -88,7 +91,7 @@ def _sequences(
     inputs: Sequence[Argument], where: Where | None = None
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
     """q [HK, G, D], k and v [HK, N, D] of each sequence; `where`: its keys are read in place of the right ones."""
-    q, k_cache, v_cache, table, lengths = inputs
+    q, k_cache, v_cache, table, lengths = as_tensors(inputs)
     page, HK = k_cache.shape[1:3]
     for b, length in enumerate(lengths.tolist()):
         at_most = table.shape[1] * page  # a number that is no length may be anything
@@ -105,7 +108,7 @@ class Call:
     """All that is known of a call: its arguments in float64, and the sequences as a right kernel reads them."""
 
     evidence: Evidence
-    inputs: list[Argument]
+    inputs: Sequence[torch.Tensor]
     step: int = field(init=False)
     count: int = field(init=False)
     splits: list[Splits | None] = field(init=False)  # None: no key
@@ -136,8 +139,9 @@ class Call:
     @property
     def holes_before(self) -> bool:
         """Tells whether a call was right whose caches had pages that no sequence has."""
-        stated = [trial.data[4].steps[0][1:] for trial in self.evidence.right_trials if lengths_stated(trial.data[4])]
-        return any(sum(-(-length // page) for length in lengths) < P for P, page, _, _, *lengths in stated)
+        stated = [trial.data[4] for trial in self.evidence.right_trials]
+        calls = ((pages_stated(one), lengths_stated(one)) for one in stated if lengths_stated(one))
+        return any(sum(-(-length // page) for length in lengths) < P for (P, page), lengths in calls)
 
     @property
     def has_holes(self) -> bool:
@@ -154,12 +158,12 @@ class Call:
     def lengths(self) -> list[int]:
         return self.inputs[4].tolist()
 
-    def of_each(self, make: Callable[[Splits], torch.Tensor]) -> torch.Tensor:
-        """[B, H, D] of [HK, G, D] of each sequence; 0 where there is no key."""
+    def of_each(self, make: Callable[..., torch.Tensor], *given: object) -> torch.Tensor:
+        """[B, H, D] of [HK, G, D], made of the splits of each sequence and what is given; 0 where there is no key."""
         o = torch.zeros_like(self.inputs[0])
         for b, splits in enumerate(self.splits):
             if splits is not None:
-                o[b] = make(splits).reshape(o[b].shape)
+                o[b] = make(splits, *given).reshape(o[b].shape)
         return o
 
     def read(self, where: Where) -> torch.Tensor | None:
@@ -174,13 +178,14 @@ class Call:
         return o
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    if len(inputs) != 5 or not inputs[0].numel() or inputs[0].is_meta:
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    if len(inputs) != 5:
         return
-    if inputs[0].shape[1] * int(inputs[4].sum()) > MOST_EXPLAINED:
+    q, *_, lengths = given = as_tensors(inputs)
+    if not q.numel() or q.is_meta or q.shape[1] * int(lengths.sum()) > MOST_EXPLAINED:
         return
-    call = Call(evidence, inputs)
-    yield from _without_keys(call)
+    call = Call(evidence, given)
+    yield from _without_keys(call, evidence.comparison)
     for id, said, where in readings(*call.table):
         if (result := call.read(where)) is not None:
             yield Hypothesis(id, said, result, may_be_constant=call.is_first_with_holes)
@@ -190,16 +195,19 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield from _in_dealing_out(call)
     yield from _in_splits(call)
     yield from _in_joining(call)
-    yield from _where_nan_is(call)
+    yield from _where_nan_is(call, evidence.comparison)
 
 
 def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypothesis | None:
     """Names the mistake that leads out of a cache, or to a part that nobody has written."""
-    if len(inputs) != 5 or inputs[0].is_meta or not inputs[0].numel():
+    if len(inputs) != 5:
+        return None
+    q, _, _, table, _ = given = as_tensors(inputs)
+    if q.is_meta or not q.numel():
         return None
     names = evidence.exercise.arguments
     if finding.kind == "uninitialised-read" and finding.argument not in names:
-        call = Call(evidence, inputs)
+        call = Call(evidence, given)
         if any(splits is None or splits.used < call.count for splits in call.splits):
             return Hypothesis("empty-split", PagedDecoding.EMPTY_SPLIT_STORES_NOTHING(), None)
     if finding.kind != "out-of-bounds-load" or finding.argument not in names[1:3] or finding.between:
@@ -207,11 +215,11 @@ def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypo
     strided = any(not tensor.is_contiguous() for _, tensor in evidence.tensors)
     if strided and evidence.right_when_contiguous:
         return None
-    call, place = Call(evidence, inputs), names.index(finding.argument)
+    call, cache = Call(evidence, given), as_tensor(evidence.inputs[names.index(finding.argument)])
     for id, said, where in readings(*call.table):
-        if _leads_to(call, where, evidence.inputs[place], finding):
+        if _leads_to(call, where, cache, finding):
             return Hypothesis(id, said, None)
-    table, P, of_page = inputs[3], *evidence.inputs[place].shape[:1], evidence.inputs[place].stride(0)
+    P, of_page = cache.shape[0], cache.stride(0)
     no_pages = table[(table < 0) | (table >= P)].unique()
     if any(0 <= finding.linear - page * of_page < of_page for page in no_pages.tolist()):
         return Hypothesis("beyond-the-table", PagedDecoding.BEYOND_THE_TABLE(table=names[3]), None)
@@ -234,9 +242,9 @@ def _leads_to(call: Call, where: Where, cache: torch.Tensor, finding: Finding) -
     return len(found) == finding.count and bool((found == finding.linear).any())
 
 
-def _without_keys(call: Call) -> Iterator[Hypothesis]:
+def _without_keys(call: Call, comparison: Comparison) -> Iterator[Hypothesis]:
     """Sequences without a key, and those of which a split has none."""
-    comparison, o = call.evidence.comparison, call.evidence.returns
+    o = call.evidence.returns
     wrong, empty = _of_sequences(comparison.wrong), torch.tensor([length == 0 for length in call.lengths])
     nan = _of_sequences(comparison.out.isnan())
     if torch.equal(wrong, empty) and bool(empty.any()):
@@ -258,19 +266,20 @@ def _of_sequences(flags: torch.Tensor) -> torch.Tensor:
 def _of_strides(call: Call) -> Iterator[Hypothesis]:
     """Caches that are read with other strides than their own, one of them or both."""
     evidence, names = call.evidence, call.evidence.exercise.arguments
-    tight = tuple(math.prod(evidence.inputs[1].shape[axis + 1 :]) for axis in range(4))
+    caches = {place: as_tensor(evidence.inputs[place]) for place in (1, 2)}
+    tight = tuple(math.prod(caches[1].shape[axis + 1 :]) for axis in range(4))
     for place, other in ((1, 2), (2, 1)):
         said = PagedDecoding.STRIDES_OF(cache=names[place], other=names[other])
-        yield from _reread(call, "strides-of-another", said, {place: evidence.inputs[other].stride()})
+        yield from _reread(call, "strides-of-another", said, {place: caches[other].stride()})
     for places in ((1,), (2,), (1, 2)):
         said = PagedDecoding.AS_CONTIGUOUS(caches=" and ".join(names[place] for place in places))
         yield from _reread(call, "stride-ignored", said, dict.fromkeys(places, tight))
 
 
 def _reread(call: Call, id: str, said: Said, strides: dict[int, tuple[int, ...]]) -> Iterator[Hypothesis]:
-    given = call.evidence.inputs
-    misread = {place: reread(given[place], of_one) for place, of_one in strides.items()}
-    if all(one is not None for one in misread.values()):
+    given = {place: as_tensor(call.evidence.inputs[place]) for place in strides}
+    misread = {at: one for at, of_one in strides.items() if (one := reread(given[at], of_one)) is not None}
+    if len(misread) == len(strides):
         others = [misread[place].double() if place in misread else one for place, one in enumerate(call.inputs)]
         if any(given[place].stride() != of_one for place, of_one in strides.items()):
             yield from supposed(call.evidence, id, said, others)
@@ -302,19 +311,17 @@ def _in_dealing_out(call: Call) -> Iterator[Hypothesis]:
         "blocks": lambda n: -(-n // step) // count * step, "whole blocks": lambda n: n // step // count * step,
         "keys": lambda n: -(-(n // step) // count) * step, "a split": lambda n: n // count,
     }  # fmt: skip
-    for share in floors.values():
-        short = max((n for n in call.lengths if count * share(n) < n), default=0)
+    for floor in floors.values():
+        short = max((n for n in call.lengths if count * floor(n) < n), default=0)
         if not short:
             continue
-        said = PagedDecoding.KEYS_LOST(kept=count * share(short), keys=short, splits=count, share=share(short), o=o)
-        yield Hypothesis(
-            "keys-lost", said, call.of_each(lambda one, share=share: first_keys(one, count * share(one.keys)))
-        )
+        said = PagedDecoding.KEYS_LOST(kept=count * floor(short), keys=short, splits=count, share=floor(short), o=o)
+        yield Hypothesis("keys-lost", said, call.of_each(shared_out, floor))
     for blocks in range(1, MOST_SHARE):
         kept = blocks * step * count
         if kept < keys:
             said = PagedDecoding.FIXED_SHARE(kept=kept, keys=keys, blocks=blocks, step=step, o=o)
-            yield Hypothesis("keys-lost", said, call.of_each(lambda one, kept=kept: first_keys(one, kept)))
+            yield Hypothesis("keys-lost", said, call.of_each(first_keys, kept))
     share = max((even for n in call.lengths if (even := -(-n // count)) % step), default=-(-keys // count))
     said = PagedDecoding.KEYS_TWICE(share=share, step=step)
     yield Hypothesis("keys-twice", said, call.of_each(keys_twice))
@@ -327,46 +334,40 @@ def _in_splits(call: Call) -> Iterator[Hypothesis]:
         (math.sqrt(D), PagedDecoding.NO_SCALE), (1 / math.sqrt(D), PagedDecoding.SCALED_BY_D),
         (LN_2, PagedDecoding.POWERS_OF_2), (LOG2_E, PagedDecoding.LOG2_E_AND_EXP),
     ):  # fmt: skip
-        result = call.of_each(lambda one, factor=factor: torch.softmax(one.s * factor, dim=-1) @ one.v)
-        yield Hypothesis("wrong-scale", said(), result)
+        yield Hypothesis("wrong-scale", said(), call.of_each(scaled, factor))
     for said, of in (
         (PagedDecoding.ACC_NOT_RESCALED, lambda walk: (right(walk), ones(walk))),
         (PagedDecoding.SUM_NOT_RESCALED, lambda walk: (ones(walk), right(walk))),
         (PagedDecoding.NOTHING_RESCALED, lambda walk: (ones(walk), ones(walk))),
     ):
-        yield Hypothesis("not-rescaled", said(), call.of_each(lambda one, of=of: joined(one.parts(of))))
+        yield Hypothesis("not-rescaled", said(), call.of_each(rescaled, of))
 
 
 def _in_joining(call: Call) -> Iterator[Hypothesis]:
     """The second launch: parts that are weighed wrongly, or left out."""
     o, count = call.evidence.returns, call.count
-    yield Hypothesis(
-        "wrong-join", PagedDecoding.NOT_MEASURED_ANEW(), call.of_each(lambda one: joined(one.parts(), 0, 0))
-    )
+    yield Hypothesis("wrong-join", PagedDecoding.NOT_MEASURED_ANEW(), call.of_each(weighed, 0, 0))
     for over in ("used", "count"):
-        yield Hypothesis(
-            "wrong-join", PagedDecoding.AVERAGE(o=o), call.of_each(lambda one, over=over: average(one, over))
-        )
+        yield Hypothesis("wrong-join", PagedDecoding.AVERAGE(o=o), call.of_each(average, over))
     for power, wrong, of in ((LOG2_E, "e", "2"), (LN_2, "2", "e")):
         said = PagedDecoding.JOIN_OF_ANOTHER_BASE(wrong=wrong, right=of)
-        yield Hypothesis("bases-mixed", said, call.of_each(lambda one, power=power: joined(one.parts(), power, power)))
+        yield Hypothesis("bases-mixed", said, call.of_each(weighed, power, power))
     for said, powers in ((PagedDecoding.SUM_NOT_WEIGHED(), (0, 1)), (PagedDecoding.ACC_NOT_WEIGHED(), (1, 0))):
-        yield Hypothesis("wrong-join", said, call.of_each(lambda one, powers=powers: joined(one.parts(), *powers)))
+        yield Hypothesis("wrong-join", said, call.of_each(weighed, *powers))
     for which, place in (("first", 0), ("last", -1)):
         said = PagedDecoding.ONE_SPLIT_ALONE(which=which, splits=count, o=o)
-        yield Hypothesis("wrong-join", said, call.of_each(lambda one, place=place: of_split(one, place)))
+        yield Hypothesis("wrong-join", said, call.of_each(of_split, place))
     dtype = call.evidence.trial.dtype
     said = PagedDecoding.ROUNDED_PARTS(dtype=short_name(str(dtype).removeprefix("torch.")))
     for unit in (LN_2, 1.0):
-        yield Hypothesis("low-precision", said, call.of_each(lambda one, unit=unit: rounded_parts(one, dtype, unit)))
-    said = PagedDecoding.NOT_DIVIDED(o=o)
-    yield Hypothesis("not-divided", said, call.of_each(undivided))
+        yield Hypothesis("low-precision", said, call.of_each(rounded_parts, dtype, unit))
+    yield Hypothesis("not-divided", PagedDecoding.NOT_DIVIDED(o=o), call.of_each(undivided))
 
 
-def _where_nan_is(call: Call) -> Iterator[Hypothesis]:
+def _where_nan_is(call: Call, comparison: Comparison) -> Iterator[Hypothesis]:
     """Tells what NaN, or 0 in place of small numbers, tells where no formula fits."""
     evidence, o = call.evidence, call.evidence.returns
-    out, wrong = evidence.comparison.out, _of_sequences(evidence.comparison.wrong)
+    out, wrong = comparison.out, _of_sequences(comparison.wrong)
     far = torch.tensor([one is not None and bool((one.s < LOG_OF_SMALLEST).all()) for one in call.splits])
     if bool((wrong & far).any()) and bool((far | ~wrong).all()):
         found = "NaN" if bool(out[wrong].isnan().all()) else "" if bool(out[wrong].any()) else "0"
@@ -377,7 +378,7 @@ def _where_nan_is(call: Call) -> Iterator[Hypothesis]:
             )
         elif found:
             yield Hypothesis("finite-start", PagedDecoding.FAR_BELOW_ZERO(o=o, found=found), None)
-    nan = _of_sequences(out.isnan() & evidence.comparison.ref.isfinite())
+    nan = _of_sequences(out.isnan() & comparison.ref.isfinite())
     strided = any(not tensor.is_contiguous() for _, tensor in evidence.tensors)
     if not bool(nan.any()) or strided and evidence.right_when_contiguous:
         return

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_number, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 CAUSES = (
     "norm-in-residual", "operand-forgotten", "old-statistic", "weight-forgotten", "mean-forgotten", "mean-over-block",
@@ -77,6 +77,21 @@ class RmsNorm(Sentence):
 LOST_DIGITS = RmsNorm.LOST_DIGITS()
 
 
+class Given(NamedTuple):
+    """The arguments of a call."""
+
+    x: torch.Tensor
+    residual: torch.Tensor
+    weight: torch.Tensor
+    eps: float
+
+
+def given_in(inputs: Sequence[Argument]) -> Given:
+    x, residual, weight = as_tensors(inputs[:3])
+    (eps,) = inputs[3:]
+    return Given(x, residual, weight, as_number(eps))
+
+
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """16 u |z|: squares never cancel, so all errors are relative to z itself.
 
@@ -87,19 +102,19 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     return ref.abs().mul_(16 * U32)
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    x, residual, weight, eps = inputs
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    x, residual, weight, eps = given = given_in(inputs)
     z, kept = (one.name for one in evidence.exercise.results)
     h = residual + x
     if evidence.wanted.name == kept:
         yield from _of_what_is_kept(evidence, z, x, residual)
         return
-    yield from _of_the_sum(evidence, inputs, h)
-    yield from _of_the_statistic(evidence, inputs, h)
+    yield from _of_the_sum(evidence, given, h)
+    yield from _of_the_statistic(evidence, given, h)
     yield from _of_eps(h, weight, eps)
     yield from _of_another_eps(evidence, h, weight, eps)
-    yield from _of_the_weight(evidence, inputs, h)
-    yield from _of_rounding(evidence, inputs, h)
+    yield from _of_the_weight(evidence, given, h)
+    yield from _of_rounding(evidence, given, h)
 
 
 def rstd_of(h: torch.Tensor, eps: float) -> torch.Tensor:
@@ -107,16 +122,16 @@ def rstd_of(h: torch.Tensor, eps: float) -> torch.Tensor:
     return 1 / torch.sqrt(h.square().mean(dim=1, keepdim=True) + eps)
 
 
-def _of_what_is_kept(evidence: Evidence, z: str, x: torch.Tensor, residual: torch.Tensor) -> Iterator[Hypothesis]:
+def _of_what_is_kept(evidence: Compared, z: str, x: torch.Tensor, residual: torch.Tensor) -> Iterator[Hypothesis]:
     """Of the argument that is updated. Its bound is exact, so what a norm rounds is compared with z as it came out."""
     name, normed = evidence.returns, evidence.reply.outputs.get(z)
     if normed is not None and torch.equal(evidence.comparison.out, normed):
         yield Hypothesis("norm-in-residual", RmsNorm.NORM_IN_RESIDUAL(residual=name, z=z), None)
 
 
-def _of_the_sum(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) -> Iterator[Hypothesis]:
+def _of_the_sum(evidence: Compared, given: Given, h: torch.Tensor) -> Iterator[Hypothesis]:
     """Another matrix is normalised, or scaled by the statistic of another one."""
-    x, residual, weight, eps = inputs
+    x, residual, weight, eps = given
     x_name, residual_name = evidence.exercise.arguments[:2]
     for used, one, left_out in ((x_name, x, residual_name), (residual_name, residual, x_name)):
         said = RmsNorm.OPERAND_FORGOTTEN(z=evidence.returns, used=used, left_out=left_out)
@@ -126,8 +141,8 @@ def _of_the_sum(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) -> 
         yield Hypothesis("old-statistic", said, h * rstd_of(one, eps) * weight)
 
 
-def _of_the_statistic(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) -> Iterator[Hypothesis]:
-    _, _, weight, eps = inputs
+def _of_the_statistic(evidence: Compared, given: Given, h: torch.Tensor) -> Iterator[Hypothesis]:
+    _, _, weight, eps = given
     total, N = h.square().sum(dim=1, keepdim=True), h.shape[1]
     block = 1 << (N - 1).bit_length()
     if block > N:
@@ -157,7 +172,7 @@ def _of_eps(h: torch.Tensor, weight: torch.Tensor, eps: float) -> Iterator[Hypot
             yield Hypothesis("eps-ignored", said, h / torch.sqrt(mean + used) * weight)
 
 
-def _of_another_eps(evidence: Evidence, h: torch.Tensor, weight: torch.Tensor, eps: float) -> Iterator[Hypothesis]:
+def _of_another_eps(evidence: Compared, h: torch.Tensor, weight: torch.Tensor, eps: float) -> Iterator[Hypothesis]:
     """An eps near the one that is given, in rows in which it decides: all of a row is off by one factor."""
     out, mean = evidence.comparison.out.double(), h.square().mean(dim=1, keepdim=True)
     telling = evidence.comparison.wrong & (out != 0) & out.isfinite()
@@ -169,8 +184,8 @@ def _of_another_eps(evidence: Evidence, h: torch.Tensor, weight: torch.Tensor, e
         yield Hypothesis("eps-ignored", said, h / torch.sqrt(mean + used) * weight)
 
 
-def _of_the_weight(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) -> Iterator[Hypothesis]:
-    _, _, weight, eps = inputs
+def _of_the_weight(evidence: Compared, given: Given, h: torch.Tensor) -> Iterator[Hypothesis]:
+    _, _, weight, eps = given
     z, name, (M, N) = evidence.returns, evidence.exercise.arguments[2], h.shape
     scaled = h * rstd_of(h, eps)
     yield Hypothesis("weight-forgotten", RmsNorm.WEIGHT_FORGOTTEN(z=z, weight=name), scaled)
@@ -179,9 +194,9 @@ def _of_the_weight(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) 
         yield Hypothesis("weight-by-row", RmsNorm.WEIGHT_BY_ROW(weight=name), scaled * weight[:M, None])
 
 
-def _of_rounding(evidence: Evidence, inputs: list[Argument], h: torch.Tensor) -> Iterator[Hypothesis]:
+def _of_rounding(evidence: Compared, given: Given, h: torch.Tensor) -> Iterator[Hypothesis]:
     """What 16 bits lose on the way. In fp32 none of this shows."""
-    _, _, weight, eps = inputs
+    _, _, weight, eps = given
     dtype, z, names = evidence.wanted.dtype, evidence.returns, evidence.exercise.arguments
     if dtype.itemsize != 2:
         return

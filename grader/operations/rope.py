@@ -6,18 +6,17 @@ a and e are the halves of a head, c and n the rows of cos and sin at its positio
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis, reread, supposed
 from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 CAUSES = ("neighbours-paired", "new-for-old", "position-is-s", "batch-zero", "head-zero")
 PLAIN_CAUSES = ("rotated-back", "one-sign", "half-unrotated", "tables-swapped", "one-position")
@@ -82,35 +81,36 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """Of each sum that of its two |products|."""
-    q, cos, sin, positions = inputs
+    q, cos, sin, positions = as_tensors(inputs)
     a, e = q.abs().chunk(2, dim=-1)
     c, n = (table[positions][:, None].abs() for table in (cos, sin))
     return torch.cat((a * c + e * n, e * c + a * n), dim=-1)
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    q, cos, sin, positions = inputs
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    q, cos, sin, positions = given = as_tensors(inputs)
     c, n = cos[positions][:, None], sin[positions][:, None]
     a, e = q.chunk(2, dim=-1)
     for id, said, first, second in _other_sums(evidence, a, e, c, n):
-        yield _of_sums(id, said, first, second)
+        result, rounding = _halves(first, second)
+        yield Hypothesis(id, said, result, rounding)
     even, odd = q[..., 0::2], q[..., 1::2]
-    found = _of_sums("neighbours-paired", Rope.NEIGHBOURS_PAIRED(), (even * c, -odd * n), (odd * c, even * n))
-    yield found
-    yield replace(found, result=_interleaved(found.result), rounding=_interleaved(found.rounding))
-    yield from _other_rows(evidence, inputs)
-    yield from _other_elements(evidence, inputs)
-    yield from _tables_misread(evidence, inputs)
+    result, rounding = _halves((even * c, -odd * n), (odd * c, even * n))
+    yield Hypothesis("neighbours-paired", Rope.NEIGHBOURS_PAIRED(), result, rounding)
+    yield Hypothesis("neighbours-paired", Rope.NEIGHBOURS_PAIRED(), _interleaved(result), _interleaved(rounding))
+    yield from _other_rows(evidence, given)
+    yield from _other_elements(evidence, given)
+    yield from _tables_misread(evidence, given)
 
 
 Sum = tuple[torch.Tensor, torch.Tensor]  # of two products
 
 
-def _of_sums(id: str, said: Said, first: Sum, second: Sum) -> Hypothesis:
-    """A mistake that makes the halves of a head of these sums."""
+def _halves(first: Sum, second: Sum) -> tuple[torch.Tensor, torch.Tensor]:
+    """A head whose halves are these sums, and what arithmetic may add to it."""
     result = torch.cat((first[0] + first[1], second[0] + second[1]), dim=-1)
     sizes = torch.cat((first[0].abs() + first[1].abs(), second[0].abs() + second[1].abs()), dim=-1)
-    return Hypothesis(id, said, result, rounding=2 * U32 * sizes)
+    return result, 2 * U32 * sizes
 
 
 def _interleaved(halves: torch.Tensor) -> torch.Tensor:
@@ -118,7 +118,7 @@ def _interleaved(halves: torch.Tensor) -> torch.Tensor:
 
 
 def _other_sums(
-    evidence: Evidence, a: torch.Tensor, e: torch.Tensor, c: torch.Tensor, n: torch.Tensor
+    evidence: Compared, a: torch.Tensor, e: torch.Tensor, c: torch.Tensor, n: torch.Tensor
 ) -> Iterator[tuple[str, Said, Sum, Sum]]:
     """Signs, tables and halves exchanged, left out, or overwritten."""
     (q, cos, sin, _), z = evidence.exercise.arguments, evidence.returns
@@ -129,11 +129,11 @@ def _other_sums(
     yield "half-unrotated", Rope.SECOND_UNROTATED(z=z, q=q), first, (e, nothing)
     yield "half-unrotated", Rope.FIRST_UNROTATED(z=z, q=q), (a, nothing), second
     yield "tables-swapped", Rope.TABLES_SWAPPED(z=z, sin=sin, cos=cos), (a * n, -e * c), (e * n, a * c)
-    yield "new-for-old", Rope.NEW_FIRST_USED(z=z, q=q), first, (e * c, sum(first) * n)
-    yield "new-for-old", Rope.NEW_SECOND_USED(z=z, q=q), (a * c, -sum(second) * n), second
+    yield "new-for-old", Rope.NEW_FIRST_USED(z=z, q=q), first, (e * c, (first[0] + first[1]) * n)
+    yield "new-for-old", Rope.NEW_SECOND_USED(z=z, q=q), (a * c, -(second[0] + second[1]) * n), second
 
 
-def _other_rows(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def _other_rows(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
     """Rows of the tables that the positions do not ask for, or one table in place of the other."""
     q, cos, sin, positions = inputs
     name = evidence.exercise.arguments[3]
@@ -152,14 +152,15 @@ def _other_rows(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothes
         yield from supposed(evidence, "wrong-operand", said, [q, *tables, positions])
 
 
-def _other_elements(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def _other_elements(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
     """Elements of q that belong elsewhere in the result."""
     q, *others = inputs
     name, z = evidence.exercise.arguments[0], evidence.returns
     yield from supposed(evidence, "batch-zero", Rope.BATCH_ZERO(z=z, q=name), [q[:1].expand_as(q), *others])
     yield from supposed(evidence, "head-zero", Rope.HEAD_ZERO(z=z, q=name), [q[:, :1].expand_as(q), *others])
     yield from supposed(evidence, "one-position", Rope.POSITION_ZERO(z=z, q=name), [q[:, :, :1].expand_as(q), *others])
-    memory, (b, h, s, d) = evidence.inputs[0], evidence.inputs[0].stride()
+    memory = as_tensor(evidence.inputs[0])
+    b, h, s, d = memory.stride()
     readings = (
         ("strides-swapped", (b, s, h, d), Rope.STRIDES_EXCHANGED),
         ("stride-ignored", (b, h, s, 1), Rope.HEAD_STRIDE_IGNORED),
@@ -170,10 +171,10 @@ def _other_elements(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypo
             yield from supposed(evidence, id, sentence(q=name), [misread.double(), *others])
 
 
-def _tables_misread(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def _tables_misread(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
     """Both tables read with strides that are not theirs; with those of one alone it is a mistake of any operation."""
     q, cos, sin, positions = inputs
-    tables = evidence.inputs[1:3]
+    tables = as_tensors(evidence.inputs[1:3])
     (row, column), columns = tables[0].stride(), tables[0].shape[1]
     cos_name, sin_name = evidence.exercise.arguments[1:3]
     readings = (
@@ -183,8 +184,8 @@ def _tables_misread(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypo
         ((2 * row, column), Rope.EVERY_SECOND_ROW),
     )
     for strides, sentence in readings:
-        misread = [reread(one, strides) for one in tables]
-        if strides != (row, column) and all(one is not None for one in misread):
+        misread = [one for table in tables if (one := reread(table, strides)) is not None]
+        if strides != (row, column) and len(misread) == len(tables):
             cos, sin = (one.double() for one in misread)
             said = sentence(cos=cos_name, sin=sin_name)
             yield from supposed(evidence, "stride-ignored", said, [q, cos, sin, positions])

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensors
 from grader.numerics.roundoff import U32
-from grader.operations.hypothesis import Hypothesis
+from grader.operations.hypothesis import Hypothesis, total
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 LEAST_PARTIAL_SUMS = 64  # that a right kernel may keep beside each other
 LARGEST_IN_FP16 = 2048  # up to here fp16 holds every whole number
@@ -69,20 +69,20 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     chapter 4): with 64 partial sums N / 64, and 6 to add these up in pairs; 2 more pay for what is of second order.
     More partial sums make the way no longer: 2048 take 11 to be added up, and 8 + N / 64 is 40 once all have a term.
     """
-    (x,) = inputs
+    (x,) = as_tensors(inputs)
     return x.abs().sum(dim=-1).mul_((8 + x.shape[-1] / LEAST_PARTIAL_SUMS) * U32)
 
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """Of each sum that of its |terms|."""
-    (x,) = inputs
+    (x,) = as_tensors(inputs)
     return x.abs().sum(dim=-1)
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     if len(inputs) != 1:
         return  # of a sum alone
-    (x,), name = inputs, evidence.returns
+    (x,), name = as_tensors(inputs), evidence.returns
     (M, N), total, step = x.shape, x.sum(dim=1), evidence.constants.get("BLOCK_N", 0)
     if bool(evidence.comparison.out.any()):  # 0 may be near a mean, or the sum of row 0, by chance
         yield Hypothesis("mean", RowSum.MEAN(name=name), total / N)
@@ -102,7 +102,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
         yield Hypothesis("half-accumulator", RowSum.ABOVE_2048(), None)
 
 
-def _blocks_left_out(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+def _blocks_left_out(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     """The loop makes too few turns."""
     N = x.shape[1]
     whole = N // step * step
@@ -146,11 +146,11 @@ def _wrong_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     yield Hypothesis("blocks-left-out", RowSum.FIRST_BLOCK_LEFT_OUT(), x[:, step:].sum(dim=1))
     sentence = RowSum.NO_ADVANCE()
     yield Hypothesis("no-advance", sentence, x[:, :step].sum(dim=1) * len(starts))
-    again = sum(x[:, : min(step, N - start)].sum(dim=1) for start in starts)  # where the mask moves and the address not
-    yield Hypothesis("no-advance", sentence, again)
+    again = total(x[:, : min(step, N - start)].sum(dim=1) for start in starts)
+    yield Hypothesis("no-advance", sentence, again)  # where the mask moves and the address not
 
 
-def _rounded_after_each_block(evidence: Evidence, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
+def _rounded_after_each_block(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     """The sum so far goes through the dtype of the result after every block."""
     dtype = evidence.wanted.dtype
     if dtype == torch.float32:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensors
 from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import U32, UNIT_ROUNDOFF
 from grader.operations.bounds import tolerance
@@ -17,7 +17,7 @@ from grader.sentences import Sentence
 
 if TYPE_CHECKING:
     from grader.course.trial import Trial
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 LOG_OF_SMALLEST = math.log(2.0**-126)  # exp of less is below fp32's smallest normal number
 
@@ -77,13 +77,13 @@ LOST_DIGITS = Softmax.LOST_DIGITS()
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """exp of a rounded difference errs by |x - max| u; division, exp and the blocked sum add about 20 u."""
-    (x,) = inputs
+    (x,) = as_tensors(inputs)
     largest = x.amax(dim=-1, keepdim=True)
     factor = torch.sub((20 + 2 * largest) * U32, x, alpha=2 * U32)  # in one pass: timed results are checked with it too
     return factor.nan_to_num_(posinf=0.0).mul_(ref.abs())
 
 
-def right_with_hollow_blocks(evidence: Evidence, step: int) -> bool:
+def right_with_hollow_blocks(evidence: Compared, step: int) -> bool:
     """Whether a call has passed in which a block of so many columns began a row and held nothing but -inf."""
     steps = ("leading", -math.inf)
     return any(
@@ -91,7 +91,7 @@ def right_with_hollow_blocks(evidence: Evidence, step: int) -> bool:
     )
 
 
-def right_far_below_zero(evidence: Evidence, longer_than: int = 0) -> bool:
+def right_far_below_zero(evidence: Compared, longer_than: int = 0) -> bool:
     """Whether a call has passed whose exponentials are all 0 unless a maximum is subtracted; with longer rows."""
     return any(
         _moved_by(data) < 2 * LOG_OF_SMALLEST and data.shape[-1] > longer_than
@@ -106,13 +106,13 @@ def _drawn(trial: Trial) -> Iterator[Data]:
 
 def _moved_by(data: Data) -> float:
     """What is added to values that are drawn around 0."""
-    return sum(step[1] for step in data.steps if step[0] == "add")
+    return sum(number for name, *numbers in data.steps if name == "add" for number in numbers)
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     if len(inputs) != 1:
         return  # what is done to the scores before is not known here
-    (x,), name, sums = inputs, evidence.returns, _row_sums(evidence)
+    (x,), name, sums = as_tensors(inputs), evidence.returns, _row_sums(evidence)
     N = x.shape[1]
     greatest = x.amax(dim=1, keepdim=True)
     e = torch.exp(x - greatest)
@@ -162,10 +162,10 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
         for numerator in (e, short):
             yield Hypothesis("last-column", Softmax.LAST_COLUMN(), numerator / short.sum(dim=1, keepdim=True))
     yield from _small_ones_wrong(evidence)
-    yield from _row_factor(evidence, inputs)
+    yield from _row_factor(evidence, [x])
 
 
-def empty_rows(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis]:
+def empty_rows(evidence: Compared, x: torch.Tensor) -> Iterator[Hypothesis]:
     """Yields a guard against rows of -inf alone, where these rows are 0 and nothing else is wrong.
 
     It comes before lanes past the end that count in the sum: they would make 0 of these rows as well.
@@ -175,7 +175,7 @@ def empty_rows(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis]:
         yield Hypothesis("empty-row", Softmax.EMPTY_ROW(name=evidence.returns), None)
 
 
-def _row_factor(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def _row_factor(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
     """Probabilities that are right but for one factor per row."""
     out, ref = evidence.comparison.out.double(), evidence.comparison.ref
     if not bool(out.isfinite().all()):
@@ -192,7 +192,7 @@ def _row_factor(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothes
     yield Hypothesis("row-sums", wrong(name=evidence.returns, low=low, high=high), None)
 
 
-def _small_ones_wrong(evidence: Evidence) -> Iterator[Hypothesis]:
+def _small_ones_wrong(evidence: Compared) -> Iterator[Hypothesis]:
     """Only the smallest probabilities are wrong: exponents were clamped, or rounded away."""
     wrong, size = evidence.comparison.wrong, evidence.comparison.ref
     if bool(wrong.all()) or not bool(evidence.comparison.out.isfinite().all()):
@@ -202,7 +202,7 @@ def _small_ones_wrong(evidence: Evidence) -> Iterator[Hypothesis]:
         yield Hypothesis("small-probabilities", Softmax.SMALL_ONES(limit=smallest_right), None)
 
 
-def _row_sums(evidence: Evidence) -> str:
+def _row_sums(evidence: Compared) -> str:
     """ "1.5", or "0.5 ... 1.5" """
     sums = evidence.comparison.out.double().sum(dim=1)
     low, high = float(sums.min()), float(sums.max())

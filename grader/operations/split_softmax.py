@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensors
 from grader.numerics.roundoff import U32, UNIT_ROUNDOFF
 from grader.operations.bounds import tolerance
 from grader.operations.hypothesis import Hypothesis
@@ -17,7 +17,7 @@ from grader.operations.softmax import LOST_DIGITS as LOST_DIGITS
 from grader.sentences import Said, Sentence, Value
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 CAUSES = (
     "not-combined", "not-rescaled", "rescale-inverted", "parts-left-out", "padding-counted", "parts-padded",
@@ -119,10 +119,12 @@ class Parts:
         return values.repeat_interleave(self.step)[: len(self.x)]
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    if len(inputs) != 1 or inputs[0].dim() != 1:
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    if len(inputs) != 1:
         return
-    (x,), step = inputs, evidence.constants.get("BLOCK_N", 0)
+    (x,), step = as_tensors(inputs), evidence.constants.get("BLOCK_N", 0)
+    if x.dim() != 1:
+        return
     parts = Parts(x, step if step > 0 else len(x))
     if parts.count > 1:
         yield from _badly_combined(evidence, parts)
@@ -134,7 +136,7 @@ def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield from _wrong_sum(evidence, parts)
 
 
-def _badly_combined(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
+def _badly_combined(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
     x, count, sum_ = parts.x, parts.count, _sum_of(evidence)
     own = torch.exp(x - parts.of_block(parts.maxima))
     common = torch.exp(x - parts.largest)
@@ -155,7 +157,7 @@ def _badly_combined(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
             yield Hypothesis("parts-left-out", sentence, common / (total * torch.exp(largest - parts.largest)))
 
 
-def _padding(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
+def _padding(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
     """Lanes past the end, of x or of the partial results, that hold 0."""
     shift = parts.largest.clamp(min=0.0)  # the padding takes part in the maximum too
     shifted, rescaled = torch.exp(parts.x - shift), parts.total * torch.exp(parts.largest - shift)
@@ -172,7 +174,7 @@ def _padding(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
         yield Hypothesis("parts-padded", sentence, None)
 
 
-def _padded(evidence: Evidence, parts: Parts) -> Iterator[tuple[str, int, Said]]:
+def _padded(evidence: Compared, parts: Parts) -> Iterator[tuple[str, int, Said]]:
     """Lanes that hold no element, or no partial result, and could count in the sum: a mistake's id, how many, words."""
     sum_ = _sum_of(evidence)
     if lanes := parts.padding:
@@ -182,7 +184,7 @@ def _padded(evidence: Evidence, parts: Parts) -> Iterator[tuple[str, int, Said]]
         yield "parts-padded", lanes, SplitSoftmax.PARTS_PADDED(**sum_, parts=parts.count, lanes=parts.lanes)
 
 
-def _stand_in_kept(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
+def _stand_in_kept(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
     """All is NaN where a block holds -inf alone and the others lie far below 0; neither has done harm by itself."""
     hollow, nan = bool((parts.maxima == -torch.inf).any()), bool(evidence.comparison.out.isnan().all())
     if not nan or not hollow or not float(parts.largest) < LOG_OF_SMALLEST or not bool(parts.largest.isfinite()):
@@ -192,7 +194,7 @@ def _stand_in_kept(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
         yield Hypothesis("stand-in-kept", SplitSoftmax.STAND_IN_KEPT(name=evidence.returns), None)
 
 
-def _of_minus_infinity(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
+def _of_minus_infinity(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
     hollow = bool((parts.maxima == -torch.inf).any())
     nan = evidence.comparison.out.isnan() & ~evidence.comparison.expected.isnan()
     if not bool(nan.any()) or "softmax" not in evidence.right_before:
@@ -202,7 +204,7 @@ def _of_minus_infinity(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]
         yield Hypothesis("inf-minus-inf", made(name=evidence.returns), None)
 
 
-def _without_maximum(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis]:
+def _without_maximum(evidence: Compared, x: torch.Tensor) -> Iterator[Hypothesis]:
     largest, passed_before = x.max(), "softmax" in evidence.right_before
     for shift in (torch.zeros_like(largest), x[0]):
         naive = torch.exp((x - shift).float())
@@ -213,7 +215,7 @@ def _without_maximum(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis
         yield Hypothesis("underflow", SplitSoftmax.UNDERFLOWS(), None)
 
 
-def _other_formulas(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis]:
+def _other_formulas(evidence: Compared, x: torch.Tensor) -> Iterator[Hypothesis]:
     name, sum_, e = evidence.returns, _sum_of(evidence), torch.exp(x - x.max())
     powers = torch.exp2(x - x.max())
     yield Hypothesis("exp2", SplitSoftmax.POWERS_OF_2(name=name), powers / powers.sum())
@@ -223,7 +225,7 @@ def _other_formulas(evidence: Evidence, x: torch.Tensor) -> Iterator[Hypothesis]
         yield Hypothesis("last-element", SplitSoftmax.LAST_LEFT_OUT(**sum_), e / e[:-1].sum())
 
 
-def _wrong_sum(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
+def _wrong_sum(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
     """Probabilities that are right but for one factor: in fp32 it tells by itself what was added to the divisor."""
     out, ref = evidence.comparison.out.double(), evidence.comparison.ref
     total = out.sum()
@@ -249,6 +251,6 @@ def _wrong_sum(evidence: Evidence, parts: Parts) -> Iterator[Hypothesis]:
     yield Hypothesis("wrong-sum", SplitSoftmax.WRONG_DIVISOR(**sum_), None)
 
 
-def _sum_of(evidence: Evidence) -> dict[str, Value]:
+def _sum_of(evidence: Compared) -> dict[str, Value]:
     """What every sentence with a SUM takes."""
     return {"name": evidence.returns, "total": float(evidence.comparison.out.double().sum())}

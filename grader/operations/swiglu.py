@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.numerics.arguments import Argument
+from grader.numerics.arguments import Argument, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis, reread
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.explain.evidence import Compared
 
 LEAST_SIGMOID = 2.0**-125  # twice the smallest normal number: of what is less, exp(-g) or 1 / exp(-g) may leave 0
 RESULTS = ("z", "dgate", "dup")
@@ -69,13 +69,13 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
     Below -88.7 exp(-g) is infinite and sigmoid 0: what is lost is no more than LEAST_SIGMOID of |g up|.
     """
-    _, gate, up = inputs
+    _, gate, up = as_tensors(inputs)
     return _of_silu_times(up, gate, ref)
 
 
 def rounding_of_dup(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """As that of z, with dz in place of up."""
-    dz, gate, _ = inputs
+    dz, gate, _ = as_tensors(inputs)
     return _of_silu_times(dz, gate, ref)
 
 
@@ -89,34 +89,34 @@ def rounding_of_dgate(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Te
     then what 1 - s, or silu - silu s, loses of s: about 4 u of |g| s. Torch in fp32 took 0.616 of what 8 would allow
     (H200).
     """
-    dz, gate, up = inputs
+    dz, gate, up = as_tensors(inputs)
     size = gate.abs()
     s, rest = torch.sigmoid(gate), torch.sigmoid(-gate)
     factor = (11 + 2 * size).mul_((size * rest).add_(1)).add_(size * s, alpha=4)
     return factor.mul_(s).mul_(U32).add_(size.add_(1), alpha=LEAST_SIGMOID).mul_((dz * up).abs_())
 
 
-def mistakes(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    dz, gate, up = inputs
+def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    dz, gate, up = given = as_tensors(inputs)
     yield from _strides_of_another(evidence)
-    yield from _exchanged(evidence, inputs)
+    yield from _exchanged(evidence, given)
     s = torch.sigmoid(gate)
-    z, dgate, dup = _with_sigmoid(s, *inputs)
+    z, dgate, dup = _with_sigmoid(s, *given)
     e = torch.exp(gate.float())
-    yield Hypothesis("sigmoid-overflow", Swiglu.SIGMOID_OVERFLOW(), _with_sigmoid((e / (1 + e)).double(), *inputs))
-    yield Hypothesis("exp2", Swiglu.POWERS_OF_TWO(), _with_sigmoid(1 / (1 + torch.exp2(-gate)), *inputs))
+    yield Hypothesis("sigmoid-overflow", Swiglu.SIGMOID_OVERFLOW(), _with_sigmoid((e / (1 + e)).double(), *given))
+    yield Hypothesis("exp2", Swiglu.POWERS_OF_TWO(), _with_sigmoid(1 / (1 + torch.exp2(-gate)), *given))
     said = Swiglu.SIGMOID_OF_MINUS(z=evidence.returns)
-    yield Hypothesis("sigmoid-of-minus", said, _with_sigmoid(1 - s, *inputs))
+    yield Hypothesis("sigmoid-of-minus", said, _with_sigmoid(1 - s, *given))
     said = Swiglu.SILU_TWICE(z=evidence.returns)
-    yield Hypothesis("silu-for-sigmoid", said, _with_sigmoid(gate * s, *inputs))
+    yield Hypothesis("silu-for-sigmoid", said, _with_sigmoid(gate * s, *given))
     yield Hypothesis("up-not-used", Swiglu.UP_NOT_USED(), _with_sigmoid(s, dz, gate, gate))
     yield Hypothesis("sigmoid-for-silu", Swiglu.SIGMOID_FOR_SILU(z=evidence.returns), (s * up, dgate, dz * s))
-    yield from _of_the_slope(inputs, s, z, dup)
+    yield from _of_the_slope(given, s, z, dup)
     without_dz = _with_sigmoid(s, torch.ones_like(dz), gate, up)
     yield Hypothesis("missing-factor", Swiglu.NO_DZ(gradient=evidence.returns), (z, *without_dz[1:]))
     without_up = _with_sigmoid(s, dz, gate, torch.ones_like(up))
     yield Hypothesis("missing-factor", Swiglu.NO_UP(), (z, without_up[1], dup))
-    yield from _rounded_on_the_way(inputs, s, (z, dgate, dup))
+    yield from _rounded_on_the_way(given, s, (z, dgate, dup))
 
 
 def _with_sigmoid(
@@ -126,7 +126,9 @@ def _with_sigmoid(
     return gate * s * up, dz * up * s * (1 + gate * (1 - s)), dz * gate * s
 
 
-def _of_the_slope(inputs: list[Argument], s: torch.Tensor, z: torch.Tensor, dup: torch.Tensor) -> Iterator[Hypothesis]:
+def _of_the_slope(
+    inputs: Sequence[torch.Tensor], s: torch.Tensor, z: torch.Tensor, dup: torch.Tensor
+) -> Iterator[Hypothesis]:
     """Wrong derivatives of silu."""
     dz, gate, up = inputs
     slopes = (
@@ -142,7 +144,7 @@ def _of_the_slope(inputs: list[Argument], s: torch.Tensor, z: torch.Tensor, dup:
         yield Hypothesis(id, sentence(), (z, dz * up * slope, dup))
 
 
-def _exchanged(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def _exchanged(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
     """Inputs or results in each other's places."""
     dz, gate, up = inputs
     right = evidence.exercise.expected(inputs)
@@ -156,7 +158,7 @@ def _exchanged(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesi
     yield Hypothesis("roles-swapped", Swiglu.INPUTS_EXCHANGED(), (z, dup, dgate))
 
 
-def _strides_of_another(evidence: Evidence) -> Iterator[Hypothesis]:
+def _strides_of_another(evidence: Compared) -> Iterator[Hypothesis]:
     """An input addressed with the strides of another one."""
     memory = dict(evidence.tensors)
     for name, tensor in memory.items():
@@ -169,7 +171,7 @@ def _strides_of_another(evidence: Evidence) -> Iterator[Hypothesis]:
 
 
 def _rounded_on_the_way(
-    inputs: list[Argument], s: torch.Tensor, right: tuple[torch.Tensor, ...]
+    inputs: Sequence[torch.Tensor], s: torch.Tensor, right: tuple[torch.Tensor, ...]
 ) -> Iterator[Hypothesis]:
     """One step in fp16 or bf16, where the others are in fp32."""
     dz, gate, up = inputs

@@ -35,7 +35,7 @@ def missing() -> str:
 
 
 def wanted(level: str) -> bool:
-    """Whether a submission is run in a sandbox here; `strict` without one is for the caller to refuse."""
+    """Tells whether a submission is run in a sandbox here; `strict` without one is for the caller to refuse."""
     return level != LIMITS and not missing()
 
 
@@ -59,7 +59,7 @@ def _hidden(folder: Path) -> list[str]:
 
 
 def _walls() -> list[str]:
-    walls = [shutil.which("bwrap"), "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+    walls = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
     walls += ["--proc", "/proc", "--dev", "/dev"]
     for path in map(Path, SYSTEM):
         if path.is_symlink():

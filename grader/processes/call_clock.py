@@ -66,7 +66,7 @@ class CallClock:
     """Looks at a process in every TICK of a call, and ends the call when it has computed or waited for too long.
 
     `pid`: None where it is not known; then there is the last resort alone. `is_held_up()`: whether it may be waiting
-    for us. A look that comes late counts as one TICK, for whoever looks may have had no core either.
+    for us. A look that comes late counts as one TICK: the process that looks may have had no core either.
     """
 
     def __init__(self, pid: int | None, is_held_up: Callable[[], bool]) -> None:
@@ -85,7 +85,7 @@ class CallClock:
             nonlocal first
             self._look()
             first = first or self._seen
-            computed = self._seen.running - first.running if self._seen else 0.0
+            computed = self._seen.running - first.running if self._seen and first else 0.0
             is_over = computed + self.waited - waited_before > limit + WAITING
             now = time.monotonic()
             return now if is_over else min(began + LAST_RESORT, now + TICK)
@@ -109,7 +109,7 @@ class CallClock:
         return times
 
     def _look(self) -> None:
-        is_held_up = self._is_held_up()  # before its state is read: whoever waited for us then may be awake by now
+        is_held_up = self._is_held_up()  # before its state is read: what waited for us then may be awake by now
         times, before, now = self._times(), self._seen, time.monotonic()
         if times and before and times.state in WAITING_STATES and not is_held_up and not self._is_held_up():
             busy = times.running - before.running + max(0.0, times.queued - before.queued)  # less where a thread ended

@@ -38,7 +38,7 @@ OUT_OF_TIME = ChildEnded("signal", str(int(signal.SIGXCPU)))
 
 
 class ChildProcess:
-    """One child: load a file, record calls of its entry for `model`; or, without a model, interpret recorded calls.
+    """A child that imports a file and records calls of its entry for `model`; without a model it interprets calls.
 
     `sandbox`: which of this process's sandboxes it is shut in, for each has room for one; None for none. `task`:
     FRONT_END for a child that makes texts of a file's kernels for `model`. `limits`: how large its answers may be,
@@ -105,8 +105,8 @@ class ChildProcess:
     def ask(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
         """Sends a frame and gives the answer. Raises ChildEnded when that takes more than `limit` seconds of a core.
 
-        The child counts them, for nobody's kernel is at fault where other processes have the cores. A call that waits
-        in place of computing ends as well, after seconds of waiting: see CallClock.
+        The child counts them: a kernel is not at fault when other processes have the cores. A call that waits and does
+        not compute ends as well, after seconds of waiting: see CallClock.
         """
         self._filename = header.get("filename", self._filename)
         deadline = self._clock.deadline(limit)
@@ -225,7 +225,7 @@ class ChildProcess:
     def _keep_few(self) -> None:
         """Kills the child and all that it started as soon as these are too many, in a call or between two."""
         while not self._ended.wait(TICK):
-            if self.started.tasks > MOST_TASKS:
+            if self._pid_here is not None and self.started.tasks > MOST_TASKS:
                 self._too_many = True
                 _kill_group(self._pid_here)
                 return

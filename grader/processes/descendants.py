@@ -1,4 +1,4 @@
-"""What a child has started, as /proc tells it.
+"""The processes and threads that a child has started, read from /proc.
 
 None of it can get out of sight: a child adopts its orphans (grader/child/enclosing.py), so that all it has started is
 below it in the tree of processes for as long as it lives.

@@ -1,4 +1,4 @@
-"""What a process of ours that we start finds: where it imports from, and how many threads it has."""
+"""The environment of a process of ours that we start: its import path, and how many threads it may have."""
 
 from __future__ import annotations
 

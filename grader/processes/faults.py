@@ -1,4 +1,4 @@
-"""What ends a process that we started: its submission, or the machine."""
+"""The two reasons why a process that we started is gone: its submission, or the machine."""
 
 from __future__ import annotations
 

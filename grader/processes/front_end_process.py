@@ -26,7 +26,7 @@ NONE: Constants = MappingProxyType({})
 
 @dataclass(frozen=True)
 class KernelText:
-    """What became of a recipe: `source`, or a failure. `fits`: False where Triton passes over such a configuration."""
+    """The text made of a recipe: `source`, or a failure. `fits`: False if Triton passes over such a configuration."""
 
     source: str = ""
     failure: Failure | None = None

@@ -12,7 +12,10 @@ LONGER = 2.0  # seconds beyond a call's limit: it keeps to that itself, and tell
 
 
 class Interpreter:
-    """One process at a time, started when first asked. It has the limits of a submission's, and reads no Python."""
+    """Interprets recorded calls, in a process that is started when first asked and again after it has ended.
+
+    The process has the limits of one that runs a submission, and reads no Python.
+    """
 
     def __init__(self) -> None:
         self._process: ChildProcess | None = None

@@ -1,4 +1,4 @@
-"""What a process that works on what others wrote may read: the system, Python, torch, Triton and this package.
+"""The places that a process working on what others wrote may read: the system, Python, torch, Triton, this package.
 
 A sandbox shows these places alone, and without one Landlock opens no others: no solutions, no hand-ins, no hidden
 cases, nothing of other processes.
@@ -34,24 +34,24 @@ def places_of_python(python_path: list[str]) -> list[Path]:
 def readable(python_path: list[str]) -> list[str]:
     """Returns the places that a process with this import path may read, with all that is below them.
 
-    Where the course lies below one of them, as in /usr/src, only what is beside it can be read.
+    If the course lies below one of them, as in /usr/src, the other entries there can be read and the course cannot.
     """
     kept_out = COURSE if (COURSE / "exercises").exists() else None
     places = [*map(Path, SYSTEM), *places_of_python(python_path), *map(Path, OF_THE_MACHINE)]
     there = dict.fromkeys(path for path in places if path.exists())
-    return [str(found) for path in there for found in _beside(path, kept_out)]
+    return [str(found) for path in there for found in _all_but(path, kept_out)]
 
 
-def _beside(path: Path, kept_out: Path | None) -> list[Path]:
-    """Returns the place itself; in its stead what it holds where `kept_out` lies below it, links left out."""
+def _all_but(path: Path, kept_out: Path | None) -> list[Path]:
+    """Returns the place itself; the entries that it holds, links left out, if `kept_out` lies below it."""
     if kept_out is None or not kept_out.is_relative_to(path.resolve()):
         return [path]
     entries = [] if path == kept_out else [entry for entry in path.resolve().iterdir() if not entry.is_symlink()]
-    return [found for entry in entries for found in _beside(entry, kept_out)]
+    return [found for entry in entries for found in _all_but(entry, kept_out)]
 
 
 def _homes() -> list[Path]:
-    """Where numpy, torch and Triton lie, and where a link to them leads: some machines have them elsewhere."""
+    """Returns the folders of numpy, torch and Triton, and those that a link to them leads to."""
     specs = [find_spec(name) for name in ("numpy", "torch", "triton")]
     found = [Path(spec.origin) for spec in specs if spec and spec.origin]
     return [home for origin in found for home in (origin.parent.parent, origin.resolve().parent.parent)]

@@ -1,4 +1,4 @@
-"""The temporary folders of the processes that this one starts, so that whoever has to leave at once can remove them."""
+"""The temporary folders of the processes that this one starts, which it can remove when it has to leave at once."""
 
 from __future__ import annotations
 

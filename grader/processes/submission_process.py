@@ -97,7 +97,8 @@ class Runner:
 
     def _seconds_since_counted(self) -> float:
         """Returns how long the child has had a core since this was last asked; how long it waited is noted."""
-        seen, before = (self._child.seconds_of_a_core, self._child.seconds_waiting), self._seen
+        child, before = self._started(), self._seen
+        seen = child.seconds_of_a_core, child.seconds_waiting
         self._seen = seen
         self.spent.waiting += max(0.0, seen[1] - before[1])
         return max(0.0, seen[0] - before[0])
@@ -120,8 +121,8 @@ class Runner:
             raise self.load_ended
         if self._child is not None and self._child.loaded:
             return
-        self._child = self._child or ChildProcess(self.model, self.sandbox, limits=self.spent.answers)
-        self.fence = self._child.fence
+        child = self._started()
+        self.fence = child.fence
         try:
             answer = self._imported()
             self.load_failure = failure_of(answer.get("error"))
@@ -131,9 +132,14 @@ class Runner:
         except ProtocolError as error:
             self.load_ended = ChildEnded("garbled", str(error))
             raise self.load_ended from None
-        self._child.loaded = True
-        self.versions = self._child.versions
+        child.loaded = True
+        self.versions = child.versions
         self.constants = _block_sizes(answer.get("constants"))
+
+    def _started(self) -> ChildProcess:
+        """The child, which is started where there is none."""
+        self._child = self._child or ChildProcess(self.model, self.sandbox, limits=self.spent.answers)
+        return self._child
 
     def _imported(self) -> dict:
         """The answer to a request to import the file, which takes no more than all imports together may."""
@@ -150,16 +156,17 @@ class Runner:
             self.spent.importing += self._seconds_since_counted()
 
     def _answer(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
-        answer, answer_blob = self._child.ask(header, blob, limit)
+        child = self._started()
+        answer, answer_blob = child.ask(header, blob, limit)
         if answer["kind"] == "fault":
             # Code of the file has run in there, so that this is its word: nothing it says makes a fault of ours.
             last = str(answer.get("message", "")).strip().splitlines()[-1:]
             raise ProtocolError(f"the grader's part of it failed: {one_line(''.join(last)[:MOST_SAID])}")
-        return {**answer, "processes": self._child.started.processes}, answer_blob
+        return {**answer, "processes": child.started.processes}, answer_blob
 
     @property
     def fenced(self) -> bool:
-        """Whether the kernel keeps the child from writing outside of its folder."""
+        """Tells whether the operating system keeps the child from writing outside of its folder."""
         return self.fence is None or self.fence.keeps_files
 
     def kill(self) -> None:

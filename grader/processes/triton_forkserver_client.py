@@ -42,7 +42,7 @@ class Nursery:
     def __init__(self, model: GpuModel | None = None, sandboxed: bool = False) -> None:
         self.sandboxed = sandboxed
         self.folder = str(scratch.new_folder())
-        self.versions: dict[str, str] | None = None
+        self.versions: dict[str, str] = {}  # until it is ready
         self._one_at_a_time = threading.Lock()  # a question and its answer
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.settimeout(START_LIMIT)
@@ -109,7 +109,7 @@ class Nursery:
             self._control.settimeout(START_LIMIT)
 
     def _wait_until_ready(self) -> None:
-        if self.versions is not None:
+        if self.versions:
             return
         try:
             ready = json.loads(self._control.recv(1 << 16))

@@ -1,4 +1,4 @@
-"""Where a child was when its time was used up, as Python's faulthandler tells it at the end of what the child prints.
+"""The line in which a child was when its time was used up, read from what Python's faulthandler prints at the end.
 
 The file it runs may print the same: what is read here only words a sentence.
 """

@@ -45,7 +45,7 @@ def _note(record: Record, result: dict, now: datetime) -> None:
 def _throughput(tests: list[dict]) -> Throughput | None:
     """Of the first test that measured one and could tell; the tests after it may ask for another layout."""
     told = (test["figures"] for test in tests if test["outcome"] in (PASS, FAIL) and "share" in test["figures"])
-    figures = next(told, {})
+    figures: dict = next(told, {})
     for name, (unit, size) in UNITS.items():
         if name in figures:
             return Throughput(round(100 * figures["share"], 1), round(figures[name] / size), unit)

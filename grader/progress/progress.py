@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -180,16 +180,14 @@ def _record(line: str) -> Record | None:
 
 def _set(record: Record, name: str, value: str) -> None:
     """A field that this version does not know, or whose value it cannot read, is kept as it is."""
-    types = {f.name: f.type for f in fields(Record) if f.name not in ("id", "other")}
+    types = {f.name: str(f.type) for f in fields(Record) if f.name not in ("id", "other")}
     attribute = name.replace("-", "_")
     try:
         if attribute == "medal" and value not in MEDALS:
             raise ValueError(value)
         if attribute == "points" and not POINTS.fullmatch(value):
             raise ValueError(value)
-        readers = {"int": int, "str": str, "datetime | None": _date, "Throughput | None": Throughput.read}
-        read_value = readers[types[attribute]]
-        setattr(record, attribute, read_value(value))
+        setattr(record, attribute, READERS[types[attribute]](value))
     except (KeyError, ValueError):
         record.other[name] = value
 
@@ -197,6 +195,12 @@ def _set(record: Record, name: str, value: str) -> None:
 def _date(text: str) -> datetime:
     date = datetime.fromisoformat(text)
     return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+# What reads a field of each type.
+READERS: dict[str, Callable[[str], object]] = {
+    "int": int, "str": str, "datetime | None": _date, "Throughput | None": Throughput.read,
+}  # fmt: skip
 
 
 def _shown(value: object) -> str:

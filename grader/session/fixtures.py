@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from grader.session.session import Session
 
 
-def check(session: Session, item: pytest.Item):
+def check(session: Session, item: pytest.Function):
     """check(*data, bound=None, dtypes=(), **constants): values and memory safety of one call, in every dtype.
 
     data: a data set for each argument, or a number where the argument is one. bound: of all results, or of some by
@@ -26,7 +26,7 @@ def check(session: Session, item: pytest.Item):
     return check
 
 
-def raises(session: Session, item: pytest.Item):
+def raises(session: Session, item: pytest.Function):
     """raises(*data, because, error="ValueError", **constants): a call that the lesson does not promise.
 
     The entry has to raise this before it launches anything, in every dtype. because: what is wrong with the call, as
@@ -41,7 +41,7 @@ def raises(session: Session, item: pytest.Item):
     return raises
 
 
-def drawn(session: Session, item: pytest.Item):
+def drawn(session: Session, item: pytest.Function):
     """drawn(sizes={"N": upto(300)}, x=any_strides("N"), dtypes=(), blocks=(), same=(), refuses="", share=1.0): about
     thirty calls.
 
@@ -61,7 +61,7 @@ def drawn(session: Session, item: pytest.Item):
     return drawn
 
 
-def traffic(session: Session, item: pytest.Item):
+def traffic(session: Session, item: pytest.Function):
     """traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,
     scratch=None, kept=None, float_atomics=True, at_once=1, bound=None, **constants): a call's cost.
 
@@ -91,7 +91,7 @@ def traffic(session: Session, item: pytest.Item):
     return traffic
 
 
-def compiled(session: Session, item: pytest.Item):
+def compiled(session: Session, item: pytest.Function):
     """compiled(*data, vectors=False, tensor_cores=False, halves=False, pipelined=False, descriptors=False,
     **constants): the machine code of one call.
 
@@ -113,7 +113,7 @@ def compiled(session: Session, item: pytest.Item):
     return compiled
 
 
-def tuned(session: Session, item: pytest.Item):
+def tuned(session: Session, item: pytest.Function):
     """tuned(*data, others=[data, ...], configurations=(4, 24)): the choice that an autotuned kernel makes for a call.
 
     configurations: how few and how many there may be to choose from. others: calls of other sizes, each of which has to
@@ -128,7 +128,7 @@ def tuned(session: Session, item: pytest.Item):
     return tuned
 
 
-def on_gpu(session: Session, item: pytest.Item):
+def on_gpu(session: Session, item: pytest.Function):
     """on_gpu(*data, bound=None, dtypes=(), **constants): as `check`, for sizes that only a GPU gets through.
 
     Inputs are drawn on the GPU and the result is compared there. Without a GPU a sample of the programs is judged, on
@@ -142,7 +142,7 @@ def on_gpu(session: Session, item: pytest.Item):
     return on_gpu
 
 
-def throughput(session: Session, item: pytest.Item):
+def throughput(session: Session, item: pytest.Function):
     """throughput(*data, at_least, anchor="copy", since=""): the speed of one call, as a share of an anchor's on the
     same GPU.
 

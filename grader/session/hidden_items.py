@@ -19,8 +19,11 @@ class Hidden(Sentence):
     FAILS = "A hidden case fails: {case}. Its data are not shown."
 
 
-def items(cases: list[Case], module: pytest.Module) -> list[pytest.Item]:
-    """The cases as tests of an exercise's module. A case that does not fit the entry function is a usage error."""
+def items(cases: list[Case], test: pytest.Function) -> list[pytest.Function]:
+    """The cases as tests of the module of this test. A case that does not fit the entry function is a usage error."""
+    module = test.getparent(pytest.Module)
+    if module is None:
+        raise LookupError(f"{test.nodeid} stands in no module")
     for case in cases:
         _refuse_unfit(case, module.obj.exercise)
     return [_item(case, module) for case in cases]
@@ -69,7 +72,7 @@ def shown(name: str, verdict: Verdict) -> Verdict:
     return Verdict(verdict.outcome, verdict.id, said, verdict.kind)
 
 
-def _item(case: Case, module: pytest.Module) -> pytest.Item:
+def _item(case: Case, module: pytest.Module) -> pytest.Function:
     def hidden_case(check):
         check(*case.data, bound=case.bound, dtypes=case.dtypes, **case.constants)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import io
 import json
 import os
 import select
@@ -267,7 +268,8 @@ def _take_over(request: dict) -> None:
         os.dup2(descriptor, place)
         os.close(descriptor)
         stream = open(place, mode, buffering, **kind["open"], closefd=False)  # noqa: SIM115  as long as this process
-        stream.reconfigure(**kind["reconfigure"])
+        if isinstance(stream, io.TextIOWrapper):  # as is what `open` gives for a mode of text
+            stream.reconfigure(**kind["reconfigure"])
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     os.chdir(request["folder"])

@@ -73,18 +73,17 @@ def as_json(grading: Grading) -> dict:
 
 def _fence(fence: Fence | None) -> dict | None:
     """What the operating system held around the submission, as fields and in words; None if it was not run."""
-    return fence and {**asdict(fence), "says": " ".join(said.text for said in told(fence))}
+    return None if fence is None else {**asdict(fence), "says": " ".join(said.text for said in told(fence))}
 
 
 def _tiles(grading: Grading) -> dict | None:
     """The map of the diagnosed failure; where it has none, as a pass, the one with the most tiles."""
-    mapped = [test for test in grading.results if test.shown.tiles]
-    if grading.diagnosis in mapped:
-        mapped = [grading.diagnosis]
+    mapped = [(test, tiles) for test in grading.results if (tiles := test.shown.tiles)]
+    mapped = [one for one in mapped if one[0] is grading.diagnosis] or mapped
     if not mapped:
         return None
-    test = max(mapped, key=lambda test: test.shown.tiles.count)
-    return {"test": test.name, **test.shown.tiles.to_json()}
+    test, tiles = max(mapped, key=lambda one: one[1].count)
+    return {"test": test.name, **tiles.to_json()}
 
 
 def _worst_figures(grading: Grading) -> dict[str, float]:

@@ -14,23 +14,23 @@ ITEMS = {
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 
 
-def rubric_item(item: pytest.Item) -> str:
+def rubric_item(item: pytest.Function) -> str:
     """Returns the rubric item that a test's points count for: right, cost, speed, hidden, or other."""
     if item.get_closest_marker("hidden"):
         return HIDDEN
     return next((ITEMS[name] for name in ITEMS if name in item.fixturenames), "other")
 
 
-def is_core(item: pytest.Item) -> bool:
+def is_core(item: pytest.Function) -> bool:
     return item.get_closest_marker("core") is not None
 
 
-def step_of(item: pytest.Item) -> int:
+def step_of(item: pytest.Function) -> int:
     """Returns the graded step of the exercise that a test belongs to, from 1."""
     marker = item.get_closest_marker("step")
     return marker.args[0] if marker else 1
 
 
-def points_of(item: pytest.Item) -> float:
+def points_of(item: pytest.Function) -> float:
     marker = item.get_closest_marker("points")
     return marker.args[0] if marker else 1

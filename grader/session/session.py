@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -158,6 +159,7 @@ class Grading:
         return reached, sum(test.points for test in self.results if not test.is_undecided)
 
 
+Config = pytest.Config | SimpleNamespace  # the second holds the options alone
 OPEN = (NOT_RUN, INCONCLUSIVE, UNJUDGED)  # ids of skips whose points another run decides
 
 
@@ -174,7 +176,7 @@ class Session:
     Without pytest's hooks it grades as well: see grader/author/direct_run.py.
     """
 
-    def __init__(self, config: pytest.Config, folders: list[Folder], machine: Machine, **of_runs) -> None:
+    def __init__(self, config: Config, folders: list[Folder], machine: Machine, **of_runs) -> None:
         """`of_runs`: further arguments of each Run."""
         self.config = config
         option = config.option
@@ -189,7 +191,7 @@ class Session:
             for folder in folders
         }
         for grading in self.gradings.values():
-            if grading.own and grading.run.submission.tree is not None:
+            if grading.own and grading.run.submission.failure is None:
                 folder, tree = grading.folder, grading.run.submission.tree
                 grading.run.earlier = EarlierSamples(folder.root, folder.id, tree)
         self.hidden: dict[str, list[Case]] = {
@@ -197,8 +199,12 @@ class Session:
         }
         self._verdicts: dict[str, Verdict] = {}
 
-    def _grading(self, item: pytest.Item) -> Grading:
-        grading = self.gradings[Folder.containing(item.path).id]
+    def _grading(self, item: pytest.Function) -> Grading:
+        return self.gradings[_folder_of(item).id]
+
+    def _judge(self, item: pytest.Function) -> Judge:
+        """The judge of a test's exercise, made for the first of its tests that asks for one."""
+        grading = self._grading(item)
         if grading.judge is None:
             grading.judge = Judge(item.module.exercise, grading.run)
             grading.judge.speed.timed = asked(item.module, THROUGHPUT)
@@ -206,11 +212,11 @@ class Session:
             twice = [use for use in asked(item.module, *JUDGED_TWICE) if use.test in chosen]
             uses = asked(item.module, *((COMPILED,) if self.replays is None else COMPILED_FOR))
             grading.judge.begin(twice, [use for use in uses if use.test in chosen])
-        return grading
+        return grading.judge
 
-    def settle(self, item: pytest.Item, ask: Callable[[Judge, str], Verdict | None]) -> None:
+    def settle(self, item: pytest.Function, ask: Callable[[Judge, str], Verdict | None]) -> None:
         """Asks for a verdict and turns it into pytest's outcome; None settles nothing."""
-        verdict = ask(self._grading(item).judge, item.name)
+        verdict = ask(self._judge(item), item.name)
         if verdict is None:
             return
         self._verdicts[item.nodeid] = verdict
@@ -219,24 +225,24 @@ class Session:
         if verdict.outcome != PASS:
             pytest.fail(self._told(item, verdict), pytrace=False)
 
-    def _told(self, item: pytest.Item, verdict: Verdict) -> str:
+    def _told(self, item: pytest.Function, verdict: Verdict) -> str:
         """What pytest's own report says of a test; of the file as a whole once."""
         told = any(test.verdict.kind == "file" for test in self._grading(item).failures)
         if verdict.kind == "file" and told:
             return "The file as a whole, as told above."
         return "\n".join(verdict.lines) or verdict.outcome
 
-    def wait_for_all_before(self, item: pytest.Item) -> None:
+    def wait_for_all_before(self, item: pytest.Function) -> None:
         """What only a GPU shows is not judged before everything else is right: less direct causes would say less."""
         if not self.is_right_so_far(item):
-            if self.replays is None and self._grading(item).judge.before_any_call() is None:
+            if self.replays is None and self._judge(item).before_any_call() is None:
                 pytest.skip(f"{WAITS_FOR_ALL}; values in full need a GPU")
             pytest.skip(WAITS_FOR_ALL)
 
-    def is_right_so_far(self, item: pytest.Item) -> bool:
+    def is_right_so_far(self, item: pytest.Function) -> bool:
         return all(test.verdict.kind == "file" for test in self._grading(item).failures)
 
-    def wait_for_right_values(self, item: pytest.Item) -> None:
+    def wait_for_right_values(self, item: pytest.Function) -> None:
         """Cost is not judged before values are right; that of the core waits for the values of the core alone."""
         wrong = [test for test in self._grading(item).failures if test.item == ITEMS[CHECK]]
         if is_core(item):
@@ -244,25 +250,25 @@ class Session:
         if wrong and wrong[0].verdict.kind != "file":
             pytest.skip(WAITS)
 
-    def needs_gpu(self, item: pytest.Item) -> None:
+    def needs_gpu(self, item: pytest.Function) -> None:
         """Skips the test where nothing runs on a GPU, and says why; unless the submission's text settles it anyway."""
-        if self.replays is None and self._grading(item).judge.before_any_call() is None:
+        if self.replays is None and self._judge(item).before_any_call() is None:
             pytest.skip("needs a GPU" if self.device == NO_GPU else f"needs a GPU: {self.device}")
 
     # ---- pytest's hooks ---------------------------------------------------------------------------------------------
 
-    def pytest_itemcollected(self, item: pytest.Item) -> None:
-        grading = self.gradings[Folder.containing(item.path).id]
+    def pytest_itemcollected(self, item: pytest.Function) -> None:
+        grading = self._grading(item)
         grading.tests += 1
         grading.core_tests += is_core(item)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:
         """Hidden cases come last, as tests of the same module."""
         for id, cases in self.hidden.items():
-            own = [place for place, item in enumerate(items, 1) if Folder.containing(item.path).id == id]
+            own = [place for place, item in enumerate(items, 1) if _folder_of(item).id == id]
             if own:
-                items[own[-1] : own[-1]] = hidden_items.items(cases, items[own[-1] - 1].parent)
+                items[own[-1] : own[-1]] = hidden_items.items(cases, items[own[-1] - 1])
                 self.gradings[id].tests += len(cases)
 
     @pytest.hookimpl(tryfirst=True)
@@ -273,14 +279,14 @@ class Session:
         return None
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None):
+    def pytest_runtest_protocol(self, item: pytest.Function, nextitem: pytest.Function | None):
         """Around each test: the header before an exercise's first, the diagnosis after its last."""
-        grading = self.gradings[Folder.containing(item.path).id]
+        grading = self._grading(item)
         if not grading.started:
             grading.started = time.monotonic()
             terminal_report.begin(self._writer, grading)
         done = yield
-        if nextitem is None or Folder.containing(nextitem.path) != grading.folder:
+        if nextitem is None or _folder_of(nextitem) != grading.folder:
             self._end(grading)
         return done
 
@@ -300,16 +306,16 @@ class Session:
                 grading.unkept = f"{error.filename}: {error.strerror}"
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo):
+    def pytest_runtest_makereport(self, item: pytest.Function, call: pytest.CallInfo):
         made = yield
         if call.when == "call" or call.excinfo is not None:
             test = self.keep_result(item, call.excinfo.value if call.excinfo else None)
             terminal_report.test_line(self._writer, test)
         return made
 
-    def keep_result(self, item: pytest.Item, error: BaseException | None) -> TestResult:
+    def keep_result(self, item: pytest.Function, error: BaseException | None) -> TestResult:
         """Keeps what became of a test, which ended with this error, and returns it."""
-        grading = self.gradings[Folder.containing(item.path).id]
+        grading = self._grading(item)
         verdict = self._verdict_of(item, error, grading)
         core = _core_of(verdict, grading.judge) if is_core(item) else None
         drawn = DRAWN in item.fixturenames
@@ -318,11 +324,11 @@ class Session:
         grading.results.append(test)
         return test
 
-    def _verdict_of(self, item: pytest.Item, error: BaseException | None, grading: Grading) -> Verdict:
+    def _verdict_of(self, item: pytest.Function, error: BaseException | None, grading: Grading) -> Verdict:
         if isinstance(error, pytest.skip.Exception):
             if item.nodeid in self._verdicts:
                 return self._verdicts[item.nodeid]
-            return Verdict(SKIPPED, WAITED if error.msg in (WAITS, WAITS_FOR_ALL) else NOT_RUN, note=error.msg)
+            return Verdict(SKIPPED, WAITED if error.msg in (WAITS, WAITS_FOR_ALL) else NOT_RUN, note=error.msg or "")
         if isinstance(error, AssertionError):
             return failed(Cause.ASSERTION, NotJudged.ASSERTION(assertion=str(error)) if str(error) else None)
         if error is not None and not isinstance(error, pytest.fail.Exception):
@@ -352,6 +358,13 @@ class Session:
     @property
     def _writer(self):
         return self.config.pluginmanager.get_plugin("terminalreporter")
+
+
+def _folder_of(item: pytest.Function) -> Folder:
+    """The exercise whose test this is. Raises LookupError for another test."""
+    if (folder := Folder.containing(item.path)) is None:
+        raise LookupError(f"{item.path} is no exercise's")
+    return folder
 
 
 def _with_torch(device: Device | str, wanted: str) -> Device | str:

@@ -67,8 +67,8 @@ def end(writer, grading: Grading, alone: bool) -> None:
     if grading.fault:
         _paragraph(writer, f"Not judged: {grading.fault}.")
         _paragraph(writer, "This is not a mistake of yours.")
-    elif grading.outcome == FAIL:
-        _diagnosis(writer, grading)
+    elif (worst := grading.diagnosis) is not None:
+        _diagnosis(writer, grading, worst)
     elif grading.outcome == INCOMPLETE:
         _incomplete(writer, grading)
     else:
@@ -98,8 +98,7 @@ def summary(writer, gradings: list[Grading]) -> None:
     _line(writer, _next(open_ones[0] if open_ones else gradings[-1]))
 
 
-def _diagnosis(writer, grading: Grading) -> None:
-    worst = grading.diagnosis
+def _diagnosis(writer, grading: Grading, worst: TestResult) -> None:
     for line in worst.shown.lines:
         _paragraph(writer, line)
     if worst.verdict.kind != "file" and not worst.hidden:
@@ -174,17 +173,17 @@ def _next(grading: Grading) -> str:
         return f"Next: open {_shown(folder.path / 'README.md')}"
     if grading.fault:
         return "Next: course doctor"
-    if grading.outcome == FAIL:
-        worst = grading.diagnosis.shown
+    if (failed := grading.diagnosis) is not None:
+        worst = failed.shown
         path = _shown(grading.run.submission.path)
         if worst.id == Cause.MISSING and grading.run.submission.path == folder.learner_file:
             return f"Next: course reset {folder.number} brings the empty exercise back."
         if not worst.line:
-            return f"Next: edit {path} and run it again.{_hint(grading)}"
+            return f"Next: edit {path} and run it again.{_hint(folder, failed)}"
         # The line of a bad access or of an exception is where a mistake shows, and not always where it was made.
         later = worst.kind in SHOWN_LATER or worst.id == Cause.DOES_NOT_COMPILE
         then = "or what leads to it." if later else "and run it again."
-        return f"Next: edit line {worst.line} of {path} {then}{_hint(grading)}"
+        return f"Next: edit line {worst.line} of {path} {then}{_hint(folder, failed)}"
     if grading.unjudged is not None:
         return "Next: run it where there is a GPU, or let large calls launch what small ones do."
     if grading.outcome == INCOMPLETE:
@@ -192,8 +191,8 @@ def _next(grading: Grading) -> str:
     following = _following(grading)
     if following is None:
         return ALL_PASSED if _is_known(grading) else LAST
-    path = [one.id for one in all_folders(folder.root)]
-    left_out = ", which is still open" if path.index(following.id) < path.index(folder.id) else ""
+    ids = [one.id for one in all_folders(folder.root)]
+    left_out = ", which is still open" if ids.index(following.id) < ids.index(folder.id) else ""
     return f"Next: {following.id}{left_out}. Open {_shown(following.path / 'README.md')}"
 
 
@@ -224,12 +223,11 @@ def _still_open(grading: Grading) -> Folder | None:
         return None
 
 
-def _hint(grading: Grading) -> str:
+def _hint(folder: Folder, worst: TestResult) -> str:
     """ " Stuck? course hint 03: hint 1 speaks of this", with as much of it as is true."""
-    folder = grading.folder
     if not folder.hints_file.exists():
         return ""
-    level = level_for(folder, grading.diagnosis.verdict.id)
+    level = level_for(folder, worst.verdict.id)
     about = f": hint {level} speaks of this" if level else ""
     return f" Stuck? course hint {folder.number}{about}"
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import io
 import re
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.typing import RcKeyType
 
 # matplotlib wants colours; these are exchanged for the page's own, which follow light and dark.
 INK, QUIET, BAR, OVER = "#010203", "#010204", "#010205", "#010206"
 VARIABLES = {INK: "--ink", QUIET: "--quiet", BAR: "--bar", OVER: "--wrong"}
-SETTINGS = {"svg.fonttype": "none", "font.size": 9, "svg.hashsalt": "course"}  # text stays text; the same each time
+# Text stays text, and a picture is the same each time.
+SETTINGS: dict[RcKeyType, Any] = {"svg.fonttype": "none", "font.size": 9, "svg.hashsalt": "course"}
 
 
 def plain_sides(axes: Axes, colour: str, ink: str) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from grader.sentences import Said, Sentence
 from grader.submission.kernel_words import BUILTINS, SAID_IN_KERNELS, TORCH_DTYPES
+from grader.submission.nodes import Node, last_line
 from grader.submission.public_names import MODULES, members
 
 MOST_MISSPELT = 100  # names in a file for which a public one that is spelt nearly so is looked for
@@ -93,7 +94,7 @@ class Refused:
 def all_refused(tree: ast.Module) -> list[Refused]:
     """What kernels and constexpr functions name and may not use, in the order of the text."""
     names = FileNames(tree)
-    found = {}  # by what is said, so that the same place in two bodies is named once
+    found: dict[tuple[int, int, str], Refused] = {}  # so that the same place in two bodies is named once
     for body in names.bodies:
         found |= {(one.line, one.column, one.sentence.text): one for one in _Body(names, body).refused()}
     return sorted(found.values(), key=lambda refused: (refused.line, refused.column))
@@ -118,17 +119,14 @@ class FileNames:
 
     def path(self, node: ast.expr) -> str:
         """The module, or what of a module, that an expression names: "triton.language.load"; "" if none."""
-        if isinstance(node, ast.Name):
-            return self.imported.get(node.id, "")
-        inner = self.path(node.value) if isinstance(node, ast.Attribute) else ""
-        return f"{inner}.{node.attr}" if inner else ""
+        if isinstance(node, ast.Attribute) and (inner := self.path(node.value)):
+            return f"{inner}.{node.attr}"
+        return self.imported.get(node.id, "") if isinstance(node, ast.Name) else ""
 
     def decorator(self, function: ast.FunctionDef, path: str) -> ast.expr | None:
         """The decorator of this path, alone or called."""
-        for node in function.decorator_list:
-            if self.path(node.func if isinstance(node, ast.Call) else node) == path:
-                return node
-        return None
+        named = function.decorator_list
+        return next((one for one in named if self.path(one.func if isinstance(one, ast.Call) else one) == path), None)
 
     def _decorated(self, function: ast.FunctionDef, path: str) -> bool:
         return self.decorator(function, path) is not None
@@ -289,7 +287,7 @@ class _Body:
         sentence = KernelNames.NO_INFINITY if node.attr == "inf" else KernelNames.NOT_IMPORTED
         return self._refuse(sentence, node, _text_of(node))
 
-    def _no_value_has(self, node: ast.AST, name: str) -> Refused:
+    def _no_value_has(self, node: Node, name: str) -> Refused:
         if name in SAID_IN_KERNELS:
             return self._refuse(KernelNames.IN_KERNELS, node, f".{name}", instead=SAID_IN_KERNELS[name])
         if near := next((one for one in OF_TILES | OF_VALUES if one.lower() == name.lower()), ""):
@@ -306,10 +304,10 @@ class _Body:
             return self._refuse(KernelNames.MISSPELT, node, path, near=near[name])
         return self._refuse(KernelNames.NOT_PUBLIC, node, path)
 
-    def _refuse(self, sentence: KernelNames, node: ast.AST, what: str, **evidence: str) -> Refused:
-        line = node.end_lineno if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end
+    def _refuse(self, sentence: KernelNames, node: Node, what: str, **evidence: str) -> Refused:
+        line = last_line(node) if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end
         said = sentence(line=line, what=_short(what), body=self.kind, **evidence)
-        return Refused(line, said, node.end_col_offset)
+        return Refused(line, said, node.end_col_offset or 0)
 
 
 def _is_single(node: ast.expr) -> bool:
@@ -337,7 +335,8 @@ def _targets_of(node: ast.AST) -> Iterator[ast.AST]:
 
 def _annotated(node: ast.ClassDef) -> list[str]:
     """The names of `x: int`, in order."""
-    return [inner.target.id for inner in node.body if isinstance(inner, ast.AnnAssign) and inner.simple]
+    targets = [inner.target for inner in node.body if isinstance(inner, ast.AnnAssign) and inner.simple]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def _literal_names(node: ast.expr) -> list[str]:

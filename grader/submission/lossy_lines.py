@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from grader.submission.nodes import calls_in, is_method_call
 from grader.submission.text import kernels_of
 
 OF_16_BITS = {"float16": "fp16", "bfloat16": "bf16"}
@@ -17,12 +19,12 @@ class Rounding:
     of_a_sum: bool  # what is converted is a sum, or the name of one
 
 
-def line_of_rounding(tree: ast.Module | None, dtype_of_memory: str, of_a_sum: bool = False) -> Rounding | None:
+def line_of_rounding(tree: ast.Module, dtype_of_memory: str, of_a_sum: bool = False) -> Rounding | None:
     """The only place where a kernel converts to 16 bits what it goes on to compute with; None where there are others.
 
     `dtype_of_memory`: that of the arguments in this call. `of_a_sum`: a sum that is made in fp32 is asked for.
     """
-    kernels = kernels_of(tree) if tree is not None else []
+    kernels = kernels_of(tree)
     found = [one for kernel in kernels for one in _roundings(kernel, dtype_of_memory)]
     widened = any(_converts_to(node) == "float32" for kernel in kernels for node in ast.walk(kernel))
     if len(found) != 1 or of_a_sum and not (found[0].of_a_sum and widened):
@@ -30,11 +32,9 @@ def line_of_rounding(tree: ast.Module | None, dtype_of_memory: str, of_a_sum: bo
     return found[0]
 
 
-def line_of_maximum_with_0(tree: ast.Module | None) -> int:
+def line_of_maximum_with_0(tree: ast.Module) -> int:
     """The only tl.maximum with 0 that is not told to keep NaN, in a file that chooses in no other way; 0: not so."""
-    if tree is None:
-        return 0
-    calls = [node for kernel in kernels_of(tree) for node in ast.walk(kernel) if isinstance(node, ast.Call)]
+    calls = list(calls_in(kernels_of(tree)))
     names = [getattr(call.func, "attr", "") for call in calls]
     with_0 = [call for call, name in zip(calls, names) if name == "maximum" and any(map(_is_0, call.args))]
     if len(with_0) != 1 or names.count("maximum") > 1 or {"where", "max", "clamp", "minimum"} & {*names}:
@@ -57,6 +57,8 @@ def _roundings(kernel: ast.FunctionDef, dtype_of_memory: str) -> list[Rounding]:
         dtype = OF_16_BITS.get(to := _converts_to(node), dtype_of_memory if to == "memory" else "")
         if dtype not in OF_16_BITS.values() or id(node) in held:
             continue
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
         value = node.func.value
         if _is_load(value) or isinstance(value, ast.Name) and value.id in loads - sums:
             continue  # as a rule of these 16 bits already
@@ -70,9 +72,8 @@ def _roundings(kernel: ast.FunctionDef, dtype_of_memory: str) -> list[Rounding]:
 
 def _handed_over(nodes: list[ast.AST]) -> set[int]:
     """The parts of stores and of products of tiles, which want 16 bits, and of what a function returns."""
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    chosen = [call for call in calls if getattr(call.func, "attr", "") in ("store", "dot", "atomic_add")]
-    chosen += [node for node in nodes if isinstance(node, ast.Return)]
+    takers = ("store", "dot", "atomic_add")
+    chosen = [one for one in nodes if isinstance(one, ast.Return) or any(is_method_call(one, name) for name in takers)]
     return {id(part) for node in chosen for part in ast.walk(node)}
 
 
@@ -81,13 +82,14 @@ def _is_computed_with(name: str, nodes: list[ast.AST], held: set[int], line: int
     return any(one.lineno > line and id(one) not in held for one in read)
 
 
-def _assigned(nodes: list[ast.AST], is_such: object) -> set[str]:
-    assigned = (node for node in nodes if isinstance(node, ast.Assign) and is_such(node.value))
+def _assigned(nodes: list[ast.AST], is_sought: Callable[[ast.expr], bool]) -> set[str]:
+    """The names that are assigned a value of the sought kind."""
+    assigned = (node for node in nodes if isinstance(node, ast.Assign) and is_sought(node.value))
     return {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}
 
 
 def _is_load(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "load"
+    return is_method_call(value, "load")
 
 
 def _is_sum(value: ast.expr) -> bool:
@@ -96,7 +98,7 @@ def _is_sum(value: ast.expr) -> bool:
 
 def _converts_to(node: ast.AST) -> str:
     """ "float16" of x.to(tl.float16), "memory" of x.to(z_ptr.dtype.element_ty); "" of anything else."""
-    if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "to" or len(node.args) != 1:
+    if not is_method_call(node, "to") or len(node.args) != 1:
         return ""
     dtype = node.args[0]
     name = dtype.attr if isinstance(dtype, ast.Attribute) else ""

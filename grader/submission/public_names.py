@@ -33,7 +33,8 @@ def _public(module: str) -> frozenset[str]:
     tree = ast.parse(path.read_text(encoding="utf-8") if path.exists() else "")
     for node in tree.body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
-            names = {item.value for item in getattr(node.value, "elts", []) if isinstance(item, ast.Constant)}
+            items = getattr(node.value, "elts", [])
+            names = [one.value for one in items if isinstance(one, ast.Constant) and isinstance(one.value, str)]
             return frozenset(name for name in names if not _file_of(f"{module}.{name}").exists())
     return frozenset(n.name for n in tree.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"))
 
@@ -41,6 +42,7 @@ def _public(module: str) -> frozenset[str]:
 def _file_of(module: str) -> Path:
     """Where a module of Triton has its source; a path without a file if Triton is not installed."""
     spec = find_spec("triton")
-    folder = Path(*(spec.submodule_search_locations if spec else ["/nowhere"])[:1])
+    folders = spec.submodule_search_locations if spec else None
+    folder = Path(folders[0] if folders else "/nowhere")
     path = folder.joinpath(*module.split(".")[1:])
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

@@ -9,11 +9,21 @@ import re
 import stat
 import tokenize
 import warnings
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeGuard
 
 from grader.submission.nesting import MOST_LEVELS, line_nested_too_deep
+from grader.submission.nodes import (
+    called_name,
+    calls_in,
+    covers,
+    is_method_call,
+    last_line,
+    statements_in,
+    whole_number,
+)  # fmt: skip
 from grader.wire.messages import Failure
 from grader.wire.printable import one_line
 
@@ -24,11 +34,11 @@ LINE_END = re.compile(r"\r\n|\r|\n")
 
 @dataclass
 class Submission:
-    """The file under judgement. `tree` is None when `failure` says why it could not be read."""
+    """The file under judgement. `tree` holds no statement when `failure` says why the file could not be read."""
 
     path: Path
     source: bytes = b""
-    tree: ast.Module | None = None
+    tree: ast.Module = field(default_factory=lambda: ast.Module([], []))
     failure: Failure | None = None
 
     @property
@@ -67,8 +77,10 @@ def read_submission(path: Path) -> Submission:
         return Submission(path, source, failure=Failure("encoding", message=f"byte {error.start}", line=line))
     if failure := _other_encoding(source):
         return Submission(path, source, failure=failure)
-    tree, failure = _parsed(text)
-    return Submission(path, source, tree, failure)
+    parsed = _parsed(text)
+    if isinstance(parsed, Failure):
+        return Submission(path, source, failure=parsed)
+    return Submission(path, source, parsed)
 
 
 def _other_encoding(source: bytes) -> Failure | None:
@@ -85,20 +97,20 @@ def _other_encoding(source: bytes) -> Failure | None:
     return None if name in ("utf-8", "utf-8-sig") else Failure("other-encoding", message=name, line=max(len(read), 1))
 
 
-def _parsed(text: str) -> tuple[ast.Module | None, Failure | None]:
+def _parsed(text: str) -> ast.Module | Failure:
     """The syntax tree of a text, or why there is none."""
     try:
         with warnings.catch_warnings(action="ignore"):  # Python's of its style, as of "\d", are no part of a verdict
             tree = ast.parse(text)
     except SyntaxError as error:
-        return None, Failure("syntax", "SyntaxError", error.msg, error.lineno or 0)
+        return Failure("syntax", "SyntaxError", error.msg, error.lineno or 0)
     except ValueError as error:  # a null byte
-        return None, Failure("syntax", type(error).__name__, str(error)[:200])
+        return Failure("syntax", type(error).__name__, str(error)[:200])
     except (RecursionError, MemoryError):  # which the parser raises for what it cannot follow
-        return None, Failure("nested", message=str(MOST_LEVELS))
+        return Failure("nested", message=str(MOST_LEVELS))
     if line := line_nested_too_deep(tree):
-        return None, Failure("nested", message=str(MOST_LEVELS), line=line)
-    return tree, None
+        return Failure("nested", message=str(MOST_LEVELS), line=line)
+    return tree
 
 
 @dataclass
@@ -120,7 +132,7 @@ def kernel_text(tree: ast.Module) -> KernelText:
     return text
 
 
-def _is_kernel(node: ast.AST) -> bool:
+def _is_kernel(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
     return isinstance(node, ast.FunctionDef) and any("jit" in ast.dump(d) for d in node.decorator_list)
 
 
@@ -135,21 +147,24 @@ def _read_kernel(kernel: ast.FunctionDef, text: KernelText) -> None:
             continue
         if isinstance(node, ast.BoolOp) or (isinstance(node, ast.Compare) and len(node.ops) > 1):
             text.boolean_lines.append(node.lineno)
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "program_id":
-            given = list(node.args) + [k.value for k in node.keywords if k.arg == "axis"]
-            text.axes.add(given[0].value if given and isinstance(given[0], ast.Constant) else 0)
+        if is_method_call(node, "program_id"):
+            text.axes.add(_axis(node) or 0)
 
 
 def axes_asked_for(tree: ast.Module, kernel: str) -> dict[int, int]:
     """The axes that the kernel of this name asks tl.program_id for, as far as its text tells, each with its line."""
     found: dict[int, int] = {}
     named = (node for node in ast.walk(tree) if _is_kernel(node) and node.name == kernel)
-    for call in (one for node in named for one in ast.walk(node) if isinstance(one, ast.Call)):
-        if getattr(call.func, "attr", "") == "program_id":
-            given = list(call.args) + [keyword.value for keyword in call.keywords if keyword.arg == "axis"]
-            if given and isinstance(given[0], ast.Constant) and type(given[0].value) is int:
-                found.setdefault(given[0].value, call.lineno)
+    for call in calls_in(named):
+        if is_method_call(call, "program_id") and (axis := _axis(call)) is not None:
+            found.setdefault(axis, call.lineno)
     return found
+
+
+def _axis(call: ast.Call) -> int | None:
+    """The axis that tl.program_id is called with; None where the text does not tell."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "axis")]
+    return whole_number(given[0]) if given else None
 
 
 def kernels_of(tree: ast.Module) -> list[ast.FunctionDef]:
@@ -157,30 +172,38 @@ def kernels_of(tree: ast.Module) -> list[ast.FunctionDef]:
     return [node for node in ast.walk(tree) if _is_kernel(node)]
 
 
-def launches_of(tree: ast.Module) -> list[ast.Call]:
-    """The calls kernel[grid](...) of the file."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript))
-    return [call for call in calls if isinstance(call.func.value, ast.Name)]
+@dataclass(frozen=True)
+class LaunchText:
+    """A call kernel[grid](...) of the file."""
+
+    kernel: str  # its name, as it stands there
+    call: ast.Call
+
+
+def launches_of(tree: ast.Module) -> list[LaunchText]:
+    """The launches of the file: calls kernel[grid](...) where a name stands before the grid."""
+    functions = ((call, call.func) for call in calls_in([tree]))
+    launched = ((call, function.value) for call, function in functions if isinstance(function, ast.Subscript))
+    return [LaunchText(kernel.id, call) for call, kernel in launched if isinstance(kernel, ast.Name)]
 
 
 def is_in_loop(tree: ast.Module, line: int) -> bool:
     """Whether a loop of a kernel goes over this line."""
     loops = (inner for node in ast.walk(tree) if _is_kernel(node) for inner in ast.walk(node))
-    return any(isinstance(one, ast.For | ast.While) and one.lineno < line <= one.end_lineno for one in loops)
+    return any(isinstance(one, ast.For | ast.While) and one.lineno < line <= last_line(one) for one in loops)
 
 
 def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tuple[int, int]]:
     """The places in kernels where one of these numbers is written, as (number, line)."""
     inner = (one for node in ast.walk(tree) if _is_kernel(node) for part in node.body for one in ast.walk(part))
-    written = (one for one in inner if isinstance(one, ast.Constant) and type(one.value) is int)
-    return [(one.value, one.lineno) for one in written if one.value in numbers]
+    written = [(whole_number(one), one.lineno) for one in inner if isinstance(one, ast.Constant)]
+    return [(number, line) for number, line in written if number is not None and number in numbers]
 
 
 def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
     """The tl.load or tl.store (`function`) whose call covers `line`."""
     for node in ast.walk(tree):
-        named = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == function
-        if named and node.lineno <= line <= node.end_lineno:
+        if is_method_call(node, function) and covers(node, line):
             return node
     return None
 
@@ -202,12 +225,13 @@ class MadeDescriptor:
 def descriptors_made(tree: ast.Module) -> list[MadeDescriptor]:
     """Returns the descriptors that host functions and kernels make, in the order of the file."""
     made = []
-    for node in ast.walk(tree):
-        names = _names(node.func) if isinstance(node, ast.Call) else ("", "")
+    for node in calls_in([tree]):
+        names = _names(node.func)
         of_tensor = names == ("TensorDescriptor", "from_tensor")
         if not of_tensor and names[1] not in ("TensorDescriptor", "make_tensor_descriptor"):
             continue
-        given = dict(enumerate(node.args)) | {keyword.arg: keyword.value for keyword in node.keywords}
+        given: dict[int | str | None, ast.expr] = {keyword.arg: keyword.value for keyword in node.keywords}
+        given |= dict(enumerate(node.args))
         tensor = given.get(0, given.get("tensor", given.get("base")))
         block = given.get(1 if of_tensor else 3, given.get("block_shape"))
         made.append(MadeDescriptor(node.lineno, _short_text(tensor), _short_text(block)))
@@ -229,10 +253,19 @@ def _short_text(node: ast.expr | None) -> str:
     return text if len(text) <= MOST_SHOWN else ""
 
 
+def code_text(node: ast.expr) -> str:
+    """The expression on one line as a sentence shows it: cut where it is long, "this" where Python has no text."""
+    try:
+        text = " ".join(ast.unparse(node).split())
+    except ValueError:  # a number of 4301 digits
+        return "this"
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
+
+
 def loaded_in_address(tree: ast.Module, line: int, function: str) -> str:
     """The variable in the address of the tl.load or tl.store at `line` that was loaded itself; "" if none was."""
     call = access_at(tree, line, function)
-    kernels = [node for node in ast.walk(tree) if _is_kernel(node) and node.lineno <= line <= node.end_lineno]
+    kernels = [node for node in ast.walk(tree) if _is_kernel(node) and covers(node, line)]
     if call is None or not call.args or not kernels:
         return ""
     loaded = {
@@ -250,18 +283,18 @@ def _is_load(value: ast.expr) -> bool:
     """tl.load(...), also converted: tl.load(...).to(tl.int64)."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "to":
         value = value.func.value
-    return isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "load"
+    return is_method_call(value, "load")
 
 
 def line_of_division(tree: ast.Module, line: int) -> int:
     """The last line up to this one in which a kernel divides with / for what this line uses; 0 if there is none."""
-    kernel = next((node for node in kernels_of(tree) if node.lineno <= line <= node.end_lineno), None)
+    kernel = next((node for node in kernels_of(tree) if covers(node, line)), None)
     used: set[str] = set()
     statements = [node for node in ast.walk(kernel) if isinstance(node, ast.stmt)] if kernel is not None else []
     for node in sorted(statements, key=lambda node: node.lineno, reverse=True):
         parts = list(ast.walk(node.iter if isinstance(node, ast.For) else node))
         stored = {one.id for one in parts if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-        here = node.lineno <= line <= node.end_lineno and not isinstance(node, ast.For | ast.FunctionDef)
+        here = covers(node, line) and not isinstance(node, ast.For | ast.FunctionDef)
         here |= isinstance(node, ast.For) and node.lineno == line
         if node.lineno > line or not here and not stored & used or isinstance(node, ast.FunctionDef):
             continue
@@ -273,16 +306,14 @@ def line_of_division(tree: ast.Module, line: int) -> int:
 
 def calls_of(tree: ast.Module, function: str) -> list[int]:
     """The lines in which tl's function of this name is called."""
-    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return [func.end_lineno for func in calls if getattr(func, "attr", getattr(func, "id", "")) == function]
+    return [last_line(call.func) for call in calls_in([tree]) if called_name(call) == function]
 
 
 def builtin_at(tree: ast.Module, line: int, names: Collection[str]) -> str:
     """The one of these built-in functions of Python that a line calls, "" if none."""
-    for node in ast.walk(tree):
-        called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
-        if called and node.lineno <= line <= node.end_lineno:
-            return node.func.id
+    for call in calls_in([tree]):
+        if isinstance(call.func, ast.Name) and call.func.id in names and covers(call, line):
+            return call.func.id
     return ""
 
 
@@ -290,7 +321,7 @@ def line_of_subtracted_sum(tree: ast.Module) -> int:
     """The first line of a kernel that subtracts a sum, or what is made of one; 0 where none does."""
     for kernel in kernels_of(tree):
         made_of_sums: set[str] = set()
-        for node in sorted((one for one in ast.walk(kernel) if hasattr(one, "lineno")), key=lambda one: one.lineno):
+        for node in statements_in(kernel):
             if isinstance(node, ast.Assign) and _holds_sum(node.value, made_of_sums):
                 made_of_sums |= {target.id for target in node.targets if isinstance(target, ast.Name)}
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and _holds_sum(node.right, made_of_sums):
@@ -302,26 +333,19 @@ def _holds_sum(expression: ast.expr, made_of_sums: set[str]) -> bool:
     """Tells if the expression adds up lanes, or names what is made of such a sum."""
     nodes = list(ast.walk(expression))
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    calls = (node.func for node in nodes if isinstance(node, ast.Call))
-    return bool(names & made_of_sums) or any(getattr(func, "attr", "") == "sum" for func in calls)
+    return bool(names & made_of_sums) or any(is_method_call(node, "sum") for node in nodes)
 
 
 def first_load_with_other(tree: ast.Module) -> int:
     """The line of the first tl.load that names `other`; 0 if there is none."""
-    lines = [
-        node.lineno
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and getattr(node.func, "attr", "") == "load"
-        and (len(node.args) > 2 or any(keyword.arg == "other" for keyword in node.keywords))
-    ]
+    loads = [node for node in ast.walk(tree) if is_method_call(node, "load")]
+    lines = [one.lineno for one in loads if len(one.args) > 2 or any(word.arg == "other" for word in one.keywords)]
     return min(lines, default=0)
 
 
 def the_only_dot(tree: ast.Module) -> int:
     """The line of the tl.dot in the kernels of a file; 0 if there are several, or none."""
-    calls = [node for kernel in kernels_of(tree) for node in ast.walk(kernel) if isinstance(node, ast.Call)]
-    lines = [call.lineno for call in calls if getattr(call.func, "attr", "") == "dot"]
+    lines = [call.lineno for call in calls_in(kernels_of(tree)) if is_method_call(call, "dot")]
     return lines[0] if len(lines) == 1 else 0
 
 
@@ -336,8 +360,7 @@ def stores_only_in_loops(tree: ast.Module) -> bool:
 def line_of_only_store(tree: ast.Module) -> int:
     """The line of the only call in the kernels that may store; 0 where there are several, or a kernel calls another."""
     kernels = kernels_of(tree)
-    calls = [one for kernel in kernels for one in ast.walk(kernel) if isinstance(one, ast.Call)]
-    names = {one: getattr(one.func, "attr", getattr(one.func, "id", "")) for one in calls}
+    names = {call: called_name(call) for call in calls_in(kernels)}
     stores = [one for one, name in names.items() if "store" in name or name.startswith(("atomic", "inline_asm"))]
     helpers = {kernel.name for kernel in kernels} & set(names.values())
     return stores[0].lineno if len(stores) == 1 and not helpers else 0
@@ -345,17 +368,15 @@ def line_of_only_store(tree: ast.Module) -> int:
 
 def stores_at_all(tree: ast.Module) -> bool:
     """Tells if anything in the kernels may store: tl.store, a descriptor's store, an atomic function, machine code."""
-    calls = (one.func for kernel in kernels_of(tree) for one in ast.walk(kernel) if isinstance(one, ast.Call))
-    names = {getattr(func, "attr", getattr(func, "id", "")) for func in calls}
+    names = {called_name(call) for call in calls_in(kernels_of(tree))}
     return any("store" in name or name.startswith(("atomic", "inline_asm")) for name in names)
 
 
-def _stores_in(nodes: list[ast.AST]) -> set[ast.Call]:
-    calls = (one for node in nodes for one in ast.walk(node) if isinstance(one, ast.Call))
-    return {call for call in calls if getattr(call.func, "attr", "") == "store"}
+def _stores_in(nodes: Iterable[ast.AST]) -> set[ast.Call]:
+    return {call for call in calls_in(nodes) if is_method_call(call, "store")}
 
 
 def has_mask(call: ast.Call) -> bool:
     """Whether a tl.load or tl.store has a mask; it is the second argument of load and the third of store."""
-    place = 1 if call.func.attr == "load" else 2
+    place = 1 if is_method_call(call, "load") else 2
     return len(call.args) > place or any(keyword.arg == "mask" for keyword in call.keywords)

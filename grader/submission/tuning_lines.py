@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
+from grader.submission.nodes import called_name, calls_in, covers, is_method_call, whole_number
+
 MOST_STEPS = 8  # from a name to what is assigned to it, or from a call to what it returns
 Scope = ast.Module | ast.FunctionDef
 
@@ -19,13 +21,13 @@ def line_of_key(tree: ast.Module) -> int:
     return _line_of_keyword(tree, "key", 1)
 
 
-def line_of_config(tree: ast.Module | None, config: str) -> int:
+def line_of_config(tree: ast.Module, config: str) -> int:
     """Returns the line of the only triton.Config, or row of numbers, with exactly these settings; 0 if there is none.
 
     `config` is "BLOCK_M: 64, BLOCK_N: 128, num_warps: 4", as Triton writes it.
     """
     given = sorted(part.rpartition(": ")[2] for part in config.split(", "))
-    rows = (node for node in ast.walk(tree) if isinstance(node, ast.Tuple | ast.List | ast.Call)) if tree else ()
+    rows = (node for node in ast.walk(tree) if isinstance(node, ast.Tuple | ast.List | ast.Call))
     numbers = [(row.lineno, _numbers(row)) for row in rows]
     lines = [line for line, row in numbers if len(row) > 1 and row == given] or [
         line for line, row in numbers if len(row) > 2 and not Counter(row) - Counter(given)
@@ -36,17 +38,16 @@ def line_of_config(tree: ast.Module | None, config: str) -> int:
 def _numbers(row: ast.Tuple | ast.List | ast.Call) -> list[str]:
     """The numbers of a tuple, or of a triton.Config, in the order of their texts; an empty list for anything else."""
     values = row.elts if not isinstance(row, ast.Call) else []
-    if isinstance(row, ast.Call) and getattr(row.func, "attr", "") == "Config":
+    if is_method_call(row, "Config"):
         dictionaries = (one for one in row.args if isinstance(one, ast.Dict))
         values = [one for each in dictionaries for one in each.values] + [one.value for one in row.keywords]
-    plain = all(isinstance(one, ast.Constant) and type(one.value) is int for one in values)
-    return sorted(str(one.value) for one in values) if plain else []
+    numbers = [whole_number(one) for one in values]
+    return sorted(map(str, numbers)) if None not in numbers else []
 
 
-def name_of_pruning(tree: ast.Module | None) -> str:
+def name_of_pruning(tree: ast.Module) -> str:
     """The function that leaves configurations out, as prune_configs_by names it; "" where the text does not tell."""
-    nodes = ast.walk(tree) if tree is not None else ()
-    pairs = [pair for node in nodes if isinstance(node, ast.Dict) for pair in zip(node.keys, node.values)]
+    pairs = [pair for node in ast.walk(tree) if isinstance(node, ast.Dict) for pair in zip(node.keys, node.values)]
     found = [
         value.id
         for key, value in pairs
@@ -55,20 +56,18 @@ def name_of_pruning(tree: ast.Module | None) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def function_of_key(tree: ast.Module | None) -> str:
+def function_of_key(tree: ast.Module) -> str:
     """The name of the function that returns the key together with the configurations; "" where none does."""
-    function = function_that_is_asked(tree) if tree is not None else None
-    inside = function is not None and function.lineno <= line_of_key(tree) <= function.end_lineno
-    return function.name if inside else ""
+    function = function_that_is_asked(tree)
+    return function.name if function is not None and covers(function, line_of_key(tree)) else ""
 
 
 def line_of_grid(tree: ast.Module, launch: int) -> int:
     """Of the tuple that stands in kernel[...] of the launch in this line, or in the name there; 0: not found."""
     for scope in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        for node in ast.walk(scope):
-            called = isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
-            if called and node.lineno <= launch <= node.end_lineno:
-                return _line(tree, scope, node.func.slice, MOST_STEPS)
+        for call in calls_in([scope]):
+            if isinstance(call.func, ast.Subscript) and covers(call, launch):
+                return _line(tree, scope, call.func.slice, MOST_STEPS)
     return 0
 
 
@@ -87,8 +86,7 @@ def only_return(function: ast.FunctionDef) -> ast.Return | None:
 
 def function_that_is_asked(tree: ast.Module) -> ast.FunctionDef | None:
     """The function of the file that the configurations are asked of; None where the text does not tell."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    tuned = [call for call in calls if getattr(call.func, "attr", getattr(call.func, "id", "")) == "autotune"]
+    tuned = [call for call in calls_in([tree]) if called_name(call) == "autotune"]
     if len(tuned) != 1:
         return None
     named = [keyword.value for keyword in tuned[0].keywords if keyword.arg == "configs"]
@@ -116,10 +114,10 @@ def _gives_a_value(node: ast.AST) -> bool:
 
 
 def _line_of_keyword(tree: ast.Module, name: str, place: int) -> int:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "autotune":
-            named = [keyword.value for keyword in node.keywords if keyword.arg == name]
-            for value in named or node.args[place : place + 1]:
+    for call in calls_in([tree]):
+        if called_name(call) == "autotune":
+            named = [keyword.value for keyword in call.keywords if keyword.arg == name]
+            for value in named or call.args[place : place + 1]:
                 return _line(tree, tree, value, MOST_STEPS)
     return 0
 
@@ -170,5 +168,6 @@ def _function(tree: ast.Module, call: ast.Call) -> ast.FunctionDef | None:
 
 def _returned(function: ast.FunctionDef) -> ast.expr:
     """What its last `return` gives; None, as Python writes it, where there is none."""
-    returns = [node for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
-    return max(returns, key=lambda node: node.lineno).value if returns else ast.Constant(None)
+    returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+    values = [(node.lineno, node.value) for node in returns if node.value is not None]
+    return max(values, key=lambda one: one[0])[1] if values else ast.Constant(None)

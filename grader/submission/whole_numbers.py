@@ -14,10 +14,8 @@ MOST = 1 << 31  # no size is larger
 MOST_EXPONENT = 31
 
 
-def whole_numbers(tree: ast.Module | None) -> list[int]:
-    """Returns each number of the text from 3 on once, also as 1 << 17 or 2 * BLOCK; sorted; [] without a tree."""
-    if tree is None:
-        return []
+def whole_numbers(tree: ast.Module) -> list[int]:
+    """Returns each number of the text from 3 on once, also as 1 << 17 or 2 * BLOCK; sorted."""
     names = _constants(tree)
     found = {_value(node, names) for node in ast.walk(tree)}
     return sorted(number for number in found if number is not None and 3 <= number <= MOST)

@@ -39,7 +39,7 @@ def build(kind: type, data: object):
 
 @cache
 def _kinds(kind: type) -> dict[str, str]:
-    return {field.name: field.type for field in fields(kind)}
+    return {field.name: str(field.type) for field in fields(kind)}
 
 
 def checked(value: object, kind: str, name: str):

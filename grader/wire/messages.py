@@ -45,6 +45,12 @@ VIEW_BYTES = DTYPE_BYTES | {
     "uint16": 2, "uint32": 4, "uint64": 8,
     "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
 }  # fmt: skip
+# Options of a launch that change the machine code made of a kernel's text, each with its type.
+LAUNCH_OPTIONS = {
+    "num_warps": "int", "num_stages": "int", "num_ctas": "int", "maxnreg": "int | None", "enable_fp_fusion": "bool",
+    "debug": "bool", "sanitize_overflow": "bool", "launch_cooperative_grid": "bool", "launch_pdl": "bool",
+    "default_dot_input_precision": "str", "max_num_imprecise_acc_default": "int | None",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -68,18 +74,19 @@ class TensorSpec:
     @staticmethod
     def from_json(data: object, blob_bytes: int, most_elements: int = MOST_ELEMENTS) -> TensorSpec:
         """Raises ProtocolError unless every element of the view lies in the storage and the storage in the blob."""
-        texts = isinstance(data, dict) and isinstance(data.get("name"), str) and isinstance(data.get("dtype"), str)
-        if not texts or data["dtype"] not in DTYPE_BYTES:
+        known = data if isinstance(data, dict) else {}
+        name, dtype = known.get("name"), known.get("dtype")
+        if not isinstance(name, str) or not isinstance(dtype, str) or dtype not in DTYPE_BYTES:
             raise ProtocolError("a tensor without a name or with an unknown dtype")
-        shape, strides = _whole_numbers(data.get("shape")), _whole_numbers(data.get("strides"))
-        offset, start, size = _whole_numbers([data.get("offset"), data.get("start"), data.get("size")])
+        shape, strides = _whole_numbers(known.get("shape")), _whole_numbers(known.get("strides"))
+        offset, start, size = _whole_numbers([known.get("offset"), known.get("start"), known.get("size")])
         too_many = math.prod(shape) > most_elements
         if len(shape) != len(strides) or len(shape) > 8 or too_many or start + size > blob_bytes:
             raise ProtocolError("a tensor's shape, strides and bytes do not fit together")
         last = offset + sum((n - 1) * s for n, s in zip(shape, strides))
-        if all(shape) and (last + 1) * DTYPE_BYTES[data["dtype"]] > size:
+        if all(shape) and (last + 1) * DTYPE_BYTES[dtype] > size:
             raise ProtocolError("a tensor reaches past its own bytes")
-        return TensorSpec(data["name"], data["dtype"], shape, strides, offset, start, size)
+        return TensorSpec(name, dtype, shape, strides, offset, start, size)
 
 
 def _whole_numbers(values: object) -> tuple[int, ...]:

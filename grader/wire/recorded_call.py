@@ -12,7 +12,7 @@ from typing import Any
 
 from grader.wire.fields import build, checked, items
 from grader.wire.frames import ProtocolError
-from grader.wire.messages import Failure, TensorSpec
+from grader.wire.messages import LAUNCH_OPTIONS, Failure, TensorSpec
 from grader.wire.recorded_parts import (
     NUMBER_BYTES,
     BadPlan,
@@ -36,11 +36,6 @@ from grader.wire.recorded_parts import (
 )
 from grader.wire.reply import Refusal, failure_of
 
-OPTIONS = {
-    "num_warps": "int", "num_stages": "int", "num_ctas": "int", "maxnreg": "int | None", "enable_fp_fusion": "bool",
-    "debug": "bool", "sanitize_overflow": "bool", "launch_cooperative_grid": "bool", "launch_pdl": "bool",
-    "default_dot_input_precision": "str", "max_num_imprecise_acc_default": "int | None",
-}  # fmt: skip
 TYPE = re.compile(r"(?:\*k?){0,2}\w{1,20}|tensordesc<\w{1,20}\[\d{1,9}(?:, ?\d{1,9}){0,7}\]>", re.ASCII)
 ATTRIBUTES = ("tt.divisibility",)  # what a launch tells the front end of an argument
 WORK = ("launch", "choose")  # steps
@@ -102,7 +97,7 @@ class Recipe:
     signature: dict[str, Any]  # by argument: "*fp32", "i32", "constexpr", or a list of these
     constants: list[tuple[list[int], dict]]
     attrs: list[tuple[list[int], Any]]
-    options: dict[str, Any]  # of OPTIONS, all that this Triton has: num_warps, num_stages, num_ctas ...
+    options: dict[str, Any]  # of LAUNCH_OPTIONS, all that this Triton has: num_warps, num_stages, num_ctas ...
     scopes: list[list] = field(default_factory=list)
     fields: list[tuple[list[int], list[str]]] = field(default_factory=list)
     symbol: str = ""
@@ -277,9 +272,9 @@ def _constant(data: object, depth: int = 0) -> dict:
 
 def _options(data: object) -> dict[str, Any]:
     data = _object(data, "options")
-    if unknown := [name for name in data if name not in OPTIONS]:
+    if unknown := [name for name in data if name not in LAUNCH_OPTIONS]:
         raise BadPlan(f"a launch has the option {checked(unknown[0], 'str', 'option')}, which is not known here")
-    return {name: checked(value, OPTIONS[name], name) for name, value in data.items()}
+    return {name: checked(value, LAUNCH_OPTIONS[name], name) for name, value in data.items()}
 
 
 def _parameter(data: object) -> Parameter:

@@ -75,9 +75,9 @@ class Sampled:
     programs: int  # that were run
     start: int  # of what was stored, in the bytes that came with it
     stored: int
-    offsets: torch.Tensor | None = None  # int64, elements from the result's first one
-    programs_of: torch.Tensor | None = None  # int32, numbered with the last axis of the grid counting fastest
-    values: torch.Tensor | None = None  # of the result's dtype
+    offsets: torch.Tensor = field(init=False)  # int64, elements from the result's first one
+    programs_of: torch.Tensor = field(init=False)  # int32, numbered with the last axis of the grid counting fastest
+    values: torch.Tensor = field(init=False)  # of the result's dtype
 
 
 @dataclass
@@ -163,7 +163,7 @@ def spec_of(name: str, tensor: torch.Tensor) -> TensorSpec:
     """A tensor without values as a spec: its view of a storage of so many bytes."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     size = tensor.untyped_storage().nbytes()
-    return TensorSpec(name, dtype, tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset(), 0, size)
+    return TensorSpec(name, dtype, tuple(tensor.shape), tuple(tensor.stride()), int(tensor.storage_offset()), 0, size)
 
 
 def _writers(data: object, blob: bytes, outputs: list[torch.Tensor]) -> Writers:

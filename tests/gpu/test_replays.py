@@ -359,8 +359,8 @@ def test_a_judge_that_leaves_disturbs_no_other(judge):
     leaving, staying = [judge() for _ in range(3)], judge()
     question = pack({"kind": "check", "request": {"kind": "check", "config": 0.3}, "limit": 5, "alone": False})
     for number, (replays, said) in enumerate(zip(leaving, (question, question, question[:9]))):
-        replays.pool._frames.write(said)
-        replays.pool._frames.flush()
+        replays.pool._sent.write(said)
+        replays.pool._sent.flush()
         judge.connections[number].shutdown(socket.SHUT_RDWR)
     assert checked(staying)["kind"] == "checked"
 

@@ -8,11 +8,10 @@ or of small effects, some mistake fits by chance. Where nothing matches, nothing
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import torch
 
-from grader.explain.evidence import Evidence
+from grader.explain.evidence import Compared
 from grader.explain.mistakes.of_any_operation import (
     WIDER_THAN_FP32,
     first_blocks,
@@ -34,22 +33,26 @@ from grader.operations.hypothesis import Hypothesis
 TELLING_BITS = 4  # of 16 results drawn at random one looks like a given mistake
 
 
-def matching_hypothesis(evidence: Evidence) -> Hypothesis | None:
+def matching_hypothesis(evidence: Compared) -> Hypothesis | None:
     """The first mistake that explains the result, or None."""
     inputs = exact(evidence.inputs)
+    place = [one.name for one in evidence.exercise.results].index(evidence.wanted.name)
     for make in ANY_OPERATION:
         for hypothesis in make(evidence, inputs):
-            if hypothesis.result is None or _matches(evidence, hypothesis, inputs):
+            found = hypothesis.result
+            result = found[place] if isinstance(found, tuple) else found
+            if result is None or _matches(evidence, hypothesis, result, inputs):
                 return hypothesis
     return None
 
 
-def _matches(evidence: Evidence, hypothesis: Hypothesis, inputs: list[Argument]) -> bool:
-    return _fits(evidence, hypothesis, inputs) and _bits_told(evidence, hypothesis.result, inputs) >= TELLING_BITS
+def _matches(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
+    return _fits(evidence, hypothesis, result, inputs) and _bits_told(evidence, result, inputs) >= TELLING_BITS
 
 
-def _fits(evidence: Evidence, hypothesis: Hypothesis, inputs: list[Argument]) -> bool:
-    out, result = evidence.comparison.out, hypothesis.result
+def _fits(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
+    """`result`: what the mistake makes of the result that is looked at."""
+    out = evidence.comparison.out
     if result.shape != out.shape or bool(equal(result.to(out.dtype), evidence.comparison.expected).all()):
         return False
     if not hypothesis.may_be_constant and is_constant(out):
@@ -72,7 +75,7 @@ def _fits(evidence: Evidence, hypothesis: Hypothesis, inputs: list[Argument]) ->
     return bool(explained[evidence.comparison.wrong].all())
 
 
-def _bits_told(evidence: Evidence, result: torch.Tensor, inputs: list[Argument]) -> float:
+def _bits_told(evidence: Compared, result: torch.Tensor, inputs: list[Argument]) -> float:
     """How much a match says: of the wrong elements, the leading bits of the mistake's effect that no rounding makes.
 
     Rounding is what the bound allows, or a conversion to fp16 on the way, such as of a sum that is kept in it.
@@ -96,14 +99,11 @@ def is_constant(out: torch.Tensor) -> bool:
     return out.numel() > 1 and bool(out.isnan().all() or (out == out.flatten()[0]).all())
 
 
-def _of_operation(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """The mistakes of the exercise's own operation, each with what it makes of the result that is looked at."""
+def _of_operation(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
+    """The mistakes of the exercise's own operation."""
     operation = evidence.exercise.operation or evidence.wanted.operation
-    if operation in EXACT or not hasattr(named(operation), "mistakes"):
-        return
-    place = [one.name for one in evidence.exercise.results].index(evidence.wanted.name)
-    for found in named(operation).mistakes(evidence, inputs):
-        yield replace(found, result=found.result[place]) if isinstance(found.result, tuple) else found
+    if operation not in EXACT and hasattr(named(operation), "mistakes"):
+        yield from named(operation).mistakes(evidence, inputs)
 
 
 ANY_OPERATION = (

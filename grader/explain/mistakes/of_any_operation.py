@@ -10,7 +10,7 @@ import torch
 
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence
+from grader.explain.evidence import Compared
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT
 from grader.operations.hypothesis import Hypothesis, reread, supposed
@@ -53,7 +53,7 @@ class OfAnyOperation(Sentence):
     FIRST_BLOCKS = "Every program loads the first blocks: the loads do not move with the program."
 
 
-def whole_inputs(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def whole_inputs(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """An input handed on as it is, or the right result with rows and columns exchanged."""
     ref = evidence.comparison.ref
     for name, tensor in tensors_of(evidence.exercise.arguments, inputs):
@@ -66,20 +66,20 @@ def whole_inputs(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothe
         yield Hypothesis(Cause.TRANSPOSED_RESULT, OfAnyOperation.TRANSPOSED(name=evidence.returns), ref.t())
 
 
-def updated_twice(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def updated_twice(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """What a second call would make of what the first one has left."""
     if not evidence.wanted.is_updated:
         return
     names, after = evidence.exercise.arguments, list(inputs)
     for result, value in zip(evidence.exercise.results, evidence.exercise.expected(inputs)):
         if result.name in evidence.exercise.updates:
-            rounded = value.to(evidence.argument(result.name).dtype)
+            rounded = value.to(dict(evidence.tensors)[result.name].dtype)
             after[names.index(result.name)] = rounded.to(value.dtype)
     said = OfAnyOperation.UPDATED_TWICE(name=evidence.returns)
     yield from supposed(evidence, Cause.UPDATED_TWICE, said, after)
 
 
-def not_zeroed(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def not_zeroed(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """Sums by atomics that begin with what fresh memory holds: -1 where the numbers are whole, NaN where not."""
     if evidence.wanted.is_argument or not any(launch.atomics for launch in evidence.reply.launches):
         return
@@ -90,7 +90,7 @@ def not_zeroed(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesi
     yield Hypothesis(Cause.NOT_ZEROED, said, begun, may_be_constant=True)
 
 
-def through_fp32(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def through_fp32(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """Inputs in a dtype with more digits than fp32, rounded to it on the way."""
     dtype = evidence.trial.dtype
     if dtype not in WIDER_THAN_FP32:
@@ -108,7 +108,7 @@ def _through(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return rounded.to(tensor.dtype)
 
 
-def strides_ignored(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def strides_ignored(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """An argument read as if it were contiguous, or with its two strides exchanged."""
     for name, tensor in evidence.tensors:
         if not tensor.dim() or name == evidence.returns:
@@ -142,7 +142,7 @@ def _readings(name: str, tensor: torch.Tensor) -> list[tuple[str, tuple[int, ...
     ]
 
 
-def target_strides(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def target_strides(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """The result written with other strides than its own: then each value stands where those strides put it."""
     out, expected, name = evidence.comparison.out, evidence.comparison.expected, evidence.returns
     read_outside = any(finding.kind == "out-of-bounds-load" for finding in evidence.reply.findings)
@@ -156,7 +156,7 @@ def target_strides(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypot
     for source, tensor in evidence.tensors:
         if tensor.dim() == 2 and source != name:
             said = OfAnyOperation.WRITTEN_WITH_STRIDES_OF(name=name, argument=source)
-            readings.append(("stride-ignored", tuple(tensor.stride()), said))
+            readings.append(("stride-ignored", (tensor.stride(0), tensor.stride(1)), said))
     for id, strides, said in readings:
         if strides != (row, column) and _stands_there(out, expected, strides):
             yield Hypothesis(id, said, None)
@@ -164,9 +164,10 @@ def target_strides(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypot
 
 def _stands_there(out: torch.Tensor, expected: torch.Tensor, strides: tuple[int, int]) -> bool:
     """Whether `out`'s memory, looked at under other strides, holds `expected` wherever that is one of its elements."""
-    m, n = torch.meshgrid(*(torch.arange(size) for size in out.shape), indexing="ij")
-    own = (out.storage_offset() + m * out.stride(0) + n * out.stride(1)).flatten()
-    theirs = (out.storage_offset() + m * strides[0] + n * strides[1]).flatten()
+    m, n = torch.arange(out.shape[0])[:, None], torch.arange(out.shape[1])
+    first = int(out.storage_offset())
+    own = (first + m * out.stride(0) + n * out.stride(1)).flatten()
+    theirs = (first + m * strides[0] + n * strides[1]).flatten()
     places, counts = theirs.unique(return_counts=True)
     once = torch.isin(theirs, places[counts == 1]) & torch.isin(theirs, own)
     if int(once.sum()) < 0.25 * out.numel():
@@ -175,7 +176,7 @@ def _stands_there(out: torch.Tensor, expected: torch.Tensor, strides: tuple[int,
     return torch.equal(memory[theirs[once]], expected.flatten()[once])
 
 
-def operands(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def operands(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """Two inputs of one shape: one of them used twice, one left out, or another operation."""
     floats = [(name, one) for name, one in tensors_of(evidence.exercise.arguments, inputs) if one.is_floating_point()]
     if len(floats) != 2 or len(inputs) != 2 or floats[0][1].shape != floats[1][1].shape or evidence.wanted.is_argument:
@@ -192,14 +193,15 @@ def operands(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]
         yield Hypothesis(Cause.WRONG_OPERATION, OfAnyOperation.PRODUCT(**names), x * y)
 
 
-def first_blocks(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def first_blocks(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """Vectors of which every program loads the first block."""
-    if any(not isinstance(one, torch.Tensor) or one.dim() != 1 or len(one) != len(inputs[0]) for one in inputs):
+    vectors = [one for one in inputs if isinstance(one, torch.Tensor) and one.dim() == 1]
+    if len(vectors) < len(inputs) or len({len(one) for one in vectors}) > 1:
         return
-    block, N = evidence.constants.get("BLOCK_N", 0), len(inputs[0])
+    block, N = evidence.constants.get("BLOCK_N", 0), len(vectors[0])
     if not 0 < block < N:
         return
-    repeated = [tensor[torch.arange(N) % block] for tensor in inputs]
+    repeated = [vector[torch.arange(N) % block] for vector in vectors]
     for number, name in enumerate(evidence.exercise.arguments):
         changed = [*inputs[:number], repeated[number], *inputs[number + 1 :]]
         yield from supposed(evidence, Cause.LOCAL_LOAD, OfAnyOperation.FIRST_BLOCK(argument=name), changed)

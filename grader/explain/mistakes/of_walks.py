@@ -9,7 +9,7 @@ from itertools import pairwise
 import torch
 
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence
+from grader.explain.evidence import Compared
 from grader.explain.tiles import tiles_of
 from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import UNIT_ROUNDOFF
@@ -33,7 +33,7 @@ class OfWalks(Sentence):
     )
 
 
-def carried_over(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def carried_over(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """A tile holds its own values plus those of another tile of its program, the one that it did before."""
     out, ref = evidence.comparison.out.double(), evidence.comparison.ref
     if not evidence.wanted.dtype.is_floating_point or evidence.wanted.dtype not in UNIT_ROUNDOFF:
@@ -52,7 +52,7 @@ def carried_over(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothe
         yield Hypothesis(Cause.CARRIED_OVER, OfWalks.CARRIED_OVER(name=evidence.returns), result, lost)
 
 
-def nothing_later(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypothesis]:
+def nothing_later(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     """Each program has one tile that is right, and all others hold 0."""
     comparison = evidence.comparison
     result, found = comparison.ref.clone(), False
@@ -67,11 +67,12 @@ def nothing_later(evidence: Evidence, inputs: list[Argument]) -> Iterator[Hypoth
         yield Hypothesis(Cause.CARRIED_OVER, OfWalks.NOTHING_LATER(), result, torch.zeros_like(result))
 
 
-def _by_program(evidence: Evidence) -> dict[int, list[Part]]:
+def _by_program(evidence: Compared) -> dict[int, list[Part]]:
     """The tiles that each program wrote last; of those that wrote nothing, none."""
-    writers, found = evidence.writers, defaultdict(list)
+    writers = evidence.writers
+    found: dict[int, list[Part]] = defaultdict(list)
     tiles = tiles_of(writers) if writers is not None and writers.programs.dim() == 2 else None
-    if tiles is None or tiles.shape[0] * tiles.shape[1] > MOST_TILES:
+    if writers is None or tiles is None or tiles.shape[0] * tiles.shape[1] > MOST_TILES:
         return found
     for rows in pairwise(tiles.rows):
         for columns in pairwise(tiles.columns):
@@ -83,9 +84,13 @@ def _by_program(evidence: Evidence) -> dict[int, list[Part]]:
 
 def _common(one: Part, other: Part) -> tuple[Part, Part]:
     """As much of two tiles, from their first corner, as both have."""
-    sizes = [min(a.stop - a.start, b.stop - b.start) for a, b in zip(one, other)]
-    mine, theirs = (tuple(slice(a.start, a.start + size) for a, size in zip(part, sizes)) for part in (one, other))
-    return mine, theirs
+    rows, columns = (min(a.stop - a.start, b.stop - b.start) for a, b in zip(one, other))
+
+    def first(part: Part) -> Part:
+        top, left = (axis.start for axis in part)
+        return slice(top, top + rows), slice(left, left + columns)
+
+    return first(one), first(other)
 
 
 def _distance(out: torch.Tensor, ref: torch.Tensor, part: Part, before: Part) -> float:

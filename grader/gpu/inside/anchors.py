@@ -6,6 +6,7 @@ import ctypes
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from cuda.bindings import driver
@@ -53,7 +54,7 @@ COPY_PTX = b"""
 class Anchor:
     """`calls` work on a set of buffers each; `inputs` are what a round fills with new numbers."""
 
-    calls: list[Callable[[], None]]
+    calls: list[Callable[[], object]]
     inputs: list[torch.Tensor]
     bytes: int  # read and written by a call
     flops: int
@@ -63,10 +64,11 @@ def copy_of(total_bytes: int, slots: int) -> Anchor:
     """Copies that read and write `total_bytes` together."""
     size = max(total_bytes // 2 // VECTOR_BYTES, 1) * VECTOR_BYTES
     function = _copy_function()
-    calls, inputs = [], []
+    calls: list[Callable[[], object]] = []
+    inputs = []
     for _ in range(slots):
         x, z = (torch.empty(size, dtype=torch.uint8, device="cuda") for _ in range(2))
-        calls.append(lambda x=x, z=z: _copy(function, x, z))
+        calls.append(partial(_copy, function, x, z))
         inputs.append(x[: size // 4 * 4].view(torch.float32))
     return Anchor(calls, inputs, 2 * size, 0)
 
@@ -87,9 +89,10 @@ def _copy(function, x: torch.Tensor, z: torch.Tensor) -> None:
 
 def matmul_of(M: int, K: int, N: int, dtype: torch.dtype, slots: int) -> Anchor:
     """cuBLAS, through torch: [M, K] @ [K, N]."""
-    calls, inputs = [], []
+    calls: list[Callable[[], object]] = []
+    inputs = []
     for _ in range(slots):
         a, b, c = (torch.empty(size, dtype=dtype, device="cuda") for size in ((M, K), (K, N), (M, N)))
-        calls.append(lambda a=a, b=b, c=c: torch.mm(a, b, out=c))
+        calls.append(partial(torch.mm, a, b, out=c))
         inputs += [a, b]
     return Anchor(calls, inputs, (M * K + K * N + M * N) * dtype.itemsize, 2 * M * N * K)

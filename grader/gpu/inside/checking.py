@@ -54,7 +54,8 @@ def replayed(
     """
     small = sum(buffer.bytes for buffer in plan.buffers) < LARGE
     kept: list[Buffers] = []
-    results, found = {}, Replayed()
+    results: dict[str, torch.Tensor] = {}
+    found = Replayed()
     for shift, pattern in REPEATS:
         buffers = Buffers(plan, shift, pattern)
         fill(buffers)

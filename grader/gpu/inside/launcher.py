@@ -12,7 +12,7 @@ import struct
 
 from cuda.bindings import driver
 
-from grader.gpu.plan import Kernel, Parameter, Plan, PlannedLaunch
+from grader.gpu.plan import Kernel, Parameter, Plan, PlannedLaunch, TensorMap
 
 DEFAULT_SHARED = 48 << 10  # bytes a block may use without asking
 LARGE_CLUSTER = 16
@@ -85,8 +85,8 @@ class BoundLaunch:
 def _value(parameter: Parameter, addresses: list[int]) -> tuple[object, object]:
     """(value, ctypes type) as cuda.bindings takes them; the type None stands for a structure, by value."""
     address = 0 if parameter.buffer < 0 else addresses[parameter.buffer] + parameter.offset
-    if parameter.type == "tensormap":
-        return _tensor_map(parameter, address), None
+    if parameter.map is not None:
+        return _tensor_map(parameter.map, parameter.name, address), None
     if parameter.type == "pointer":
         return address, ctypes.c_void_p
     number = float(parameter.value) if "f" in parameter.type else int(parameter.value)
@@ -121,13 +121,12 @@ class _TensorMap(ctypes.Structure):
     _fields_ = [("words", ctypes.c_uint64 * 16)]
 
 
-def _tensor_map(parameter: Parameter, address: int) -> _TensorMap:
+def _tensor_map(tiled: TensorMap, name: str, address: int) -> _TensorMap:
     """A TMA descriptor, dimensions fastest first. The driver wants it on a boundary of 64 bytes, which the objects of
     cuda.bindings do not keep, so this one call goes to the driver's library itself."""
     library = ctypes.CDLL("libcuda.so.1")
     memory = ctypes.create_string_buffer(128 + 64)
     found = _TensorMap.from_buffer(memory, -ctypes.addressof(memory) % 64)
-    tiled = parameter.map
     rank, size = len(tiled.shape), tiled.element_bytes
     shape = tiled.shape[::-1]
     byte_strides = [stride * size for stride in tiled.strides[::-1]][1:]
@@ -139,7 +138,7 @@ def _tensor_map(parameter: Parameter, address: int) -> _TensorMap:
         ctypes.c_int(2), ctypes.c_int(1 if tiled.nan_padding else 0),  # promotion to 128 bytes in L2
     )  # fmt: skip
     if error:
-        raise DriverError(f"cuTensorMapEncodeTiled: error {error} for {parameter.name}")
+        raise DriverError(f"cuTensorMapEncodeTiled: error {error} for {name}")
     extent = sum((length - 1) * stride for length, stride in zip(shape, [size, *byte_strides])) + 1
     if extent < 128 << 10 and checked(driver.cuDriverGetVersion()) <= 13010:
         found.words[1] &= ~(1 << 21)  # as Triton 3.9 does for small tensors on such drivers

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 
@@ -19,7 +20,7 @@ from grader.gpu.inside.launcher import Functions
 from grader.gpu.inside.replay import Replay
 from grader.gpu.inside.timing import ROUNDS, Chain, Flush, measure, seconds_of
 from grader.gpu.plan import Plan, least_bytes
-from grader.numerics.arguments import Argument, Recipe, in_precision
+from grader.numerics.arguments import Argument, Recipe, in_precision, numbers_alone
 from grader.numerics.data_sets import Data, drawing_precision, seed_place
 from grader.operations.comparison import is_right, surely_right
 from grader.wire.messages import TensorSpec
@@ -106,7 +107,7 @@ def fastest(plan: Plan, functions: Functions, speed: Speed) -> int:
         chains[str(config)] = plan_chain(plan, functions, speed, slots)
     found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed))
     total = {name: sum(one.seconds[name] for one in found.rounds) for name in chains}
-    return int(min(total, key=total.get))
+    return int(min(total, key=lambda name: total[name]))
 
 
 def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffers]) -> Chain:
@@ -185,7 +186,7 @@ def _drawn_again(speed: Speed, seed: int, precision: torch.dtype | None) -> list
     Floats in this precision and whole numbers in int64, or all as they are. What was expected may stay in memory: the
     next round has other inputs.
     """
-    given: list[Argument] = list(speed.recipes)
+    given = numbers_alone(speed.recipes)
     for place, recipe, spec in speed.tensors:
         dtype = getattr(torch, spec.dtype)
         drawn = recipe.tensor(dtype, speed.generator_of(seed, seed_place(recipe, place)), drawing_precision(dtype))
@@ -230,7 +231,7 @@ def torch_chain(speed: Speed, slots: list[Buffers]) -> Chain:
     """The reference in the dtypes of the call; where a result is a view of an argument, a contiguous copy of it."""
 
     def call(buffers: Buffers) -> None:
-        given, memory = list(speed.recipes), []
+        given, memory = numbers_alone(speed.recipes), []
         for number, (place, _, spec) in enumerate(speed.tensors):
             given[place] = view = buffers.argument(number, spec)
             memory.append(view.untyped_storage().data_ptr())
@@ -238,4 +239,4 @@ def torch_chain(speed: Speed, slots: list[Buffers]) -> Chain:
             if result.untyped_storage().data_ptr() in memory:
                 result.clone(memory_format=torch.contiguous_format)
 
-    return Chain([lambda buffers=buffers: call(buffers) for buffers in slots])
+    return Chain([partial(call, buffers) for buffers in slots])

@@ -83,7 +83,9 @@ def _received(requests: BinaryIO) -> tuple[dict, bytes]:
 
 
 def _answer(header: dict, blob: bytes, wait_for_turn: Callable[[], None]) -> tuple[dict, bytes]:
-    answers = {"check": _check, "draw": _draw, "measure": partial(_measure, wait_for_turn)}
+    answers: dict[str, Callable[..., tuple[dict, bytes]]] = {
+        "check": _check, "draw": _draw, "measure": partial(_measure, wait_for_turn),
+    }  # fmt: skip
     try:
         if header["kind"] == "ceilings":
             wait_for_turn()

@@ -16,7 +16,7 @@ class Replay:
 
     def __init__(self, plan: Plan, functions: Functions, buffers: Buffers, config: int = 0):
         self.buffers = buffers
-        self.steps: list[Callable[[int], None]] = []
+        self.steps: list[Callable[[int], object]] = []
         addresses, first = buffers.addresses, True
         for step in steps_with(plan.steps, config):
             if isinstance(step, Fill):
@@ -27,11 +27,11 @@ class Replay:
                 self.steps.append(self._launch(step, plan, functions, addresses, first))
                 first = False
 
-    def _fill(self, step: Fill) -> Callable[[int], None]:
+    def _fill(self, step: Fill) -> Callable[[int], object]:
         view = self.buffers.view(step.view)
         return lambda stream: view.fill_(step.value)
 
-    def _copy(self, step: Data) -> Callable[[int], None]:
+    def _copy(self, step: Data) -> Callable[[int], object]:
         """From memory of the GPU, so that nothing waits for the host, and a graph can hold it."""
         view = self.buffers.view(step.view)
         values = torch.frombuffer(bytearray(step.bytes), dtype=view.dtype).to(view.device).view(view.shape)
@@ -39,7 +39,7 @@ class Replay:
 
     def _launch(
         self, step: PlannedLaunch, plan: Plan, functions: Functions, addresses: list[int], first: bool
-    ) -> Callable[[int], None]:
+    ) -> Callable[[int], object]:
         kernel, function = plan.kernels[step.kernel], functions.functions[step.kernel]
         return BoundLaunch(step, kernel, function, addresses, first).enqueue
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import torch
 
@@ -28,10 +28,10 @@ MOST_CLOCK_DIFFERENCE = 0.03  # between the two blocks of a round
 class Chain:
     """Calls that are timed as one. `refresh` prepares them outside of the clock; `verify` gives a complaint or ""."""
 
-    calls: list[Callable[[], None]]
+    calls: Sequence[Callable[[], object]]
     refresh: Callable[[], None] = lambda: None
     verify: Callable[[], str] = lambda: ""
-    graph: torch.cuda.CUDAGraph | None = None
+    graph: torch.cuda.CUDAGraph = field(init=False)  # of all calls; there is none before `capture`
 
     def capture(self) -> None:
         self.refresh()
@@ -71,7 +71,7 @@ def measure(
     return found
 
 
-def seconds_of(call: Callable[[], None]) -> float:
+def seconds_of(call: Callable[[], object]) -> float:
     """Of one call, the first of its process perhaps: enough to tell whether it takes microseconds or seconds."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
@@ -84,7 +84,8 @@ def seconds_of(call: Callable[[], None]) -> float:
 def _warm_up(chains: list[Chain], clocks: Clocks) -> None:
     """Until the clock has settled, as far as NVML tells it."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    milliseconds, readings = 0.0, deque(maxlen=ALIKE)
+    milliseconds = 0.0
+    readings: deque[float | None] = deque(maxlen=ALIKE)
     while milliseconds < 1000 * MOST_WARM_UP:
         begin.record()
         for chain in chains:
@@ -98,7 +99,8 @@ def _warm_up(chains: list[Chain], clocks: Clocks) -> None:
 
 
 def _settled(megahertz: deque[float | None]) -> bool:
-    return len(megahertz) == ALIKE and None not in megahertz and max(megahertz) <= 1.01 * min(megahertz)
+    told = [reading for reading in megahertz if reading is not None]
+    return len(told) == ALIKE and max(told) <= 1.01 * min(told)
 
 
 def _round(chains: dict[str, Chain], flush: Flush, clocks: Clocks, order: random.Random) -> tuple[Round, str]:

@@ -23,7 +23,8 @@ class Replays:
     def __init__(self, device: Device, pool=None) -> None:
         self.device = device
         self.pool = pool or Pool(device.uuid)
-        self._work, self._served = "", []
+        self._work = ""
+        self._served: list[int] = []  # the processes that have taken a sample of this call
 
     def start(self, samplers: int, checkers: int = 0) -> None:
         """Starts so many processes, while other work goes on."""

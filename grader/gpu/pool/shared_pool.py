@@ -82,7 +82,7 @@ class PoolElsewhere:
     """In place of a Pool, for a judge that is connected with a shared one."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._frames = connection.makefile("rwb")
+        self._sent, self._replies = connection.makefile("wb"), connection.makefile("rb")
         self.gone = False
 
     def device(self) -> Device | str:
@@ -109,8 +109,8 @@ class PoolElsewhere:
 
     def _ask(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         try:
-            send(self._frames, header, blob)
-            reply, reply_blob = received(self._frames)
+            send(self._sent, header, blob)
+            reply, reply_blob = received(self._replies)
         except (OSError, EOFError):
             self.gone = True
             raise ReplayEnded("died", "the process that shares a GPU among judges is gone") from None
@@ -140,14 +140,18 @@ def main(control_fd: int) -> None:
 
 
 def _serve(device: Device | str, pool: Pool | None, connection: socket.socket) -> None:
-    with contextlib.suppress(OSError, EOFError), connection, connection.makefile("rwb") as frames:
+    with (
+        contextlib.suppress(OSError, EOFError), connection,
+        connection.makefile("rb") as requests, connection.makefile("wb") as replies,
+    ):  # fmt: skip
         while True:
-            send(frames, *_answer(device, pool, *received(frames)))
+            send(replies, *_answer(device, pool, *received(requests)))
 
 
 def _answer(device: Device | str, pool: Pool | None, header: dict, blob: bytes) -> tuple[dict, bytes]:
     if header["kind"] == "device":
-        return {"kind": "device", **({"why": device} if pool is None else {"why": "", **asdict(device)})}, b""
+        told = {"why": device} if isinstance(device, str) else {"why": "", **asdict(device)}
+        return {"kind": "device", **told}, b""
     if pool is None:
         return {"kind": "ended", "how": "died", "detail": device}, b""
     try:

@@ -1,0 +1,44 @@
+"""Nodes of a syntax tree: the lines that they cover, and what a call names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import TypeGuard
+
+Node = ast.stmt | ast.expr | ast.pattern  # with a place in the file
+
+
+def last_line(node: Node) -> int:
+    """Returns the line in which a node ends; Python's parser always tells it."""
+    return node.end_lineno or node.lineno
+
+
+def covers(node: Node, line: int) -> bool:
+    """Tells whether a node begins in this line or before it, and ends there or after it."""
+    return node.lineno <= line <= last_line(node)
+
+
+def called_name(call: ast.Call) -> str:
+    """Returns "load" for tl.load(...) and for load(...); "" for a call of anything without a name."""
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def is_method_call(node: ast.AST, name: str) -> TypeGuard[ast.Call]:
+    """Tells whether a node is a call with a dot before this name, as tl.load(...) or tile.to(...)."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
+
+
+def calls_in(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
+    """Yields the calls in these nodes, each node walked on its own."""
+    return (inner for node in nodes for inner in ast.walk(node) if isinstance(inner, ast.Call))
+
+
+def statements_in(node: ast.AST) -> list[Node]:
+    """Returns the statements and expressions in a node, in the order of the lines where they begin."""
+    return sorted((one for one in ast.walk(node) if isinstance(one, Node)), key=lambda one: one.lineno)
+
+
+def whole_number(node: ast.AST) -> int | None:
+    """Returns the number that a node writes, as 128; None for anything else, True and 1.0 included."""
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
