@@ -1,0 +1,126 @@
+"""The first cell of a notebook for self-study: adds what the course lacks here, lays it down, says what can be judged.
+
+torch is never installed, changed or imported. Until the missing packages are there, only Python's own are imported.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+# Where Triton is missing, as in hosted notebooks without a GPU: the release that those with a GPU have, 188 MB.
+TRITON = "triton==3.6.0"
+KEPT = ("torch", "numpy", "triton")  # what is imported already, or large, stays as it is
+PIP = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-input", "--retries", "1")
+
+
+class CannotSetUp(Exception):
+    """Why exercises cannot be judged from this notebook, and what to do."""
+
+
+def set_up() -> None:
+    """Prints what it does and finds, in a few lines."""
+    try:
+        _add_missing()
+        _lay_down()
+    except CannotSetUp as why:
+        print(why)
+        return
+    from grader.learn.notebook_cells import ended
+
+    print(ended(["-m", "grader.doctor.brief"]).stdout.rstrip("\n"))
+
+
+def _add_missing() -> None:
+    needed = list(_lacking(_requirements()))
+    if any(name == "torch" for name, _ in needed):
+        here = _version("torch")
+        raise CannotSetUp(
+            f"torch {f'{here} is too old for the course' if here else 'is missing here'}, and this cell does not touch "
+            f"torch: {dict(needed)['torch']} is needed. Next: install it as https://pytorch.org says, restart the "
+            "notebook, and run this cell again"
+        )
+    if not needed:
+        return
+    if any(name == "triton" for name, _ in needed):
+        if sys.platform != "linux":
+            raise CannotSetUp(
+                f"Triton is published for Linux, and this is {sys.platform}. Next: open this notebook in a hosted "
+                "runtime, in a container, or in WSL"
+            )
+        print("Triton is missing here. It comes now: 188 MB. Hosted notebooks with a GPU have it.", flush=True)
+    wanted = [TRITON if name == "triton" else text for name, text in needed]
+    _install(wanted)
+    importlib.invalidate_caches()
+    print(f"Installed: {', '.join(name for name, _ in needed)}.")
+
+
+def _requirements() -> list[str]:
+    """What the package asks for; nothing where it lies on the path of imports without having been installed."""
+    try:
+        return importlib.metadata.requires("triton-course") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+
+
+def _lacking(requirements: list[str]) -> Iterator[tuple[str, str]]:
+    """(name, name and versions) of each package that is needed here and is missing, or too old."""
+    from packaging.requirements import Requirement  # every notebook's Python has it: ipykernel needs it
+
+    from grader.gpu.models import gpu_here
+
+    extra = "gpu" if gpu_here() else ""
+    for requirement in map(Requirement, requirements):
+        applies = requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+        if not applies and requirement.name != "triton":  # which everybody needs, also where there is none to be had
+            continue
+        here = _version(requirement.name)
+        if here is None or not requirement.specifier.contains(here, prereleases=True):
+            yield requirement.name, f"{requirement.name}{requirement.specifier}"
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _install(wanted: list[str]) -> None:
+    names = {text.partition("=")[0].partition(">")[0] for text in wanted}
+    kept = [f"{name}=={_version(name)}" for name in KEPT if name not in names and _version(name)]
+    with tempfile.TemporaryDirectory() as temporary:
+        constraints = Path(temporary, "constraints.txt")
+        constraints.write_text("\n".join(kept), encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, *PIP, "-c", constraints, *wanted], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
+    if done.returncode:
+        said = done.stdout.strip().splitlines() or ["nothing"]
+        why = next((line for line in reversed(said) if line.lower().startswith("error")), said[-1])
+        raise CannotSetUp(
+            f"{', '.join(sorted(names))} could not be installed, and nothing was changed. pip said: {why.strip()}\n"
+            "Next: see that this machine has a network, and run this cell again"
+        )
+
+
+def _lay_down() -> None:
+    from grader.learn.laid_down import version_note
+    from grader.learn.notebook import MAIN, own_course
+    from grader.learn.notebook_cells import ended
+
+    root = own_course()
+    if (root / "exercises").is_dir():
+        print(version_note(root), end="\n" * bool(version_note(root)))
+        return
+    if root.exists():
+        raise CannotSetUp(f"{root} is there and holds no course. Next: rename it, and run this cell again")
+    done = ended(["-c", MAIN, "init", root])
+    if done.returncode:
+        raise CannotSetUp(done.stdout.strip().removeprefix("Error: "))
