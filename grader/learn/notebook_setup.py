@@ -23,17 +23,18 @@ class CannotSetUp(Exception):
     """Why exercises cannot be judged from this notebook, and what to do."""
 
 
-def set_up() -> None:
-    """Prints what it does and finds, in a few lines."""
+def set_up() -> bool:
+    """Prints what it does and finds, in a few lines. True where the course lies here and its commands can run."""
     try:
         _add_missing()
         _lay_down()
     except CannotSetUp as why:
         print(why)
-        return
+        return False
     from grader.learn.notebook_cells import ended
 
     print(ended(["-m", "grader.doctor.brief"]).stdout.rstrip("\n"))
+    return True
 
 
 def _add_missing() -> None:

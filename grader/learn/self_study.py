@@ -57,10 +57,10 @@ if importlib.util.find_spec("grader") is None:
         print("See that the address is right and that this machine has a network, and run this cell again.")
     importlib.invalidate_caches()
 if importlib.util.find_spec("grader") is not None:
-    from grader.learn.notebook import course
     from grader.learn.notebook_setup import set_up
 
-    set_up()
+    if set_up():
+        from grader.learn.notebook import course
 """
 
 CHECK = "# Judges {name}.py, as pytest does.\n"

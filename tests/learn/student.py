@@ -15,7 +15,7 @@ from tests.typed_commands import of_a_terminal
 from tests.waiting import NEVER
 
 LIMITS = {name: int(NEVER) for name in ("timeout", "startup_timeout", "iopub_timeout")}  # whole seconds, for a kernel
-FIRST = "set_up()"
+FIRST = "if set_up():"
 
 
 class Student:

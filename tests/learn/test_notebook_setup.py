@@ -15,6 +15,7 @@ from grader.learn.notebook_setup import CannotSetUp
 pytest.importorskip("nbformat", reason="nbformat makes notebooks: see the extra classroom")
 
 from grader.learn.self_study import FIRST
+from tests.conftest import ROOT
 
 NO_GRADER = "import sys; sys.modules['grader'] = None\n"  # as on a machine where the course is not installed
 
@@ -60,6 +61,18 @@ def test_torch_is_never_touched(monkeypatch, tmp_path, capsys):
     assert said.startswith(f"torch {version('torch')} is too old for the course, and this cell does not touch torch: ")
     assert "torch>=99 is needed. Next: install it" in said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_it_begins_where_nothing_is_installed():
+    names = ("click", "jinja2", "matplotlib", "ml_dtypes", "numpy", "pytest", "rich", "torch", "triton")
+    text = (
+        f"import sys; sys.modules.update(dict.fromkeys({names}))\n"
+        "from grader.learn import notebook_setup\n"
+        "notebook_setup._requirements = lambda: ['torch>=99']\n"
+        "print(notebook_setup.set_up())"
+    )
+    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.startswith("torch ") and done.stdout.endswith("\nFalse\n"), done.stderr
 
 
 def test_what_cannot_be_fetched_is_a_sentence(monkeypatch, tmp_path, capsys):

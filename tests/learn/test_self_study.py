@@ -37,7 +37,7 @@ def test_a_notebook_holds_what_its_exercise_has(folder):
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     first, asked, task, *others = code
-    assert first.endswith(FIRST) and 'COURSE_FROM = ""' in first
+    assert FIRST in first and 'COURSE_FROM = ""' in first
     magic, _, stub = task.partition("\n")
     assert magic == f"%%writefile {folder.name}.py"
     assert f"{stub}\n" == folder.learner_file.read_text(encoding="utf-8")
