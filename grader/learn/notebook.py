@@ -78,8 +78,8 @@ def explanation(exercise: str) -> None:
     from grader.progress.hints import read_hints
 
     code = folder.solution_file.read_text(encoding="utf-8").splitlines()
-    shown = "\n".join(line for line in code if line.strip() not in (BEGIN, END))
-    display(Markdown(f"```python\n{shown}\n```\n\n{read_hints(folder).explanation}"))
+    print("\n".join(line for line in code if line.strip() not in (BEGIN, END)))
+    display(Markdown(read_hints(folder).explanation))
 
 
 def plot(exercise: str) -> None:

@@ -103,11 +103,11 @@ def self_study_notebook(folder: Folder, origin: Origin, place: str) -> NotebookN
         magic=magic_of(folder.name), path=f"exercises/{folder.id}", number=folder.number, name=folder.name
     )
     stub = stub_text(folder.solution_file.read_text(encoding="utf-8")).rstrip()
-    title, _, lesson = lesson_of(folder).partition("\n")
+    title, section, lesson = lesson_of(folder).partition("\n## ")
     cells = [
-        new_markdown_cell("\n\n".join(filter(None, (title, origin.badge(place), introduction)))),
+        new_markdown_cell("\n\n".join(filter(None, (title.strip(), origin.badge(place), introduction)))),
         new_code_cell(FIRST.replace("{source}", origin.for_pip).rstrip()),
-        new_markdown_cell(lesson.strip()),
+        new_markdown_cell(f"{section}{lesson}".strip()),
         *question_cells(folder, HOME),
         new_markdown_cell("**The task.** Fill in what is marked, and run this cell; then run the check cell below it."),
         new_code_cell(f"{magic_of(folder.name)}\n{stub}"),

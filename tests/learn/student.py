@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from nbformat import NotebookNode
 from grader.course.folder import Folder
 from grader.learn.self_study import Origin, self_study_notebook
 from tests.conftest import ROOT
-from tests.typed_commands import of_a_terminal
+from tests.typed_commands import of_a_terminal, start_pytest
 from tests.waiting import NEVER
 
 LIMITS = {name: int(NEVER) for name in ("timeout", "startup_timeout", "iopub_timeout")}  # whole seconds, for a kernel
@@ -70,3 +71,12 @@ class Student:
     def checks(self, text: str) -> str:
         self.writes(text)
         return self.reads("import check")
+
+    def pytest_says(self, said: str) -> str:
+        """What pytest prints about the learner's file, with the data of a check that failed and said this."""
+        seed = re.search(r"--seed (\d+)", said)[1]
+        done = start_pytest(
+            self.file.parent.relative_to(self.folder / "triton-course"), "--seed", seed, "--disable-warnings",
+            cwd=self.folder / "triton-course", PYTHONPATH=str(ROOT), CUDA_VISIBLE_DEVICES="", COLUMNS="100",
+        )  # fmt: skip
+        return done.out.strip("\n") + "\n"

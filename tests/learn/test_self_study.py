@@ -91,14 +91,15 @@ def test_a_stub_a_wrong_and_a_right_answer(tmp_path):
         student.reads("%%writefile")
         assert "not attempted: the marked regions of masked_add.py are empty." in student.reads("import check")
         said = student.checks(mutant(f"{ADD}/no_mask"))
-        assert "FAIL" in said and "has no mask: lanes past the end of z take part in it" in " ".join(said.split())
+        assert "has no mask: lanes past the end of z take part in it" in " ".join(said.split())
+        assert "FAIL" in said and said == student.pytest_says(said)
         hints = [student.reads("import hint") for _ in range(2)]
         assert "Hint 1 of 3" in hints[0] and "Hint 2 of 3" in hints[1]
         assert "its solution opens when it is passed" in student.reads("import explanation")
         said = student.checks(EXERCISES[0].solution_file.read_text(encoding="utf-8"))
         assert "Passed, judged in" in said and "FAIL" not in said
         explained = student.reads("import explanation")
-        assert explained.startswith('```python\n"""01 · Masked add') and BEGIN not in explained
+        assert explained.startswith('"""01 · Masked add') and BEGIN not in explained and "**Why" in explained
         assert "course plot measures on a GPU, and there is none here" in student.reads("import plot")
         student.cell("import plot").source = "import sys; print({'torch', 'triton', 'masked_add'} & set(sys.modules))"
         assert student.reads("import sys; print") == "set()\n"
