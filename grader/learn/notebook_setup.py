@@ -38,27 +38,37 @@ def set_up() -> bool:
 
 
 def _add_missing() -> None:
-    needed = list(_lacking(_requirements()))
-    if any(name == "torch" for name, _ in needed):
-        here = _version("torch")
-        raise CannotSetUp(
-            f"torch {f'{here} is too old for the course' if here else 'is missing here'}, and this cell does not touch "
-            f"torch: {dict(needed)['torch']} is needed. Next: install it as https://pytorch.org says, restart the "
-            "notebook, and run this cell again"
-        )
-    if not needed:
-        return
-    if any(name == "triton" for name, _ in needed):
-        if sys.platform != "linux":
-            raise CannotSetUp(
-                f"Triton is published for Linux, and this is {sys.platform}. Next: open this notebook in a hosted "
-                "runtime, in a container, or in WSL"
-            )
+    from grader.gpu.models import gpu_here
+
+    requirements = _requirements()
+    needed = dict(_lacking(requirements))
+    _refuse_to_touch(needed)
+    if "triton" in needed:
         print("Triton is missing here. It comes now: 188 MB. Hosted notebooks with a GPU have it.", flush=True)
-    wanted = [TRITON if name == "triton" else text for name, text in needed]
-    _install(wanted)
-    importlib.invalidate_caches()
-    print(f"Installed: {', '.join(name for name, _ in needed)}.")
+        needed["triton"] = TRITON
+    _install(needed)
+    for_gpu = dict(_lacking(requirements, "gpu")) if gpu_here() else {}
+    try:
+        _install({name: text for name, text in for_gpu.items() if name not in needed})
+    except CannotSetUp as why:  # all but speed is judged without them
+        print(why)
+
+
+def _refuse_to_touch(needed: dict[str, str]) -> None:
+    """Raises CannotSetUp where torch would have to be installed, or a Triton replaced that torch may want as it is."""
+    if "triton" in needed and sys.platform != "linux":
+        raise CannotSetUp(
+            f"Triton is published for Linux, and this is {sys.platform}. Next: open this notebook in a hosted runtime, "
+            "in a container, or in WSL"
+        )
+    for name in ("torch", "triton"):
+        here = _version(name)
+        if name in needed and (here or name == "torch"):
+            raise CannotSetUp(
+                f"{name} {f'{here} is too old for the course' if here else 'is missing here'}, and this cell does not "
+                f"touch it: {needed[name]} is needed. Next: install that as https://pytorch.org says, or take a newer "
+                "runtime, restart the notebook, and run this cell again"
+            )
 
 
 def _requirements() -> list[str]:
@@ -69,13 +79,10 @@ def _requirements() -> list[str]:
         return []
 
 
-def _lacking(requirements: list[str]) -> Iterator[tuple[str, str]]:
+def _lacking(requirements: list[str], extra: str = "") -> Iterator[tuple[str, str]]:
     """(name, name and versions) of each package that is needed here and is missing, or too old."""
     from packaging.requirements import Requirement  # every notebook's Python has it: ipykernel needs it
 
-    from grader.gpu.models import gpu_here
-
-    extra = "gpu" if gpu_here() else ""
     for requirement in map(Requirement, requirements):
         applies = requirement.marker is None or requirement.marker.evaluate({"extra": extra})
         if not applies and requirement.name != "triton":  # which everybody needs, also where there is none to be had
@@ -92,23 +99,27 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _install(wanted: list[str]) -> None:
-    names = {text.partition("=")[0].partition(">")[0] for text in wanted}
-    kept = [f"{name}=={_version(name)}" for name in KEPT if name not in names and _version(name)]
+def _install(wanted: dict[str, str]) -> None:
+    """Installs packages, given by their names with what pip is told of them. Says so, or raises CannotSetUp."""
+    if not wanted:
+        return
+    kept = [f"{name}=={_version(name)}" for name in KEPT if name not in wanted and _version(name)]
     with tempfile.TemporaryDirectory() as temporary:
         constraints = Path(temporary, "constraints.txt")
         constraints.write_text("\n".join(kept), encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, *PIP, "-c", constraints, *wanted], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, errors="replace",
+            [sys.executable, *PIP, "-c", constraints, *wanted.values()], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
     if done.returncode:
         said = done.stdout.strip().splitlines() or ["nothing"]
         why = next((line for line in reversed(said) if line.lower().startswith("error")), said[-1])
         raise CannotSetUp(
-            f"{', '.join(sorted(names))} could not be installed, and nothing was changed. pip said: {why.strip()}\n"
+            f"{', '.join(wanted)} could not be installed; torch is as it was. pip said: {why.strip()}\n"
             "Next: see that this machine has a network, and run this cell again"
         )
+    importlib.invalidate_caches()
+    print(f"Installed: {', '.join(wanted)}.")
 
 
 def _lay_down() -> None:

@@ -58,8 +58,8 @@ def set_up_with(monkeypatch, folder: Path, *requirements: str) -> None:
 def test_torch_is_never_touched(monkeypatch, tmp_path, capsys):
     set_up_with(monkeypatch, tmp_path, "torch>=99", "click>=8.1")
     said = capsys.readouterr().out
-    assert said.startswith(f"torch {version('torch')} is too old for the course, and this cell does not touch torch: ")
-    assert "torch>=99 is needed. Next: install it" in said
+    assert said.startswith(f"torch {version('torch')} is too old for the course, and this cell does not touch it: ")
+    assert "torch>=99 is needed. Next: install that" in said
     assert list(tmp_path.iterdir()) == []
 
 
@@ -80,7 +80,7 @@ def test_what_cannot_be_fetched_is_a_sentence(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     set_up_with(monkeypatch, tmp_path, "no-package-of-this-name>=1")
     said = capsys.readouterr().out
-    assert said.startswith("no-package-of-this-name could not be installed, and nothing was changed. pip said: ERROR")
+    assert said.startswith("no-package-of-this-name could not be installed; torch is as it was. pip said: ERROR")
 
 
 def test_a_folder_in_the_way_is_left_alone(monkeypatch, tmp_path, capsys):
@@ -92,12 +92,24 @@ def test_a_folder_in_the_way_is_left_alone(monkeypatch, tmp_path, capsys):
     )
 
 
-def test_only_what_is_missing_or_too_old_is_wanted(monkeypatch):
-    monkeypatch.setattr("grader.gpu.models.gpu_here", lambda: "")
+def test_only_what_is_missing_or_too_old_is_wanted():
     wanted = ["torch>=2.6", "numpy>=99", "gone>=1", 'triton>=3.6; platform_system == "BeOS"', 'also; extra == "gpu"']
     assert list(notebook_setup._lacking(wanted)) == [("numpy", "numpy>=99"), ("gone", "gone>=1")]
+    assert ("also", "also") in list(notebook_setup._lacking(wanted, "gpu"))
+
+
+def test_without_what_talks_to_a_gpu_the_rest_is_judged(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
     monkeypatch.setattr("grader.gpu.models.gpu_here", lambda: "NVIDIA T4, 15360 MiB")
-    assert ("also", "also") in list(notebook_setup._lacking(wanted))
+    set_up_with(monkeypatch, tmp_path, 'no-package-of-this-name; extra == "gpu"')
+    said = capsys.readouterr().out
+    assert said.startswith("no-package-of-this-name could not be installed") and "Judged here: values" in said
+
+
+def test_a_triton_that_torch_may_want_is_not_replaced(monkeypatch, tmp_path, capsys):
+    set_up_with(monkeypatch, tmp_path, "triton>=99")
+    assert capsys.readouterr().out.startswith(f"triton {version('triton')} is too old for the course, and this cell")
 
 
 def test_on_another_system_than_linux_triton_is_not_to_be_had(monkeypatch):
