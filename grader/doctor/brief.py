@@ -1,4 +1,4 @@
-"""What can be judged on this machine, in one line: for the first cell of a notebook. Nothing is measured for it."""
+"""The first cell of a notebook says in one line what can be judged on this machine. Nothing is measured for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cells of a notebook for self-study call: the judge and the course's commands, in the learner's own folder.
+"""Functions that cells of a notebook for self-study call: the judge and the commands, in the learner's own folder.
 
 The notebook's Python never imports the learner's file: the judge is a process, and runs the file in its fenced child.
 """

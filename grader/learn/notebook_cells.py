@@ -1,4 +1,4 @@
-"""What the cells of every notebook share, a class's and those for self-study: questions, and the judge as a process.
+"""Functions for the cells of every notebook, a class's or one for self-study: questions, and the judge as a process.
 
 Nothing here imports a learner's file, nor prints to stderr: nbgrader's own executor takes one line there for a failure.
 """

@@ -13,14 +13,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-# Where Triton is missing, as in hosted notebooks without a GPU: the release that those with a GPU have, 188 MB.
+# Hosted notebooks without a GPU lack Triton; this is the release that those with a GPU have, 188 MB.
 TRITON = "triton==3.6.0"
 KEPT = ("torch", "numpy", "triton")  # what is imported already, or large, stays as it is
 PIP = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-input", "--retries", "1")
 
 
 class CannotSetUp(Exception):
-    """Why exercises cannot be judged from this notebook, and what to do."""
+    """The message says why exercises cannot be judged from this notebook, and what to do."""
 
 
 def set_up() -> bool:
@@ -72,7 +72,7 @@ def _refuse_to_touch(needed: dict[str, str]) -> None:
 
 
 def _requirements() -> list[str]:
-    """What the package asks for; nothing where it lies on the path of imports without having been installed."""
+    """The package's own requirements; nothing where it lies on the path of imports without having been installed."""
     try:
         return importlib.metadata.requires("triton-course") or []
     except importlib.metadata.PackageNotFoundError:

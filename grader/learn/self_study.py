@@ -29,7 +29,7 @@ lesson, answer the questions, fill in the task cell and run it: its first line, 
 cell judges that file and names the mistake. The cells below it open hints, one by one, and what comes after passing.
 Nothing leaves this machine, and no GPU is needed.
 
-Where the lesson says `pytest {path}`, run the check cell, and for `course hint {number}` the hint cell. Any other
+For `pytest {path}` in the lesson, run the check cell, and for `course hint {number}` the hint cell. Any other
 command of the course runs in a cell of its own: `course("trace {number}")` for `course trace {number}`. Line 15 of
 `{name}.py` is line 16 of the task cell. The machine of a hosted notebook is gone after a while; your work is what
 stands in the task cell, so save the notebook.
@@ -80,7 +80,7 @@ and run its first cell.
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the package comes from: the address of a repository, or anything else that pip takes; "" for not known."""
+    """The package comes from here: the address of a repository, or anything else that pip takes; "" for not known."""
 
     text: str = REPOSITORY
 
