@@ -15,20 +15,48 @@ from grader.processes.bubblewrap import AUTO, LEVELS
 EVERYONE = "*"  # what --regrade without a name stands for
 
 
-@click.command(short_help="a class's folder for nbgrader: notebooks, configuration")
+@click.command(short_help="notebooks: a class's folder for nbgrader, or to study alone")
 @click.argument("exercises", nargs=-1, metavar="[NN]...")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="the class's folder")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="the folder to write")
+@click.option("--self-study", is_flag=True, help="notebooks for somebody who studies alone; no class")
+@click.option("--from", "origin", default="", metavar="URL", help="with --self-study: where a notebook gets the course "
+              "from, a repository's address or what else pip takes")  # fmt: skip
 @click.option("--assignment", metavar="NAME", help="put the exercises into one assignment of this name")
 @click.option("--db", default="", metavar="URL", help="nbgrader's gradebook, postgresql://... (default: a file in DIR)")
 @click.option("--speed/--no-speed", default=None, help="whether what only a GPU can show counts (default: as the "
               "class has it; a new one, if there is a GPU here)")  # fmt: skip
-def notebooks(exercises: tuple[str, ...], out: Path, assignment: str | None, db: str, speed: bool | None) -> None:
+def notebooks(exercises, out: Path, self_study: bool, origin: str, assignment: str | None, db: str, speed) -> None:
     """Writes an nbgrader course: source notebooks from the exercises, a configuration, a README.
+    With --self-study: a notebook per exercise for somebody who studies alone, hosted or here.
 
     \b
     Example:  course notebooks --out ~/triton-2027 01 03
               course notebooks --out ~/triton-2027 --assignment week1 01 02
+              course notebooks --self-study --out notebooks
     """
+    if self_study:
+        _refuse_of_a_class({"--assignment": assignment, "--db": db, "--speed or --no-speed": speed is not None})
+        _write_for_self_study(exercises, out, origin)
+    elif origin:
+        raise click.UsageError("--from belongs to --self-study; a class's students have the course installed.")
+    else:
+        _write_class(exercises, out, assignment, db, speed)
+
+
+def _write_for_self_study(exercises: tuple[str, ...], out: Path, origin: str) -> None:
+    _needs("nbformat")
+    from grader.learn.self_study import Origin, write_notebooks
+    from grader.show.terminal import say
+
+    if set(origin) & set('"\\\n'):
+        raise click.ClickException("--from: an address, or a file's name, without quotes and backslashes was expected.")
+    try:
+        write_notebooks(out, chosen(exercises), Origin(origin) if origin else Origin(), say)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or out}: {error.strerror}") from None
+
+
+def _write_class(exercises: tuple[str, ...], out: Path, assignment: str | None, db: str, speed: bool | None) -> None:
     _needs("distributed", "nbgrader")
     from grader.classroom.course_folder import Class, counts_speed, write
     from grader.classroom.gradebook import check_url
@@ -140,6 +168,12 @@ def _refuse_with_out(given: dict[str, object]) -> None:
             raise click.UsageError(
                 f"{option} belongs to a class's folder for nbgrader; with --out it has no meaning.{other}"
             )
+
+
+def _refuse_of_a_class(given: dict[str, object]) -> None:
+    for option, value in given.items():
+        if value:
+            raise click.UsageError(f"{option} belongs to a class; with --self-study it has no meaning.")
 
 
 def _needs(*names: str) -> None:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import mimetypes
-import re
-
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from grader.author.stubs import CELL
-from grader.classroom.names import CHECK_CELL, magic_of
+from grader.classroom.names import CHECK_CELL
 from grader.classroom.rubric import HIDDEN, TITLES
 from grader.course.folder import Folder
-from grader.course.questions import LETTERS, Question, questions_of
+from grader.learn.notebook_cells import magic_of
+from grader.learn.notebook_parts import finished, lesson_of, question_cells
 
-KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
-IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)#:]+)\)")
-LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:)[^)]+\)")
 INTRODUCTION = """\
 **How this notebook works.** Write your kernel in the solution cell and run the cell: its first line,
 `{magic}`, saves it as a file, because Triton reads a kernel's source from a file. Then run the check cell below
@@ -41,16 +35,7 @@ def notebook_of(folder: Folder, points: dict[str, float]) -> NotebookNode:
         _read_only(new_markdown_cell(hints_of(folder)), "hints"),
         *(_grade_cell(folder, item, worth) for item, worth in points.items()),
     ]
-    for number, cell in enumerate(cells):
-        cell["id"] = f"{folder.name}-{number}"  # nbformat's random ids would change the file at every run
-    return new_notebook(cells=cells, metadata={"kernelspec": dict(KERNEL), "course": {"exercise": folder.id}})
-
-
-def lesson_of(folder: Folder) -> str:
-    """The exercise's README with its pictures inside, and without links to files that a student does not have."""
-    text = (folder.path / "README.md").read_text(encoding="utf-8")
-    text = IMAGE.sub(lambda found: f"![{found[1]}]({_data_uri(folder.path / found[2])})", text)
-    return LINK.sub(r"\1", text)
+    return finished(folder, cells)
 
 
 def hints_of(folder: Folder) -> str:
@@ -58,28 +43,9 @@ def hints_of(folder: Folder) -> str:
     return folder.hints_file.read_text(encoding="utf-8").partition("## Explanation")[0].rstrip() + "\n"
 
 
-def _data_uri(path) -> str:
-    kind = mimetypes.guess_type(path.name)[0]
-    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
-
-
 def _predict_cells(folder: Folder) -> list[NotebookNode]:
-    """The questions to read, and the cell that takes the answers; neither is graded."""
-    questions = questions_of(folder)
-    if not questions:
-        return []
-    nothing = ", ".join(["None"] * len(questions))
-    source = (
-        '# Your answers in their order: a number, "nan", or the letter of a choice, such as "a". None skips it.\n'
-        f'from grader.classroom import predict\n\npredict("{folder.id}", {nothing})'
-    )
-    asked = "\n".join(_asked(number, question) for number, question in enumerate(questions, 1))
-    return [_read_only(new_markdown_cell(f"**Predict.**\n\n{asked}"), "questions"), new_code_cell(source)]
-
-
-def _asked(number: int, question: Question) -> str:
-    choices = "".join(f"\n   - {letter}) {choice}" for letter, choice in zip(LETTERS, question.choices))
-    return f"{number}. {question.ask}{choices}"
+    cells = question_cells(folder, "grader.classroom")
+    return [_read_only(cells[0], "questions"), *cells[1:]] if cells else []
 
 
 def _check_source(folder: Folder) -> str:

@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 from grader.classroom.rubric import Item
+from grader.learn.notebook_cells import picture_of
 from grader.wire.printable import several_lines
 
-MOST_TILES = 256  # of a picture: a thousand are 200 kB and tell no more
 MOST_REPORT = 20_000  # characters
-
-
-def picture_of(result: dict) -> str:
-    """The map of tiles of a result that has a wrong one, as SVG; "" where it would say nothing."""
-    from grader.explain.tile_map import RIGHT, TileMap
-    from grader.show.tiles_svg import tile_map_svg
-
-    if not result.get("tiles"):
-        return ""
-    tiles = TileMap.from_json(result["tiles"])
-    states = {tile.state for line in tiles.tiles for tile in line}
-    return tile_map_svg(tiles) if 1 < tiles.count <= MOST_TILES and states != {RIGHT} else ""
 
 
 def report_outputs(result: dict | None, notes: list[str]) -> list[dict]:

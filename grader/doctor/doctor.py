@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     import torch
 
     from grader.judge.run import Recorded
+    from grader.wire.fence import Fence
 
 SUPPORTED = {"torch": (2, 6), "triton": (3, 6), "numpy": (1, 26), "pytest": (8, 2)}
 NEWEST_TESTED = {"triton": (3, 9)}
 PYTHONS = ((3, 11), (3, 13))
+
+EVERYWHERE = "values, memory safety, races, traffic, machine code"  # what takes no GPU to judge
 
 PROBE = """\
 import torch, triton
@@ -82,9 +85,7 @@ def _calibrated(exercises: tuple[str, ...]) -> bool:
 
 def examine(say: Callable[[str], None]) -> bool:
     """Says what it finds, line by line; True when exercises can be judged on this machine."""
-    fine = _versions(say)
-    fine &= _platform(say)
-    fine = fine and _self_test(say)
+    fine = examine_judge(say)
     if fine:
         _fence(say)
     gpu = _gpu(say) if fine else Found()
@@ -97,6 +98,13 @@ def examine(say: Callable[[str], None]) -> bool:
         say("Exercises cannot be judged here until the lines marked with ! are mended.")
         say(f"Next: {command_for('author')}")
     return fine
+
+
+def examine_judge(say: Callable[[str], None]) -> bool:
+    """Versions, the system and the self-test, line by line; True when exercises can be judged on this machine."""
+    fine = _versions(say)
+    fine &= _platform(say)
+    return fine and _self_test(say)
 
 
 def _gpu(say: Callable[[str], None]) -> Found:
@@ -113,7 +121,7 @@ def _gpu(say: Callable[[str], None]) -> Found:
 
 
 def _judged_here(gpu: Found) -> list[str]:
-    judged = "Judged here: values, memory safety, races, traffic, machine code."
+    judged = f"Judged here: {EVERYWHERE}."
     begin = "Next: pytest exercises/01_masked_add"
     if not gpu.here:
         return [f"{judged} Not here: speed.", begin]
@@ -176,13 +184,19 @@ def _self_test(say: Callable[[str], None]) -> bool:
 def _fence(say: Callable[[str], None]) -> None:
     """Says what keeps a submission in on this machine; exercises can be judged with less, too."""
     from grader.explain.fence_words import told
+
+    for name, said in zip(chain(["fence"], repeat("")), told(fence_here())):
+        say(_line(name, said.text, True, ""))
+
+
+def fence_here() -> Fence:
+    """What keeps a submission in on this machine, as one finds it that has just started."""
     from grader.gpu.models import DEFAULT_MODEL
     from grader.processes.child import ChildProcess
 
     child = ChildProcess(DEFAULT_MODEL)
     child.end()
-    for name, said in zip(chain(["fence"], repeat("")), told(child.fence)):
-        say(_line(name, said.text, True, ""))
+    return child.fence
 
 
 def _interpreted() -> tuple[bool, str]:

@@ -94,11 +94,12 @@ def _print(folder: Folder, record: Record, hints: Hints, chosen: tuple[Hint, ...
 
 
 def _print_failure(out, folder: Folder) -> None:
+    from rich.text import Text
+
     result = last_result(folder)
     sentence = str(result.get("message", "")).partition("\n")[0] if result else ""
     if sentence:
-        out.print("Your last run: ", style="bold", end="")
-        out.print(sentence, markup=False)
+        out.print(Text.assemble(("Your last run: ", "bold"), sentence))
         out.print()
 
 

@@ -1,0 +1,45 @@
+"""The first cell of a notebook says in one line what can be judged on this machine. Nothing is measured for it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+
+from grader.doctor.doctor import EVERYWHERE, examine_judge, fence_here
+from grader.explain.fence_words import is_whole, told
+from grader.gpu.device import NO_GPU, Device, device_here
+
+
+def main() -> int:
+    """Prints it; where nothing can be judged, what `course doctor` found. The exit status says which."""
+    found: list[str] = []
+    if not examine_judge(found.append):
+        print("\n".join(found))
+        print("Exercises cannot be judged here until the lines marked with ! are mended.")
+        return 1
+    device, fence = device_here(), fence_here()
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in ("torch", "triton", "numpy", "pytest")]
+    print(f"Here: Python {platform.python_version()}, {', '.join(versions)}, {_gpu(device)}.")
+    if not is_whole(fence):
+        print("\n".join(said.text for said in told(fence)))
+    print(judged_line(device))
+    return 0
+
+
+def judged_line(device: Device | str) -> str:
+    """What is judged here and what is not. device: what device_here() returned."""
+    if device == NO_GPU:
+        return f"Judged here: {EVERYWHERE}. Not here: large sizes and speed, which take a GPU."
+    if isinstance(device, str):
+        return f"Judged here: {EVERYWHERE}. Not here: large sizes and speed, since the GPU cannot be used: {device}."
+    return f"Judged here: {EVERYWHERE}; on the GPU, large sizes and speed."
+
+
+def _gpu(device: Device | str) -> str:
+    if device == NO_GPU:
+        return "no GPU"
+    return "a GPU that cannot be used" if isinstance(device, str) else device.name
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
