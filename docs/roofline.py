@@ -17,7 +17,7 @@ from grader.course.code_digest import digest_of_code
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "exercises" / "00_memory" / "roofline.svg"
 FIGURES = {path.parent.name[:2]: json.loads(path.read_text()) for path in ROOT.glob("solutions/*/ladder.json")}
-GPU = "NVIDIA H200"  # of the roofs; a dot may be measured on an H100, whose chip is the same
+GPU = "NVIDIA H200"  # of the roofs
 FP32_RATE = 67e12  # multiply-adds in fp32 without tensor cores; data sheet of the H200 SXM
 
 
