@@ -61,9 +61,8 @@ def doctor(calibrate: bool, exercises: tuple[str, ...]) -> None:
     exercises or those that are named, and kept in .course/calibration.json of this folder.
 
     \b
-    Examples:  course doctor
-               course doctor --calibrate
-               course doctor --calibrate 03 05
+    Example:  course doctor
+              course doctor --calibrate 03 05
     """
     if calibrate:
         raise SystemExit(0 if _calibrated(exercises) else 1)

@@ -6,6 +6,7 @@ import ast
 import json
 import math
 import random
+import zlib
 from dataclasses import replace
 
 import pytest
@@ -530,7 +531,7 @@ def test_what_only_drawn_calls_show_is_rejected_in_every_run(bench, name):
     folder, text = ONLY_DRAWN[name]
     promise, test = promise_of(folder)
     judge = bench(text, folder.id).judge
-    for seed in range(3):
+    for seed in range(3) if slow.SLOW else [zlib.crc32(text.encode())]:
         judge.run.seed = seed
         assert judge.drawn(test, promise).outcome == "fail", seed
 
@@ -569,7 +570,7 @@ def test_sizes_are_drawn_around_the_numbers_of_a_file():
 def test_the_numbers_of_a_file_are_found_where_they_stand_and_where_they_are_made():
     text = "BLOCK = 64\nLIMIT = 1 << 17\ndef f(x):\n    return x > 2 * 1024 - 1 or x == 2 ** 20 or x < 3.5 or x == True"
     assert whole_numbers(ast.parse(text)) == [17, 20, 64, 1024, 2047, 2048, 1 << 17, 1 << 20]
-    assert whole_numbers(None) == []
+    assert whole_numbers(ast.parse("")) == []
     assert whole_numbers(ast.parse("x = 2 ** 5000 + (1 << 5000)")) == [5000]
 
 

@@ -61,7 +61,7 @@ def test_the_report_tells_of_a_missing_part_alone(monkeypatch):
     def lines(fence: Fence | None) -> str:
         run = SimpleNamespace(fence=fence, regions=1, printed="", printed_bytes=0, submission=Submission(Path()))
         grading = SimpleNamespace(
-            run=run, unjudged=None, outcome="incomplete", fault=None, results=[], tests=3, unkept=""
+            run=run, unjudged=None, diagnosis=None, outcome="incomplete", fault=None, results=[], tests=3, unkept=""
         )
         said: list[str] = []
         terminal_report.end(SimpleNamespace(write_line=said.append), grading, alone=False)
