@@ -52,7 +52,8 @@ def is_plain_tuple_class(kind: Any) -> bool:
 
 @cache
 def _made(fields: tuple[str, ...]) -> type:
-    return namedtuple("made", fields)
+    """Returns a class with these names; `rename` keeps the _1 of a name that Python has put there by itself."""
+    return namedtuple("made", fields, rename=True)
 
 
 def _deed(member: Any) -> Any:

@@ -1,6 +1,6 @@
 """Cheat: jit makes a helper of whatever a function is given.
 
-Rejected with: something else than triton.jit makes added in line
+Rejected with: helper is changed after it was made.
 """
 
 import torch
