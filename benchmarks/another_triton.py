@@ -1,4 +1,4 @@
-"""What another release of Triton changes: what it compiles, and the tests that fail with it and not with the one here.
+"""Compares another release of Triton with the one here: what it compiles, and the tests that fail with it alone.
 
     python benchmarks/another_triton.py triton==3.8.0
     python benchmarks/another_triton.py path/to/triton-3.10.0-cp311-cp311-linux_x86_64.whl
@@ -83,9 +83,9 @@ def compiled(exercise: Folder, path: Path, target: str) -> Iterator[tuple[str, s
 
 
 def facts_with(triton: Path | None) -> dict[str, str]:
-    done = subprocess.run(
-        [sys.executable, __file__, FACTS], env=environment(triton), stdout=subprocess.PIPE, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, __file__, FACTS], env=environment(triton), stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit("The solutions could not be compiled: see above.")
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -97,6 +97,8 @@ def failures_with(triton: Path | None) -> set[str]:
         [sys.executable, "-m", "pytest", "-q", "-rfE", *files],
         cwd=ROOT, env=environment(triton), stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"pytest ended with status {done.returncode}:\n{done.stdout[-2000:]}")
     return {line.split(" - ")[0] for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))}
 
 

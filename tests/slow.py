@@ -1,4 +1,4 @@
-"""What `tox -e slow` tests whole, and every other run tests in part."""
+"""Tests that `tox -e slow` runs whole and every other run in part: which items are drawn."""
 
 from __future__ import annotations
 

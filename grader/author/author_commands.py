@@ -214,14 +214,17 @@ def gate(exercises: tuple[str, ...]) -> None:
     from grader.course.gate_figures import keep_figures
     from grader.gpu.device import Device, device_here
     from grader.gpu.pool.replays import shared_replays
-    from grader.judge.gate_measurement import measure
+    from grader.judge.gate_measurement import NotMeasured, measure
 
     _needs_clone(course_root())
     folders, device = chosen(exercises), device_here()
     if not isinstance(device, Device):
         raise click.ClickException(f"Gates are measured on a GPU: {device}.")
     for folder in folders:
-        keep_figures(folder, measure(folder, device, shared_replays(device), click.echo))
+        try:
+            keep_figures(folder, measure(folder, device, shared_replays(device), click.echo))
+        except NotMeasured as why:
+            raise click.ClickException(f"{folder.id}: {why}") from None
     click.echo("Kept in tests/gates/figures.json. Next: write the gates into the tests (at_least=), then course check")
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the gates of speed that an exercise states, told without a GPU."""
+"""Tells what is wrong with the gates of speed that an exercise states, without a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grader.judge.speed_rule import LEAST_GAP
 
 
 def complaints(folder: Folder) -> list[str]:
-    """What is wrong with the gates of an exercise, told without a GPU."""
+    """Returns what is wrong with the gates of an exercise."""
     kept, found = kept_figures(folder), []
     for call in timed_calls(folder):
         figures = kept.get(f"{folder.id}::{call.test}")

@@ -226,7 +226,7 @@ def _large(promise: Promise, numbers: random.Random) -> list[Draft]:
 
 
 def _empty_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """For each size that blocks divide a call with many of them, half of which hold no finite number: as many as the
+    """For each size that blocks divide a call with many of them, half of which are alike, as of -inf: as many as the
     largest call has, and small. What joins the results of blocks meets several blocks of such results."""
     drafts = []
     for name, one in promise.sizes.items():

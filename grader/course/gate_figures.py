@@ -1,4 +1,4 @@
-"""What was measured of an exercise's gates: shares of the anchor's speed, of the solution and of an unwanted version.
+"""Figures of an exercise's gates: shares of the anchor's speed, of the solution and of an unwanted version.
 
 tests/gates/figures.json keeps what the stated gates come from; .course/calibration.json of a learner's folder what was
 measured on the GPU there. tests/gates/NN_name/NAME.py is the unwanted version, as fast as it can be.

@@ -26,7 +26,7 @@ from grader.numerics.layouts import Layout
 COMPACT = (drawn_layouts.contiguous, drawn_layouts.begins_later)
 ONE_ROW = (drawn_layouts.repeated_first,)  # seen in all rows
 MOST_AROUND = 4  # numbers of the file, with two calls each
-FEW_BLOCKS = 8  # past such a number; and of a call whose elements lie far apart
+FEW_BLOCKS = 8  # blocks: a size lies at most as many past such a number; a call with elements far apart has no more
 
 
 def large_calls(promise: Promise, seed: int, test: str, after: int, of_file: Sequence[int] = ()) -> list[Call]:
@@ -82,9 +82,13 @@ def _between(one: Sizes, numbers: random.Random) -> int:
 
 
 def _far_apart(promise: Promise, numbers: random.Random) -> Iterator[Call]:
+    """Yields calls whose elements lie as far apart as is promised, in the blocks that the tests state.
+
+    The file's own blocks are not judged at these distances: they are large, and each element takes a page.
+    """
     if not any(_may_be_far_apart(one) for one in promise.arguments.values()):
         return
-    constants = promise.blocks[0] if promise.blocks else {}  # small ones: each element takes a page
+    constants = promise.blocks[0] if promise.blocks else {}
     sizes = {name: _few_blocks(one, constants, numbers) for name, one in promise.sizes.items()}
     found = _layouts(promise, COMPACT, numbers)
     for name, one in promise.arguments.items():

@@ -1,4 +1,4 @@
-"""The first cell of a notebook says in one line what can be judged on this machine. Nothing is measured for it."""
+"""The first cell of a notebook says what can be judged on this machine, in a few lines. Nothing is measured for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def main() -> int:
 
 
 def judged_line(device: Device | str) -> str:
-    """What is judged here and what is not. device: what device_here() returned."""
+    """Returns the line that says what is judged here and what is not. device: what device_here() returned."""
     if device == NO_GPU:
         return f"Judged here: {EVERYWHERE}. Not here: large sizes and speed, which take a GPU."
     if isinstance(device, str):

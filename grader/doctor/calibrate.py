@@ -6,7 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grader.course.folder import Folder
-from grader.course.gate_figures import CALIBRATION, BadFigures, calibration, digest_of, keep_calibration
+from grader.course.gate_figures import (
+    CALIBRATION,
+    BadFigures,
+    calibration,
+    digest_of,
+    keep_calibration,
+    kept_figures,
+)
 from grader.doctor.gpu_probe import why_ended
 from grader.gpu.device import Device
 
@@ -14,9 +21,11 @@ from grader.gpu.device import Device
 def calibrate(folders: list[Folder], device: Device, say: Callable[[str], None]) -> bool:
     """Measures the exercises one by one, and keeps each before the next; returns True where all were measured."""
     from grader.gpu.lock import GpuBusy
+    from grader.gpu.plan import BadPlan
     from grader.gpu.pool.replay_process import ReplayEnded
     from grader.gpu.pool.replays import shared_replays
-    from grader.judge.gate_measurement import WrongFigures, measure
+    from grader.judge.gate_measurement import NotMeasured, measure
+    from grader.processes.faults import ChildEnded
 
     whole = True
     for folder in folders:
@@ -25,11 +34,16 @@ def calibrate(folders: list[Folder], device: Device, say: Callable[[str], None])
         except ReplayEnded as ended:
             say(f"{folder.id}: not measured: {why_ended(ended).removeprefix('not measured: ')}")
             whole = False
-        except (GpuBusy, WrongFigures) as why:
+        except (GpuBusy, NotMeasured, ChildEnded, BadPlan, OSError) as why:
             say(f"{folder.id}: not measured: {why}")
             whole = False
-    kept = count_measured(folders[0].root, folders, device.name)
-    say(f"Kept in {CALIBRATION}: {kept} gates of {device.name}, which `pytest exercises/...` asks for from now on.")
+    try:
+        kept = count_measured(folders[0].root, folders, device.name)
+    except BadFigures as why:
+        say(str(why))
+        return False
+    if kept:
+        say(f"{CALIBRATION} has {kept} gates of {device.name}, which `pytest exercises/...` asks for.")
     return whole
 
 
@@ -43,11 +57,14 @@ def gates_line(root: Path, folders: list[Folder], gpu: str) -> str:
         return f"{kept} measured on this GPU"
     if others:
         return f"{CALIBRATION} is of {', '.join(sorted(others))} and not used here. Next: course doctor --calibrate"
+    stated = sum(one.gpu == gpu for one in kept_figures(folders[0]).values()) if folders else 0
+    if stated:
+        return f"{stated} were measured on a GPU like this one; with the others the solution is compared"
     return "as measured on other GPUs, with the solution as measure; to measure them here: course doctor --calibrate"
 
 
 def count_measured(root: Path, folders: list[Folder], gpu: str) -> int:
     """Returns how many gates were measured on this GPU with the solutions as they are. Raises BadFigures."""
-    digests = {folder.id: digest_of(folder.solution_file) for folder in folders}
+    digests = {one.id: digest_of(one.solution_file) for one in folders if one.solution_file.exists()}
     kept = calibration(root).items()
     return sum(one.gpu == gpu and one.solution_digest == digests.get(name.partition("::")[0]) for name, one in kept)

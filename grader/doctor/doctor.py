@@ -189,7 +189,7 @@ def _fence(say: Callable[[str], None]) -> None:
 
 
 def fence_here() -> Fence:
-    """What keeps a submission in on this machine, as one finds it that has just started."""
+    """Returns the fence of a process that has just started on this machine."""
     from grader.gpu.models import DEFAULT_MODEL
     from grader.processes.child import ChildProcess
 

@@ -33,6 +33,15 @@ class Speeds(Sentence):
     )
     IMPOSSIBLE = "{rate}, {percent:.0f} % of {anchor} is faster than this GPU can be; please report it"
     NO_VALID_ROUNDS = "{reason}. Run it again when the GPU is quiet."
+    NOT_COMPARED = (
+        "{rate}, {percent:.0f} % of {anchor}; the gate of {gate:.0f} % was measured on another GPU, {gpu}, and the "
+        "solution could not be timed here to compare with. Run it again, or measure the gates here: course doctor "
+        "--calibrate"
+    )
+    TOO_CLOSE = (
+        "{of_solution:.2f} of the solution's speed on this GPU, needed {least:.2f}: too close, or too noisy, to tell. "
+        "Run it again when the GPU is quiet."
+    )
     NO_ROOM = "the GPU has too little free memory"
 
     SEVERAL_LAUNCHES = "One call launches {count:#kernel}: each reads and writes memory again."
@@ -145,7 +154,8 @@ def fast_enough(speed: Speed) -> Verdict:
     earlier = f"; {speed.with_earlier.text.removesuffix('.')}" if speed.with_earlier else ""
     medal = f"; {speed.medal.text}" if speed.medal else ""
     if other := speed.elsewhere:
-        needed = f"{other.of_solution:.2f} of the solution's speed on this GPU, needed {other.least:.2f}"
+        grace = ", within the measuring grace" if other.of_solution < other.least else ""
+        needed = f"{other.of_solution:.2f} of the solution's speed on this GPU, needed {other.least:.2f}{grace}"
         why = f"the gate of {speed.gate:.0%} was measured on another, {other.measured_on}".replace("%", " %")
         return Verdict(PASS, note=f"{speed.text}; {needed}: {why}{torch}{earlier}{medal}", figures=speed.figures)
     return Verdict(PASS, note=f"{speed.text}; {speed.needed}{grace}{torch}{earlier}{medal}", figures=speed.figures)
@@ -154,6 +164,16 @@ def fast_enough(speed: Speed) -> Verdict:
 def too_noisy(speed: Speed) -> Verdict:
     said = Speeds.TOO_NOISY(**speed.evidence, gate=100 * speed.gate, spread=100 * speed.spread)
     return _inconclusive(said, speed.figures)
+
+
+def not_compared(speed: Speed, gpu: str) -> Verdict:
+    """Returns the skip of a kernel that missed a gate from another GPU, where there is no solution to compare with."""
+    return _inconclusive(Speeds.NOT_COMPARED(**speed.evidence, gate=100 * speed.gate, gpu=gpu), speed.figures)
+
+
+def too_close(speed: Speed, other: Elsewhere) -> Verdict:
+    """Returns the skip of a kernel whose part of the solution's speed is about what is needed."""
+    return _inconclusive(Speeds.TOO_CLOSE(of_solution=other.of_solution, least=other.least), speed.figures)
 
 
 def impossible(speed: Speed) -> Verdict:
@@ -181,11 +201,11 @@ def wrong_while_timed(found: str) -> Verdict:
 
 def too_slow(speed: Speed, plan: Plan, config: int, submission: Submission, model: GpuModel, filename: str) -> Verdict:
     said = Speeds.TOO_SLOW(**speed.evidence, ceiling=speed.rate_text(speed.ceiling), gate=100 * speed.gate)
-    beside = None
+    compared = None
     if other := speed.elsewhere:
-        beside = Speeds.OF_SOLUTION(gpu=other.measured_on, of_solution=other.of_solution, least=other.least)
+        compared = Speeds.OF_SOLUTION(gpu=other.measured_on, of_solution=other.of_solution, least=other.least)
     reason = _what_holds_it_back(plan, config, model, filename)
-    verdict = failed(Cause.TOO_SLOW, said, speed.with_earlier, beside, reason, kind="cost")
+    verdict = failed(Cause.TOO_SLOW, said, speed.with_earlier, compared, reason, kind="cost")
     verdict.figures = speed.figures
     return verdict
 

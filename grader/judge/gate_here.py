@@ -36,10 +36,15 @@ def gate_here(folder: Folder, test: str, stated: float, gpu: str) -> Gate | None
         here = calibration(folder.root).get(name)
     except BadFigures:  # `course doctor` tells
         here = None
-    if here and here.gpu == gpu and here.solution_digest == digest_of(folder.solution_file):
+    if here and here.gpu == gpu and _is_current(here, folder):
         gate = gate_of(here)
         return Gate(gate) if gate else None
     elsewhere = kept_figures(folder).get(name)
     if elsewhere is None or elsewhere.gpu == gpu:
         return Gate(stated)
     return Gate(stated, stated / elsewhere.solution[0], elsewhere.gpu)
+
+
+def _is_current(figures: GateFigures, folder: Folder) -> bool:
+    """Tells if they were measured with the solution as it is; never where a course has no solutions."""
+    return folder.solution_file.exists() and figures.solution_digest == digest_of(folder.solution_file)

@@ -23,13 +23,13 @@ from grader.numerics.data_sets import Data
 SAMPLES = 5
 
 
-class WrongFigures(Exception):
-    """A solution or an unwanted version gave a wrong result while it was timed; the text says which."""
+class NotMeasured(Exception):
+    """A gate has no figures: a result was wrong while it was timed, or the GPU is noisy; the text says which."""
 
 
 @dataclass(frozen=True)
 class TimedCall:
-    """What a test asks of `throughput`."""
+    """A call that a test asks `throughput` about."""
 
     test: str
     data: tuple[Data, ...]
@@ -50,7 +50,7 @@ def timed_calls(folder: Folder) -> list[TimedCall]:
 def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str], None]) -> dict[str, GateFigures]:
     """Returns figures by "NN_name::test", without calls that this GPU is not asked for.
 
-    The submissions are ours: their values are verified while they are timed, and not before. Raises WrongFigures.
+    The submissions are ours: their values are verified while they are timed, and not before. Raises NotMeasured.
     """
     found = {}
     for call in timed_calls(folder):
@@ -66,8 +66,7 @@ def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str
             finally:
                 run.end()
         if not all(shares.values()):
-            say(f"{folder.id}::{call.test}: too noisy to be measured now")
-            continue
+            raise NotMeasured(f"{call.test} is too noisy to be measured now")
         digest = digest_of(folder.solution_file)
         figures = GateFigures(device.name, versions, str(date.today()), digest, shares["solution"], shares["unwanted"])
         found[f"{folder.id}::{call.test}"] = figures
@@ -83,7 +82,7 @@ def _samples(run: Run, folder: Folder, call: TimedCall) -> list[Measurement]:
     drawn = samples_of(run, exercise, trial, run.recording(exercise, trial), call.anchor)
     for sample, _ in zip(drawn, range(3 * SAMPLES)):
         if sample.wrong:
-            raise WrongFigures(f"{run.submission.path}: {sample.wrong}")
+            raise NotMeasured(f"{run.submission.path}: {sample.wrong}")
         samples += [] if math.isnan(sample.share) else [sample]
         if len(samples) == SAMPLES:
             break

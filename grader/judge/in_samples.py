@@ -3,12 +3,13 @@
 What a sample can show: accesses out of bounds, offsets that their type does not hold, broken promises, and the values
 that these programs store, where the exercise states which parts of its inputs they are made of (`Exercise.cut`).
 
-Whether all of the result is written cannot be told of programs that were not run, with two exceptions. The programs of
+Programs that were not run do not tell if all of the result is written, with three exceptions. The programs of
 one launch are taken to be alike if at least half of the sample store the same number of elements, and none stores more;
 if the whole grid, each with that number, could not fill the result, then it does not. That finds grids that are capped
 and blocks that end before their row; a gap smaller than what the programs at the edges leave unused is for the small
 cases to find, where every program runs. The second: offsets that are rounded, or wrap around, while elements are stored
-more than once.
+more than once. The third: each program of the sample writes the next elements of a vector, and the last program leaves
+some of the rest.
 """
 
 from __future__ import annotations
@@ -216,7 +217,7 @@ def _of_program(stored: Stored, program: int) -> Stored:
 
 
 def _too_few(evidence: Evidence, sampled: Sampled, counts: list[int]) -> Verdict | None:
-    """Whether the programs of the grid, alike as they are, cannot have written all of the result.
+    """Returns the failure of a grid whose programs, alike as they are, cannot have written all of the result.
 
     counts: how many elements each program stored that stored any.
     """
@@ -228,7 +229,7 @@ def _too_few(evidence: Evidence, sampled: Sampled, counts: list[int]) -> Verdict
 
 
 def _end_left_out(evidence: Evidence, sampled: Sampled, parts: list[tuple[int, Stored]]) -> Verdict | None:
-    """Whether the last program leaves a part of a vector to nobody, where each before it writes the next elements."""
+    """Returns the failure of a last program that leaves out the end of a vector which those before it write in turn."""
     last, each = math.prod(evidence.reply.launches[-1].grid) - 1, max((_count(mine) for _, mine in parts), default=0)
     left = math.prod(sampled.shape) - last * each
     if len(sampled.shape) != 1 or sampled.programs < 3 or last < 1 or not 0 < left <= each:

@@ -37,7 +37,7 @@ def medal_after(
     """Returns the medal of a kernel that was fast enough; None where there is no solution to compare it with.
 
     yours: its shares of the anchor so far; more: gives further samples of it; sampled: gives samples of another kernel
-    of the same call. Raises GpuBusy, and WrongWhileTimed for a sample of yours.
+    of the same call. Raises GpuBusy; WrongWhileTimed and ReplayEnded for a sample of yours.
     """
     if run.trusted or not run.folder.solution_file.exists():
         return None
@@ -54,7 +54,7 @@ def compared_with_solution(
     """Returns FAST, SLOW or MORE, for a kernel that has to reach this part of the solution's speed, and its medal.
 
     MORE: it is too close to that, or too noisy, to be told. None where there is no solution to compare it with. The
-    arguments are those of medal_after. Raises GpuBusy, and WrongWhileTimed for a sample of yours.
+    arguments are those of medal_after, and so are the exceptions.
     """
     if not run.folder.solution_file.exists():
         return None
@@ -73,15 +73,15 @@ def _pairs(
 ) -> tuple[list[float], list[float]] | None:  # fmt: skip
     """Returns as many shares of the kernel as of the solution, enough to tell or all that may be drawn.
 
-    None where there is no solution to be timed, or one of its samples is of no use.
+    None where there is no solution to be timed, or one of its samples is of no use. Raises ReplayEnded for yours.
     """
+    yours = [*yours[:MOST_SAMPLES], *_shares(more, MOST_SAMPLES - len(yours))]
     solution = Run(run.folder, "solutions", run.seed, run.model, run.sandboxed, run.replays, trusted=True)
     theirs: list[float] = []
     try:
         recording = solution.recording(exercise, trial)
         if recording.plan.error is not None or recording.plan.refusals:
             return None
-        yours = [*yours[:MOST_SAMPLES], *_shares(more, MOST_SAMPLES - len(yours))]
         with contextlib.suppress(WrongWhileTimed):
             for share in _shares(sampled(solution, recording), len(yours)):
                 theirs.append(share)

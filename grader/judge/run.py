@@ -77,7 +77,7 @@ class Recorded:
 
     @cached_property
     def places(self) -> tuple[list[int], list[list[int]]]:
-        """Where the call lies in the blob, and where each kernel's text does: its start and its bytes."""
+        """Returns the places of the call and of each kernel's text in the blob: start and bytes."""
         sizes = [len(part) for part in self._parts]
         call, *texts = ([start, size] for start, size in zip(itertools.accumulate([0, *sizes]), sizes))
         return call, texts

@@ -28,7 +28,7 @@ MOST_USELESS = 3  # samples without enough valid rounds
 
 
 def not_timed(model: GpuModel, anchor: str, since: str) -> str:
-    """Why this GPU's speed says nothing here, or "". since: the first target that is asked, or "" for all."""
+    """Returns why this GPU's speed says nothing here, or "". since: the first target that is asked, or "" for all."""
     if anchor == MATMUL and not model.has_tensor_cores:  # the vendor's product uses them
         return f"{model.target}: {NO_TENSOR_CORES}"
     if since and model.arch < int(since.removeprefix("sm_")):
@@ -45,76 +45,64 @@ def speed_verdict(
     """
     if (other := other_result(exercise, trial, recording)) is not None:
         return other
-    measured = _what_is_measured(run, trial, anchor, gate.share)
-    earlier = run.earlier.of(measured) if run.earlier else []
-    samples: list[Measurement] = []
-    useless = 0
     try:
-        drawn = samples_of(run, exercise, trial, recording, anchor)
-        for sample in drawn:
-            if sample.wrong:
-                return speed.wrong_while_timed(sample.wrong)
-            if math.isnan(sample.share):
-                useless += 1
-                if useless == MOST_USELESS:
-                    return speed.no_valid_rounds(sample.why_invalid)
-                continue
-            samples.append(sample)
-            shares = [one.share for one in samples]
-            decision = _decision(earlier, shares, gate.share)
-            if decision.outcome != MORE:
-                break
+        return _measured(run, exercise, trial, recording, anchor, gate, medals)
+    except WrongWhileTimed as wrong:
+        return speed.wrong_while_timed(str(wrong))
     except ReplayEnded as ended:
         if ended.how == "no-room":
             blamed = blame(exercise, trial, recording, run.replays.device.model.memory_bytes)
             return blamed or speed.no_room()
         return fault_of(ended)
+
+
+def _measured(
+    run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str, gate: Gate, medals: bool
+) -> Verdict:
+    """Draws samples until the rule has decided. Raises WrongWhileTimed, ReplayEnded, GpuBusy."""
+    measured = _what_is_measured(run, trial, anchor, gate.share)
+    earlier = run.earlier.of(measured) if run.earlier else []
+    samples: list[Measurement] = []
+    useless = 0
+    drawn = samples_of(run, exercise, trial, recording, anchor)
+    for sample in drawn:
+        if sample.wrong:
+            raise WrongWhileTimed(sample.wrong)
+        if math.isnan(sample.share):
+            useless += 1
+            if useless == MOST_USELESS:
+                return speed.no_valid_rounds(sample.why_invalid)
+            continue
+        samples.append(sample)
+        shares = [one.share for one in samples]
+        decision = _decision(earlier, shares, gate.share)
+        if decision.outcome != MORE:
+            break
     if run.earlier:
         run.earlier.keep(measured, [] if decision.outcome == FAST else [*earlier, *shares][-STAGES[-1] :])
     found = _speed_of(samples, decision, exercise, recording, anchor, gate.share)
     if run.replays.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
         return speed.impossible(found)
+
+    def sampled(other: Run, of_other: Recording) -> Iterator[Measurement]:
+        return samples_of(other, exercise, trial, of_other, anchor)
+
     if decision.outcome == FAST:
-        return _passed(run, exercise, trial, anchor, found, shares, drawn) if medals else speed.fast_enough(found)
+        found.medal = medal_after(run, exercise, trial, shares, drawn, sampled) if medals else None
+        return speed.fast_enough(found)
     if decision.outcome == SLOW and gate.of_solution:
-        found.elsewhere = _beside_solution(run, exercise, trial, anchor, gate, shares, drawn)
-        if found.elsewhere and found.elsewhere.outcome == FAST:
+        compared = compared_with_solution(run, exercise, trial, shares, drawn, sampled, gate.of_solution)
+        if compared is None:
+            return speed.not_compared(found, gate.measured_on)
+        found.elsewhere = Elsewhere(gate.measured_on, gate.of_solution, *compared)
+        if found.elsewhere.outcome == FAST:
             found.medal = found.elsewhere.medal if medals else None
             return speed.fast_enough(found)
-        if found.elsewhere and found.elsewhere.outcome == MORE:
-            return speed.too_noisy(found)
+        if found.elsewhere.outcome == MORE:
+            return speed.too_close(found, found.elsewhere)
     if decision.outcome == SLOW:
         return speed.too_slow(found, recording.plan, samples[0].config, run.submission, run.model, run.filename)
     return speed.too_noisy(found)
-
-
-def _passed(
-    run: Run, exercise: Exercise, trial: Trial, anchor: str, found: Speed, shares: list[float],
-    more: Iterator[Measurement],
-) -> Verdict:  # fmt: skip
-    """Returns the pass with its medal, for which `more` samples of the kernel may be drawn."""
-
-    def sampled(other: Run, recording: Recording) -> Iterator[Measurement]:
-        return samples_of(other, exercise, trial, recording, anchor)
-
-    try:
-        found.medal = medal_after(run, exercise, trial, shares, more, sampled)
-    except WrongWhileTimed as wrong:
-        return speed.wrong_while_timed(str(wrong))
-    return speed.fast_enough(found)
-
-
-def _beside_solution(
-    run: Run, exercise: Exercise, trial: Trial, anchor: str, gate: Gate, shares: list[float],
-    more: Iterator[Measurement],
-) -> Elsewhere | None:  # fmt: skip
-    """Returns how a kernel compares with the solution on this GPU; None where that cannot be told."""
-
-    def sampled(other: Run, recording: Recording) -> Iterator[Measurement]:
-        return samples_of(other, exercise, trial, recording, anchor)
-
-    compared = compared_with_solution(run, exercise, trial, shares, more, sampled, gate.of_solution)
-    return compared and Elsewhere(gate.measured_on, gate.of_solution, *compared)
 
 
 def samples_of(run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:
@@ -138,7 +126,7 @@ def _decision(earlier: list[float], shares: list[float], gate: float) -> Decisio
 
 
 def _what_is_measured(run: Run, trial: Trial, anchor: str, gate: float) -> str:
-    """And on what: samples of something else are no samples of this."""
+    """Returns the name under which samples are kept: of this call, gate, GPU and versions."""
     versions = sorted(run.recorder.versions.items())
     return f"{trial.name}, {trial.data_label}: {gate} of {anchor} on {run.model.name} with {versions}"
 

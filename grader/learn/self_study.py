@@ -24,10 +24,10 @@ GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 COLAB = "https://colab.research.google.com"
 
 INTRODUCTION = """\
-**How this notebook works.** Run the first cell; it takes less than a minute and says what can be judged here. Read the
-lesson, answer the questions, fill in the task cell and run it: its first line, `{magic}`, saves it as a file. The check
-cell judges that file and names the mistake. The cells below it open hints, one by one, and what comes after passing.
-Nothing leaves this machine, and no GPU is needed.
+**How this notebook works.** Run the first cell; it says what can be judged here. Read the lesson, answer the questions,
+fill in the task cell and run it: its first line, `{magic}`, saves it as a file. The check cell judges that file and
+names the mistake. The cells below it open hints, one by one, and what comes after passing. Nothing leaves this machine,
+and no GPU is needed.
 
 For `pytest {path}` in the lesson, run the check cell, and for `course hint {number}` the hint cell. Any other
 command of the course runs in a cell of its own: `course("trace {number}")` for `course trace {number}`. Line 15 of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 
 import pytest
@@ -20,6 +21,7 @@ from grader.course.gate_figures import (
 from grader.doctor.calibrate import count_measured, gates_line
 from grader.explain.medal_words import BRONZE, SILVER
 from grader.explain.verdict import FAIL, INCONCLUSIVE, PASS
+from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.gate_here import Gate, gate_here
 from tests.conftest import ROOT
 from tests.judge.test_medals import OTHER, SOLUTION, measured  # noqa: F401
@@ -87,6 +89,7 @@ def test_a_file_that_cannot_be_read_is_told_and_counts_for_nothing(folder, text)
 
 def test_the_doctor_says_whose_gates_they_are(folder):
     assert "course doctor --calibrate" in gates_line(folder.root, [folder], T4)
+    assert "were measured on a GPU like this one" in gates_line(folder.root, [folder], H200)
     keep_calibration(folder.root, figures(folder))
     assert gates_line(folder.root, [folder], T4) == "1 measured on this GPU"
     assert gates_line(folder.root, [folder], H200).startswith(f"{CALIBRATION} is of {T4} and not used here.")
@@ -120,7 +123,18 @@ def test_a_kernel_that_does_not_is_told_both(measured):  # noqa: F811
 
 def test_a_kernel_that_is_close_to_it_is_not_failed(measured):  # noqa: F811
     verdict, _ = measured(OTHER, [0.12, 0.16, 0.14, 0.17, 0.13], 0.3, gate=ELSEWHERE)
-    assert verdict.id == INCONCLUSIVE
+    assert verdict.id == INCONCLUSIVE and "of the solution's speed on this GPU, needed 0.50: too close" in verdict.note
+
+
+@pytest.mark.parametrize("theirs", [["a timed call is wrong"], [ReplayEnded("time", "")], [math.nan], []])
+def test_where_the_solution_cannot_be_timed_nothing_is_failed(measured, theirs):  # noqa: F811
+    verdict, _ = measured(OTHER, 0.1, theirs, gate=ELSEWHERE)
+    assert verdict.id == INCONCLUSIVE and "could not be timed here to compare with" in verdict.note
+
+
+def test_a_wrong_result_in_a_sample_for_the_comparison_is_told(measured):  # noqa: F811
+    verdict, _ = measured(OTHER, [0.1, 0.1, "a timed call is wrong"], 0.1, gate=ELSEWHERE)
+    assert verdict.outcome == FAIL and verdict.id == "wrong-while-timed"
 
 
 def test_a_gate_of_this_gpu_is_not_softened(measured):  # noqa: F811

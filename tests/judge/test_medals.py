@@ -106,6 +106,11 @@ def test_a_wrong_result_in_a_later_sample_is_no_pass(measured):
     assert verdict.outcome == FAIL and verdict.id == "wrong-while-timed"
 
 
+def test_a_kernel_that_ends_its_process_in_a_later_sample_is_no_pass(measured):
+    verdict, _ = measured(OTHER, [0.8, 0.8, ReplayEnded("time", "")])
+    assert verdict.outcome == FAIL
+
+
 @pytest.mark.parametrize("theirs", [["a timed call gave a wrong result"], [ReplayEnded("died", "it fell")], []])
 def test_a_solution_that_cannot_be_timed_takes_nothing_away(measured, theirs):
     verdict, _ = measured(OTHER, 0.8, theirs)

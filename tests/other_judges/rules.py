@@ -1,7 +1,7 @@
 """The comparisons of other judges, applied to the files in this folder: see docs/what_other_judges_accept.md.
 
-Each rule is the comparison of the thread that it names, at its sizes or, where these need a large GPU, at few rows of
-its size. Triton's interpreter carries the kernels out, so that no GPU is needed:
+Each rule compares as the thread that it names does, on inputs of the same kind; its docstring says what differs.
+Triton's interpreter carries the kernels out, so that no GPU is needed:
 
     TRITON_INTERPRET=1 python tests/other_judges/rules.py
 """
