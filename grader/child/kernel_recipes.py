@@ -118,7 +118,7 @@ class Kernel:
 
     @cached_property
     def options(self) -> dict:
-        """Those of LAUNCH_OPTIONS, and what else differs from what a launch without options has."""
+        """Returns the values of LAUNCH_OPTIONS, and of others that differ from a launch without options."""
         backend = make_backend(self._target)
         own, plain = vars(backend.parse_options(dict(self._given))), vars(backend.parse_options({}))
         names = [name for name in LAUNCH_OPTIONS if name in own]
@@ -155,7 +155,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _fields(value: Any, path: list[int]) -> Iterator[list]:
-    """Where the types of tuples are whose parts have names: [path, names]."""
+    """Yields the places of types of tuples whose parts have names: [path, names]."""
     if isinstance(value, tuple):
         if hasattr(value, "_fields"):
             yield [path, list(value._fields)]

@@ -13,7 +13,7 @@ from typing import Any
 
 from triton.language import constexpr, dtype
 
-# What Python adds to a class that a class statement makes, or a call of namedtuple; none of it changes a value.
+# Python adds these to a class that a class statement or namedtuple makes; none of them changes a value.
 DESCRIBES = frozenset({
     "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__doc__", "__firstlineno__",
     "__match_args__", "__module__", "__orig_bases__", "__parameters__", "__slots__", "__static_attributes__",

@@ -1,3 +1,3 @@
-"""What the parts of a class's notebook are called: those who write one and those who read one have to agree."""
+"""Names of the parts of a class's notebook, on which its writer and its readers agree."""
 
 SOLUTION_CELL, CHECK_CELL = "submission", "check"

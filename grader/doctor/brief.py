@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 
-from grader.doctor.doctor import EVERYWHERE, examine_judge, fence_here
+from grader.doctor.doctor import examine_judge, fence_here, judged_here
+from grader.doctor.gpu_probe import Found
 from grader.explain.fence_words import is_whole, told
 from grader.gpu.device import NO_GPU, Device, device_here
 
@@ -22,23 +23,15 @@ def main() -> int:
     print(f"Here: Python {platform.python_version()}, {', '.join(versions)}, {_gpu(device)}.")
     if not is_whole(fence):
         print("\n".join(said.text for said in told(fence)))
-    print(judged_line(device))
+    gpu = Found(here=device != NO_GPU, usable=isinstance(device, Device), trusted=True)  # nothing is measured
+    print("\n".join(judged_here(gpu)))
     return 0
-
-
-def judged_line(device: Device | str) -> str:
-    """Returns the line that says what is judged here and what is not. device: what device_here() returned."""
-    if device == NO_GPU:
-        return f"Judged here: {EVERYWHERE}. Not here: large sizes and speed, which take a GPU."
-    if isinstance(device, str):
-        return f"Judged here: {EVERYWHERE}. Not here: large sizes and speed, since the GPU cannot be used: {device}."
-    return f"Judged here: {EVERYWHERE}; on the GPU, large sizes and speed."
 
 
 def _gpu(device: Device | str) -> str:
     if device == NO_GPU:
         return "no GPU"
-    return "a GPU that cannot be used" if isinstance(device, str) else device.name
+    return f"a GPU that cannot be used ({device})" if isinstance(device, str) else device.name
 
 
 if __name__ == "__main__":

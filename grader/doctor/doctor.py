@@ -26,7 +26,6 @@ SUPPORTED = {"torch": (2, 6), "triton": (3, 6), "numpy": (1, 26), "pytest": (8, 
 NEWEST_TESTED = {"triton": (3, 9)}
 PYTHONS = ((3, 11), (3, 13))
 
-EVERYWHERE = "values, memory safety, races, traffic, machine code"  # what takes no GPU to judge
 
 PROBE = """\
 import torch, triton
@@ -91,8 +90,9 @@ def examine(say: Callable[[str], None]) -> bool:
     say(f"sandbox        {bubblewrap.missing() or 'bubblewrap works'}; only needed to grade other people's files")
     say("")
     if fine:
-        for line in _judged_here(gpu):
+        for line in judged_here(gpu):
             say(line)
+        say("Next: pytest exercises/01_masked_add" + " --device cpu" * (gpu.here and not gpu.usable))
     else:
         say("Exercises cannot be judged here until the lines marked with ! are mended.")
         say(f"Next: {command_for('author')}")
@@ -100,7 +100,7 @@ def examine(say: Callable[[str], None]) -> bool:
 
 
 def examine_judge(say: Callable[[str], None]) -> bool:
-    """Versions, the system and the self-test, line by line; True when exercises can be judged on this machine."""
+    """Says versions, the system and the self-test, line by line; True when exercises can be judged on this machine."""
     fine = _versions(say)
     fine &= _platform(say)
     return fine and _self_test(say)
@@ -119,15 +119,15 @@ def _gpu(say: Callable[[str], None]) -> Found:
     return found
 
 
-def _judged_here(gpu: Found) -> list[str]:
-    judged = f"Judged here: {EVERYWHERE}."
-    begin = "Next: pytest exercises/01_masked_add"
+def judged_here(gpu: Found) -> list[str]:
+    """Returns the lines that say what is judged on this machine and what is not."""
+    judged = "Judged here: values, memory safety, races, traffic, machine code."
     if not gpu.here:
-        return [f"{judged} Not here: speed.", begin]
+        return [f"{judged} Not here: speed."]
     if not gpu.usable:
-        return [judged, "Not here: large sizes and speed, since the GPU cannot be used.", f"{begin} --device cpu"]
+        return [judged, "Not here: large sizes in full and speed, since the GPU cannot be used."]
     speed = "speed" if gpu.trusted else "speed, which may come out as inconclusive"
-    return [judged, f"On the GPU: large sizes, bf16 and {speed}.", begin]
+    return [judged, f"On the GPU: large sizes, bf16 and {speed}."]
 
 
 def _versions(say: Callable[[str], None]) -> bool:

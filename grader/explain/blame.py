@@ -10,8 +10,8 @@ from grader.sentences import Sentence
 class Blame(Sentence):
     EMPTY_REGION = "The marked region in {functions} is still empty."
     A_NUMBER = (
-        "Right with your own block sizes, wrong with {sizes:,}: a number, or another name, stands where one of them "
-        "should."
+        "Right with your own block sizes, wrong with {sizes:,}: does a number, or another name, stand where one of "
+        "them should?"
     )
     IS_IT = "Is it the {number} in line {line}?"
 
@@ -22,7 +22,7 @@ def blame_empty_regions(verdict: Verdict, functions: list[str]) -> None:
 
 
 def blame_a_number(verdict: Verdict, constants: dict[str, int], literals: list[tuple[int, int]]) -> None:
-    """Block sizes stand in the code as numbers: with these ones it goes wrong.
+    """Says that these block sizes make it go wrong, and asks for the usual reason: numbers in their place.
 
     literals: numbers in kernels that are the file's own block sizes, each with its line. What was said of a grid that
     leaves elements out is no longer said: it may be right.

@@ -147,7 +147,10 @@ def limits_of(
     share: Limit | None,
     others: TrafficLimits,
 ) -> TrafficLimits:
-    """Of a call with these data; one number stands for every input, or for every result. `others`: the other limits."""
+    """Returns the limits of a call with these data; one number stands for every input, or for every result.
+
+    `others`: the other limits.
+    """
     filled = set(exercise.written) - set(exercise.updates)
     inputs, results = [n for n in exercise.arguments if n not in filled], [one.name for one in exercise.results]
     sizes = {name: one.elements for name, one in zip(exercise.arguments, data) if isinstance(one, Data)}

@@ -197,7 +197,7 @@ def _date(text: str) -> datetime:
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
-# What reads a field of each type.
+# Functions that read a field of each type.
 READERS: dict[str, Callable[[str], object]] = {
     "int": int, "str": str, "datetime | None": _date, "Throughput | None": Throughput.read,
 }  # fmt: skip

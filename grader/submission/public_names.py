@@ -28,7 +28,10 @@ def members(module: str) -> frozenset[str]:
 
 
 def _public(module: str) -> frozenset[str]:
-    """What the module's source lists in __all__, or else defines as functions; importing Triton would take a second."""
+    """Returns the names that the module's source lists in __all__, or else those of its functions.
+
+    The source is read: importing Triton would take a second.
+    """
     path = _file_of(module)
     tree = ast.parse(path.read_text(encoding="utf-8") if path.exists() else "")
     for node in tree.body:
@@ -40,7 +43,7 @@ def _public(module: str) -> frozenset[str]:
 
 
 def _file_of(module: str) -> Path:
-    """Where a module of Triton has its source; a path without a file if Triton is not installed."""
+    """Returns the path of the source of a module of Triton; one without a file if Triton is not installed."""
     spec = find_spec("triton")
     folders = spec.submodule_search_locations if spec else None
     folder = Path(folders[0] if folders else "/nowhere")

@@ -199,6 +199,11 @@ OF_SWIGLU = {
         "The kernel's BLOCK_N is not given by the launch in line 44, which passes BLOCK_SIZE: the kernel has",
         "swiglu_backward_kernel[grid](",
     ),
+    "no block size, and an option that few know": (
+        ((KW, "debug=True, num_warps=4,"),),
+        "The kernel's BLOCK_N is not given by the launch in line 44.",
+        "swiglu_backward_kernel[grid](",
+    ),
     "launch without grid": (
         (("swiglu_backward_kernel[grid](", "swiglu_backward_kernel("),),
         "swiglu_backward_kernel is called in line 44 and not launched: a launch has a grid, as in",

@@ -1,4 +1,4 @@
-"""What is launched is a kernel that stands in the file, as it stands there; any other is refused."""
+"""A launch takes a kernel that stands in the file, as it stands there; any other is refused."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_a_tile_that_does_not_compile_is_the_diagnosis_where_nothing_else_is_wro
 
 START = "offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)"
 BLAMED = (
-    "Right with your own block sizes, wrong with BLOCK_N = 256: a number, or another name, stands where one of them"
+    "Right with your own block sizes, wrong with BLOCK_N = 256: does a number, or another name, stand where one of them"
 )
 
 

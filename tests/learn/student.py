@@ -73,7 +73,7 @@ class Student:
         return self.reads("import check")
 
     def pytest_says(self, said: str) -> str:
-        """What pytest prints about the learner's file, with the data of a check that failed and said this."""
+        """Returns what pytest prints about the learner's file, with the data of a check that failed and said this."""
         seed = re.search(r"--seed (\d+)", said)[1]
         done = start_pytest(
             self.file.parent.relative_to(self.folder / "triton-course"), "--seed", seed, "--disable-warnings",
