@@ -59,8 +59,9 @@ def new(name: str) -> None:
 @click.option("--drawn", type=click.FloatRange(0, 1), default=0.0, metavar="SHARE",
               help="with these two: prove this share of what a change cannot touch as well")  # fmt: skip
 @click.option("--record", is_flag=True, help="prove all, and keep that this commit is proven in tests/proven.json")
-@click.option("--seed", metavar="N|tree",
-              help="one for all runs; tree: made from the committed files; without, each draws its own")  # fmt: skip
+@click.option("--seed", metavar="N|tree|recorded",
+              help="one for all runs; tree: made from the committed files; recorded: that of tests/proven.json; "
+                   "without, each draws its own")  # fmt: skip
 @click.option("--findings", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="keep what each proof found, a line each, with one seed for all: to compare")  # fmt: skip
 def check(
@@ -83,7 +84,7 @@ def check(
         raise click.UsageError("--drawn: it needs --changed or --since-record, which say what a change cannot touch.")
     if record:
         _may_record(exercises, changed, since_record)
-    number = _seed(seed, findings is not None)
+    number = _seed(seed or ("tree" if record else None), findings is not None)
     folders, touched = _chosen(exercises, changed, since_record)
     _needs_nbgrader()
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -106,7 +107,7 @@ def check(
         choice = Choice(whole, number, untouched, drawn, record, findings is not None)
         done = check_all(folders if drawn else touched, jobs, say, begin, choice)
     try:
-        _keep(done, findings, record)
+        _keep(done, findings, number if record else None)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}. It was not written.") from None
     click.echo(f"{done.complaints or 'No'} complaint{'s' * (done.complaints != 1)}.")
@@ -124,15 +125,15 @@ def _may_record(exercises: tuple[str, ...], changed: str | None, since_record: b
         raise click.UsageError(f"--record: {why}") from None
 
 
-def _keep(done: Checked, findings: Path | None, recorded: bool) -> None:
-    """Raises OSError."""
+def _keep(done: Checked, findings: Path | None, recorded: int | None) -> None:
+    """Keeps what was found, and what is proven with the seed `recorded`. Raises OSError."""
     from grader.author import first_tests, kept_findings, record
 
     if findings:
         write_whole(findings, kept_findings.as_text(done.outcomes))
-    if recorded and not done.complaints:
+    if recorded is not None and not done.complaints:
         root = course_root()
-        record.write(root)
+        record.write(root, recorded)
         first_tests.write(root, done.outcomes)
         click.echo(f"Kept in {record.FILE} and {first_tests.FILE}. Next: commit both, and nothing else.")
 
@@ -140,10 +141,16 @@ def _keep(done: Checked, findings: Path | None, recorded: bool) -> None:
 def _seed(text: str | None, to_compare: bool) -> int | None:
     """Returns the seed of all runs; None where each draws its own. Says which it is where nobody has chosen it."""
     from grader.author import kept_findings
+    from grader.author.record import NoRecord, record_of
     from grader.author.seed import NoSeed, seed_of, seed_of_tree
 
     if text is None:
         return kept_findings.SEED if to_compare else None
+    if text == "recorded":
+        try:
+            return record_of(course_root()).seed
+        except NoRecord:
+            text = "tree"
     if text == "tree":
         seed, told = seed_of_tree(course_root())
         click.echo(told)
@@ -157,7 +164,7 @@ def _seed(text: str | None, to_compare: bool) -> int | None:
 def _chosen(exercises: tuple[str, ...], changed: str | None, since_record: bool) -> tuple[list[Folder], list[Folder]]:
     """Returns all exercises that are asked about, and those that are touched by what has changed, if that is asked."""
     from grader.author.git import NoRevision
-    from grader.author.record import proven_commit
+    from grader.author.record import NoRecord, record_of
     from grader.author.touched import touched_since
 
     if changed is None and not since_record:
@@ -167,13 +174,13 @@ def _chosen(exercises: tuple[str, ...], changed: str | None, since_record: bool)
     if exercises:
         option = "--since-record" if since_record else "--changed"
         raise click.UsageError(f"{option} chooses the exercises itself: name none with it.")
-    revision, why = (changed, "") if changed is not None else proven_commit(course_root())
     every = chosen(())
-    if why:
+    try:
+        revision = changed if changed is not None else record_of(course_root()).commit
+        touched, told = touched_since(course_root(), revision)
+    except NoRecord as why:
         click.echo(f"Proves all {len(every)} exercises: {why}")
         return every, every
-    try:
-        touched, told = touched_since(course_root(), revision)
     except NoRevision as error:
         raise click.UsageError(str(error)) from None
     click.echo(told)

@@ -1,12 +1,18 @@
-"""tests/proven.json: the last commit whose exercises have all been proven, and what that proof rests on."""
+"""tests/proven.json: the last commit whose exercises have all been proven, and what that proof rests on.
+
+It keeps the seed of that proof too. CI draws the same data again, so that a run fails because of what has changed
+since, and never because other data were drawn.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 from grader.author.git import NoRevision, git, git_text, tree
+from grader.author.seed import seed_of
 from grader.files import write_whole
 
 FILE = "tests/proven.json"
@@ -17,21 +23,33 @@ class CannotRecord(Exception):
     """Why a proof of this checkout proves no commit, in one sentence."""
 
 
-def proven_commit(root: Path) -> tuple[str, str]:
-    """Returns the commit, or "" and a sentence that says why everything is to be proven."""
+class NoRecord(Exception):
+    """Why everything is to be proven, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """`commit`: the last at which everything was proven; `seed`: from which the runs of that proof drew their data."""
+
+    commit: str
+    seed: int
+
+
+def record_of(root: Path) -> Record:
+    """Returns what is kept. Raises NoRecord where there is nothing, or it does not hold for what is checked out."""
     try:
-        return _checked(root, json.loads((root / FILE).read_text(encoding="utf-8"))), ""
+        return _checked(root, json.loads((root / FILE).read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return "", f"There is no {FILE}."
+        raise NoRecord(f"There is no {FILE}.") from None
     except (ValueError, KeyError, TypeError) as error:
-        return "", f"{FILE} cannot be read: {type(error).__name__}: {error}."
+        raise NoRecord(f"{FILE} cannot be read: {type(error).__name__}: {error}.") from None
     except NoRevision as why:
-        return "", str(why)
+        raise NoRecord(str(why)) from None
 
 
-def _checked(root: Path, kept: dict) -> str:
-    """Returns the commit that is kept. Raises NoRevision where it, or what it was proven with, is not what is here."""
-    commit, versions = kept["commit"], _versions()
+def _checked(root: Path, kept: dict) -> Record:
+    """Returns what is kept. Raises NoRevision where it, or what was proven with it, is not what is here."""
+    commit, seed, versions = kept["commit"], seed_of(str(kept["seed"])), _versions()
     if kept["versions"] != versions:
         here = ", ".join(f"{name} {number}" for name, number in versions.items())
         raise NoRevision(f"{FILE} tells of other releases than {here}.")
@@ -41,7 +59,7 @@ def _checked(root: Path, kept: dict) -> str:
         raise NoRevision(f"The commit {commit[:10]} of {FILE} is no ancestor of what is checked out.")
     if git_text(root, "rev-parse", "--verify", f"{commit}^{{tree}}") != kept["tree"]:
         raise NoRevision(f"The files of the commit {commit[:10]} are others than {FILE} says.")
-    return commit
+    return Record(commit, seed)
 
 
 def needs_clean_checkout(root: Path) -> None:
@@ -54,9 +72,9 @@ def needs_clean_checkout(root: Path) -> None:
         raise CannotRecord(f"{changed[0][2:].strip()} is not committed: commit it first, or no commit is proven.")
 
 
-def write(root: Path) -> None:
-    """Keeps that the commit that is checked out is proven. Raises OSError, NoRevision."""
-    kept = {"commit": git_text(root, "rev-parse", "HEAD"), "tree": tree(root), "versions": _versions()}
+def write(root: Path, seed: int) -> None:
+    """Keeps that the commit that is checked out is proven with this seed. Raises OSError, NoRevision."""
+    kept = {"commit": git_text(root, "rev-parse", "HEAD"), "tree": tree(root), "seed": seed, "versions": _versions()}
     write_whole(root / FILE, json.dumps(kept, indent=1) + "\n")
 
 

@@ -10,14 +10,14 @@ from grader.author.git import NoRevision, tree
 DIGITS = 15  # hexadecimal ones of a drawn seed: 60 bits
 
 
-class NoSeed(Exception):
+class NoSeed(ValueError):
     """Why a text is no seed, in one sentence."""
 
 
 def seed_of(text: str) -> int:
     """Returns the seed that a text gives. Raises NoSeed."""
     if not (text.isascii() and text.isdigit() and int(text) < 1 << 63):
-        raise NoSeed(f"--seed {text}: a whole number from 0 to 2**63 - 1 was expected, or tree.")
+        raise NoSeed(f"--seed {text}: a whole number from 0 to 2**63 - 1 was expected, tree, or recorded.")
     return int(text)
 
 

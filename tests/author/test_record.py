@@ -12,6 +12,8 @@ from grader.author.git import git_text
 from tests.author.test_touched import commit_all, git, write
 from tests.learn.conftest import Course
 
+SEED = 12345
+
 
 @pytest.fixture
 def course(tmp_path) -> Course:
@@ -19,13 +21,13 @@ def course(tmp_path) -> Course:
     course = Course(tmp_path)
     (tmp_path / "tests").mkdir(exist_ok=True)
     commit_all(tmp_path, "init")
-    record.write(tmp_path)
+    record.write(tmp_path, SEED)
     commit_all(tmp_path)
     return course
 
 
 def test_the_commit_that_was_written_is_read_again(course):
-    assert record.proven_commit(course.path) == (git_text(course.path, "rev-parse", "HEAD~1"), "")
+    assert record.record_of(course.path) == record.Record(git_text(course.path, "rev-parse", "HEAD~1"), SEED)
 
 
 @pytest.mark.parametrize(
@@ -36,25 +38,27 @@ def test_the_commit_that_was_written_is_read_again(course):
         ("commit", "--output=mine", "names no commit"),
         ("commit", 7, "names no commit"),
         ("tree", "0" * 40, "are others than"),
+        ("seed", -1, "cannot be read: NoSeed"),
     ],
 )
 def test_a_record_that_does_not_hold_here_is_not_believed(course, key, value, sentence):
     kept = json.loads((course.path / record.FILE).read_text())
     (course.path / record.FILE).write_text(json.dumps(kept | {key: value}))
-    commit, why = record.proven_commit(course.path)
-    assert commit == "" and sentence in why
+    with pytest.raises(record.NoRecord, match=sentence):
+        record.record_of(course.path)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", "7"])
 def test_a_record_that_cannot_be_read_is_told(course, text):
     (course.path / record.FILE).write_text(text)
-    commit, why = record.proven_commit(course.path)
-    assert commit == "" and why.startswith("tests/proven.json cannot be read: ")
+    with pytest.raises(record.NoRecord, match="^tests/proven.json cannot be read: "):
+        record.record_of(course.path)
 
 
 def test_without_a_record_everything_is_proven(course):
     (course.path / record.FILE).unlink()
-    assert record.proven_commit(course.path) == ("", "There is no tests/proven.json.")
+    with pytest.raises(record.NoRecord, match="^There is no tests/proven.json.$"):
+        record.record_of(course.path)
 
 
 def test_since_a_record_nothing_but_itself_has_changed(course):
@@ -110,7 +114,9 @@ def test_what_is_proven_is_recorded(tmp_path, monkeypatch):
         "Kept in tests/proven.json and tests/mutants/first_tests.json. Next: commit both, and nothing else.",
         "No complaints.",
     ], done.out + done.err
-    assert record.proven_commit(tmp_path)[0] == git_text(tmp_path, "rev-parse", "HEAD")
+    recorded = record.record_of(tmp_path)
+    assert recorded.commit == git_text(tmp_path, "rev-parse", "HEAD")
+    assert f"Seed {recorded.seed}, from the committed files." in done.lines
     name = "tests/mutants/37_bias_residual.toml: mask_less_or_equal"
     assert name in json.loads((tmp_path / "tests/mutants/first_tests.json").read_text())
     git(tmp_path, "add", "-A")
