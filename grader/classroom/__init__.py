@@ -1,4 +1,4 @@
-"""A class: notebooks for nbgrader, many submissions, exports. The judge is the one of `pytest exercises/NN_name`."""
+"""A class's notebooks, grading and exports. The judge is the same as in `pytest exercises/NN_name`."""
 
 from grader.classroom.cells import report, score
 from grader.learn.notebook_cells import predict

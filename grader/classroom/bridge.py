@@ -1,14 +1,14 @@
-"""nbgrader as gradebook and web interface only: verdicts of the judge are put in, no code of a student runs in it.
+"""nbgrader as gradebook and web interface only: the judge's verdicts are put in, and nbgrader runs no student's code.
 
 `configure`, called from a class's nbgrader_config.py, replaces the two phases of `nbgrader autograde`:
 
     sanitize    HandInExporter   reads a hand-in as data and builds the notebook anew from the released one, with
-                                 the student's text in the solution cell. What else was handed in is never looked at.
+                                 the student's text in the solution cell. Nothing else that was handed in is read.
     autograde   PutInVerdict     finds the judge's result for this text, or asks the judge, and gives each grade cell
                                  its lines and score
                 SaveScores       writes the scores into the gradebook; an open item gets none
 
-Gradebook, formgrader, late penalties, manual scores, feedback and export go on as they are.
+Gradebook, formgrader, late penalties, manual scores, feedback and export work as usual.
 """
 
 from __future__ import annotations
@@ -42,8 +42,12 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 
 def configure(config, file: str, course: str) -> None:
-    """The whole difference between a stock nbgrader course and ours. `file`: the configuration that calls this."""
-    warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")  # its own, on every autograde
+    """Changes nbgrader's configuration where a class of this course differs from a stock nbgrader course.
+
+    `file`: the nbgrader_config.py that calls this; its folder becomes nbgrader's root. `course`: the folder that holds
+    exercises/ and solutions/.
+    """
+    warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")  # nbgrader's own, on every autograde
     config.CourseDirectory.root = str(Path(file).resolve().parent)
     config.ClearSolutions.code_stub = {"python": "\n".join(STUB)}
     config.Autograde.exporter_class = HandInExporter
@@ -69,7 +73,10 @@ def hidden_cases(class_folder: Path) -> Path | None:
 
 
 class HandInExporter(NotebookExporter):
-    """Reads a submitted file as data, whatever it holds, and gives a notebook of ours."""
+    """Reads a hand-in as data, whatever it holds, and exports the released notebook with the student's text in it.
+
+    A notebook outside of the student's submitted folder is exported as nbconvert does it.
+    """
 
     def from_filename(self, filename, resources=None, **kw):
         coursedir, names = self.parent.coursedir, resources["nbgrader"]
@@ -83,11 +90,15 @@ class HandInExporter(NotebookExporter):
 
 
 class FeedbackExporter(HTMLExporter):
-    """HTMLExporter under a name of its own, so that its template is set for feedback and not for the formgrader."""
+    """nbconvert's HTMLExporter under another name: its template is then set for feedback, not for the formgrader."""
 
 
 def complete_feedback(assignment: str, student: str, notebooks: list[str]) -> None:
-    """nbgrader release_feedback stops at the first hand-in that came by another way than nbgrader submit."""
+    """Writes submission_secret.txt and timestamp.txt into a student's feedback folder where they are missing.
+
+    Without them nbgrader release_feedback stops at the first hand-in that did not come by nbgrader submit. `notebooks`:
+    the paths of the autograded notebooks.
+    """
     autograded = Path(notebooks[0]).parent
     folder = autograded.parents[2] / "feedback" / autograded.parent.name / autograded.name
     for name, content in (("submission_secret.txt", secrets.token_hex(32)), ("timestamp.txt", "")):
@@ -113,7 +124,7 @@ def rebuilt(released: NotebookNode, hand_in: HandIn) -> NotebookNode:
 
 
 class PutInVerdict(NbGraderPreprocessor):
-    """Gives the check cell and the grade cells their outputs, and notes each item's score for SaveScores."""
+    """Writes the outputs of check cell and grade cells, and each item's score into its cell's metadata."""
 
     course = Unicode(help="the folder of the course: exercises/, solutions/").tag(config=True)
     isolation = Unicode(AUTO, help="limits, auto or strict: how a submission is shut in").tag(config=True)
@@ -148,7 +159,7 @@ class PutInVerdict(NbGraderPreprocessor):
 
 
 class Scores(GetGrades):
-    """nbgrader's scores for the feedback page; an item stays open only while no person has scored it either."""
+    """Adds nbgrader's scores to the feedback page. An item is open only until the judge or a person has scored it."""
 
     def preprocess_cell(self, cell, resources, cell_index):
         cell, resources = super().preprocess_cell(cell, resources, cell_index)
@@ -161,7 +172,10 @@ class Scores(GetGrades):
 
 
 class SaveScores(SaveAutoGrades):
-    """Writes what PutInVerdict noted; nbgrader's own way reads outputs, and takes a missing one for full marks."""
+    """Writes into the gradebook the scores that PutInVerdict has put into the cells' metadata.
+
+    nbgrader's own SaveAutoGrades reads outputs, and takes a missing output for full marks.
+    """
 
     def _add_score(self, cell, resources):
         grade = self.gradebook.find_grade(
@@ -176,13 +190,19 @@ class SaveScores(SaveAutoGrades):
 
 
 def fingerprint(notebook: NotebookNode, problem: str, notes: list[str], result: dict | None) -> str:
-    """Changes when an autograded notebook is out of date. Of `notebook` only the points of its cells matter."""
+    """Returns 32 hex digits that change when an autograded notebook is out of date.
+
+    They cover the points of the grade cells and the other arguments; nothing else in `notebook` matters.
+    """
     content = json.dumps([_points(notebook), problem, notes, result], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
 def _items(result: dict | None, notebook: NotebookNode, problem: str) -> tuple[dict[str, Item], str]:
-    """(the judged items, why nothing can be graded). Points of notebook and tests must agree."""
+    """Returns the judged items by name, and "". Where nothing can be graded, returns no items, and the reason.
+
+    The reasons are a problem of the hand-in, a fault, and points that differ between the notebook and the tests.
+    """
     if problem or result["fault"]:
         return {}, problem or "a fault of the machine that judges, not of yours; it will be judged again"
     items = items_of(result, without(notebook))
@@ -192,12 +212,12 @@ def _items(result: dict | None, notebook: NotebookNode, problem: str) -> tuple[d
 
 
 def without(notebook: NotebookNode) -> tuple[str, ...]:
-    """Items that do not count in this class: speed, unless the notebook has a cell for it."""
+    """Returns the items that do not count in this class: speed, unless the notebook has a cell for it."""
     return () if SPEED in _points(notebook) else (SPEED,)
 
 
 def out_of_step(notebook: NotebookNode, items: dict[str, Item]) -> str:
-    """How the points of a notebook's cells and those of the tests differ; "" where they agree."""
+    """Returns a text on how the points of the notebook and of the tests differ; "" where they agree."""
     wanted, judged = _points(notebook), {name: item.possible for name, item in items.items()}
     return "" if wanted == judged else f"the notebook has {_shown(wanted)}; the tests have {_shown(judged)}"
 

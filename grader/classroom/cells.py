@@ -1,6 +1,6 @@
-"""Functions that cells of a class's notebook call: the judge on the file that the notebook saved, and its points.
+"""Functions for the cells of a class's notebook: they judge the file that the notebook saved, and show its points.
 
-Nothing here prints to stderr: nbgrader's own executor takes one line there for a failure.
+Nothing here prints to stderr: nbgrader's own executor takes a single line there for a failure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _results: dict[tuple[str, str], dict] = {}  # by exercise and text: grade cells 
 
 
 def report(exercise: str) -> None:
-    """Judges the saved file anew and shows what pytest would print, and the map of tiles as a picture."""
+    """Judges the saved file anew, prints what pytest would print, and shows the map of tiles as a picture."""
     result = _result(exercise, again=True)
     if result is None:
         return
@@ -24,7 +24,11 @@ def report(exercise: str) -> None:
 
 
 def score(exercise: str, item: str) -> float | None:
-    """The points of one item, as the value of the cell; says which tests they are made of."""
+    """Returns the points of one item, which the cell shows as its value, and prints the item's tests.
+
+    None where the points are open: for hidden cases, and where a test could not be run here. 0.0 where there is no file
+    to judge, or no item of this name; a printed sentence says so.
+    """
     from grader.classroom.rubric import HIDDEN, items_of
 
     if item == HIDDEN:
@@ -45,7 +49,10 @@ def score(exercise: str, item: str) -> float | None:
 
 
 def _result(exercise: str, again: bool) -> dict | None:
-    """The judge's result for the file in the current folder; None, and a sentence, where there is nothing to judge."""
+    """Returns the judge's result for the file in the current folder.
+
+    Prints a sentence and returns None where there is nothing to judge. `again`: judge the text even if it has a result.
+    """
     folder = Folder(COURSE / "exercises" / exercise)
     if not folder.test_file.exists():
         say_not_there(folder)

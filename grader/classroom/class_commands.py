@@ -12,7 +12,7 @@ from grader.gpu.models import gpu_here
 from grader.places import command_for
 from grader.processes.bubblewrap import AUTO, LEVELS
 
-EVERYONE = "*"  # what --regrade without a name stands for
+EVERYONE = "*"  # the value of --regrade without a name
 
 
 @click.command(short_help="notebooks: a class's folder for nbgrader, or to study alone")
@@ -119,7 +119,7 @@ def grade(what, out, only, sources, students, regrade, isolation, jobs, schedule
             raise click.UsageError("--no-speed belongs to --out; here, the notebooks say what counts: course notebooks")
         raise SystemExit(_grade_class(what, sources, students, again, how, db))
     except BrokenPipeError:
-        raise  # whoever read the output has enough of it; click ends quietly
+        raise  # the reader of the output has closed it; click ends quietly
     except OSError as error:
         raise click.ClickException(
             f"{error.filename or 'a file'}: {error.strerror or error}. What was judged is kept. "
@@ -177,7 +177,10 @@ def _refuse_of_a_class(given: dict[str, object]) -> None:
 
 
 def _needs(*names: str) -> None:
-    """Looks without importing: nbgrader takes two seconds, and a folder of submissions does without it."""
+    """Raises ClickException where one of these packages is not installed.
+
+    The check imports nothing: nbgrader takes two seconds, and a folder of submissions is judged without it.
+    """
     for name in names:
         if not find_spec(name):
             raise click.ClickException(f"{name} is missing: {command_for('classroom')}")

@@ -1,4 +1,4 @@
-"""The page about a class: how it stands, what most of it got wrong, and what a person has to look at."""
+"""The page about a class: where it stands, its commonest mistakes, and the hand-ins that a person has to look at."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ MOST_CAUSES, MOST_PAIRS, MOST_NAMES, MOST_BARS = 8, 40, 12, 25
 
 @dataclass
 class Cause:
-    """A mistake that several made: the judge's sentence about one of them stands for all."""
+    """A mistake, and the students who made it.
+
+    `sentence`: the judge's first sentence to one of these students, which stands for all of them.
+    """
 
     id: str
     sentence: str
@@ -33,7 +36,10 @@ class Cause:
 
 @dataclass
 class Bar:
-    """Of the distribution of points: how many reached `first` to `last`, and its height in percent."""
+    """A bar of the distribution of points: how many students reached `first` to `last` points.
+
+    `height`: in percent of the highest bar.
+    """
 
     first: float
     last: float
@@ -47,19 +53,19 @@ class Bar:
 
 @dataclass
 class Section:
-    """What the page says about one exercise."""
+    """All that the page says about an exercise."""
 
     id: str
-    states: dict[str, int]  # of STATES, with the number of students
+    states: dict[str, int]  # the number of students by state, a name in STATES
     bars: list[Bar] = field(default_factory=list)
     possible: float = 0
-    open: float = 0  # the most points that are not decided for a student
+    open: float = 0  # the most points that are not decided for any student
     mean: float = 0
     medals: str = ""  # "3 gold, 1 bronze"; "" where no GPU gave any
     causes: list[Cause] = field(default_factory=list)
     other_causes: int = 0
-    hard_tests: list[tuple[str, int, int]] = field(default_factory=list)  # name, failed, judged
-    same: list[list[str]] = field(default_factory=list)  # students with one text
+    hard_tests: list[tuple[str, int, int]] = field(default_factory=list)  # name, number of failures, number judged
+    same: list[list[str]] = field(default_factory=list)  # students who share a text
     pairs: list[Pair] = field(default_factory=list)
 
     @property
@@ -129,7 +135,7 @@ def _state(one: Graded) -> str:
 
 
 def _bars(points: list[float], possible: float) -> list[Bar]:
-    """Few enough bars to read, the last one for full points alone."""
+    """Returns few enough bars to read, at most MOST_BARS and one more; the last bar stands for full points alone."""
     width = max(1, math.ceil(possible / MOST_BARS))
     counts = Counter(int(reached // width) for reached in points if reached < possible)
     full, most = sum(reached >= possible for reached in points), math.ceil(possible / width)
@@ -142,7 +148,7 @@ def _bars(points: list[float], possible: float) -> list[Bar]:
 
 
 def _causes(judged: list[Graded]) -> tuple[list[Cause], int]:
-    """The commonest diagnoses, and how many students have another one."""
+    """Returns the commonest causes of failure, at most MOST_CAUSES, and how many students failed for another cause."""
     groups: dict[str, list[Graded]] = defaultdict(list)
     for one in judged:
         if one.result["outcome"] == FAIL:
@@ -153,7 +159,10 @@ def _causes(judged: list[Graded]) -> tuple[list[Cause], int]:
 
 
 def _sentence(group: list[Graded]) -> str:
-    """The first sentence that most of them got, whatever its numbers and names, as one of them read it."""
+    """Returns the first sentence that most students of the group got, as a student read it.
+
+    Sentences that differ only in the numbers and names filled in count as the same.
+    """
     names = Counter(_first_sentence(one) for one in group)
     commonest = max(sorted(names), key=names.__getitem__)
     texts = Counter(one.result["message"].partition("\n")[0] for one in group if _first_sentence(one) == commonest)
@@ -161,7 +170,7 @@ def _sentence(group: list[Graded]) -> str:
 
 
 def _first_sentence(one: Graded) -> str:
-    """Its name; results of earlier versions have only its text."""
+    """Returns the name of a message's first sentence; its text in results of earlier versions, which hold no names."""
     said = one.result.get("said")
     return said[0]["sentence"] if said else one.result["message"].partition("\n")[0]
 
@@ -174,7 +183,9 @@ def _hard_tests(judged: list[Graded]) -> list[tuple[str, int, int]]:
 
 
 def _alike(folder: Folder, judged: list[Graded]) -> tuple[list[list[str]], list[Pair]]:
-    """Students with the same text to the letter; pairs of different texts that are nearly the same."""
+    """Returns the groups of students who handed in exactly the same text, and at most MOST_PAIRS pairs of students
+    whose texts differ but are nearly the same.
+    """
     worked = [one for one in judged if one.result["outcome"] != NOT_ATTEMPTED]
     students: dict[str, list[str]] = defaultdict(list)
     for one in worked:

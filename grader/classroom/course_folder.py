@@ -62,7 +62,11 @@ The whole way, with what each command prints: classroom.md in the course, {cours
 
 @dataclass(frozen=True)
 class Class:
-    """What the command line asks for. `assignment`: one for all exercises; `db`: "" for a file in the folder."""
+    """The arguments of `course notebooks` for a class.
+
+    `assignment`: a single assignment for all exercises, or None for an assignment per exercise. `speed`: whether speed
+    counts. `db`: the URL of nbgrader's gradebook; "" for a file in the class's folder.
+    """
 
     assignment: str | None = None
     speed: bool = False
@@ -70,7 +74,10 @@ class Class:
 
 
 def write(out: Path, folders: list[Folder], wanted: Class, say: Callable[[str], None]) -> None:
-    """Writes source notebooks; configuration and README only where there are none."""
+    """Writes the source notebooks; the configuration and the README only where there are none.
+
+    `say` gets the points of each notebook, and the next command.
+    """
     out.mkdir(mode=0o700, parents=True, exist_ok=True)  # it will hold solutions and grades
     points = _points(folders, out, wanted)
     for folder in folders:
@@ -88,7 +95,7 @@ def write(out: Path, folders: list[Folder], wanted: Class, say: Callable[[str], 
 
 
 def counts_speed(out: Path) -> bool | None:
-    """Whether the class in this folder counts what only a GPU can show; None where there is no class yet."""
+    """Returns whether the class in this folder counts what only a GPU can show; None where there is no class yet."""
     notebooks = [nbformat.read(path, as_version=4) for path in sorted(out.glob("source/*/*.ipynb"))]
     cells = [cell.metadata.get("nbgrader", {}).get("grade_id") for notebook in notebooks for cell in notebook.cells]
     return SPEED in cells if notebooks else None

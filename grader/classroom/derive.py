@@ -22,7 +22,9 @@ the same; where it says `course predict`, the questions are in this notebook.
 
 
 def notebook_of(folder: Folder, points: dict[str, float]) -> NotebookNode:
-    """Lesson, questions, solution cell, check cell, hints, and a locked grade cell for each item; with the solution."""
+    """Returns the source notebook of an exercise, with its solution: lesson, questions, solution cell, check cell,
+    hints, and a locked grade cell for each item. `points`: by item.
+    """
     solution = folder.solution_file.read_text(encoding="utf-8").rstrip()
     magic = magic_of(folder.name)
     introduction = INTRODUCTION.format(magic=magic, file=f"{folder.name}.py", folder=f"exercises/{folder.id}")
@@ -39,7 +41,9 @@ def notebook_of(folder: Folder, points: dict[str, float]) -> NotebookNode:
 
 
 def hints_of(folder: Folder) -> str:
-    """The three hints, folded; the explanation is a solution and stays with the instructor."""
+    """Returns the three hints as folded Markdown. The explanation is left out: it gives the solution away, and only the
+    instructor has it.
+    """
     return folder.hints_file.read_text(encoding="utf-8").partition("## Explanation")[0].rstrip() + "\n"
 
 

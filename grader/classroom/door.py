@@ -1,4 +1,4 @@
-"""A socket of one worker's that takes connections from others, and the offer that leads to it."""
+"""A socket on which a worker takes connections from other workers, and the offer that leads to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 HANDSHAKE_LIMIT = 10.0  # seconds
-LOST_AFTER = 120  # seconds in which the machine at the other end says nothing at all
+LOST_AFTER = 120  # seconds of silence after which the machine at the other end counts as lost
 MOST_GREETED = 64  # connections at a time that have not shown their token
 TOKEN_BYTES = 32
 WELCOME = b"!"
@@ -20,15 +20,15 @@ WELCOME = b"!"
 
 @dataclass(frozen=True)
 class Offer:
-    """Where the pool of a worker's GPU takes connections, and the bytes that each has to begin with."""
+    """The address at which a worker's pool takes connections, and the bytes with which each connection has to begin."""
 
-    worker: str  # its address for Dask
+    worker: str  # the worker's Dask address
     host: str
     port: int
     token: bytes = field(repr=False)
 
     def connection(self) -> socket.socket:
-        """For one judge. Raises OSError where nobody answers, or not as this offer's worker would."""
+        """Returns a connection for one judge. Raises OSError where nobody answers, or another worker does."""
         connection = socket.create_connection((self.host, self.port), HANDSHAKE_LIMIT)
         try:
             connection.sendall(self.token)
@@ -42,7 +42,11 @@ class Offer:
 
 
 class Door:
-    """Takes connections at an address of this host; `admit` gets those with the token, each in a thread of its own."""
+    """Takes connections at an address of this host.
+
+    `admit` is called with each connection that has sent the token, in a thread per connection; afterwards the
+    connection is closed.
+    """
 
     def __init__(self, worker: str, host: str, admit: Callable[[socket.socket], None]) -> None:
         self._admit, self._open = admit, True
@@ -81,7 +85,7 @@ class Door:
 
 
 def _received(connection: socket.socket, count: int) -> bytes:
-    """So many bytes; fewer where the other end has no more to say."""
+    """Returns `count` bytes, or fewer where the other end closes the connection first."""
     data = b""
     while len(data) < count and (part := connection.recv(count - len(data))):
         data += part
@@ -89,7 +93,10 @@ def _received(connection: socket.socket, count: int) -> bytes:
 
 
 def _prepare(connection: socket.socket) -> None:
-    """Answers are small and waited for, for as long as the machine at the other end is there."""
+    """Sets a connection up for small answers, which are waited for without a time limit.
+
+    A machine that is silent for LOST_AFTER seconds counts as lost: its connection then raises OSError.
+    """
     connection.settimeout(None)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -1,8 +1,8 @@
 """Many texts judged side by side by Dask: on this machine, or on the cluster that a scheduler's address leads to.
 
-Dask decides what runs where, and gives the work of a worker that died to another. What is left to do here: texts that
-met a fault or a noisy GPU are submitted again, at the end of the queue; and when the scheduler is gone, what has no
-result yet is submitted to the one that comes in its place.
+Dask decides what runs where, and gives the work of a worker that died to another. This module submits texts again that
+met a fault or a noisy GPU, at the end of the queue. When the scheduler is gone, it submits the texts without a result
+to the next scheduler at that address.
 """
 
 from __future__ import annotations
@@ -36,12 +36,15 @@ from grader.classroom.rubric import is_decided
 from grader.classroom.warm_judge import request_of
 
 ATTEMPTS = 3  # at a text that meets a fault of the machine, or a GPU that is too noisy
-PAUSE = 4.0  # seconds between them: what is wrong may pass
+PAUSE = 4.0  # seconds between attempts: the trouble may pass
 MOST_PER_GPU = 12  # judges, unless more are asked for: on an H200 with 16 cores 8 took 49 s for 50 texts, 12 took 42 s
-MOST_WITHDRAWALS = 5  # of lent GPUs: a text may end the machine that judges it, and then Dask has to notice
+# After this many withdrawals of lent GPUs no more are lent: a text may bring down the machine that judges it, and Dask
+# has to notice.
+MOST_WITHDRAWALS = 5
 CLUSTER_SETTINGS = {
     "distributed.scheduler.worker-saturation": 1.0,  # no text waits at a worker
-    # Threads here only wait. A hundred times a second each worker would note where, fifty times whether the loop turns.
+    # Threads here only wait. By default each worker would note 100 times a second where they are, and 50 times whether
+    # its event loop turns.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "500ms",
 }
@@ -51,14 +54,15 @@ MOST_ABSENT = 900  # seconds without a scheduler, once there was one
 
 
 class EngineError(click.ClickException):
-    """Nothing can be judged there; the message says why and what to do."""
+    """Raised where nothing can be judged at a Place; the message says why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where texts are judged. `scheduler`: a Dask scheduler's address; "" for this machine.
+    """The machine or cluster that judges texts. `scheduler`: a Dask scheduler's address; "" for this machine.
 
-    `jobs`: how many at a time on this machine; None for as many as it has cores, or as its GPUs are good for.
+    `jobs`: how many texts are judged at a time on this machine; None for as many as it has cores, and at most
+    MOST_PER_GPU per GPU.
     """
 
     scheduler: str = ""
@@ -80,10 +84,14 @@ class Work:
 
 
 def judge_all(texts: list[Text], results: Results, level: str, place: Place, view: View) -> None:
-    """Judges and stores each text, until none is left; `view` hears of each as it is done."""
+    """Judges each text and stores its result, until none is left; `view` is told of each result.
+
+    Raises EngineError, CommClosedError or TimeoutError where the scheduler cannot be reached: at once if it never was,
+    else after MOST_ABSENT seconds. `level`: how submissions are isolated.
+    """
     work = patiently(lambda: {text.key: Work(text, request_of(text, level)) for text in texts}, view.note)
     run = _Run(work, results, level, view)
-    lost = -math.inf  # when there was a scheduler last
+    lost = -math.inf  # the time at which the scheduler was lost; -inf if there never was a scheduler
     while run.left:
         try:
             with _connected(place, len(run.left)) as client:
@@ -98,25 +106,25 @@ def judge_all(texts: list[Text], results: Results, level: str, place: Place, vie
 
 
 class _Run:
-    """What is still to do. `left` loses a text only once its result is stored."""
+    """The texts that have to be judged. `left` loses a text only once its result is stored."""
 
     def __init__(self, left: dict[str, Work], results: Results, level: str, view: View) -> None:
         self.left, self.results, self.level, self.view = left, results, level, view
-        self._wants_gpu = False  # once there was one, texts wait for the next if that is gone
+        self._wants_gpu = False  # once there was a GPU, texts wait for the next if it is gone
         self._withdrawals = 0
         exercises = {work.text.exercise.id: work.text.exercise for work in left.values()}
         self._exercises = list(exercises.values())
 
     def on(self, client: Client, pins: list[str]) -> None:
-        """Submits all that is left and takes what comes back, until nothing is left or all has to be submitted anew.
+        """Submits all texts left and stores their results, until none is left or all have to be submitted anew.
 
-        Raises EngineError when the scheduler is lost.
+        Raises EngineError when the scheduler is lost. `pins`: the UUIDs of this machine's GPUs; [] on a cluster.
         """
         self._client, self._name = client, f"judges-{uuid4().hex}"
         self._done: SimpleQueue[Future] = SimpleQueue()
         self._running: dict[Future, Work] = {}
         self._order = itertools.count()
-        self._later: deque[tuple[float, Work]] = deque()  # when to submit it again; in this order
+        self._later: deque[tuple[float, Work]] = deque()  # with the time to submit it again, earliest first
         self._wants_gpu, self._health = self._wants_gpu or _has_gpu(client), Health()
         self.view.dashboard = _dashboard(client)
         judges = Judges(self._name, self.level, pins, self._wants_gpu, self._exercises, version_of(self._exercises))
@@ -137,19 +145,26 @@ class _Run:
                     self.view.tick(_workers(client))
 
     def _loans(self) -> contextlib.AbstractContextManager[Loans | None]:
-        """None where no text wants a GPU; nor on this machine alone, each of whose GPUs has judges enough."""
+        """Returns a context that lends GPUs to workers without a GPU.
+
+        The context gives None and does nothing where no text wants a GPU, and on this machine alone, where each GPU has
+        judges enough.
+        """
         if self._client.cluster is not None or not self._wants_gpu:
             return contextlib.nullcontext()
         most_judges = MOST_PER_GPU if self._withdrawals < MOST_WITHDRAWALS else 0
         return Loans(self._client, self._name, most_judges, self.view.note)
 
     def _submit(self, work: Work) -> None:
-        """Dask keeps what any worker may do until one is free. What asks for a GPU it gives to a worker at once; so on
-        this machine, where each worker has one, nothing asks."""
+        """Submits a text to Dask.
+
+        Dask keeps a text that any worker may judge until a worker is free, but gives a text that asks for a GPU to a
+        worker at once. So texts ask for none on this machine, where each worker has a GPU.
+        """
         where = {GPU: 1} if self._wants_gpu and self._client.cluster is None else None
         future = self._client.submit(
             judge_there, self._name, work.request, pure=False, key=f"text-{uuid4().hex}", resources=where,
-            priority=-next(self._order),  # else Dask may keep the first ones for the end
+            priority=-next(self._order),  # otherwise Dask may keep the first texts for the end
         )  # fmt: skip
         self._running[future] = work
         future.add_done_callback(self._done.put)
@@ -158,12 +173,12 @@ class _Run:
         work = self._running.pop(future, None)
         if work is None:
             return
-        if future.status in ("cancelled", "lost"):  # all are, when the scheduler is gone; another one knows nothing
+        if future.status in ("cancelled", "lost"):  # as all are once the scheduler is gone
             raise EngineError(f"The scheduler at {self._client.scheduler.address} is gone.")
         result = _result_of(future, work.text)
         worker, pool_is_gone = result.pop("worker", None), result.pop("unconnected", False)
         owners = [address for address, one in present_workers(self._client).items() if has_own_gpu(one["resources"])]
-        waited = pool_is_gone and self._wants_gpu and not owners  # for the next one to lend its GPU
+        waited = pool_is_gone and self._wants_gpu and not owners  # for another worker to lend its GPU
         if not self._worker_left(worker, result, pool_is_gone, owners) and not waited:
             work.attempts += 1
         if not work.best or _open_tests(result) <= _open_tests(work.best):
@@ -177,9 +192,11 @@ class _Run:
         self.view.judged(work.best)
 
     def _worker_left(self, worker: str | None, result: dict, pool_is_gone: bool, owners: list[str]) -> bool:
-        """Whether the worker of this result was sent away: then the text does not lose one of its attempts.
+        """Sends the worker of this result away if it gives nothing but faults or has lost its GPU; returns whether it
+        did.
 
-        The last of the `owners` of a GPU stays, and nobody is to blame for the GPU of another worker.
+        The text then does not lose an attempt. The last of the `owners` of a GPU stays, and no worker is to blame for
+        the GPU of another worker. `pool_is_gone`: the GPU's pool could not be asked.
         """
         without_gpu = self._wants_gpu and result.get("device") == "cpu" and bool(_open_tests(result))
         blameless = owners == [worker] or (worker not in owners and (pool_is_gone or without_gpu))
@@ -196,18 +213,21 @@ def _result_of(future: Future, text: Text) -> dict:
         error = future.exception(timeout=RESULT_SECONDS)
         if error is None:
             return future.result(timeout=RESULT_SECONDS)
-    except TimeoutError:  # it lies on a machine that fell off, or hangs; meanwhile nobody else would be heard
+    except TimeoutError:  # its machine is gone or hangs, and no other result is taken meanwhile
         return faulty(text.exercise.id, "its worker does not hand over the result")
     return faulty(text.exercise.id, f"its worker failed: {type(error).__name__}: {str(error)[:200]}")
 
 
 def _number(work: Work) -> str:
-    """Of its exercise. Later ones take longer: they come first, so that at the end nobody waits for one."""
+    """Returns the id of the exercise, by which texts are sorted.
+
+    Later exercises take longer: they are judged first, so that at the end nobody waits for a long text.
+    """
     return work.text.exercise.id
 
 
 def _open_tests(result: dict) -> float:
-    """How many tests of a result are not decided."""
+    """Returns how many tests of a result are not decided; inf for a fault."""
     return float("inf") if result["fault"] else sum(not is_decided(test) for test in result["tests"])
 
 
@@ -229,10 +249,11 @@ def _connected(place: Place, texts: int = 0) -> Iterator[Client]:
 
 @contextlib.contextmanager
 def _own_cluster(jobs: int | None, texts: int) -> Iterator[LocalCluster]:
-    """One worker per GPU, each with its share of the jobs, or one worker for all. Their threads only wait for judges,
-    which are processes; so the workers live in this process, and nothing listens to other machines.
+    """Yields a cluster in this process: one worker per GPU, each with its share of the jobs, or one worker for all.
 
-    A judge takes seconds of a core to start: there are no more of them than texts.
+    The workers' threads only wait for judges, which are processes; so the workers live in this process, and nothing
+    listens to other machines. A judge takes seconds of a core to start: a worker has no more judges than its share of
+    the texts.
     """
     pins, cores = gpus.identifiers(), len(os.sched_getaffinity(0))
     workers = len(pins) or 1
@@ -250,7 +271,10 @@ def _own_cluster(jobs: int | None, texts: int) -> Iterator[LocalCluster]:
 
 @contextlib.contextmanager
 def _judges(client: Client, judges: Judges) -> Iterator[None]:
-    """The workers' judges, also those of workers that come later; they end with the block."""
+    """Starts the judges of all workers, and of workers that come later; ends them with the block.
+
+    Raises EngineError where a worker cannot import the course, or does not answer.
+    """
     try:
         client.register_plugin(judges, name=judges.name)
     except ImportError as error:
@@ -258,7 +282,7 @@ def _judges(client: Client, judges: Judges) -> Iterator[None]:
             f"The workers at {client.scheduler.address} cannot import the course ({error}). Next: pip install -e "
             '".[cluster]" there, in a copy of the same course.'
         ) from None
-    except OSError as error:  # a machine that fell off, and the scheduler has not noticed
+    except OSError as error:  # a machine that is gone, which the scheduler has not noticed
         raise EngineError(f"A worker at {client.scheduler.address} does not answer: {error}") from None
     try:
         yield
@@ -268,7 +292,7 @@ def _judges(client: Client, judges: Judges) -> Iterator[None]:
 
 
 def _dashboard(client: Client) -> str:
-    """The address of Dask's own view; "" where its extra is not installed."""
+    """Returns the address of Dask's dashboard; "" where bokeh, which it needs, is not installed."""
     if not find_spec("bokeh"):
         return ""
     if client.cluster is None:
@@ -286,7 +310,7 @@ def _has_gpu(client: Client) -> bool:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask's own log repeats what is said here in a sentence."""
+    """Silences Dask's log within the block: it repeats what our own messages say in a sentence."""
     log = logging.getLogger("distributed")
     before = log.level
     log.setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""Exports of the gradebook, as nbgrader's exporter plugins. What is not graded is blank, never 0.
+"""Exports of the gradebook, as nbgrader's exporter plugins. The score of ungraded work is blank, never 0.
 
     nbgrader export                                                      grades.csv: one row per hand-in
     nbgrader export --exporter=grader.classroom.exports.Items            items.csv: one row per item
@@ -36,7 +36,7 @@ from grader.files import write_whole
 
 @dataclass
 class HandedIn:
-    """One student's hand-in of one assignment, as the gradebook has it; `submission` is None where there is none."""
+    """A student's hand-in of an assignment, as the gradebook has it; `submission` is None where there is none."""
 
     assignment: object
     student: object
@@ -55,12 +55,12 @@ class HandedIn:
 
     @property
     def reached(self) -> float:
-        """The points decided so far, before a late penalty."""
+        """The points reached in the items decided so far, before a late penalty."""
         return sum(grade.score for grade in self.grades if _is_scored(grade))
 
     @property
     def judged(self) -> float:
-        """The points that `reached` is out of."""
+        """The most points that the items decided so far could give."""
         return sum(grade.max_score for grade in self.grades if _is_scored(grade))
 
     @property
@@ -69,12 +69,12 @@ class HandedIn:
 
     @property
     def score(self) -> float | None:
-        """What counts: after the late penalty; None unless all of it is graded."""
+        """The score that counts, after the late penalty; None unless every item is graded."""
         return round(max(0.0, self.reached - self.penalty), 2) if self.status == GRADED else None
 
 
 class Exporter(ExportPlugin):
-    """Knows the class's folder, and which hand-ins were asked for."""
+    """The base of our exporters: knows the class's folder, and which hand-ins the command line selects."""
 
     @property
     def here(self) -> Path:
@@ -98,8 +98,10 @@ class Exporter(ExportPlugin):
                 yield self.handed_in(gradebook, assignment, student)
 
     def facts(self, handed_in: HandedIn) -> Iterator[dict]:
-        """What `course grade` noted in each autograded notebook, and the judge's result ("result", may be None), of the
-        tests that count."""
+        """Yields for each judged notebook of a hand-in what `course grade` noted in it, its "name", and "result".
+
+        "result" is the judge's result with only the tests that count; it may be None.
+        """
         coursedir = self.parent.coursedir
         student, assignment = handed_in.student.id, handed_in.assignment.name
         folder = Path(coursedir.format_path(coursedir.autograded_directory, student, assignment))
@@ -129,7 +131,7 @@ class Table(Exporter):
 
 
 class Grades(Table):
-    """One row per assignment and student, with the status that a bare number cannot tell."""
+    """A row per assignment and student, with the status of the work, which a bare number cannot show."""
 
     def rows(self, gradebook):
         yield ["assignment", "student_id", "last_name", "first_name", "email", "timestamp", "status", "score",
@@ -147,7 +149,7 @@ class Grades(Table):
 
 
 class Items(Table):
-    """One row per item: for statistics of a class."""
+    """A row per item, for statistics of a class."""
 
     def rows(self, gradebook):
         yield ["assignment", "student_id", "exercise", "item", "judged", "override", "max_score"]
@@ -159,7 +161,7 @@ class Items(Table):
 
 
 class Canvas(Table):
-    """Canvas' gradebook import: one column per assignment."""
+    """Canvas' gradebook import: a column per assignment."""
 
     def rows(self, gradebook):
         assignments = self.assignments(gradebook)
@@ -173,7 +175,7 @@ class Canvas(Table):
 
 
 class Moodle(Table):
-    """Moodle's grade import: the user by `ID number` or `Email address`, every further column a grade item."""
+    """Moodle's grade import: `ID number` or `Email address` names the user; each further column is a grade item."""
 
     def rows(self, gradebook):
         assignments = self.assignments(gradebook)
@@ -184,7 +186,7 @@ class Moodle(Table):
 
 
 class Gradescope(Exporter):
-    """Gradescope's results.json: one entry per test."""
+    """Gradescope's results.json for each hand-in that has judged tests: an entry per test."""
 
     def export(self, gradebook) -> None:
         root = Path(self.to or "gradescope")
@@ -200,7 +202,7 @@ class Gradescope(Exporter):
 
 
 class JUnit(Exporter):
-    """One JUnit XML file per hand-in: a suite per exercise, a case per test."""
+    """A JUnit XML file per hand-in: a suite per exercise, a case per test."""
 
     def export(self, gradebook) -> None:
         root = Path(self.to or "junit")
@@ -214,7 +216,10 @@ class JUnit(Exporter):
 
 
 def _levels(facts: list[dict]) -> list[str]:
-    """How many exercises of a hand-in pass their core, and how many all of it: "1 of 2"; blank where none is judged."""
+    """Returns how many exercises of a hand-in pass their core, and how many pass in full, each as "1 of 2".
+
+    Both are "" where no exercise is judged.
+    """
     results = [one["result"] for one in facts if one["result"] and not one["result"]["fault"]]
     full = [all(test["outcome"] == PASS for test in result["tests"] if is_decided(test)) for result in results]
     core = [everything or result.get("core", False) for everything, result in zip(full, results)]
@@ -222,7 +227,7 @@ def _levels(facts: list[dict]) -> list[str]:
 
 
 def _medals(facts: list[dict]) -> str:
-    """The medals of a hand-in: "gold", or "1 gold, 2 silver" for several exercises; blank where a GPU gave none."""
+    """Returns a hand-in's medals: "gold", or "1 gold, 2 silver" for several exercises; "" where no GPU gave any."""
     won = Counter(one["result"].get("medal", "") for one in facts if one["result"])
     told = [(won[name], name) for name in reversed(MEDALS) if won[name]]
     return told[0][1] if len(facts) == 1 and told else ", ".join(f"{count} {name}" for count, name in told)
