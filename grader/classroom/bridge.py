@@ -199,9 +199,10 @@ def fingerprint(notebook: NotebookNode, problem: str, notes: list[str], result: 
 
 
 def _items(result: dict | None, notebook: NotebookNode, problem: str) -> tuple[dict[str, Item], str]:
-    """Returns the judged items by name, and "". Where nothing can be graded, returns no items, and the reason.
+    """Returns the judged items by name, and "".
 
-    The reasons are a problem of the hand-in, a fault, and points that differ between the notebook and the tests.
+    If nothing can be graded, returns no items, and the reason: a problem of the hand-in, a fault, or points that differ
+    between the notebook and the tests.
     """
     if problem or result["fault"]:
         return {}, problem or "a fault of the machine that judges, not of yours; it will be judged again"

@@ -27,7 +27,11 @@ MOST_SHOWN = 20  # lines of one kind; the rest is in the table
 
 @dataclass(frozen=True)
 class FolderChoice:
-    """What the command line asks for. `only`: exercises to judge, all if empty."""
+    """The arguments of `course grade SUBMISSIONS --out RESULTS`.
+
+    `source`: a folder of submissions, or an export's zip. `exercises`: all of the course; `only`: the exercises to
+    judge, all if empty. `regrade`: the students whose texts are judged again.
+    """
 
     source: Path
     out: Path
@@ -39,7 +43,11 @@ class FolderChoice:
 
 
 def grade_folder(choice: FolderChoice, say: Say) -> int:
-    """0 when everything handed in is judged or waits for a GPU, 1 when something needs the instructor."""
+    """Judges a folder of submissions, and writes results, tables and a report page into `choice.out`.
+
+    Returns the exit status: 1 where a fault of the machine kept work from being judged, else 0. Raises ClickException
+    where `choice.source` holds no submissions.
+    """
     check_isolation(choice.how)
     choice.out.mkdir(mode=0o700, parents=True, exist_ok=True)  # it will hold grades
     found = patiently(lambda: _read(choice), say)
@@ -70,7 +78,10 @@ def _read(choice: FolderChoice) -> Submissions:
 
 
 def _refuse_other_folders(source: Path) -> None:
-    """One that was meant for something else would make a class of strange students."""
+    """Raises ClickException for a folder of this command's results, and for the course itself.
+
+    Their contents would look like a class of strange students.
+    """
     if (source / "summary.csv").exists() and (source / "texts").is_dir():
         raise click.ClickException(
             f"{source} holds results of this command, not submissions. Name the folder of submissions."
@@ -92,7 +103,11 @@ def _check(found: Submissions, choice: FolderChoice) -> None:
 
 
 def _with_results(found: Submissions, results: Results, wanted: set[str], without: tuple[str, ...]) -> list[Graded]:
-    """Everyone's work on the exercises that anyone handed in; of those that were not asked for, if all has a result."""
+    """Returns everyone's work with its results, for each exercise that somebody handed in.
+
+    Exercises outside of `wanted`, the ids of the exercises asked for, are left out unless all their texts have a
+    result. `without`: the items that do not count.
+    """
     for one in found.all:
         one.result, one.without = results.find(one.text) if one.text else None, without
     handed_in = {one.exercise for one in found.all if not one.hand_in.absent}

@@ -1,6 +1,6 @@
-"""What `course grade SUBMISSIONS --out RESULTS` leaves for other programs: a JSON per submission, tables, exports.
+"""The files that `course grade SUBMISSIONS --out RESULTS` writes: a JSON per submission, tables, exports.
 
-students/STUDENT/03_softmax.json     the judge's result, with the student and what is to be known
+students/STUDENT/03_softmax.json     the judge's result, with student, exercise, status and note
 summary.csv, items.csv               a row per student and exercise; a row per item of it
 exports/canvas.csv, moodle.csv       a row per student, a column per exercise
 exports/gradescope/, exports/junit/  a file per student and exercise
@@ -25,7 +25,10 @@ WRITERS = 8  # threads: thousands of small files, and each has to reach the disk
 
 
 def write_output(graded: list[Graded], out: Path) -> None:
-    """Writes what differs from what is there, and removes the results of work that is not handed in any more."""
+    """Writes the files that differ from what `out` holds.
+
+    Removes all files of an absent hand-in, and the Gradescope and JUnit files of a hand-in with no result or a fault.
+    """
     remove_unfinished(out)
     with ThreadPoolExecutor(WRITERS) as threads:
         for _ in threads.map(_write_work, graded, repeat(out)):
@@ -43,7 +46,7 @@ def _write_work(one: Graded, out: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Nothing is written for ""."""
+    """Writes a text to a file that does not hold it yet; removes the file for ""."""
     if not text:
         path.unlink(missing_ok=True)
     elif not path.exists() or path.read_bytes() != text.encode("utf-8", "surrogateescape"):
@@ -68,12 +71,12 @@ def _junit_text(one: Graded) -> str:
 
 
 def items(one: Graded) -> dict[str, Item]:
-    """None of a submission that has no result."""
+    """Returns a submission's items by name; {} where it has no result."""
     return items_of(one.result, one.without) if one.tests else {}
 
 
 def score(one: Graded) -> float | None:
-    """What counts; None unless all of it is graded."""
+    """Returns the points that count; None unless all tests are decided."""
     return one.points if one.status == GRADED else None
 
 
@@ -94,7 +97,7 @@ def _first_failure(result: dict) -> str:
 
 
 def _possible(graded: list[Graded]) -> dict[str, float]:
-    """The points of each exercise that was judged."""
+    """Returns the most points of each exercise that was judged, by its id."""
     return {one.exercise: one.possible for one in graded if one.tests}
 
 
@@ -106,7 +109,7 @@ def _items(graded: list[Graded]) -> Iterator[list]:
 
 
 def _canvas(graded: list[Graded]) -> Iterator[list]:
-    """The student's folder is taken for the name, the id and the login."""
+    """Yields the rows of Canvas' gradebook import; the name of a student's folder stands for name, id and login."""
     exercises, scores = _by_student(graded)
     possible = _possible(graded)
     rows = (([student, "", student, student], list(map(row.get, exercises))) for student, row in scores.items())
@@ -114,7 +117,7 @@ def _canvas(graded: list[Graded]) -> Iterator[list]:
 
 
 def _moodle(graded: list[Graded]) -> Iterator[list]:
-    """Moodle's grade import: the student's folder is taken for the ID number."""
+    """Yields the rows of Moodle's grade import; the name of a student's folder stands for the ID number."""
     exercises, scores = _by_student(graded)
     yield ["ID number", *exercises]
     for student, row in scores.items():
@@ -129,5 +132,5 @@ def _by_student(graded: list[Graded]) -> tuple[list[str], dict[str, dict[str, fl
 
 
 def _counted(one: Graded) -> dict:
-    """The result with the tests that count."""
+    """Returns the result with only the tests that count."""
     return {**one.result, "tests": one.tests}

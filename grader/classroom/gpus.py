@@ -1,4 +1,4 @@
-"""The GPUs of this machine: which there are, and how busy."""
+"""The GPUs of this machine: their UUIDs, and how busy they are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 
 
 def identifiers() -> list[str]:
-    """The UUID of each GPU that this process may use."""
+    """Returns the UUID of each GPU that this process may use, in the order of CUDA_VISIBLE_DEVICES where it is set."""
     found = dict(row for row in _asked("uuid,index") if len(row) == 2)
     allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
     if allowed is None:
@@ -18,12 +18,12 @@ def identifiers() -> list[str]:
 
 
 def busy() -> list[int]:
-    """Of each GPU the share of the last second in which it worked, in percent; empty where it cannot be told."""
+    """Returns for each GPU the share of the last second in which it worked, in percent; [] where it is not known."""
     return [int(share) for (share, *_) in _asked("utilization.gpu") if share.isdecimal()]
 
 
 def _asked(names: str) -> list[list[str]]:
-    """A row per GPU of what nvidia-smi says; nothing where there is none."""
+    """Returns nvidia-smi's values of these fields, a row per GPU; [] where there is no nvidia-smi, or it fails."""
     command = shutil.which("nvidia-smi")
     if not command:
         return []

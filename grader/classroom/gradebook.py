@@ -1,4 +1,7 @@
-"""nbgrader's database, by its URL: a file of SQLite, or a server's. What is wrong with it is said before any work."""
+"""nbgrader's database, by its URL: a SQLite file, or a database of a server.
+
+A wrong URL and a server that does not answer are reported before any work is done.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ EXPECTED = "postgresql://USER@HOST/DATABASE or sqlite:////FOLDER/gradebook.db wa
 
 
 def check_url(url: str) -> None:
-    """Refuses what cannot be a gradebook's; "" stands for nbgrader's own choice. Raises click.ClickException."""
+    """Raises click.ClickException for a URL that no database can have, or whose driver is not installed.
+
+    "" stands for nbgrader's own choice.
+    """
     try:
         if url:
             create_engine(url)
@@ -24,7 +30,10 @@ def check_url(url: str) -> None:
 
 
 def check_answers(url: str) -> None:
-    """Refuses a database that is not there. A file need not be: nbgrader makes it. Raises click.ClickException."""
+    """Raises click.ClickException where the database does not answer.
+
+    A SQLite file need not exist: nbgrader makes it.
+    """
     check_url(url)
     if url.startswith("sqlite"):
         return

@@ -1,4 +1,4 @@
-"""One student's work on one exercise, and what became of it: what summaries and the report page are made of."""
+"""A student's work on an exercise, with its result: the data of the summaries and of the report page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ GRADED, PARTLY, NOT_GRADED, MISSING = "graded", "partly graded", "not graded", "
 
 @dataclass(kw_only=True)
 class Graded:
-    """`text` is None where there is nothing to judge; `result` where nothing is judged yet."""
+    """A student's work on an exercise.
+
+    `text` is None where there is nothing to judge, `result` where nothing is judged yet.
+    """
 
     student: str
     exercise: str
@@ -25,34 +28,34 @@ class Graded:
 
     @property
     def name(self) -> str:
-        """Of the exercise's file, without its ending."""
+        """The name of the exercise's file without its ending: "softmax" for "03_softmax"."""
         return self.exercise[3:]
 
     @property
     def fault(self) -> str:
-        """What the machine is to blame for."""
+        """The reason why the machine did not judge the text; "" if it did, or if there is nothing to judge."""
         if self.text is None:
             return ""
         return (self.result["fault"] or "") if self.result else "there is no result"
 
     @property
     def tests(self) -> list[dict]:
-        """The results of the tests that count; none where the machine is to blame."""
+        """The results of the tests that count; [] where there is no result, or a fault."""
         return counted(self.result, self.without) if self.result and not self.fault else []
 
     @property
     def open(self) -> list[str]:
-        """Why tests are not decided."""
+        """The reasons why tests are not decided, in the order of the tests."""
         return [test["message"] or test["outcome"] for test in self.tests if not is_decided(test)]
 
     @property
     def points(self) -> float:
-        """Those reached."""
+        """The points of the tests that passed."""
         return sum(test["points"] for test in self.tests if test["outcome"] == PASS)
 
     @property
     def possible(self) -> float:
-        """The points of all its tests, whether this machine could judge them or not."""
+        """The points of all tests that count, whether this machine could judge them or not."""
         return sum(test["points"] for test in self.tests)
 
     @property
@@ -65,7 +68,7 @@ class Graded:
 
     @property
     def note(self) -> str:
-        """What is to be known about it, in one line."""
+        """Notes, problem, fault and the reason of the first open test, in one line."""
         return "; ".join(
             part for part in (*self.hand_in.notes, self.hand_in.problem, self.fault, *self.open[:1]) if part
         )

@@ -1,4 +1,4 @@
-"""`course grade`: reads what was handed in, judges it side by side, fills the gradebook, and tells how it went.
+"""`course grade`: reads the hand-ins, judges them side by side, fills the gradebook, and reports how it went.
 
 Every step looks at what is there and does only what is missing, so a run may be killed anywhere and started again.
 """
@@ -37,7 +37,11 @@ from grader.gpu.models import gpu_here
 
 @dataclass(frozen=True)
 class Choice:
-    """What the command line asks for."""
+    """The arguments of `course grade`; empty `assignments` or `students` stand for all.
+
+    `sources`: exports to take in first. `regrade`: the students whose texts are judged again. `db`: the URL of
+    nbgrader's gradebook; "" for the gradebook that nbgrader_config.py names.
+    """
 
     assignments: tuple[str, ...] = ()
     students: tuple[str, ...] = ()
@@ -48,13 +52,13 @@ class Choice:
 
     @property
     def is_part(self) -> bool:
-        """Whether it may leave out some of the class."""
+        """True where the choice may leave out some of the class."""
         return bool(self.assignments or self.students)
 
 
 @dataclass(kw_only=True)
 class Entry(Graded):
-    """What nbgrader has to know beyond it."""
+    """A student's work, with the assignment and the released notebook, which nbgrader needs."""
 
     assignment: str
     released: nbformat.NotebookNode
@@ -62,7 +66,10 @@ class Entry(Graded):
 
 @dataclass
 class Report:
-    """What the instructor has to know beyond the scores."""
+    """The messages for the instructor that go with the scores, by kind.
+
+    `graded`: the number of exercises that are graded, by assignment.
+    """
 
     graded: Counter = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
@@ -73,7 +80,10 @@ class Report:
 
 
 def grade_class(choice: Choice, say: Say) -> int:
-    """0 when everything handed in is graded or waits for a GPU, 1 when something needs the instructor."""
+    """Judges the class's hand-ins, fills the gradebook and writes the report page. Raises ClickException.
+
+    Returns the exit status: 1 if faults, or points that differ between notebook and tests, prevented grades; else 0.
+    """
     check_isolation(choice.how)
     app = _nbgrader(choice.db)
     coursedir, course = app.coursedir, Path(app.config.PutInVerdict.course)
@@ -105,7 +115,10 @@ def grade_class(choice: Choice, say: Say) -> int:
 
 
 def _nbgrader(db: str) -> NbGrader:
-    """nbgrader's application object: its configuration is read as any nbgrader command reads it."""
+    """Returns nbgrader's application object, which reads its configuration as any nbgrader command does.
+
+    Raises ClickException where nbgrader_config.py does not call `configure`.
+    """
     app = NbGrader()
     app.log_level = logging.ERROR
     app.initialize([f"--db={db}"] if db else [])
@@ -117,7 +130,10 @@ def _nbgrader(db: str) -> NbGrader:
 
 
 def _assignments(coursedir, choice: Choice) -> dict[str, list[str]]:
-    """The released assignments and the exercises of each."""
+    """Returns the names of the exercises in each chosen assignment, by the assignment's name.
+
+    Raises ClickException where no assignment is released, or a chosen assignment is not.
+    """
     release = Path(coursedir.format_path(coursedir.release_directory, ".", "."))
     found = {path.name: released_notebooks(coursedir, path.name) for path in sorted(release.glob("*")) if path.is_dir()}
     released = {name: [path.stem for path in notebooks] for name, notebooks in found.items() if notebooks}
@@ -130,7 +146,7 @@ def _assignments(coursedir, choice: Choice) -> dict[str, list[str]]:
 
 
 def _one_of(released: dict[str, list[str]], wanted: str) -> str:
-    """An assignment's name, or its number."""
+    """Returns the released assignment of this name or number. Raises ClickException where there is none."""
     number = f"{wanted.zfill(2)}_" if wanted.isdigit() else ""
     found = [name for name in released if name == wanted or (number and name.startswith(number))]
     if not found:
@@ -183,15 +199,15 @@ def _entries_of(folder: Path, student: str, assignment: str, released: dict, cou
             entry.text = Text(exercise, solution_text(filled(notebook, hand_in.text)), hidden)
         made.append(entry)
     if any(entry.text is not None for entry in made):
-        made = [entry for entry in made if not entry.hand_in.absent]  # nbgrader gives a missing one of several 0
+        made = [entry for entry in made if not entry.hand_in.absent]  # nbgrader gives a missing notebook 0
     return made
 
 
 def _solutions_with_hidden_cases(entries: list[Entry], results: Results) -> list[Text]:
-    """The solutions of the exercises that have hidden cases, which have to pass them.
+    """Returns the solutions of the exercises that have hidden cases, which the solutions have to pass.
 
-    A mistake in a file of hidden cases would be every student's: the run ends. Listing them takes seconds, and what has
-    a result was judged with these very cases.
+    A mistake in a file of hidden cases would hit every student, so it raises ClickException. The cases are listed only
+    where a result is missing: listing takes seconds, and a text that has a result was judged with the same cases.
     """
     hidden = [entry.text for entry in entries if entry.text and entry.text.hidden]
     if not hidden:
@@ -207,7 +223,7 @@ def _solutions_with_hidden_cases(entries: list[Entry], results: Results) -> list
 
 
 def _check_solutions(solutions: list[Text], results: Results) -> None:
-    """A hidden case that the solution does not pass says nothing about a student."""
+    """Raises ClickException where a solution fails a hidden case: the case then says nothing about a student."""
     for text in solutions:
         result = results.find(text)
         for test in result["tests"] if result else []:
@@ -220,14 +236,17 @@ def _check_solutions(solutions: list[Text], results: Results) -> None:
 
 
 def _hold_places(coursedir, entries: list[Entry]) -> None:
-    """nbgrader looks for notebooks: where a student handed in a .py file, or nothing readable, one stands for it."""
+    """Writes a placeholder notebook for each hand-in that has none (a .py file, say): nbgrader looks for notebooks.
+
+    A timestamp.txt that nbgrader cannot read is renamed.
+    """
     for entry in entries:
         folder = Path(coursedir.root, coursedir.submitted_directory, entry.student, entry.assignment)
         path = folder / f"{entry.name}.ipynb"
         if not path.exists():
             write_whole(path, nbformat.writes(placeholder(entry.released)) + "\n")
         timestamp = folder / "timestamp.txt"
-        if timestamp.exists() and not _is_time(timestamp):  # nbgrader would end the whole run at it
+        if timestamp.exists() and not _is_time(timestamp):  # nbgrader would end the whole run there
             timestamp.replace(folder / "timestamp.txt.unreadable")
 
 
@@ -239,7 +258,7 @@ def _is_time(path: Path) -> bool:
 
 
 class _Some(Autograde):
-    """nbgrader's autograde for those students alone whose verdict changed."""
+    """nbgrader's autograde for the students in `wanted` alone, whose verdicts have changed."""
 
     wanted: frozenset[str] = frozenset()
 
@@ -248,7 +267,7 @@ class _Some(Autograde):
 
 
 def _into_gradebook(app: NbGrader, entries: list[Entry], say: Say) -> set[tuple]:
-    """Runs nbgrader's autograde where a verdict is new; the (student, assignment) pairs it failed for."""
+    """Runs nbgrader's autograde where a verdict is new; returns the (student, assignment) pairs for which it failed."""
     coursedir = app.coursedir
     stale = defaultdict(set)
     for entry in entries:
@@ -265,7 +284,7 @@ def _into_gradebook(app: NbGrader, entries: list[Entry], say: Say) -> set[tuple]
         try:
             converter.start()
         except NbGraderException:
-            pass  # the log has told; what is still stale is reported
+            pass  # it is in the log, and what is still stale is reported
         finally:
             os.chdir(here)
     told = sum(map(len, stale.values()))
@@ -278,7 +297,7 @@ def _folders(entries: list[Entry]) -> int:
 
 
 def _is_stale(coursedir, entry: Entry) -> bool:
-    """Whether the autograded notebook is missing, half written or made from another verdict."""
+    """Returns whether the autograded notebook is missing, half written or made from another verdict."""
     folder = coursedir.format_path(coursedir.autograded_directory, entry.student, entry.assignment)
     try:
         notebook = nbformat.read(Path(folder, f"{entry.name}.ipynb"), as_version=4)
@@ -290,8 +309,10 @@ def _is_stale(coursedir, entry: Entry) -> bool:
 
 
 def _class_of(coursedir, results: Results, now: list[Entry], everything: list[Entry]) -> list[Graded]:
-    """Everyone's work on the exercises that anybody has handed in: what was judged now, and of all else that was handed
-    in what has a result; and who has handed in nothing.
+    """Returns everyone's work on the exercises that somebody handed in.
+
+    It consists of the entries of this run (`now`), the rest of `everything` that has a result or nothing to judge, and
+    an absent hand-in for each student who has none. The results of the rest are read and set.
     """
     chosen = {(one.student, one.exercise) for one in now}
     others = [one for one in everything if (one.student, one.exercise) not in chosen]
@@ -308,7 +329,7 @@ def _class_of(coursedir, results: Results, now: list[Entry], everything: list[En
 
 
 def _unknown_folders(coursedir) -> list[str]:
-    """What lies in submitted/ and belongs to no assignment: a misspelt name would go unnoticed."""
+    """Returns a note on each path in submitted/ that belongs to no assignment: a misspelt name is seen."""
     submitted = Path(coursedir.root, coursedir.submitted_directory)
     assignments = _assignments(coursedir, Choice())
     loose = [path for path in sorted(submitted.glob("*")) if path.is_file() and not path.name.startswith(".")]

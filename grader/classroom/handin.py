@@ -1,6 +1,7 @@
-"""What a student handed in for one exercise, read as data: the text of one solution cell or one .py file.
+"""A student's hand-in for an exercise, read as data: the text of a solution cell or of a .py file.
 
-Nothing else of a notebook is looked at: no other cell, no output, no metadata beyond what marks the solution cell.
+Nothing else of a notebook is read: no other cell, no output, no metadata but the marks of a solution cell and of a
+placeholder.
 """
 
 from __future__ import annotations
@@ -25,21 +26,26 @@ BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf
 
 @dataclass
 class HandIn:
-    """`text` is None where there is nothing to judge; `problem` then says why. `notes` are for both sides to read."""
+    """The text that a student handed in. It is None where there is nothing to judge, and `problem` then says why.
+
+    `notes` are for both the student and the instructor.
+    """
 
     text: str | None = None
     problem: str = ""
-    absent: bool = False  # there is no file at all that could be meant
+    absent: bool = False  # no file is there that could be meant
     notes: list[str] = field(default_factory=list)
 
 
 class Unreadable(Exception):
-    """A file that cannot be judged; the message completes "softmax.ipynb ..."."""
+    """Raised for a file that cannot be judged; the message completes "softmax.ipynb ..."."""
 
 
 def read_hand_in(folder: Path, name: str, stub: str, siblings: tuple[str, ...] = ()) -> HandIn:
-    """The hand-in for exercise `name` in a student's folder. `stub` is the text of the released solution cell;
-    `siblings` are the other exercises of the assignment, whose files lie in the same folder.
+    """Returns the hand-in for exercise `name` in a student's folder. Raises OSError where a share is away.
+
+    `stub`: the text of the released solution cell. `siblings`: the other exercises of the assignment, whose files lie
+    in the same folder.
     """
     found: dict[str, str] = {}
     problems, notes = [], []
@@ -58,7 +64,7 @@ def read_hand_in(folder: Path, name: str, stub: str, siblings: tuple[str, ...] =
 
 
 def read_file(path: Path) -> HandIn:
-    """The hand-in that this one file is."""
+    """Returns the hand-in that consists of this file. Raises OSError where a share is away."""
     problems, notes = [], []
     text = _text_of(path, notes, problems)
     if text is None:
@@ -67,7 +73,10 @@ def read_file(path: Path) -> HandIn:
 
 
 def _text_of(path: Path, notes: list[str], problems: list[str]) -> str | None:
-    """None where there is no such file, and, with a problem, where it cannot be read."""
+    """Returns the text of a hand-in's file; None where there is no file or a placeholder, and where it cannot be read.
+
+    `problems` then says why it cannot be read. Raises OSError where a share is away.
+    """
     try:
         if path.is_symlink():
             raise Unreadable("is a link; hand in the file itself")
@@ -95,7 +104,10 @@ def _of_a_size(name: str, text: str, notes: list[str]) -> str:
 
 
 def notebook_text(path: Path, notes: list[str]) -> str:
-    """The text of the last solution cell; "" and a note where the notebook has none."""
+    """Returns the text of the last solution cell, without its %%writefile line.
+
+    A note is added, and a blank line returned, where the notebook has no solution cell. Raises Unreadable.
+    """
     cells = _cells(path)
     name = path.stem
     marked = [text for cell, text in cells if _grade_id(cell) == SOLUTION_CELL]
@@ -129,19 +141,19 @@ def script_text(path: Path, notes: list[str]) -> str:
 
 
 def clean(text: str) -> str:
-    """One form for a cell and a file: \\n line ends, one at the end, no lone surrogates."""
+    """Returns a text as cells and files share it: \\n line ends, a single \\n at the end, no lone surrogates."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
     return text.encode("utf-8", errors="replace").decode("utf-8") + "\n"
 
 
 def solution_text(notebook: NotebookNode) -> str:
-    """The text of the solution cell of a notebook of ours."""
+    """Returns the text of the solution cell of a notebook of this course, without its first line."""
     cell = next(cell for cell in notebook.cells if _grade_id(cell) == SOLUTION_CELL)
     return clean(cell.source.partition("\n")[2])
 
 
 def filled(released: NotebookNode, text: str) -> NotebookNode:
-    """The released notebook with a student's text in the solution cell: nothing else of theirs is in it."""
+    """Returns the released notebook with a student's text in the solution cell, and nothing else of the student's."""
     notebook = copy.deepcopy(released)
     cell = next(cell for cell in notebook.cells if _grade_id(cell) == SOLUTION_CELL)
     cell.source = f"{cell.source.partition(chr(10))[0]}\n{text.rstrip()}"
@@ -149,7 +161,10 @@ def filled(released: NotebookNode, text: str) -> NotebookNode:
 
 
 def placeholder(released: NotebookNode) -> NotebookNode:
-    """A notebook that stands in a folder where nbgrader expects one, and holds nothing that was handed in."""
+    """Returns a notebook to stand where nbgrader expects a notebook: the released notebook, marked as a placeholder.
+
+    It holds nothing that was handed in.
+    """
     notebook = copy.deepcopy(released)
     notebook.metadata["course"]["placeholder"] = True
     return notebook
@@ -165,7 +180,7 @@ def is_placeholder(path: Path) -> bool:
 
 
 def _cells(path: Path) -> list[tuple[dict, str]]:
-    """(cell, its text) of a file that ought to be a notebook."""
+    """Returns (cell, text) for the cells of a file that ought to be a notebook. Raises Unreadable if it is none."""
     size = path.stat().st_size
     if not size:
         raise Unreadable("is empty (0 bytes); hand in again")
@@ -204,7 +219,10 @@ def is_own_work(text: str, stub: str) -> bool:
 
 
 def _chosen(folder: Path, found: dict[str, str], stub: str, notes: list[str]) -> str:
-    """Of a notebook and a .py file the one that was worked on; of two, the newer. Running the cell makes both alike."""
+    """Returns the name of the file to judge, of a notebook and a .py file: the file that was worked on, else the newer.
+
+    Running the solution cell makes both alike. A note tells if the file is judged for being newer.
+    """
     names = list(found)
     if len(names) == 1 or found[names[0]] == found[names[1]]:
         return names[0]
@@ -218,7 +236,10 @@ def _chosen(folder: Path, found: dict[str, str], stub: str, notes: list[str]) ->
 
 
 def _other_files(folder: Path, names: tuple[str, ...]) -> list[str]:
-    """Files that may have been meant: a wrong name, an archive. nbgrader's own two are none of them."""
+    """Returns the paths in `folder` of files that may have been meant: a wrong name, an archive.
+
+    nbgrader's own two files are left out.
+    """
     files = (path for path in folder.rglob("*") if path.is_file() and path.stem not in names)
     known = ("timestamp.txt", "submission_secret.txt")
     return sorted(str(path.relative_to(folder)) for path in files if path.name not in known)

@@ -1,21 +1,21 @@
-"""Which workers give nothing but faults while others work: a GPU that fell off, a full disk, a broken installation."""
+"""Finds workers that give nothing but faults while others work: a lost GPU, a full disk, a broken installation."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-MOST_SICK = 3  # results in a row
+MOST_SICK = 3  # faulty results in a row
 
 
 class Health:
-    """Hears of each result. A machine on which all workers fail is not for this to mend."""
+    """Counts each worker's faults in a row. No worker has to leave while none of the others works well."""
 
     def __init__(self) -> None:
         self._sick: Counter[str] = Counter()
         self._well: set[str] = set()
 
     def should_leave(self, worker: str, is_sick: bool) -> bool:
-        """Told that `worker` gave a result, good or sick: whether it had better give no more."""
+        """Notes whether a result of `worker` was sick, and returns whether the worker should get no more work."""
         if not is_sick:
             self._sick[worker] = 0
             self._well.add(worker)

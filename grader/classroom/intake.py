@@ -1,6 +1,6 @@
-"""A learning platform's export (a zip or a folder of files) brought into nbgrader's submitted/ folder.
+"""Copies a learning platform's export (a zip or a folder of files) into nbgrader's submitted/ folder.
 
-Understood are STUDENT/ASSIGNMENT/softmax.py, STUDENT/softmax.py, STUDENT_softmax.py, Moodle's
+It understands STUDENT/ASSIGNMENT/softmax.py, STUDENT/softmax.py, STUDENT_softmax.py, Moodle's
 "Ada Lovelace_123_assignsubmission_file_softmax.py" (also as a folder), and Canvas'
 lovelaceada_LATE_123_456_softmax-1.py.
 """
@@ -27,7 +27,7 @@ MOST_ENTRIES = 50_000
 
 @dataclass(frozen=True)
 class Person:
-    """A student of the roster, by every name a platform may use."""
+    """A student of the roster, by every name that a platform may use."""
 
     id: str
     first: str
@@ -38,7 +38,10 @@ class Person:
 
 @dataclass
 class Intake:
-    """What became of an export's files."""
+    """The outcome for an export's files: how many were copied, and how many were there already.
+
+    `ignored`: the paths of files that name no student or exercise, or are too large.
+    """
 
     taken: int = 0
     unchanged: int = 0
@@ -48,7 +51,11 @@ class Intake:
 
 
 def take_in(source: Path, submitted: Path, notebooks: dict[str, list[str]], roster: list[Person]) -> Intake:
-    """Copies every file that names a student and an exercise. `notebooks`: assignment -> its exercises' names."""
+    """Copies every file that names a student and an exercise. `notebooks`: the exercises' names, by assignment.
+
+    Raises ClickException where the export cannot be read, or an exercise is part of several assignments and none is
+    named.
+    """
     intake = Intake()
     names = sorted({name for each in notebooks.values() for name in each}, key=len, reverse=True)
     pattern = re.compile(rf"(?P<who>.*?)_?(?P<name>{'|'.join(map(re.escape, names))})(?:[ _-]?\(?\d+\)?)?")
@@ -69,7 +76,10 @@ def take_in(source: Path, submitted: Path, notebooks: dict[str, list[str]], rost
 
 
 def _files(source: Path) -> Iterator[tuple[PurePosixPath, bytes | None]]:
-    """Every file's path inside of the export and its bytes; None for one that is too large to be a hand-in."""
+    """Yields the path of each file inside of the export, and its bytes; None for a file too large to be a hand-in.
+
+    Raises ClickException where a zip cannot be read.
+    """
     if source.is_dir():
         for path in sorted(source.rglob("*")):
             inside = PurePosixPath(path.relative_to(source).as_posix())
@@ -94,7 +104,10 @@ def _is_clutter(path: PurePosixPath) -> bool:
 
 
 def _who(path: PurePosixPath, found: re.Match, notebooks: dict[str, list[str]]) -> str:
-    """The part of a path that names the student: the file's own beginning, else the nearest folder."""
+    """Returns the part of a path that names the student: the beginning of the file's name, else the nearest folder.
+
+    "" if neither names a student.
+    """
     if found["who"].strip():
         return found["who"].strip()
     exercises = {name for each in notebooks.values() for name in each}
@@ -116,7 +129,7 @@ def _assignment(path: PurePosixPath, name: str, notebooks: dict[str, list[str]])
 
 
 def _bare(who: str) -> tuple[str, str]:
-    """(name, number on the platform) of a student as a platform writes them."""
+    """Returns a student's name, and number on the platform, from what a platform writes; "" for a missing number."""
     found = MOODLE.fullmatch(who) or CANVAS.fullmatch(who)
     return (found["who"], found["number"]) if found else (who, "")
 
@@ -141,7 +154,10 @@ def _letters(name: str) -> str:
 
 
 def _as_folder(name: str) -> str:
-    """A student's name as a folder's: nbgrader reads a plus sign and a slash as its own."""
+    """Returns a student's name as the name of a folder.
+
+    Slashes and plus signs, which nbgrader would interpret, and control characters become underscores.
+    """
     return re.sub(r"[/\\+]", "_", "".join("_" if is_steering(c) else c for c in name)).lstrip(".") or "_"
 
 

@@ -6,7 +6,10 @@ import json
 
 
 def json_text(content: dict) -> str:
-    """json.dumps with an indent is written in Python, and takes ten times as long."""
+    """Returns `content` as JSON, with a line for each entry and for each element of a list.
+
+    json.dumps with an indent runs in Python, and takes ten times as long.
+    """
     entries = ",\n".join(f" {_line(key)}: {_value(value)}" for key, value in content.items())
     return f"{{\n{entries}\n}}\n"
 
@@ -23,5 +26,5 @@ def _line(value: object) -> str:
 
 
 def _escaped(character: str) -> str:
-    """Returns JSON's escape of a character that a terminal would obey, where JSON itself would leave it as it is."""
+    """Returns a printable character as it is, and JSON's escape of any other, which a terminal might obey."""
     return character if character.isprintable() else json.dumps(character)[1:-1]

@@ -1,4 +1,4 @@
-"""All texts of a class that need the judge: those without a result, those to be judged again."""
+"""Judges the texts of a class that need it: texts without a result, and texts that are to be judged again."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class How:
-    """How to judge: shut in how, how many side by side (None: as many as do good), and on which Dask scheduler's
-    workers ("": on this machine).
+    """The arguments of judging. `isolation`: the level at which submissions are isolated.
+
+    `jobs`: how many texts are judged side by side; None for as many as are useful. `scheduler`: the address of a Dask
+    scheduler whose workers judge; "" for this machine.
     """
 
     isolation: str = bubblewrap.AUTO
@@ -27,12 +29,12 @@ class How:
     scheduler: str = ""
 
 
-ENCRYPTED = "tls://"  # how the address of a scheduler begins to which only certificates lead
+ENCRYPTED = "tls://"  # begins the address of a scheduler that asks for certificates
 
 
 @dataclass(frozen=True)
 class Students:
-    """Those that an option names; `everyone` where it names none."""
+    """The students that an option names; all of them where `everyone` is true."""
 
     names: tuple[str, ...] = ()
     everyone: bool = False
@@ -42,7 +44,7 @@ class Students:
 
 
 def check_isolation(how: How) -> None:
-    """Raises ClickException where hand-ins cannot be shut in as is asked, or not as a cluster needs it."""
+    """Raises ClickException where hand-ins cannot be isolated as asked, or the isolation is too weak for a cluster."""
     if how.scheduler and how.isolation != bubblewrap.STRICT and not how.scheduler.startswith(ENCRYPTED):
         raise click.ClickException(
             "--scheduler: a Dask scheduler and its workers run what anyone sends who reaches their ports, so a hand-in "
@@ -56,9 +58,9 @@ def check_isolation(how: How) -> None:
 def judge_missing(
     graded: Sequence[Graded], students: Students, results: Results, how: How, say: Say, beside: Sequence[Text] = ()
 ) -> None:
-    """Judges each text that has no result, and those of `students` anew. Says what there is to do, and does it.
+    """Judges each text that has no result, and anew each text of `students`; says how many texts there are.
 
-    `beside`: solutions, which nobody handed in and which have to pass the hidden cases.
+    `beside`: the solutions, which nobody handed in and which have to pass the hidden cases.
     """
     from grader.classroom.engine import Place, judge_all
     from grader.classroom.live import View

@@ -1,4 +1,4 @@
-"""What a Dask worker has of ours: warm judges, one for each of its threads. Only plain data comes and goes."""
+"""The plugin of a Dask worker: warm judges, one for each of its threads. Requests and results are plain data."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from grader.course.folder import Folder, found_here
 from grader.gpu.pool.shared_pool import SharedPool
 
 GPU = "GPU"  # the resource that a Dask worker with a GPU announces
-LENT = "LENT_GPU"  # announced beside it by one whose GPU is another worker's
-PATIENCE = 120  # seconds, while the GPU that was lent does not answer, for another one
+LENT = "LENT_GPU"  # announced as well by a worker that uses another worker's GPU
+PATIENCE = 120  # seconds to wait for another GPU while the lent GPU does not answer
 
 
 class Judges(WorkerPlugin):
-    """Starts them with the worker, before any text is known, and ends them with it.
+    """Starts a worker's judges with the worker, before any text is known, and ends them with it.
 
-    `level`: how submissions will be shut in. `pins`: for workers numbered 0, 1, ... the one GPU that each may see; if
-    there are none, it is the first one of the worker's environment. `wants_gpu`: judges of a worker that announces no
-    GPU wait until one is lent to it. `version`: of the judge and these exercises, as the command has them.
+    `level`: how submissions are isolated. `pins`: the UUID of the only GPU that each of the workers numbered 0, 1, ...
+    may see; if empty, a worker uses the first GPU of its environment. `wants_gpu`: judges of a worker that announces no
+    GPU wait until a GPU is lent to it. `version`: the command's `version_of` for these exercises; a worker that has
+    another version lends no GPU.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class Judges(WorkerPlugin):
     # ---- the GPU of this worker -------------------------------------------------------------------------------------
 
     def _pool_of_now(self) -> SharedPool:
-        """Another one if that of before is gone."""
+        """Returns the pool of this worker's GPU; a new pool if there was none, or the last is gone."""
         with self._pooling:
             if self._pool is None or not self._pool.alive:
                 self._pool = SharedPool(self._gpu)
@@ -97,11 +98,14 @@ class Judges(WorkerPlugin):
         return self._pool_of_now().connection()
 
     def _offer(self, worker: Worker) -> Offer | None:
-        """For judges of other workers; nothing listens before this is asked for."""
-        if not self._gpu or not worker.address.startswith("tcp://"):  # tls: whoever wants that trusts no network
+        """Returns this worker's offer to judges of other workers; nothing listens before the first call.
+
+        None where it has no GPU, Dask's network is encrypted, or its course differs from the command's.
+        """
+        if not self._gpu or not worker.address.startswith("tcp://"):  # tls: its users trust no network
             return None
         if self._door is None:
-            if version_of(map(found_here, self.exercises)) != self.version:  # those judges would not notice
+            if version_of(map(found_here, self.exercises)) != self.version:  # the borrower would not notice
                 return None
             host = get_address_host(worker.address)
             self._door = Door(worker.address, host, lambda connection: self._pool_of_now().serve(connection))
@@ -110,7 +114,10 @@ class Judges(WorkerPlugin):
     # ---- the GPU of another worker ----------------------------------------------------------------------------------
 
     async def borrow(self, worker: Worker, offer: Offer, count: int) -> None:
-        """From now on it is this one, for so many texts at a time. Raises OSError where it cannot be reached."""
+        """Makes the judges use the offered GPU from now on, and announces it for `count` texts at a time.
+
+        Raises OSError where it cannot be reached.
+        """
         (await asyncio.to_thread(offer.connection)).close()
         with self._lending:
             self._borrowed = offer
@@ -118,7 +125,10 @@ class Judges(WorkerPlugin):
         await worker.set_resources(**{GPU: count, LENT: count})
 
     def _connected_elsewhere(self) -> socket.socket:
-        """Waits until there is a GPU. Raises Unconnected."""
+        """Returns a connection with the pool of the lent GPU; waits until a GPU is lent and answers.
+
+        Raises Unconnected after PATIENCE seconds, or when the worker ends.
+        """
         deadline = time.monotonic() + PATIENCE
         while not self._ending and time.monotonic() < deadline:
             if self._borrowed is not None:
@@ -136,12 +146,15 @@ class Judges(WorkerPlugin):
 
 
 def has_own_gpu(resources: dict) -> bool:
-    """By what a Dask worker announces."""
-    return bool(resources.get(GPU)) and LENT not in resources  # where it was lent once, it stays among them
+    """Returns whether a worker has its own GPU, by the resources that it announces."""
+    return bool(resources.get(GPU)) and LENT not in resources  # LENT stays there once a GPU was lent
 
 
 def judge_there(judges: str, request: dict) -> dict:
-    """The task: runs on a worker, and the result says which. `judges` is the name of its plugin."""
+    """Returns the judge's result for a request, with this worker's address as "worker"; a Dask task.
+
+    `judges`: the name of the worker's plugin.
+    """
     worker = get_worker()
     plugin = worker.plugins.get(judges)
     if plugin is None:
@@ -150,12 +163,12 @@ def judge_there(judges: str, request: dict) -> dict:
 
 
 def standing_there(judges: str, dask_worker: Worker) -> Standing:
-    """Runs on any worker."""
+    """Returns the Standing of the worker on which it runs."""
     return dask_worker.plugins[judges].standing(dask_worker)
 
 
 async def borrow_there(judges: str, offer: Offer, count: int, dask_worker: Worker) -> str:
-    """Runs on a worker without a GPU: why it cannot use that one; "" if it does."""
+    """Lends an offered GPU to the worker on which it runs; returns why that failed, "" if it did not."""
     try:
         await dask_worker.plugins[judges].borrow(dask_worker, offer, count)
     except OSError as error:

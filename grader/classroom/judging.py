@@ -1,4 +1,4 @@
-"""One text judged in this process: pytest, called as a learner calls it."""
+"""Judges a text in this process: calls pytest as a learner calls it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from grader.processes.triton_forkserver_client import shared_nursery
 
 
 def judge(text: Text, level: str = AUTO) -> dict:
-    """The judge's result for one text, with what it printed as "report": the command of a learner, in this process."""
+    """Returns the judge's result for a text, with what pytest printed as "report"; a fault where pytest wrote no
+    result.
+
+    `level`: how the submission is isolated.
+    """
     import pytest
 
     name = f"{text.exercise.name}.py"
@@ -31,13 +35,13 @@ def judge(text: Text, level: str = AUTO) -> dict:
         file, path = Path(folder, name), Path(folder, "result.json")
         file.write_text(text.text, encoding="utf-8", newline="")
         arguments = [str(text.exercise.path), "--submission", str(file), "--result", str(path), "--disable-warnings"]
-        arguments += ["-p", "no:logging"]  # which makes two handlers ready for each phase of a test
+        arguments += ["-p", "no:logging"]  # it would set two handlers up for each phase of a test
         arguments += ["--isolation", level, *(["--hidden", str(text.hidden)] if text.hidden else [])]
         with contextlib.chdir(text.exercise.root):
             status = pytest.main(arguments)
             shown = (os.path.relpath(file), str(file))
         report = printed.getvalue().strip("\n")
-        for place in shown:  # the place of a file that is gone, and of the instructor's folders
+        for place in shown:  # paths of a file that will be gone, and of the instructor's folders
             report = report.replace(place, name)
         if not path.exists():
             last = report.strip().splitlines()[-1:]
@@ -46,14 +50,14 @@ def judge(text: Text, level: str = AUTO) -> dict:
 
 
 def prepare(level: str, scratch: str) -> None:
-    """Once in a process that judges many: what pytest would import, and collect as garbage, for each submission.
+    """Prepares a process that judges many texts: imports once what pytest would import, and keep as garbage, for each.
 
-    The processes that children are forked from begin to import at the same time. Whatever this process writes lies in
-    `scratch`, which is removed however it ends.
+    The processes that children are forked from begin to import at the same time. All files that this process writes lie
+    in `scratch`, which is removed however the process ends. `level`: how submissions are isolated.
     """
     tempfile.tempdir = scratch
     model, sandboxes = model_here(driver_device()), (bubblewrap.RECORDER, bubblewrap.FRONT_END)
-    with contextlib.suppress(MachineFault):  # the first text tells
+    with contextlib.suppress(MachineFault):  # the first text reports it
         shared_nursery()
         for number in sandboxes if bubblewrap.wanted(level) else (None,):
             shared_nursery(model, number)

@@ -1,10 +1,10 @@
-"""A GPU lent to workers without one: their judges interpret and compile, and ask that GPU's pool over the network.
+"""GPUs lent to workers that have none: their judges interpret and compile, and ask a GPU's pool over the network.
 
     worker with a GPU       takes connections with its pool at a door: grader.classroom.door
-    the command             looks what each worker says of itself, its Standing, and lends: grader.classroom.loans
+    the command             asks each worker for its Standing, and lends: grader.classroom.loans
     worker without a GPU    announces a GPU like the others from then on, so Dask gives it texts
 
-Where a text is judged changes no verdict: whoever asks, the pool of a GPU does what it always does.
+A verdict does not depend on where a text is judged: the pool of a GPU does the same for every judge.
 """
 
 from __future__ import annotations
@@ -18,22 +18,26 @@ from grader.classroom.door import Offer
 
 @dataclass(frozen=True)
 class Standing:
-    """What a worker says of itself. judges: as many texts at a time, with a GPU, as it announces; or could."""
+    """A worker's report on itself.
+
+    `judges`: how many texts at a time it announces for a lent GPU; how many it could judge where it announces none.
+    """
 
     judges: int
-    own: Offer | None = None  # of its own GPU
-    borrows: bool = False  # it has none
+    own: Offer | None = None  # for its own GPU
+    borrows: bool = False  # it has no GPU, and texts want one
     borrowed: Offer | None = None
     announced: bool = False  # Dask gives it texts that want a GPU
-    waiting: bool = False  # it has such texts, and none to judge them with
+    waiting: bool = False  # it has texts that want a GPU, and no GPU to judge them with
 
 
 def loans_for(standings: dict[str, Standing], most_judges: int) -> dict[str, tuple[Offer, int]]:
-    """By worker that has no GPU yet: an offer, and how many texts at a time it may judge by it.
+    """Returns an offer for each worker that has no GPU yet, and how many texts at a time it may judge with it.
 
-    The GPU with the fewest judges comes first, and none gets more than `most_judges`; except that a worker to which
-    Dask gives texts already, or gave some before its GPU was taken back, has to have one: nobody takes them from it.
-    A worker that has one and announces none, since another command took it back, counts as one that has none.
+    Keys are workers' addresses. The GPU with the fewest judges comes first, and no GPU gets more than `most_judges`.
+    There is one exception: a worker to which Dask gives texts already, or gave some before its GPU was taken back, gets
+    an offer in any case, since nobody takes the texts from it. A worker that has borrowed a GPU and announces none,
+    since another command took it back, counts as a worker without a GPU.
     """
     load = Counter({one.own: one.judges for one in standings.values() if one.own})
     for one in standings.values():
@@ -52,9 +56,10 @@ def loans_for(standings: dict[str, Standing], most_judges: int) -> dict[str, tup
 
 
 def is_withdrawn(standings: dict[str, Standing], present: Collection[str]) -> bool:
-    """Whether a worker uses the GPU of one that is gone, or that began anew. `present`: whom the scheduler knows.
+    """Returns whether a worker uses a GPU whose owner is gone or began anew.
 
-    One that is present and does not answer may only be slow.
+    `present`: the addresses of the workers that the scheduler knows. An owner that is present but does not answer may
+    only be slow.
     """
     for one in standings.values():
         if (offer := one.borrowed) is None:

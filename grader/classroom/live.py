@@ -1,4 +1,4 @@
-"""What an instructor sees while a class is judged: how far, how fast, until when, and what failed so far."""
+"""The instructor's view while a class is judged: how far it is, how fast, when it will end, and what failed so far."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RIGHT, WRONG, EMPTY, FAULT = "right", "not right", "not attempted", "fault of th
 
 
 class View:
-    """A context: a few lines that change on a terminal; a line a minute in a pipe."""
+    """A context that shows progress: a few lines that change on a terminal, a line a minute in a pipe."""
 
     def __init__(self, total: int, say: Callable[[str], None], dashboard: str = "") -> None:
         self.total, self.say, self.dashboard = total, say, dashboard
@@ -57,19 +57,22 @@ class View:
         self.tick()
 
     def tick(self, workers: int | None = None) -> None:
-        """Called about once a second."""
+        """Updates the view; called about once a second.
+
+        `workers`: the number of the scheduler's workers; None leaves the last number.
+        """
         self.workers = self.workers if workers is None else workers
         if workers == 0:
             self.note("The scheduler has no worker. Waiting for one: dask worker ADDRESS.")
         elif workers:
-            self._noted = ""  # so that the next trouble is told even if it is the same
+            self._noted = ""  # so that the next trouble is shown even if it is the same
         now = time.monotonic()
         if not self._live.is_started and now - self._told > EVERY:
             self._told = now
             self.say(f"  {self._progress()}: {self._outcomes()}")
 
     def note(self, text: str) -> None:
-        """Something to know at once; said once, however long it lasts."""
+        """Shows a message at once; a message that repeats itself is shown once."""
         if text != self._noted:
             self._noted = text
             self._live.console.print(text, markup=False) if self._live.is_started else self.say(text)

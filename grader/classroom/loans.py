@@ -1,4 +1,4 @@
-"""The command's end of lending: looks again and again which workers want a GPU, and whether one that lent is gone."""
+"""The command's end of lending: looks every LOOK seconds for workers that want a GPU, and for lenders that are gone."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from distributed import Client, Future
 from grader.classroom.judges import borrow_there, standing_there
 from grader.classroom.lending import Standing, is_withdrawn, loans_for
 
-LOOK = 2.0  # seconds between two
+LOOK = 2.0  # seconds between two looks
 FIRST_LOOK = 10.0  # seconds until texts are given out all the same
 
 
 def present_workers(client: Client) -> dict[str, dict]:
-    """Returns what the scheduler tells of each worker, by its address.
+    """Returns what the scheduler knows of each worker, by the worker's address.
 
-    Every two seconds the client itself asks for no workers, and that answer may come between our question and what we
-    are told. So an answer without workers is asked for once more.
+    Every two seconds the client itself asks for no workers, and the answer to that may replace the answer to our
+    question. So an answer without workers is asked for once more.
     """
     return client.scheduler_info(n_workers=-1)["workers"] or client.scheduler_info(n_workers=-1)["workers"]
 
 
 class Loans:
-    """A context, for as long as texts are given out; the worker plugin `judges` is on all workers.
+    """A context that lends GPUs to workers for as long as texts are given out.
 
-    It has a thread of its own: a worker may take its time to answer, or never do so. `note` hears of a worker that
-    cannot use what it is offered.
+    `judges`: the name of the plugin that all workers have. `most_judges`: how many judges may use a GPU. `note` gets a
+    message about each worker that cannot use what it is offered. The work is done in a thread: a worker may answer late
+    or never.
     """
 
     def __init__(self, client: Client, judges: str, most_judges: int, note: Callable[[str], None]) -> None:
         self._client, self._judges, self._most_judges, self._note = client, judges, most_judges, note
-        self._noted: set[str] = set()  # workers
+        self._noted: set[str] = set()  # workers that `note` has heard of
         self._nudges: dict[str, Future] = {}
         self._lenders: set[str] = set()
         self._withdrawn, self._looked, self._over = threading.Event(), threading.Event(), threading.Event()
@@ -47,7 +48,10 @@ class Loans:
         self._over.set()
 
     def are_withdrawn(self) -> bool:
-        """Whether a worker uses a GPU that is gone: texts that Dask has given it would wait there, perhaps for ever."""
+        """Returns whether a worker uses a GPU that is gone.
+
+        Texts that Dask has given to the worker would wait there, perhaps for ever.
+        """
         return self._withdrawn.is_set() or not self._lenders <= present_workers(self._client).keys()
 
     def _lend(self) -> None:
@@ -73,6 +77,9 @@ class Loans:
             self._nudge(worker)
 
     def _nudge(self, worker: str) -> None:
-        """Where a resource is raised Dask leaves texts that wait for it as they are, until something else happens."""
+        """Submits an empty task to a worker, unless the last is still waiting.
+
+        When a resource grows, Dask does not start the texts that wait for it until something else happens.
+        """
         if worker not in self._nudges or self._nudges[worker].done():
             self._nudges[worker] = self._client.submit(int, workers=[worker], pure=False)

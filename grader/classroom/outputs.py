@@ -1,4 +1,4 @@
-"""A result as the outputs of a notebook's cells: text, a picture, and a score. Numbers and words only, no markup."""
+"""A result as the outputs of a notebook's cells: plain text, a picture, and a score."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST_REPORT = 20_000  # characters
 
 
 def report_outputs(result: dict | None, notes: list[str]) -> list[dict]:
-    """The check cell: what the grader has to say about the hand-in, then the judge's report and picture."""
+    """Returns the outputs of the check cell: the notes on the hand-in, then the judge's report and picture."""
     text = "\n".join(notes)
     if result is not None:
         text = "\n\n".join(part for part in (text, result["report"].strip("\n")) if part)
@@ -21,7 +21,10 @@ def report_outputs(result: dict | None, notes: list[str]) -> list[dict]:
 
 
 def item_outputs(item: Item | None, why_open: str) -> list[dict]:
-    """A grade cell: its tests and its score; without a score the reason, for nbgrader takes silence for full marks."""
+    """Returns the outputs of a grade cell: the item's tests, and its score, or the reason why there is none.
+
+    nbgrader would take a missing output for full marks.
+    """
     lines = list(item.lines) if item is not None else []
     if why_open:
         return [_text("\n".join([*lines, f"Not graded yet: {why_open}. These points are open, not lost."]))]

@@ -1,4 +1,4 @@
-"""A network share that is away for a minute: wait for it. Whatever else is wrong with a file is told at once."""
+"""Waits for a network share that is away for a minute. Any other error with a file is raised at once."""
 
 from __future__ import annotations
 
@@ -17,12 +17,18 @@ T = TypeVar("T")
 
 
 def is_away(error: OSError) -> bool:
-    """Whether this is what a share says that may come back. A folder that is gone counts: so looks an unmounted one."""
+    """Returns whether an error may come from a share that will be back.
+
+    A missing folder counts: an unmounted share looks the same.
+    """
     return error.errno in AWAY
 
 
 def patiently(act: Callable[[], T], note: Callable[[str], None]) -> T:
-    """What `act` gives; while it fails since a share is away, it is tried again, for ten minutes."""
+    """Returns what `act` returns. While a share is away, passes a message to `note` and tries again, for ten minutes.
+
+    Raises the share's OSError after that, and any other error at once.
+    """
     started, pause = time.monotonic(), 0.5
     while True:
         try:

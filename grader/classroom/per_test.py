@@ -1,6 +1,6 @@
-"""A result for programs that show a line per test: Gradescope's results.json, JUnit's XML.
+"""Results for programs that show a line per test: Gradescope's results.json, JUnit's XML.
 
-Texts are fit to be shown, and XML has no way to write control characters.
+Control characters are replaced in all texts: they might steer a terminal, and XML has no way to write them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from grader.wire.printable import one_line, several_lines
 
 
 def gradescope_text(results: list[dict], output: str, score: float | None) -> str:
-    """One entry per test. What is not decided has no score there; nor has the whole, where `score` is None."""
+    """Returns Gradescope's JSON, an entry per test. A test that is not decided has no score.
+
+    The hand-in has no score either where `score` is None. `output`: a text about the hand-in.
+    """
     tests = [entry for result in results for entry in _entries(result)]
     content: dict = {"output": several_lines(output), "tests": tests}
     if score is not None:
@@ -39,7 +42,7 @@ def _entries(result: dict) -> Iterator[dict]:
 
 
 def junit_text(results: list[dict]) -> str:
-    """A suite per exercise, a case per test."""
+    """Returns JUnit's XML: a suite per exercise, a case per test."""
     root = xml.Element("testsuites")
     root.extend(map(_suite, results))
     xml.indent(root)

@@ -1,6 +1,7 @@
-"""Judged texts on disk: results/NN_name/KEY.json, and the text beside it as KEY.py. Same text, same result.
+"""Judged texts on disk: results/NN_name/KEY.json, and the text next to it as KEY.py. Equal texts share a result.
 
-The key covers all that a verdict depends on: text, tests, hidden cases, the judge itself and what it runs on.
+The key covers all that a verdict depends on: text, tests, solution, hidden cases, the judge's code, and the versions of
+torch, Triton and NumPy.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ NOT_THE_JUDGE = (
 
 @dataclass(frozen=True)
 class Text:
-    """One text to judge; students who hand in the same text share it."""
+    """A text to judge; students who hand in the same text share it."""
 
     exercise: Folder
     text: str
@@ -47,7 +48,7 @@ class Text:
 
     @property
     def hidden_file(self) -> Path | None:
-        """The hidden cases of this exercise, if there are any."""
+        """The file of this exercise's hidden cases; None where there is none."""
         path = self.hidden / f"{self.exercise.id}.toml" if self.hidden else None
         return path if path and path.exists() else None
 
@@ -66,12 +67,15 @@ class Results:
         return self.folder / text.exercise.id / f"{text.key}.json"
 
     def find(self, text: Text) -> dict | None:
-        """The result of this very text; else the fault of the last attempt; else None."""
+        """Returns the result of exactly this text; else the fault of the last attempt; else None."""
         path = self.path(text)
         return _read(path) or _read(_fault_path(path))
 
     def is_missing(self, text: Text, gpu: bool) -> bool:
-        """Whether the text has to be judged: never was, met a fault, or waits for a GPU, and there is one now."""
+        """Returns whether the text has to be judged: it has no result, or has open tests and there is a GPU now.
+
+        A fault is no result. `gpu`: whether there is a GPU.
+        """
         result = _read(self.path(text))
         if result is None:
             return True
@@ -91,7 +95,7 @@ class Results:
 
 
 def faulty(exercise: str, fault: str) -> dict:
-    """What stands for a result when the judge gave none."""
+    """Returns what stands for a result when the judge gave none: no tests, and the fault."""
     return {"exercise": exercise, "tests": [], "points": 0, "fault": fault, "report": "", "seed": None}
 
 
@@ -114,14 +118,14 @@ def _bytes(path: Path | None) -> bytes:
 
 
 def version_of(exercises: Iterable[Folder]) -> str:
-    """What two machines must have in common: the judge, and the tests and solutions of these exercises."""
+    """Returns a digest of all that two machines must share: the judge, and the tests and solutions of the exercises."""
     files = [path for folder in exercises for path in (folder.test_file, folder.solution_file)]
     return hashlib.sha256(b"\0".join([_judge(), *map(_bytes, files)])).hexdigest()
 
 
 @functools.cache
 def _judge() -> bytes:
-    """The judge's own code, and the releases of what runs a kernel."""
+    """Returns a digest of the judge's code, and of the versions of torch, Triton and NumPy."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         if path.relative_to(PACKAGE).parts[0] not in NOT_THE_JUDGE:

@@ -1,4 +1,4 @@
-"""What a result is worth, item by item. An item is nbgrader's unit: one locked cell with points."""
+"""The points of a result, item by item. An item is nbgrader's unit: a locked cell with points."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ MOST_MESSAGE = 2000  # characters of one test
 
 
 class RubricError(click.ClickException):
-    """The tests of an exercise could not be listed; the message is pytest's."""
+    """Raised where the tests of an exercise cannot be listed; the message is pytest's."""
 
 
 @dataclass
 class Item:
-    """One item of a judged submission. `open` holds reasons why its points are not decided: neither 0 nor full."""
+    """An item of a judged submission. `open`: the reasons why its points are not decided, neither 0 nor full."""
 
     name: str
     reached: float = 0
@@ -48,9 +48,9 @@ class Item:
 
 
 def items_of(result: dict, without: Collection[str] = ()) -> dict[str, Item]:
-    """The items of a result, in the order of TITLES. A fault of the machine leaves all of them open.
+    """Returns the items of a result by name, in the order of TITLES. A fault of the machine leaves all of them open.
 
-    `without`: items that do not count in this class.
+    `without`: items that do not count in this class. Raises ValueError for points below 0, and for inf and nan.
     """
     items: dict[str, Item] = {}
     for test in counted(result, without):
@@ -71,18 +71,21 @@ def items_of(result: dict, without: Collection[str] = ()) -> dict[str, Item]:
 
 
 def counted(result: dict, without: Collection[str] = ()) -> list[dict]:
-    """The tests of a result but for those of items that do not count."""
+    """Returns the tests of a result that count: all but the tests of the items in `without`."""
     return [test for test in result["tests"] if test["item"] not in without]
 
 
 def is_decided(test: dict) -> bool:
-    """Whether a test's points are final: a skip is, where it waited for right values that never came."""
+    """Returns whether a test's points are final.
+
+    A skip is final where the test waited for right values that never came.
+    """
     decided = test["outcome"] in (PASS, FAIL, NOT_ATTEMPTED)
     return decided or (test["outcome"] == SKIPPED and test["id"] == WAITED)
 
 
 def line_of(test: dict) -> str:
-    """One test as a learner reads it."""
+    """Returns the line that a learner reads about a test: outcome, name, points, and why it was skipped."""
     mark = {PASS: "pass", FAIL: "FAIL"}.get(test["outcome"], "-" if is_decided(test) else "not run")
     name = test["name"] if test["hidden"] else test["name"].removeprefix("test_").replace("_", " ")
     note = test["message"].partition("\n")[0][:MOST_MESSAGE] if test["outcome"] == SKIPPED else ""
@@ -90,7 +93,10 @@ def line_of(test: dict) -> str:
 
 
 def points_of(folders: list[Folder], hidden: Path | None = None) -> dict[str, dict[str, float]]:
-    """The points of each exercise's items, by its id: what its test file and the hidden cases add up to."""
+    """Returns the points of each exercise's items, by its id: the sums over its test file and the hidden cases.
+
+    pytest lists the tests in another process. Raises RubricError where it cannot.
+    """
     command = [sys.executable, "-m", "pytest", *(str(folder.path) for folder in folders)]
     command += ["--collect-only", "-p", "grader.classroom.listing", *(["--hidden", str(hidden)] if hidden else [])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(IMPORTED_FROM), os.environ.get("PYTHONPATH", "")])}

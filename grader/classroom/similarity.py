@@ -1,10 +1,10 @@
-"""Works that are nearly the same: a hint to look at two of them, never a verdict.
+"""Finds works that are nearly the same: a hint to look at both, never a verdict.
 
 Winnowing, as Schleimer, Wilkerson and Aiken describe it (Winnowing: local algorithms for document fingerprinting,
-SIGMOD 2003): the syntax tree of what a student wrote, names made alike, is read as a row of tokens and cut into
-overlapping runs; of the hashes of neighbouring runs the least stands for them. Two works that share a passage of
-WINDOW + RUN - 1 tokens share a fingerprint. In a kernel of ten lines much is bound to be alike, so what the stub gives
-does not count, nor what stands in the solution or in many of the other works.
+SIGMOD 2003): the syntax tree of what a student wrote, with names made alike, is read as a sequence of tokens and cut
+into overlapping runs. The least hash of WINDOW neighbouring runs becomes a fingerprint. Two works that share a passage
+of WINDOW + RUN - 1 tokens share a fingerprint. In a kernel of ten lines much is bound to be alike, so the code of the
+stub does not count, nor do fingerprints of the solution or of many other works.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ from itertools import combinations
 
 RUN, WINDOW = 10, 4  # tokens, hashes
 LEAST_SHARED = 8  # fingerprints; less is chance
-LEAST_SHARE = 0.7  # of all that is particular to either
+LEAST_SHARE = 0.7  # of all fingerprints that are particular to either work
 COMMON_TO, COMMON_SHARE = 4, 0.1  # a fingerprint in more works than this, and in a larger share of them, tells nothing
 KEPT_NAMES = frozenset(("tl", "triton", "torch", "math"))
 NAME = "="  # no other token begins so
-NAMED = {(ast.arg, "arg"), (ast.FunctionDef, "name")}  # fields that name what is the student's own
+NAMED = {(ast.arg, "arg"), (ast.FunctionDef, "name")}  # fields that hold names of the student's choice
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two works by name, the share of their particular fingerprints that they have in common, and how many."""
+    """Two works by name, and how many of their particular fingerprints they have in common.
+
+    `share`: `count` as a share of all particular fingerprints of both.
+    """
 
     one: str
     other: str
@@ -37,7 +40,7 @@ class Pair:
 
 
 def near_identical(works: dict[str, str], stub: str, solution: str) -> list[Pair]:
-    """Pairs of the works (name -> text) to look at, the most alike first."""
+    """Returns the pairs of works to look at, the most alike first. `works`: the students' texts, by name."""
     known = fingerprints(solution, stub)
     prints = {name: fingerprints(text, stub) - known for name, text in works.items()}
     counts = Counter(mark for marks in prints.values() for mark in marks)
@@ -52,7 +55,7 @@ def near_identical(works: dict[str, str], stub: str, solution: str) -> list[Pair
 
 
 def fingerprints(text: str, stub: str) -> set[int]:
-    """Of what `text` has beyond the stub; empty for a text that is no Python."""
+    """Returns the fingerprints of what `text` has beyond the stub; an empty set for a text that is no Python."""
     try:
         tokens = [_same_name(token) for token in _own_tokens(ast.parse(text), _given(stub))]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -62,7 +65,7 @@ def fingerprints(text: str, stub: str) -> set[int]:
 
 
 def _shared(prints: dict[str, set[int]]) -> Counter[tuple[str, str]]:
-    """How many fingerprints each pair has in common; of pairs that have any."""
+    """Returns how many fingerprints each pair has in common, for pairs that have any."""
     holding = defaultdict(list)
     for name, marks in prints.items():
         for mark in marks:
@@ -72,7 +75,7 @@ def _shared(prints: dict[str, set[int]]) -> Counter[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class _Given:
-    """The tokens of each statement that a stub has, and of each that a function of it has."""
+    """The tokens of each statement of a stub, and of each statement in a function's body, by the function's name."""
 
     statements: set[tuple[str, ...]]
     bodies: dict[str, set[tuple[str, ...]]]
@@ -89,7 +92,10 @@ def _given(stub: str) -> _Given:
 
 
 def _own_tokens(tree: ast.Module, given: _Given) -> Iterator[str]:
-    """Of the statements that the stub does not have; of its functions those of their bodies."""
+    """Yields the tokens of the statements that the stub does not have.
+
+    A function of the stub is compared statement by statement; imports and docstrings are left out.
+    """
     for node in tree.body:
         own, known = [node], given.statements
         if isinstance(node, ast.FunctionDef) and node.name in given.bodies:
@@ -106,7 +112,10 @@ def _is_import_or_text(statement: ast.stmt) -> bool:
 
 
 def _tokens(node: ast.AST) -> Iterator[str]:
-    """A syntax tree in the order of its text: comments, blank lines and parentheses are gone. Names begin with NAME."""
+    """Yields the tokens of a syntax tree in the order of its text. Names begin with NAME.
+
+    Comments, blank lines and parentheses are not in the tree.
+    """
     if isinstance(node, ast.Name):
         yield NAME + node.id
         return
@@ -123,7 +132,7 @@ def _tokens(node: ast.AST) -> Iterator[str]:
 
 
 def _same_name(token: str) -> str:
-    """Every name of the student's own is the same."""
+    """Returns NAME for every name of the student's own; any other token as it is."""
     return token if not token.startswith(NAME) or token[len(NAME) :] in KEPT_NAMES else NAME
 
 

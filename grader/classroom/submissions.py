@@ -1,7 +1,7 @@
-"""A folder of submissions, read where it lies: nbgrader's submitted/ tree, or files by student.
+"""Reads a folder of submissions in place: nbgrader's submitted/ tree, or files by student.
 
-Understood are STUDENT/ANYTHING/softmax.py, STUDENT/softmax.py, STUDENT_softmax.py, and STUDENT.py where one exercise is
-asked for; notebooks alike.
+It understands STUDENT/ANYTHING/softmax.py, STUDENT/softmax.py, STUDENT_softmax.py, and STUDENT.py where a single
+exercise is asked for; notebooks alike.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from grader.wire.printable import is_steering
 
 @dataclass
 class Submissions:
-    """Everyone's work on every exercise, and the files that name no student and exercise."""
+    """Everyone's work on every exercise, and the files and folders that name no student and exercise."""
 
     all: list[Graded] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
@@ -42,7 +42,10 @@ class _Found:
 
 
 def read_submissions(source: Path, exercises: list[Folder], only: Folder | None, without: Path) -> Submissions:
-    """`only`: the exercise that a file named for its student alone belongs to. `without`: a folder to leave out."""
+    """Returns each student's work on each exercise, and what is ignored.
+
+    `only`: the exercise of a file that is named for its student alone. `without`: a folder to leave out.
+    """
     paths = [path for path in source.iterdir() if not path.name.startswith((".", "__MACOSX"))]
     paths = sorted((path for path in paths if path.resolve() != without.resolve()), key=lambda p: (p.is_file(), p.name))
     read, ignored, found = _Reader(source, exercises, only, paths), [], {}
@@ -72,22 +75,29 @@ class _Reader:
         by_length = sorted(self.names, key=len, reverse=True)
         self.pattern = re.compile(rf"(?P<who>.+?)_(?P<name>{'|'.join(map(re.escape, by_length))})")
         named = any(path.suffix in KINDS and self.pattern.fullmatch(path.stem) for path in paths)
-        self.only = None if named else only  # beside ada_softmax.py, bob_sofmax.py is no student
+        self.only = None if named else only  # next to ada_softmax.py, bob_sofmax.py is no student
 
     def folder(self, student: Path) -> tuple[list[_Found], list[str]]:
-        """(what there is of each exercise, what looks like a hand-in and is named for none). A folder that is no
-        student's is unknown as a whole."""
+        """Returns the hand-ins in a student's folder, and the paths of files that may be hand-ins but name no exercise.
+
+        A folder that is no student's is named instead of its files.
+        """
         places = _places(student)
         if not self._is_student(places):
             return [], [f"{student.name}/"]
-        others = [place for place in places if not self._is_exercise(place)]  # in an exercise's own its problem tells
+        # A misnamed file in an exercise's own folder is reported as the hand-in's problem.
+        others = [place for place in places if not self._is_exercise(place)]
         unknown = [path for place in others for path in _hand_ins(place) if path.stem not in self.names]
         made = [one for exercise in self.exercises for one in self._in(places, exercise)]
         return made, [str(path.relative_to(self.source)) for path in unknown]
 
     def _is_student(self, places: list[Path]) -> bool:
-        """Whoever handed in nothing has an empty folder. One that holds other things, as results do, is no student's,
-        nor is one named for an exercise: students' folders may lie in it, and would be taken for one."""
+        """Returns whether a folder, given with its subfolders, is a student's.
+
+        The folder of a student who handed in nothing is empty. A folder of other things (results, perhaps) is no
+        student's. Nor is a folder that is named for an exercise: it may hold students' folders, which would count as a
+        single student.
+        """
         if self._is_exercise(places[0]):
             return False
         return any(self._is_exercise(each) or _hand_ins(each) for each in places) or not any(places[0].iterdir())
@@ -96,7 +106,7 @@ class _Reader:
         return any(folder.name == each.id for each in self.exercises)
 
     def file(self, path: Path) -> tuple[list[_Found], list[str]]:
-        """As `folder`: of STUDENT_softmax.py, or STUDENT.py; a file that is neither is unknown."""
+        """Returns, as `folder` does, the hand-in in STUDENT_softmax.py or STUDENT.py, or else the file's name."""
         named = self.pattern.fullmatch(path.stem)
         if path.suffix in KINDS and named:
             exercise = next(each for each in self.exercises if each.name == named["name"])
@@ -110,7 +120,11 @@ class _Reader:
         return self._found(student, exercise, HandIn(problem=problem, absent=True), self.source, [])
 
     def chosen(self, found: list[_Found]) -> Graded:
-        """Of several the one that was worked on; of those, the newer."""
+        """Returns the hand-in to judge of all that a student has for an exercise.
+
+        It is the best by three criteria, in this order: it can be read, it was worked on, it is newer. Its notes say
+        why each hand-in that differs was not judged.
+        """
         there = [one for one in found if not one.graded.hand_in.absent] or found[:1]
         best = max(there, key=lambda one: (one.graded.text is not None, self._is_own_work(one.graded), one.time))
         for other in there:
@@ -129,7 +143,10 @@ class _Reader:
         return f"{best.place} is newer" if best.time > other.time else f"{best.place} is as new"
 
     def _in(self, places: list[Path], exercise: Folder) -> list[_Found]:
-        """The hand-ins in the student's folder: in that of the exercise, of another assignment, or right there."""
+        """Returns the hand-ins for an exercise in a student's folder and its subfolders, the exercise's folder first.
+
+        If there is none, returns an absent hand-in, or the problem of the exercise's folder.
+        """
         student, *inner = places
         own = [place for place in inner if place.name == exercise.id]
         holding = [place for place in dict.fromkeys([*own, *inner, student]) if _held(place, exercise.name)]
@@ -150,17 +167,17 @@ class _Reader:
 
 
 def _held(folder: Path, name: str) -> list[Path]:
-    """The files of an exercise that lie in a folder."""
+    """Returns the paths of an exercise's files that lie in a folder, links included."""
     return [folder / f"{name}{kind}" for kind in KINDS if os.path.lexists(folder / f"{name}{kind}")]
 
 
 def _places(student: Path) -> list[Path]:
-    """A student's folder, and the folders in it."""
+    """Returns a student's folder, and the folders in it that are no links."""
     return [student, *sorted(path for path in student.iterdir() if path.is_dir() and not path.is_symlink())]
 
 
 def _hand_ins(folder: Path) -> list[Path]:
-    """Files, and links to files, that may have been meant for one, by their kind."""
+    """Returns the files in a folder, and links to files, that end as a hand-in does: .py or .ipynb."""
     return sorted(
         path for path in folder.iterdir() if path.suffix in KINDS and path.name[0] != "." and not path.is_dir()
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from grader.wire.printable import one_line
 
-FORMULA = ("=", "+", "-", "@")  # what one begins with; names come from students
+FORMULA = ("=", "+", "-", "@")  # the first character of a formula; names come from students
 
 
 def csv_of(rows: Iterable[list]) -> str:
@@ -18,9 +18,9 @@ def csv_of(rows: Iterable[list]) -> str:
 
 
 def canvas_rows(possible: dict[str, float | None], scores: Iterable[tuple[list, list]]) -> Iterator[list]:
-    """Canvas' gradebook import; the second row holds the points possible, by column.
+    """Yields the rows of Canvas' gradebook import; the second row holds the points possible, by column.
 
-    scores: of each student name, Canvas' own number, id and login; then what stands in the columns.
+    `scores`: for each student, the name, Canvas' own number, the id and the login; and the scores, a score per column.
     """
     yield ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *possible]
     yield ["    Points Possible", "", "", "", "", *possible.values()]
@@ -29,7 +29,10 @@ def canvas_rows(possible: dict[str, float | None], scores: Iterable[tuple[list, 
 
 
 def _cell(value: object) -> object:
-    """Returns what stands in a cell: a text on one line, marked where a spreadsheet would take it for a formula."""
+    """Returns the content of a cell: "" for None, and a text on one line.
+
+    An apostrophe marks a text that a spreadsheet would take for a formula.
+    """
     if not isinstance(value, str):
         return "" if value is None else value
     text = one_line(value)

@@ -1,8 +1,9 @@
 """A process that has everything imported and judges one text after another: `python -m grader.classroom.warm_judge`.
 
 A request is a line of JSON, and so is a result: nothing is pickled. The process never runs a submission; the child that
-pytest starts does, a fresh one for each text. Still it may die (out of memory) or hang: it is then replaced, and this
-one text has a fault of the machine. It leaves when its parent does, however that ended, and takes its children along.
+pytest starts does, a fresh child for each text. The process may still die (out of memory) or hang: it is then replaced,
+and the result of this text is a fault of the machine. It ends when its parent does, however the parent ended, and takes
+its children along.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from grader.places import IMPORTED_FROM
 from grader.processes import scratch
 from grader.processes.environment import ONE_THREAD
 
-MOST_SECONDS = 600  # for one text: one whose every call waits in place of computing takes half of them
+MOST_SECONDS = 600  # for one text; a text whose every call waits instead of computing takes half of them
 MOST_TEXTS = 200  # then a fresh process, so that nothing can pile up
-MOST_IDLE = 900  # seconds, if whoever asked was killed on another machine
+MOST_IDLE = 900  # seconds without a request; the command may have been killed on another machine
 PATIENCE = 300  # seconds for the course's folder to come back
 
 
 def request_of(text: Text, level: str) -> dict:
-    """What has to be known to judge a text, on any machine that has the same course."""
+    """Returns what a machine that has the same course needs to judge a text."""
     hidden = text.hidden_file.read_text(encoding="utf-8") if text.hidden_file else None
     exercise = text.exercise
     return {
@@ -48,14 +49,15 @@ def request_of(text: Text, level: str) -> dict:
 
 
 class Unconnected(ConnectionError):
-    """No pool of replay processes can be reached."""
+    """Raised where no pool of replay processes can be reached."""
 
 
 class WarmJudge:
-    """The parent's end. `level`: how submissions will be shut in.
+    """The parent's end of the process. `level`: how submissions are isolated.
 
-    `gpu`: the only one to use, "" for all there are. `connected`: gives a connection with a pool of replay processes,
-    which other judges use too; without it the judge has its own. `ahead`: starts before there is a text.
+    `gpu`: the UUID of the only GPU to use; "" for all. `connected`: returns a connection with a pool of replay
+    processes that other judges use, too; without it, the judge has its own pool. `ahead`: starts the process before
+    there is a text.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class WarmJudge:
             self._start()
 
     def judge(self, request: dict) -> dict:
-        """The judge's result; one with a fault if the process died or did not end in time.
+        """Returns the judge's result; a fault if the process does not start, dies, or does not end in time.
 
         "unconnected" is true in it if no pool of replay processes could be asked.
         """
@@ -82,7 +84,7 @@ class WarmJudge:
         self._judged += 1
         result = self._answered(request)
         if result.get("unconnected"):
-            self.end()  # its pool is gone: the next one is connected anew
+            self.end()  # its pool is gone: the next process is connected anew
         return result
 
     def _answered(self, request: dict) -> dict:
@@ -120,10 +122,10 @@ class WarmJudge:
         scratch.remove(Path(folder))
 
     def _start(self) -> None:
-        """Raises OSError where no pool can be reached."""
+        """Starts the process. Raises OSError where it cannot start, or no pool can be reached."""
         path = os.pathsep.join(filter(None, [str(IMPORTED_FROM), os.environ.get("PYTHONPATH", "")]))
         environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "100"}
-        # Of pytest's plugins ours alone: any other costs each judge time, and might change what it says.
+        # Only our own plugin of pytest: any other costs each judge time, and might change its report.
         environment |= {
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "PYTEST_PLUGINS": "grader.session.plugin",
@@ -133,7 +135,7 @@ class WarmJudge:
             environment["CUDA_VISIBLE_DEVICES"] = self.gpu
         with contextlib.ExitStack() as given:
             pool = [given.enter_context(self._connected()).fileno()] if self._connected else []
-            self._judged, self._folder = 0, tempfile.mkdtemp(prefix="course-")  # removed by whoever is left
+            self._judged, self._folder = 0, tempfile.mkdtemp(prefix="course-")  # removed by the last to leave
             self._log = Path(self._folder, "log")
             log = given.enter_context(self._log.open("w"))
             command = [sys.executable, "-P", "-m", "grader.classroom.warm_judge", self.level, self._folder]
@@ -149,7 +151,10 @@ class WarmJudge:
 
 
 def _kill_those_in(folder: str) -> None:
-    """Ends a submission that runs on since its judge was killed: it works in the judge's own temporary folder."""
+    """Kills the processes that work in a judge's temporary folder.
+
+    A submission there would go on running after its judge was killed.
+    """
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if os.readlink(path / "cwd").startswith(f"{folder}/"):
@@ -162,7 +167,7 @@ def _kill_those_in(folder: str) -> None:
 def main() -> None:
     from grader.classroom.judging import prepare
 
-    # Descriptors of our own: pytest puts others in the places of 0 and 1, and what is printed is no result.
+    # Copies of the descriptors: pytest puts others in the places of 0 and 1, and printed text is no result.
     asked, replies = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
@@ -181,7 +186,7 @@ def main() -> None:
 
 
 def _pool_at(descriptor: int) -> PoolElsewhere:
-    """That of the worker's judges, behind a connection that no child inherits; its GPU is this judge's."""
+    """Returns the worker's pool, behind a connection that no child inherits; its GPU becomes this process's."""
     os.set_inheritable(descriptor, False)
     pool = PoolElsewhere(socket.socket(fileno=descriptor))
     use_pool(pool)
@@ -221,7 +226,10 @@ def _answer(request: dict) -> dict:
 
 
 def _exercise_of(request: dict) -> Folder | None:
-    """Of the course that was named, else of this machine's; waits while it is in neither, as when a share is away."""
+    """Returns the exercise of the course that the request names, else of this machine's course.
+
+    Waits while neither has it, as when a share is away; None after PATIENCE seconds.
+    """
     named, deadline = Folder(Path(request["course"]) / "exercises" / request["exercise"]), time.monotonic() + PATIENCE
     while not (exercise := found_here(named)).test_file.exists():
         if time.monotonic() > deadline:

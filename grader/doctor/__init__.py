@@ -1,1 +1,1 @@
-"""What this machine can judge."""
+"""Finds out what this machine can judge."""

@@ -1,4 +1,4 @@
-"""The first cell of a notebook says what can be judged on this machine, in a few lines. Nothing is measured for it."""
+"""Says in a few lines what can be judged on this machine: the first cell of a notebook. Nothing is measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from grader.gpu.device import NO_GPU, Device, device_here
 
 
 def main() -> int:
-    """Prints it; where nothing can be judged, what `course doctor` found. The exit status says which."""
+    """Prints the versions, the GPU and what can be judged here; returns 0.
+
+    Prints what `course doctor` found and returns 1 where nothing can be judged.
+    """
     found: list[str] = []
     if not examine_judge(found.append):
         print("\n".join(found))

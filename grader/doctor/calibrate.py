@@ -1,4 +1,4 @@
-"""`course doctor --calibrate`: measures on this GPU what the gates of speed are, and keeps it for this folder."""
+"""`course doctor --calibrate`: measures the gates of speed on this GPU, and keeps them for this folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.gpu.device import Device
 
 
 def calibrate(folders: list[Folder], device: Device, say: Callable[[str], None]) -> bool:
-    """Measures the exercises one by one, and keeps each before the next; returns True where all were measured."""
+    """Measures the exercises one by one, and keeps each before the next; returns whether all were measured."""
     from grader.gpu.lock import GpuBusy
     from grader.gpu.plan import BadPlan
     from grader.gpu.pool.replay_process import ReplayEnded
@@ -48,7 +48,10 @@ def calibrate(folders: list[Folder], device: Device, say: Callable[[str], None])
 
 
 def gates_line(root: Path, folders: list[Folder], gpu: str) -> str:
-    """Returns what `course doctor` says of the gates on this GPU. `root`: of the course."""
+    """Returns the line of `course doctor` on the gates of speed.
+
+    `root`: the folder of the course. `gpu`: the name of this GPU.
+    """
     try:
         others = {one.gpu for one in calibration(root).values()} - {gpu}
     except BadFigures as why:

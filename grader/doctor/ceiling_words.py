@@ -1,7 +1,7 @@
-"""What a GPU can do, and whether a speed can be told on it: from samples of several processes to numbers and words.
+"""A GPU's ceilings, and whether speed can be judged on it, from samples of several processes.
 
-Each sample is an anchor timed against a copy of itself, so its share should be 1. How far the shares of processes lie
-apart is the noise of a verdict here.
+Each sample is an anchor timed against a copy of itself, so its share should be 1. The spread of the shares between
+processes is the noise of a verdict here.
 """
 
 from __future__ import annotations
@@ -12,21 +12,25 @@ from dataclasses import dataclass, field
 
 from grader.gpu.answers import ANCHOR, COPY, MATMUL, Measurement
 
-MOST_SPREAD = {COPY: 0.003, MATMUL: 0.015}  # a share's, between processes; the sequential rule is built for no more
+MOST_SPREAD = {COPY: 0.003, MATMUL: 0.015}  # of a share between processes; the sequential rule allows no more
 LEAST_SAMPLES = 3
 
 
 @dataclass
 class Ceiling:
-    """An anchor against itself. rates: bytes or FLOP per second, by process; shares: of one copy of the other."""
+    """An anchor timed against itself.
+
+    `rates`: bytes or FLOP per second, by process. `shares`: the time of one copy over the time of the other, by
+    process.
+    """
 
     name: str
     rates: list[float] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)
-    useless: list[str] = field(default_factory=list)  # why samples said nothing
+    useless: list[str] = field(default_factory=list)  # why samples were of no use
 
     def add(self, answer: dict) -> None:
-        """A process's answer to a request of the kind "ceilings"."""
+        """Adds the sample in a process's answer to a request of the kind "ceilings"."""
         sample, flops = Measurement.from_json(answer[self.name]["sample"]), answer[self.name]["flops"]
         if math.isnan(sample.share):
             self.useless.append(sample.why_invalid or "too few rounds were sound")
@@ -46,17 +50,20 @@ class Ceiling:
 
     @property
     def spread(self) -> float:
-        """Between processes: the standard deviation of the share's logarithm."""
+        """The standard deviation of the shares' logarithms between processes; nan for fewer than two shares."""
         return statistics.stdev(math.log(share) for share in self.shares) if len(self.shares) > 1 else math.nan
 
     @property
     def offset(self) -> float:
-        """How far the middle share is from 1, which only a fault of the method can make it."""
+        """The distance of the median share from 1, as a logarithm; nan without shares.
+
+        Only a fault of the method can cause a distance.
+        """
         return abs(math.log(statistics.median(self.shares))) if self.shares else math.nan
 
     @property
     def complaint(self) -> str:
-        """Why a verdict on speed cannot be trusted here; "" if nothing speaks against it."""
+        """The reason why a verdict on speed cannot be trusted here; "" if nothing speaks against it."""
         most = MOST_SPREAD[self.name]
         if len(self.shares) < LEAST_SAMPLES:
             return f"{len(self.useless)} of {len(self.useless) + len(self.shares)} samples were useless: " + (
@@ -70,5 +77,5 @@ class Ceiling:
 
 
 def percent(share: float) -> str:
-    """ "0.05 %" """
+    """Returns a share in percent, as in "0.05 %"."""
     return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"

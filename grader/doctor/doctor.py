@@ -1,4 +1,4 @@
-"""`course doctor`: what is installed, what can be judged here, and a kernel, run and compiled, to prove it."""
+"""`course doctor`: shows what is installed and can be judged here, and runs and compiles a kernel to prove it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _calibrated(exercises: tuple[str, ...]) -> bool:
 
 
 def examine(say: Callable[[str], None]) -> bool:
-    """Says what it finds, line by line; True when exercises can be judged on this machine."""
+    """Says what it finds, line by line; returns whether exercises can be judged on this machine."""
     fine = examine_judge(say)
     if fine:
         _fence(say)
@@ -100,7 +100,7 @@ def examine(say: Callable[[str], None]) -> bool:
 
 
 def examine_judge(say: Callable[[str], None]) -> bool:
-    """Says versions, the system and the self-test, line by line; True when exercises can be judged on this machine."""
+    """Says versions, the system and the self-test, line by line; returns whether exercises can be judged here."""
     fine = _versions(say)
     fine &= _platform(say)
     return fine and _self_test(say)
@@ -166,7 +166,10 @@ def _platform(say: Callable[[str], None]) -> bool:
 
 
 def _self_test(say: Callable[[str], None]) -> bool:
-    """Records and interprets a kernel with a loop of runtime length, and compiles it."""
+    """Interprets and compiles a kernel with a loop of runtime length, and says what came of it.
+
+    Returns whether both worked.
+    """
     from grader.processes.faults import ChildEnded, MachineFault
 
     fine = True
@@ -181,7 +184,7 @@ def _self_test(say: Callable[[str], None]) -> bool:
 
 
 def _fence(say: Callable[[str], None]) -> None:
-    """Says what keeps a submission in on this machine; exercises can be judged with less, too."""
+    """Says what isolates a submission on this machine; exercises can be judged with less isolation, too."""
     from grader.explain.fence_words import told
 
     for name, said in zip(chain(["fence"], repeat("")), told(fence_here())):
@@ -239,7 +242,7 @@ def _compiled() -> tuple[bool, str]:
 
 
 def _recorded(x: torch.Tensor) -> Recorded:
-    """Returns what the probe does with this argument."""
+    """Returns the recorded call of the probe with this argument."""
     from grader.gpu.models import DEFAULT_MODEL
     from grader.judge.kernel_texts import recorded_call
     from grader.judge.run import Recorded

@@ -1,4 +1,4 @@
-"""`course doctor` on a machine with a GPU: what it is, what it can do now, and whether speed can be told on it."""
+"""`course doctor` on a machine with a GPU: names it, measures it, and says whether speed can be judged on it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOT_NEEDED = "none found: not needed; a GPU adds large sizes and speed"
 
 @dataclass
 class Found:
-    """`usable`: kernels can be judged on the GPU; `trusted`: their speed too. here: there is a GPU at all."""
+    """The state of the GPU. `here`: it exists. `usable`: kernels can be judged on it. `trusted`: so can their speed."""
 
     here: bool = False
     usable: bool = False
@@ -32,7 +32,10 @@ class Found:
 
 
 def examine_gpu(say: Callable[[str, str, bool], None], wait: Callable) -> Found:
-    """`say` takes a name, what was found, and whether it is in order; `wait(text)` is a context for what takes time."""
+    """Examines and measures the GPU, and says what it finds. Returns the GPU's state.
+
+    `say` takes a name, a finding, and whether it is in order. `wait(text)` is a context to show while time passes.
+    """
     device = device_here()
     if device == NO_GPU:
         say("GPU", NOT_NEEDED, True)
@@ -61,13 +64,16 @@ def examine_gpu(say: Callable[[str, str, bool], None], wait: Callable) -> Found:
 
 
 def describe(device: Device, driver: str) -> str:
-    """ "NVIDIA H200, 140 GiB, sm_90, driver 570.133.20" """
+    """Returns a description, as in "NVIDIA H200, 140 GiB, sm_90, driver 570.133.20"."""
     memory = f"{device.model.memory_bytes / (1 << 30):.0f} GiB"
     return ", ".join([device.name, memory, device.model.target] + [f"driver {driver}"] * bool(driver))
 
 
 def ask(replays: Replays) -> list[dict]:
-    """The answers of fresh processes, which start side by side and measure one after the other."""
+    """Returns the answers of LEAST_PROCESSES to PROCESSES fresh processes.
+
+    They start side by side and measure one after the other. Raises ReplayEnded and GpuBusy.
+    """
     replays.start(PROCESSES)
     started = time.monotonic()
     answers: list[dict] = []
@@ -87,7 +93,7 @@ def why_ended(ended) -> str:
 
 
 def tell(answers: list[dict], device: Device, say: Callable[[str, str, bool], None]) -> bool:
-    """What the answers mean, line by line; True where verdicts on speed can be trusted."""
+    """Says line by line what the answers mean; returns whether verdicts on speed can be trusted."""
     ceilings = [Ceiling(COPY), Ceiling(MATMUL)]
     for ceiling, kind in zip(ceilings, ("copy", "fp16 matmul")):
         for answer in answers:
@@ -115,7 +121,7 @@ def _of_datasheet(ceiling: Ceiling, device: Device) -> str:
 
 
 def _clock(answer: dict, held_down: str) -> str:
-    """ "1980 of 1980 MHz, not throttled" """
+    """Returns the state of the clock, as in "1980 of 1980 MHz, not throttled"."""
     now, most = answer["megahertz"], answer["most_megahertz"]
     if not now:
         return "not known: the driver's NVML does not answer, or nvidia-ml-py is missing"
