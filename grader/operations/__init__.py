@@ -1,30 +1,33 @@
-"""What the judge knows of one operation, a file each, found by its name: "softmax" is grader/operations/softmax.py.
+"""The operations that the judge knows: a file for each, found by its name. "softmax" is grader/operations/softmax.py.
 
-Such a file has
+The file of an operation may have
 
-    rounding(inputs, ref)      c S of `bounds.tolerance`, [shape of ref]: what a right kernel's arithmetic may add, with
-                               its source. `inputs`: the entry's arguments, tensors in float64 or int64. A result with
-                               a bound of its own, "layer_norm.mean": rounding_of_mean(inputs, ref).
-    conversion(inputs, ref)    R and L of `bounds.tolerance`, [shape of ref] each, where a right kernel converts to the
-                               output's dtype on its way; of a result with a bound of its own conversion_of_mean.
-    held(shapes)               how many numbers its bounds keep at a time beside the inputs, where that is more than a
-                               few copies of these.
-    terms(inputs, ref)         what a rounding on the way is relative to, where it is not the result: of a sum that of
-                               its |terms|; [shape of ref]. Of a result with a bound of its own it may be terms_of_mean.
-    CAUSES, PLAIN_CAUSES       the ids of mistakes that it can name, beside those of any operation (explain/causes.py):
-                               each of the first has to be helped with in a hint, of the second the sentence does.
-    a table of sentences       what can be said of its mistakes, in words (grader/sentences.py).
-    mistakes(evidence, inputs) yields a Hypothesis for each: its id, what is said of it and what a kernel with this
-                               mistake computes, in float64: the looked-at result, or all of them as the reference
-                               gives them.
+    rounding(inputs, ref)      returns c S of `bounds.tolerance`, [shape of ref]: how much a right kernel's arithmetic
+                               may add to the error, with the source of the formula. `inputs` are the entry's arguments,
+                               tensors in float64 (float32 for `comparison.quick_error`) or int64. A result with its own
+                               bound, "layer_norm.mean", has rounding_of_mean(inputs, ref).
+    conversion(inputs, ref)    returns R and L of `bounds.tolerance`, [shape of ref] each, where a right kernel converts
+                               to the output's dtype on its way. A result with its own bound has conversion_of_mean.
+    held(shapes)               returns how many numbers the bounds keep at a time besides the inputs, where that is more
+                               than a few copies of the inputs.
+    terms(inputs, ref)         returns what a rounding on the way is relative to, [shape of ref], where that is not the
+                               result: for a sum it is the sum of its |terms|. A result with its own bound may have
+                               terms_of_mean.
+    CAUSES, PLAIN_CAUSES       are the ids of mistakes that the file can name, besides the ids of mistakes of any
+                               operation (explain/causes.py). A hint has to help with each of CAUSES; for PLAIN_CAUSES
+                               the sentence itself says what to change.
+    a table of sentences       says in words what a mistake is (grader/sentences.py).
+    mistakes(evidence, inputs) yields a Hypothesis for each mistake: its id, its sentence, and what a kernel with this
+                               mistake computes, in float64: the result that is looked at, or all results in the order
+                               in which the reference gives them.
     astray(evidence, inputs, finding)
-                               a Hypothesis without a result, or None: what makes a kernel store where the memory
-                               checker has seen it.
-    LOST_DIGITS                what is said as advice where digits are lost and nothing else is known.
+                               returns a Hypothesis without a result, or None: the mistake that makes a kernel access
+                               memory where the memory checker has seen it.
+    LOST_DIGITS                is the sentence given as advice where digits are lost and nothing else is known.
 
-All may be left out: an operation with one rounding is "exact" and has none of its own. What does not fit into
-attention.py stands next to it in _attention.py. An operation knows no exercise: those that use it state its name, as
-their bound or, where that is "exact" or "bits", as their operation.
+Each of these may be left out: an operation with one rounding has the bound "exact", and no function for it. Code that
+does not fit into attention.py stands next to it in _attention.py. An operation knows no exercise: an exercise states
+the operation's name as the bound of its results or, where their bounds are "exact" or "bits", as its operation.
 """
 
 from __future__ import annotations
@@ -39,13 +42,13 @@ _OF_ALL = ("__init__", "bounds", "comparison", "hypothesis")
 
 @functools.cache
 def names() -> tuple[str, ...]:
-    """Of all operations that there are."""
+    """Returns the names of all operations, sorted."""
     found = sorted(path.stem for path in Path(__file__).parent.glob("*.py"))
     return tuple(name for name in found if name not in _OF_ALL and not name.startswith("_"))
 
 
 def named(bound: str) -> ModuleType:
-    """The operation of a bound: "layer_norm" of "layer_norm.mean". Raises ValueError where there is none."""
+    """Returns the module of a bound's operation, layer_norm for "layer_norm.mean". Raises ValueError for others."""
     name = bound.partition(".")[0]
     if name not in names():
         raise ValueError(f"{bound!r} is no operation; there are {', '.join(names())}.")
@@ -53,18 +56,18 @@ def named(bound: str) -> ModuleType:
 
 
 def is_bound(bound: str) -> bool:
-    """Whether an operation has this bound: its name alone, or with that of a result."""
+    """Returns whether an operation has this bound: "layer_norm", or with the name of a result "layer_norm.mean"."""
     name, _, result = bound.partition(".")
     return name in names() and hasattr(named(name), f"rounding_of_{result}" if result else "rounding")
 
 
 def causes() -> frozenset[str]:
-    """The ids of all mistakes that operations can name."""
+    """Returns the ids of all mistakes that operations can name."""
     return _stated("CAUSES") | plain_causes()
 
 
 def plain_causes() -> frozenset[str]:
-    """Those whose sentence says what to change."""
+    """Returns the ids of the mistakes whose sentence says what to change."""
     return _stated("PLAIN_CAUSES")
 
 

@@ -1,4 +1,4 @@
-"""Attention, in its second file: what is said of its mistakes, and how a loop over tiles of keys adds up."""
+"""Attention, second file: the sentences about its mistakes, and how a loop over tiles of keys adds up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ Results = tuple[torch.Tensor, torch.Tensor]
 
 
 class Attention(Sentence):
-    """In scores, past the end of the keys, in joining tiles, in turns, at the end; in addresses and in digits."""
+    """Sentences about mistakes in scores, past the end of the keys, in joining tiles, in turns, at the end, in
+    addresses and in digits."""
 
     NO_SCALE = "The scores are not scaled: they are q k / sqrt(D), and here those of q k are used."
     SCALED_BY_D = "The scores are divided by D: they are q k / sqrt(D)."
@@ -142,14 +143,14 @@ class Attention(Sentence):
 
 @dataclass
 class Walk:
-    """The keys tile after tile, the last one with fewer: s [..., M, N], v [..., N, D]."""
+    """The keys tile after tile, with fewer keys in the last tile: s [..., M, N], v [..., N, D]."""
 
     s: torch.Tensor
     v: torch.Tensor
     step: int
     tiles: list[tuple[torch.Tensor, torch.Tensor]] = field(init=False)
     own: torch.Tensor = field(init=False)  # the maximum of each tile, [..., M, tiles]
-    so_far: torch.Tensor = field(init=False)  # and that of all tiles up to it
+    so_far: torch.Tensor = field(init=False)  # the maximum of all tiles up to it, [..., M, tiles]
 
     def __post_init__(self) -> None:
         self.tiles = list(zip(self.s.split(self.step, dim=-1), self.v.split(self.step, dim=-2)))
@@ -158,22 +159,23 @@ class Walk:
 
     @property
     def padding(self) -> int:
-        """Lanes of the last tile past the end of the keys."""
+        """The number of lanes of the last tile that lie past the end of the keys."""
         return -self.s.shape[-1] % self.step
 
     def sums(self, at: torch.Tensor) -> torch.Tensor:
-        """The sum of exp(s - at) of each tile; at and result [..., M, tiles]."""
+        """Returns each tile's sum of exp(s - at); `at` and the result are [..., M, tiles]."""
         return torch.stack([e.sum(dim=-1) for e, _ in self._exponentials(at)], dim=-1)
 
     def outs(self, at: torch.Tensor) -> torch.Tensor:
-        """The same exponentials times v, [..., M, D, tiles]."""
+        """Returns each tile's product of exp(s - at) and v, [..., M, D, tiles]."""
         return torch.stack([e @ v for e, v in self._exponentials(at)], dim=-1)
 
     def _exponentials(self, at: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         return ((torch.exp(s - at[..., turn, None]), v) for turn, (s, v) in enumerate(self.tiles))
 
     def joined(self, at: torch.Tensor, of_sum: torch.Tensor, of_acc: torch.Tensor) -> Results:
-        """o and lse of a loop that multiplies l and acc by these factors, [..., M, tiles], before it adds a tile."""
+        """Returns o and lse of a loop that multiplies l and acc by these factors, [..., M, tiles], before it adds a
+        tile."""
         total = folded(self.sums(at), of_sum)
         acc = folded(self.outs(at), of_acc[..., None, :])
         return acc / total[..., None], at[..., -1] + total.log()
@@ -191,5 +193,5 @@ def folded(parts: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
 
 
 def falls(maxima: torch.Tensor) -> torch.Tensor:
-    """Old maximum - new maximum, of each turn; 0 of the first."""
+    """Returns old maximum - new maximum for each turn, and 0 for the first turn; [..., M, tiles], as `maxima`."""
     return torch.cat([torch.zeros_like(maxima[..., :1]), maxima[..., :-1] - maxima[..., 1:]], dim=-1)

@@ -1,4 +1,4 @@
-"""The backward pass of attention, in its second file: all pairs of a query and a key, and what is said of mistakes."""
+"""The backward pass of attention, second file: all pairs of a query and a key, and the sentences about mistakes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from grader.operations import gemm
 from grader.operations.attention import FEW, FEW_OF_A_SCORE, scores
 from grader.sentences import Sentence
 
-FEW_OF_DP = 4  # roundings of do v^T and of delta, beside those of a sum of D products
+FEW_OF_DP = 4  # roundings of do v^T and of delta, besides the roundings of a sum of D products
 Results = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # dq, dk, dv
 
 
 class Backward(Sentence):
-    """In P, in dS, in the scale, in walks, past the end; in addresses and in digits."""
+    """Sentences about mistakes in P, in dS, in the scale, in walks, past the end, in addresses and in digits."""
 
     WITHOUT_LSE = "P is exp(s): lse is not subtracted. P = exp(s - lse)."
     LSE_IN_BASE_2 = "lse is taken for a logarithm in base 2: multiply it by log2(e), as the scores are."
@@ -94,7 +94,7 @@ class Backward(Sentence):
 
 @dataclass
 class Pairs:
-    """All pairs of a query and a key, [..., M, N] each, and the tensors that they are made of, [..., M or N, D]."""
+    """The tensors of a call, [..., M or N, D], and what is made of them for each query and key, [..., M, N]."""
 
     q: torch.Tensor
     k: torch.Tensor
@@ -129,20 +129,22 @@ class Pairs:
 
     @property
     def of_p(self) -> torch.Tensor:
-        """How much P errs by, relative to it: 2 |s - lse| u of an exponential whose argument is rounded, and what each
-        score errs by, a sum of D products that is scaled and measured in another base: see `attention.rounding`."""
+        """The relative error of P, [..., M, N]: 2 |s - lse| u, since the exponential's argument is rounded, and the
+        error of each score, a sum of D products that is scaled and measured in another base; see `attention.rounding`.
+        """
         errors = scores(self.q.abs(), self.k.abs()).mul_(FEW_OF_A_SCORE + gemm.growth(self.q.shape[-1])).add_(FEW)
         return errors.add_((self.s - self.lse[..., None]).abs(), alpha=2).mul_(U32)
 
     @property
     def of_ds(self) -> torch.Tensor:
-        """How much dS errs by: as P does, and by what the two sums of D products do whose difference it holds."""
+        """The error of dS, [..., M, N]: that of P, and the errors of the two sums of D products whose difference dS
+        holds."""
         terms = self.do.abs() @ self.v.abs().mT + (self.o * self.do).abs().sum(dim=-1, keepdim=True)
         of_sums = (FEW_OF_DP + self.q.shape[-1] / 8) * U32
         return self.of_p.mul_(self.ds.abs()).add_(terms.mul_(self.p), alpha=of_sums)
 
     def results(self, p: torch.Tensor | None = None, ds: torch.Tensor | None = None) -> Results:
-        """dq, dk, dv of these P and dS; where P alone is given, dS is made from it."""
+        """Returns dq, dk and dv of this P and dS; a missing dS is made from P, and a missing P is the right one."""
         if ds is None:
             ds = self.ds if p is None else p * (self.dp - self.delta)
         p = self.p if p is None else p

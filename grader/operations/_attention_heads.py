@@ -1,4 +1,4 @@
-"""Attention, in its third file: other batches, heads and elements than those of the program."""
+"""Attention, third file: mistakes that read other batches, heads or elements than the program's."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from grader.sentences import Said
 if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
 
-TENSORS = (0,), (1,), (2,), (1, 2), (0, 1, 2)  # that are misread together: their places among the arguments
-Strides = Callable[[torch.Tensor], tuple[int, ...]]  # those that a tensor is read with
+TENSORS = (0,), (1,), (2,), (1, 2), (0, 1, 2)  # places of the arguments that are misread together
+Strides = Callable[[torch.Tensor], tuple[int, ...]]  # of a tensor, the strides that it is read with
 
 
 def of_other_elements(
     evidence: Evidence, inputs: Sequence[Argument], tensors: Sequence[tuple[int, ...]] = TENSORS
 ) -> Iterator[Hypothesis]:
-    """Other batches, heads and elements than those of the program; of k and v together too."""
+    """Yields arguments read from a wrong batch, head or element; `tensors` holds the places of arguments that are
+    misread together."""
     names = evidence.exercise.arguments
     for places in tensors:
         asked = [names[place] for place in places]
@@ -42,7 +43,7 @@ def of_other_elements(
 
 
 def _with_others(inputs: Sequence[Argument], others: Mapping[int, torch.Tensor]) -> list[Argument]:
-    """The arguments, with those at some places exchanged for others."""
+    """Returns the arguments, with some of them exchanged for others, by their places."""
     return [others.get(place, one) for place, one in enumerate(inputs)]
 
 
@@ -55,7 +56,8 @@ def _head_zero(one: torch.Tensor) -> torch.Tensor:
 
 
 def _readings(evidence: Evidence, places: Sequence[int], named: str) -> Iterator[tuple[str, Said, Strides]]:
-    """Strides that arguments may be read with by mistake, made from those of each."""
+    """Yields id, sentence and strides of wrong readings; the strides are made from the tensor's or another argument's
+    strides."""
 
     def across(one: torch.Tensor) -> tuple[int, ...]:
         return (one.shape[1] * one.stride(1), *one.stride()[1:])

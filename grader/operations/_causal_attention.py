@@ -1,4 +1,4 @@
-"""Causal attention, in its second file: what a query sees, what a walk visits, and what is said of mistakes."""
+"""Causal attention, second file: what a query sees, what a walk visits, and the sentences about mistakes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from grader.sentences import Sentence
 
 
 class CausalAttention(Sentence):
-    """In the mask, in the window, in the two ends of the walk, where nothing is seen, in the cap, in the heads."""
+    """Sentences about mistakes in the mask, in the window, at both ends of the walk, where nothing is seen, in the cap,
+    in the heads."""
 
     OWN_KEY_HIDDEN = (
         "Each query leaves out its own key: it stands at position i + N - M and sees the key there too, j <= i + N - M."
@@ -115,9 +116,9 @@ class CausalAttention(Sentence):
 
 @dataclass
 class Rule:
-    """Which keys a query sees, and which of them a walk in tiles visits; keys are [keys], queries [M, 1].
+    """Which keys a query sees, and which of them a walk in tiles visits; numbers of keys are [keys], of queries [M, 1].
 
-    Behind the N keys the last tile has `padding` lanes, which are keys here: they hold 0.
+    Behind the N keys the last tile has `padding` lanes, which count as keys here: they hold 0.
     """
 
     M: int
@@ -143,12 +144,12 @@ class Rule:
 
     @property
     def seen(self) -> torch.Tensor:
-        """[M, keys], bool"""
+        """The keys that each query sees, [M, keys], bool."""
         return self.causal if self.window is None else self.causal & (self.keys > self.at - self.window)
 
     @property
     def first(self) -> torch.Tensor:
-        """The position of the first query of each query's tile, [M, 1]."""
+        """The position of the first query in each query's tile, [M, 1]."""
         return (self.at - self.shift) // self.rows * self.rows + self.shift
 
     @property
@@ -157,43 +158,45 @@ class Rule:
 
     @property
     def end(self) -> torch.Tensor:
-        """The walk's, behind the last key that the tile's last query sees; [M, 1]."""
+        """The end of each query's walk, [M, 1]: behind the last key that the tile's last query sees."""
         return (self.first + self.rows).clamp(max=self.N)
 
     def begin(self, first: torch.Tensor | None = None) -> torch.Tensor:
-        """The walk's, in front of the first key that a query at `first` sees, rounded down to a tile; [M, 1]."""
+        """Returns where each query's walk begins, [M, 1]: at the first key that a query at `first` sees, rounded down
+        to a tile. `first` is the position of the tile's first query unless given."""
         if self.window is None:
             return torch.zeros_like(self.first)
         reached = (self.first if first is None else first) - self.window + 1
         return reached.clamp(min=0) // self.step * self.step
 
     def visited(self, begin: torch.Tensor | None = None, end: torch.Tensor | None = None) -> torch.Tensor:
-        """[M, keys], bool: what is in a tile that a walk from `begin` to `end` visits."""
+        """Returns the keys in the tiles that a walk from `begin` to `end` visits, [M, keys], bool; both are right
+        unless given."""
         begin, end = self.begin() if begin is None else begin, self.end if end is None else end
         reached = begin - (begin - end) // self.step * self.step  # rounded up to a tile, from `begin` on
         return (self.keys >= begin) & (self.keys < reached)
 
     def sees_nothing_at_first(self) -> torch.Tensor:
-        """[M], bool: rows for which the first tile that the walk visits has no key."""
+        """Returns the queries that see no key of the first tile that their walk visits, [M], bool."""
         begin = self.begin()
         of_tile = (self.keys >= begin) & (self.keys < begin + self.step)
         return (begin < self.end)[:, 0] & ~(self.seen & of_tile).any(dim=1)
 
     def padded(self, tensor: torch.Tensor, dim: int) -> torch.Tensor:
-        """The same with zeros for the lanes behind the last key."""
+        """Returns the tensor with zeros along `dim` for the lanes behind the last key."""
         shape = list(tensor.shape)
         shape[dim] = self.padding
         return torch.cat((tensor, tensor.new_zeros(shape)), dim=dim)
 
 
 def made(s: torch.Tensor, v: torch.Tensor, seen: torch.Tensor) -> Results:
-    """o and lse of scores [..., M, keys], of which these are seen: 0 and -inf where none is."""
+    """Returns o and lse of scores [..., M, keys] over the keys that are seen; 0 and -inf for queries that see none."""
     s = s.masked_fill(~seen, -torch.inf)
     return probabilities(s) @ v, torch.logsumexp(s, dim=-1)
 
 
 def probabilities(s: torch.Tensor) -> torch.Tensor:
-    """Softmax along the keys; 0 in rows of -inf."""
+    """Returns the softmax along the keys; 0 in rows of -inf alone."""
     return torch.softmax(s, dim=-1).nan_to_num_(nan=0.0)
 
 

@@ -1,4 +1,4 @@
-"""Paged decoding, in its second file: what is said of its mistakes, and how splits of a sequence join."""
+"""Paged decoding, second file: the sentences about its mistakes, and how the splits of a sequence are joined."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ USUAL_PAGES = (16, 1, 32, 64, 128)
 
 
 class PagedDecoding(Sentence):
-    """In finding a key, in heads, at the end of a sequence, in dealing out keys, in a split, in joining splits."""
+    """Sentences about mistakes in finding a key, in heads, at the end of a sequence, in dealing out keys, in a split,
+    in joining splits."""
 
     TABLE_IGNORED = (
         "Page number n // page of the cache is read as it lies there: {table} is not used. It tells which page a "
@@ -133,14 +134,15 @@ class PagedDecoding(Sentence):
 
 
 Row = tuple[torch.Tensor, torch.Tensor]  # pages and rows of keys
-Where = Callable[[int, torch.Tensor], Row]  # of a sequence and the numbers of keys
+Where = Callable[[int, torch.Tensor], Row]  # the places of keys, from the number of their sequence and their own
 Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # m and l [HK, G], acc [HK, G, D]
-Of = Callable[[Walk], tuple[torch.Tensor, torch.Tensor]]  # factors of l and of acc, of each turn of a split
+Of = Callable[[Walk], tuple[torch.Tensor, torch.Tensor]]  # the factors of l and of acc in each turn of a split
 
 
 @dataclass
 class Splits:
-    """A sequence with at least one key: s [HK, G, N], v [HK, N, D], cut into splits of whole blocks."""
+    """A sequence with at least one key, s [HK, G, N] and v [HK, N, D], cut into `count` splits of whole blocks of
+    `step` keys."""
 
     s: torch.Tensor
     v: torch.Tensor
@@ -153,12 +155,12 @@ class Splits:
 
     @property
     def share(self) -> int:
-        """Keys of a split."""
+        """The number of keys of a split."""
         return -(-self.keys // self.step // self.count) * self.step if self.keys else 0
 
     @property
     def used(self) -> int:
-        """How many splits have a key."""
+        """The number of splits that have a key."""
         return -(-self.keys // self.share)
 
     @property
@@ -166,43 +168,44 @@ class Splits:
         return -self.keys % self.step
 
     def part(self, first: int, end: int, of: Of | None = None) -> Part:
-        """Gives what these keys say; `of`: factors in place of the right ones between its blocks."""
+        """Returns m, l and acc of the keys from `first` to `end`; `of` gives other factors between its blocks than the
+        right factors."""
         walk = Walk(self.s[..., first:end], self.v[:, first:end], self.step)
         at, right = walk.so_far, torch.exp(falls(walk.so_far))
         of_sum, of_acc = of(walk) if of is not None else (right, right)
         return at[..., -1], folded(walk.sums(at), of_sum), folded(walk.outs(at), of_acc[..., None, :])
 
     def parts(self, of: Of | None = None) -> Part:
-        """Gives those of all splits that have a key, [HK, G, splits] and [HK, G, splits, D]."""
+        """Returns m and l of all splits that have a key, [HK, G, splits], and acc, [HK, G, splits, D]."""
         ends = [(split * self.share, min((split + 1) * self.share, self.keys)) for split in range(self.used)]
         m, total, acc = zip(*(self.part(*end, of) for end in ends))
         return torch.stack(m, dim=-1), torch.stack(total, dim=-1), torch.stack(acc, dim=-2)
 
 
 def joined(parts: Part, of_sum: float = 1.0, of_acc: float = 1.0) -> torch.Tensor:
-    """o [HK, G, D]; the weights of l and of acc to these powers, all 1 where a power is 0."""
+    """Returns o, [HK, G, D]. The weights of l and of acc are raised to these powers: with a power of 0 all are 1."""
     m, total, acc = parts
     weight = torch.exp(m - m.amax(dim=-1, keepdim=True))
     return (acc * weight[..., None] ** of_acc).sum(dim=-2) / (total * weight**of_sum).sum(dim=-1, keepdim=True)
 
 
 def weighed(splits: Splits, of_sum: float, of_acc: float) -> torch.Tensor:
-    """The join of a call's own parts, with weights to these powers."""
+    """Returns the join of right parts, with weights raised to these powers."""
     return joined(splits.parts(), of_sum, of_acc)
 
 
 def rescaled(splits: Splits, of: Of) -> torch.Tensor:
-    """The join of parts whose turns are rescaled by these factors."""
+    """Returns the join of parts whose blocks are rescaled by these factors."""
     return joined(splits.parts(of))
 
 
 def scaled(splits: Splits, factor: float) -> torch.Tensor:
-    """Attention with scores times this factor."""
+    """Returns attention with the scores times this factor."""
     return torch.softmax(splits.s * factor, dim=-1) @ splits.v
 
 
 def rounded_parts(splits: Splits, dtype: torch.dtype, unit: float) -> torch.Tensor:
-    """The join of parts whose m, measured in this unit, and l are rounded to a dtype."""
+    """Returns the join of parts whose m, measured in this unit, and l are rounded to a dtype."""
     m, total, acc = splits.parts()
     return joined(((m / unit).to(dtype).double() * unit, total.to(dtype).double(), acc))
 
@@ -220,7 +223,7 @@ def right(walk: Walk) -> torch.Tensor:
 
 
 def average(splits: Splits, over: str) -> torch.Tensor:
-    """Averages what the splits say each, over all of them or those that are used."""
+    """Returns the average of what each split gives, over all splits ("count") or the splits with a key ("used")."""
     _, total, acc = splits.parts()
     return (acc / total[..., None]).sum(dim=-2) / getattr(splits, over)
 
@@ -231,7 +234,7 @@ def of_split(splits: Splits, place: int) -> torch.Tensor:
 
 
 def lanes_counted(splits: Splits) -> torch.Tensor:
-    """With the lanes past the end of the last block as keys with the score 0, and v 0."""
+    """Returns attention in which the lanes past the end of the last block are keys with the score 0, and v 0."""
     shift = splits.s.amax(dim=-1, keepdim=True)
     shift = shift.clamp(min=0.0) if splits.padding else shift  # they take part in the maximum too
     e = torch.exp(splits.s - shift)
@@ -239,12 +242,12 @@ def lanes_counted(splits: Splits) -> torch.Tensor:
 
 
 def first_keys(splits: Splits, kept: int) -> torch.Tensor:
-    """The first keys alone; without any 0, as where the second launch guards its division."""
+    """Returns attention to the first keys alone; 0 without any, as where the second launch guards its division."""
     return torch.softmax(splits.s[..., :kept], dim=-1) @ splits.v[:, :kept]
 
 
 def shared_out(splits: Splits, floor: Callable[[int], int]) -> torch.Tensor:
-    """The keys that are left where each split gets as many as this function of all keys says."""
+    """Returns attention to the keys that are left where each split gets `floor(all keys)` of them."""
     return first_keys(splits, splits.count * floor(splits.keys))
 
 
@@ -262,7 +265,8 @@ def keys_twice(splits: Splits) -> torch.Tensor:
 
 
 def readings(table: torch.Tensor, page: int, step: int, names: list[str], P: int) -> Iterator[tuple[str, Said, Where]]:
-    """Other pages and rows than those of the keys; `step`: of a block, `P`: pages that there are."""
+    """Yields id, sentence and places of keys for each wrong way to look up a key. `step`: keys of a block, `P`: pages
+    of the cache. Looking up raises IndexError where it leads out of the table."""
 
     def entries(b: int, places: torch.Tensor) -> torch.Tensor:
         found = table[b, places]
@@ -296,5 +300,5 @@ def readings(table: torch.Tensor, page: int, step: int, names: list[str], P: int
 
 
 def _flat(pages: torch.Tensor, rows: torch.Tensor, page: int) -> Row:
-    """Rows beyond the end of a page lie in those after it."""
+    """Returns pages and rows in which a row beyond the end of a page is a row of the pages after it."""
     return pages + rows // page, rows % page

@@ -1,7 +1,7 @@
 """Attention with its log-sum-exp: q [B, H, M, D], k, v [B, H, N, D] -> o [B, H, M, D], lse [B, H, M].
 
 s = q k^T / sqrt(D), o = softmax(s) v, lse = log of the sum of exp(s). Heads are taken a few at a time, so that no more
-than MOST_SCORES stand in memory at once.
+than MOST_SCORES scores stand in memory at once.
 """
 
 from __future__ import annotations
@@ -33,26 +33,27 @@ CAUSES = (
 )  # fmt: skip
 PLAIN_CAUSES = ("wrong-axis",)
 MOST_SCORES = 1 << 24
-MOST_EXPLAINED = 1 << 21  # scores: every mistake makes them anew
+MOST_EXPLAINED = 1 << 21  # scores: every mistake computes them anew
 LN_2, LOG2_E = math.log(2), 1 / math.log(2)
-FEW = 16  # roundings beside those of scores and of their differences
+FEW = 16  # roundings besides the roundings of scores and of their differences
 FEW_OF_A_SCORE = 4
 INFINITE_FILL = re.compile(rb"""tl\.load\(.*other=-?\s*float\(["']-?inf""")
 TELLING = 8  # elements: fewer may fit rounded numbers by chance
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Each p errs by a relative delta, and so does their sum: 2 sum p delta |v| in o.
+    """Returns c S of o, [B, H, M, D]: 2 sum p delta |v|, as each p errs by a relative delta, and so does their sum.
 
-    delta: exp of a rounded difference errs by 2 |s - max| u; the score itself is a sum of D products, which errs as any
-    product's does, and is scaled and measured in another base: 4 u more, all of a = sum |q k| / sqrt(D).
+    In delta, exp of a rounded difference errs by 2 |s - max| u. The score itself is a sum of D products, which errs by
+    `gemm.growth(D)` u; its scale and another base of the exponential add FEW_OF_A_SCORE u. Both count relative to the
+    score's terms, a = sum |q k| / sqrt(D). All other roundings are FEW u.
     """
     return by_heads(inputs, ref, lambda q, k, v: rounding_of_scores(scores(q, k), scores(q.abs(), k.abs()), v))
 
 
 def rounding_of_scores(s: torch.Tensor, a: torch.Tensor, v: torch.Tensor, more: float = 0.0) -> torch.Tensor:
-    """The same of scores that are made already, where a key that nobody sees has -inf; `more`: u of each of them. Takes
-    a for its result."""
+    """Returns c S of o, [..., M, D], of scores s, which are -inf for keys that are not seen. a is sum |q k| / sqrt(D)
+    of each score, and is overwritten; `more` is a further error of each score, in u."""
     greatest = s.amax(dim=-1, keepdim=True)
     delta = a.mul_(FEW_OF_A_SCORE + gemm.growth(v.shape[-1])).add_(FEW + more).add_(greatest - s, alpha=2)
     delta.mul_(torch.softmax(s, dim=-1)).mul_(2 * U32)
@@ -60,7 +61,8 @@ def rounding_of_scores(s: torch.Tensor, a: torch.Tensor, v: torch.Tensor, more: 
 
 
 def rounding_of_lse(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """The error of the greatest score, as in o, and that of the sum, of which the logarithm makes an absolute one.
+    """Returns c S of lse, [B, H, M]: the error of the greatest score, as in `rounding`, and the error of the sum, which
+    the logarithm turns from relative to absolute.
 
     A sum of N terms errs by N / 64 u where a kernel keeps 64 partial sums, or adds up tiles of 64 keys.
     """
@@ -68,15 +70,16 @@ def rounding_of_lse(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tens
 
 
 def rounding_of_largest(a: torch.Tensor, v: torch.Tensor, more: float = 0.0) -> torch.Tensor:
-    """The same of terms that are summed already, 0 for keys that nobody sees; `more`: u of each score."""
+    """Returns c S of lse, [..., M], from a = sum |q k| / sqrt(D), which is 0 for keys that are not seen. `more` is a
+    further error of each score, in u."""
     largest, (keys, D) = a.amax(dim=-1), v.shape[-2:]
     return largest.mul_(FEW_OF_A_SCORE + gemm.growth(D)).add_(FEW + more + keys / 64).mul_(U32)
 
 
 def conversion(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """p is rounded to the dtype of v before the second product: 1.1 u of sum p |v|. What lies below the normal numbers
-    of that dtype loses half of eta, measured against the greatest p of its row: 1.1 times that of sum |v| / l.
-    """
+    """Returns R and L of o: p is rounded to the dtype of v before the second product. R is 1.1 sum p |v|. L is 0.55 sum
+    |v| / l: below the normal numbers of that dtype each p, measured against the greatest p of its row, loses half of
+    eta."""
     rounded = by_heads(inputs, ref, lambda q, k, v: torch.softmax(scores(q, k), dim=-1) @ v.abs())
     lost = by_heads(inputs, ref, _divided_by_the_sum)
     return rounded.mul_(1.1), lost.mul_(1.1 / 2)
@@ -89,19 +92,21 @@ def _divided_by_the_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> to
 
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """The sum of p |v| for o; for lse the largest sum of |q k|, which a rounded score errs by."""
+    """Returns the sum of p |v| for o, [B, H, M, D]; for lse, [B, H, M], the largest sum |q k| / sqrt(D), which a
+    score's rounding is relative to, plus 1."""
     if ref.dim() == as_tensor(inputs[0]).dim():
         return by_heads(inputs, ref, lambda q, k, v: torch.softmax(scores(q, k), dim=-1) @ v.abs())
     return by_heads(inputs, ref, lambda q, k, v: scores(q.abs(), k.abs()).amax(dim=-1)) + 1
 
 
 def scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
-    """[..., M, D], [..., N, D] -> [..., M, N]"""
+    """Returns q k^T / sqrt(D): [..., M, D], [..., N, D] -> [..., M, N]."""
     return q @ k.mT * q.shape[-1] ** -0.5
 
 
 def held(shapes: Sequence[Sequence[int]]) -> int:
-    """Four numbers for each score of the heads that are taken at a time: the score, its terms, what is made of them."""
+    """Returns how many numbers the bounds keep: four for each score of the heads that are taken at a time, namely the
+    score, its terms, and what is made of both."""
     (B, H, M, _), (_, _, N, _) = shapes[:2]
     return 4 * M * N * min(B * H, _heads_at_a_time(M * N))
 
@@ -110,7 +115,8 @@ Heads = Callable[..., torch.Tensor]
 
 
 def by_heads(inputs: Sequence[Argument], ref: torch.Tensor, of_heads: Heads) -> torch.Tensor:
-    """[shape of ref]: what `of_heads` makes of q, k, v and others of a few heads at a time, [heads, ., D] each."""
+    """Returns what `of_heads` makes of q, k, v and further inputs, a few heads at a time, [shape of ref]. It gets each
+    input as [heads, ...], with batches and heads in one axis."""
     found, tensors = torch.empty_like(ref).flatten(0, 1), as_tensors(inputs)
     for heads in _few_heads(*tensors[:2]):
         found[heads] = of_heads(*(one.flatten(0, 1)[heads] for one in tensors))
@@ -151,13 +157,13 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def _other_result(evidence: Compared) -> torch.Tensor | None:
-    """lse as it came out, in float64, where o is looked at."""
+    """Returns lse as the kernel stored it, in float64, for when o is looked at; None if it is missing or empty."""
     lse = evidence.reply.outputs.get(evidence.exercise.results[-1].name)
     return None if lse is None or lse.numel() == 0 else lse.double()
 
 
 def _where_nothing_is_left(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
-    """o is NaN or 0 where it should not be: what is known of the first turn, and of scores far below 0."""
+    """Yields mistakes that leave NaN or 0 in o: mistakes in the first turn, and with scores far below 0."""
     o, out = evidence.exercise.results[0].name, evidence.comparison.out
     if evidence.returns != o:
         return
@@ -188,7 +194,7 @@ def _where_nothing_is_left(evidence: Compared, walk: Walk) -> Iterator[Hypothesi
 
 
 def in_scores(evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk) -> Iterator[Hypothesis]:
-    """Scores that are scaled otherwise, exponentiated otherwise, or made from k as it lies."""
+    """Yields wrong scales, wrong bases of exp, a softmax along the queries, and tiles of k that are not transposed."""
     s, v, D = walk.s, walk.v, walk.v.shape[-1]
     for factor, said in (
         (math.sqrt(D), Attention.NO_SCALE), (1 / math.sqrt(D), Attention.SCALED_BY_D),
@@ -216,7 +222,7 @@ def _past_the_end(walk: Walk) -> Iterator[Hypothesis]:
 
 
 def in_joining(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
-    """l and acc so far are measured against another maximum than what is added to them."""
+    """Yields mistakes in adding a tile to l and acc: mostly, both are measured against different maxima."""
     at, right = walk.so_far, torch.exp(falls(walk.so_far))
     ones, o = torch.ones_like(right), evidence.exercise.results[0].name
     yield Hypothesis("not-rescaled", Attention.ACC_NOT_RESCALED(), walk.joined(at, right, ones))
@@ -244,7 +250,8 @@ def in_joining(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
 
 
 def _overflows_as_here(evidence: Compared, walk: Walk) -> bool:
-    """Returns True where o is finite just where it is with each tile's own maximum kept, right but for overflow."""
+    """Returns whether o is finite exactly where a loop that keeps each tile's own maximum, which is right but for
+    overflow, has a finite result; False if that loop does not overflow."""
     factors = torch.exp(falls(walk.own)).float()  # fp32, as in the kernel
     acc, total = (
         folded(walk.outs(walk.own).float(), factors[..., None, :]),
@@ -255,7 +262,7 @@ def _overflows_as_here(evidence: Compared, walk: Walk) -> bool:
 
 
 def _in_turns(evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk) -> Iterator[Hypothesis]:
-    """Turns that read the wrong tile, or that are too few."""
+    """Yields turns that read the wrong tile, and loops that make too few turns."""
     q, k, v = inputs
     (M, N), o, names = walk.s.shape[-2:], evidence.exercise.results[0].name, evidence.exercise.arguments
     place = torch.arange(N) % walk.step
@@ -276,7 +283,7 @@ def _in_turns(evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk) ->
 
 
 def at_the_end(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
-    """o that is not divided, and other numbers in place of lse."""
+    """Yields o that is not divided, and other numbers instead of lse."""
     o, lse = (one.name for one in evidence.exercise.results)
     s, right = walk.s, whole(walk.s, walk.v)
     greatest = s.amax(dim=-1)
@@ -293,16 +300,17 @@ def at_the_end(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
 
 
 def in_few_digits(evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk) -> Iterator[Hypothesis]:
-    """Yields what is rounded beside p for the second product; lse shows most of it."""
+    """Yields mistakes that round anything but p for the second product; lse shows most of them."""
     for id, said, results in _rounded_on_the_way(evidence, inputs, walk):
         decided = evidence.returns == evidence.exercise.results[1].name and explains(evidence, results[1])
         yield Hypothesis(id, said, None if decided else results)
 
 
 def explains(evidence: Compared, result: torch.Tensor) -> bool:
-    """Returns True where a result so made is much nearer than the right one, nearly wherever that is wrong.
+    """Returns whether `result` is much nearer to the output than the reference is, at nearly all wrong elements, of
+    which there have to be TELLING at least.
 
-    Not everywhere: what lies between two numbers of fp16 may be rounded to the other one.
+    Nearly all are enough: a number between two neighbours in fp16 may have been rounded to the other neighbour.
     """
     comparison, out = evidence.comparison, evidence.comparison.out.double()
     nearer = (out - result).abs() < 0.3 * (out - comparison.ref).abs()
@@ -320,7 +328,8 @@ def _rounded_on_the_way(
         return numbers.float().to(to).double()
 
     def with_p(p: Callable, reached: torch.Tensor = at, of_sum: Callable = lambda p: p) -> Results:
-        """o and lse where p is made so from the scores less a maximum, in each tile."""
+        """Returns o and lse where `p` makes each tile of p from the scores less `reached`; `of_sum` is applied to p
+        before it is summed."""
         made = [p(s - reached[..., turn, None]) for turn, (s, _) in enumerate(walk.tiles)]
         total = folded(torch.stack([of_sum(one).sum(dim=-1) for one in made], dim=-1), torch.exp(falls(reached)))
         outs = torch.stack([rounded(one) @ v for one, (_, v) in zip(made, walk.tiles)], dim=-1)
@@ -345,5 +354,5 @@ def _rounded_on_the_way(
         yield "rounded-too-early", Attention.ROUNDED_SCORES(lse=lse), found
     for unit in (1.0, LN_2):
         scaled = rounded(q * q.shape[-1] ** -0.5 / unit) * unit
-        s = torch.where(walk.s.isneginf(), walk.s, scaled @ k.mT)  # what is hidden stays so
+        s = torch.where(walk.s.isneginf(), walk.s, scaled @ k.mT)  # hidden keys stay hidden
         yield "rounded-too-early", Attention.ROUNDED_QUERIES(dtype=short, lse=lse), whole(s, v)

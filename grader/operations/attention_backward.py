@@ -42,7 +42,7 @@ Q, K, V, DO = 0, 1, 2, 5  # places of the arguments that have heads, tokens and 
 
 
 def rounding_of_dv(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """2 sum of the errors of P times |do|: half of it is for the sum itself."""
+    """Returns c S of dv, [B, H, N, D]: 2 sum of the errors of P times |do|; half of it is for the sum itself."""
     return by_heads(inputs, ref, lambda *given: 2 * (pairs := Pairs(*given)).of_p.mul_(pairs.p).mT @ pairs.do.abs())
 
 
@@ -55,12 +55,13 @@ def rounding_of_dq(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tenso
 
 
 def conversion_of_dv(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """P is rounded to the dtype of do: 1.25 u of sum P |do|, and below the normal numbers half of eta for each term."""
+    """Returns R and L of dv: P is rounded to the dtype of do. R is SLACK sum P |do|; L pays for P below the normal
+    numbers."""
     return terms_of_dv(inputs, ref).mul_(SLACK), _of_each(inputs, ref, 5)
 
 
 def conversion_of_dk(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """dS is rounded likewise, before the scale or after it."""
+    """Returns R and L of dk: dS is rounded to the dtype of q, before the scale or after it."""
     return terms_of_dk(inputs, ref).mul_(SLACK), _of_each(inputs, ref, 0)
 
 
@@ -69,7 +70,8 @@ def conversion_of_dq(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[tor
 
 
 def _of_each(inputs: Sequence[Argument], ref: torch.Tensor, place: int) -> torch.Tensor:
-    """Half of eta for each term, times what the rounded number is multiplied with: a row sums over all rows of that."""
+    """Returns L, [shape of ref], for a factor that is rounded and multiplied with the argument at `place`: SLACK / 2
+    times the sum of that argument's |numbers| over all its rows, as each rounded number may lose half of eta."""
     return as_tensor(inputs[place]).abs().sum(dim=-2, keepdim=True).mul(SLACK / 2).expand(ref.shape).contiguous()
 
 
@@ -86,7 +88,7 @@ def terms_of_dq(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 
 def held(shapes: Sequence[Sequence[int]]) -> int:
-    """Twice as many numbers for each score as attention keeps."""
+    """Returns how many numbers the bounds keep: twice as many for each score as attention keeps."""
     return 2 * attention.held(shapes)
 
 
@@ -116,7 +118,8 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def _where_it_is_nan(evidence: Compared, pairs: Pairs, step: int) -> Iterator[Hypothesis]:
-    """dq is NaN in rows whose lse is far below 0: P of keys past the end is infinite, or fp16 makes dS so."""
+    """Yields the mistake that makes dq NaN in rows whose lse is far below 0: P of keys past the end is infinite, or dS
+    overflows in fp16."""
     nan = evidence.comparison.out.isnan().all(dim=-1)
     if evidence.returns != "dq" or not bool(nan.any()) or pairs.s.shape[-1] % step == 0:
         return
@@ -125,7 +128,7 @@ def _where_it_is_nan(evidence: Compared, pairs: Pairs, step: int) -> Iterator[Hy
 
 
 def _in_p(pairs: Pairs, step: int) -> Iterator[Hypothesis]:
-    """Yields what P is where it is not exp(s - lse)."""
+    """Yields mistakes that make P of something else than exp(s - lse)."""
     s, lse = pairs.s, pairs.lse[..., None]
     yield Hypothesis("wrong-lse", Backward.WITHOUT_LSE(), pairs.results(torch.exp(s)))
     yield Hypothesis("wrong-lse", Backward.LSE_IN_BASE_2(), pairs.results(torch.exp(s - lse * LN_2)))
@@ -139,7 +142,8 @@ def _in_p(pairs: Pairs, step: int) -> Iterator[Hypothesis]:
 
 
 def _in_ds(pairs: Pairs) -> Iterator[Hypothesis]:
-    """Another delta, none, or the wrong one of P and dS in a product."""
+    """Yields a wrong or missing delta, dS without its factor P, and products that take dS instead of P, or P instead of
+    dS."""
     p, dp, delta, (dq, dk, dv) = pairs.p, pairs.dp, pairs.delta, pairs.results()
     for said, wrong in (
         (Backward.NO_DELTA(), 0 * delta), (Backward.DELTA_ADDED(), -delta),
@@ -164,8 +168,8 @@ def _in_the_scale(evidence: Compared, pairs: Pairs) -> Iterator[Hypothesis]:
 
 
 def _in_walks(evidence: Compared, pairs: Pairs, steps: tuple[int, int]) -> Iterator[Hypothesis]:
-    """Turns that replace a sum, that are too few, or that read the first tile again, in the walk that made the result:
-    dq comes from one over the keys, dk and dv from one over the queries."""
+    """Yields turns that replace a sum, loops that make too few turns, and turns that read the first tile again, in the
+    walk that made the result: dq comes from a walk over the keys, dk and dv come from a walk over the queries."""
     name, (dq, dk, dv) = evidence.returns, pairs.results()
     (M, N), of_keys = pairs.s.shape[-2:], name == "dq"
     total, count, step, other = (N, M, steps[1], steps[0]) if of_keys else (M, N, steps[0], steps[1])
@@ -191,7 +195,7 @@ def _in_walks(evidence: Compared, pairs: Pairs, steps: tuple[int, int]) -> Itera
 
 
 def _not_advanced(pairs: Pairs, of_keys: bool, place: torch.Tensor) -> Iterator[Hypothesis]:
-    """`place`: of the query or the key that a turn reads in place of each."""
+    """Yields walks that read the first tile of some tensors in each turn; `place` is the query or key read for each."""
     alike = ("k", "v") if of_keys else ("q", "do")
     for names in (alike, *((name,) for name in alike), () if of_keys else (*alike, "lse", "delta")):
         given = {name: getattr(pairs, name) for name in ("q", "k", "v", "do", "lse", "delta")}
@@ -206,7 +210,7 @@ def _not_advanced(pairs: Pairs, of_keys: bool, place: torch.Tensor) -> Iterator[
 
 
 def _not_turned(pairs: Pairs, rows: int, keys: int) -> Iterator[Hypothesis]:
-    """Tiles of as many queries as keys, taken for their own transposes; where all of them are full."""
+    """Yields square tiles of P or dS that are not transposed, where all tiles are full."""
     M, N = pairs.s.shape[-2:]
     if rows != keys or M % rows or N % keys:
         return
@@ -222,7 +226,8 @@ def _not_turned(pairs: Pairs, rows: int, keys: int) -> Iterator[Hypothesis]:
 
 
 def _of_other_rows(evidence: Compared, pairs: Pairs) -> Iterator[Hypothesis]:
-    """lse, or delta, of a head where as many numbers as there are keys are taken to precede it for each head."""
+    """Yields lse, or delta, read as if the heads before it took N numbers each, as many as there are keys, instead of
+    M."""
     B, H, M, N = pairs.s.shape
     said = dict(wrong=N, right=M)
     for what in ("lse", "delta"):
@@ -235,7 +240,8 @@ def _of_other_rows(evidence: Compared, pairs: Pairs) -> Iterator[Hypothesis]:
 
 
 def _in_few_digits(evidence: Compared, pairs: Pairs, steps: tuple[int, int]) -> Iterator[Hypothesis]:
-    """Yields what is rounded beside P and dS for their products; of few pairs some rounding explains anything."""
+    """Yields mistakes that round anything but P and dS for their products; nothing for few pairs, as some rounding
+    explains any result then."""
     if pairs.s.numel() < TELLING:
         return
     place = [one.name for one in evidence.exercise.results].index(evidence.returns)
@@ -286,7 +292,7 @@ def _rounded_on_the_way(
 
 
 def _folded(tiles: Sequence[torch.Tensor], factors: Sequence[torch.Tensor], rounded: Rounded) -> torch.Tensor:
-    """The sum of the products, rounded after each of them."""
+    """Returns the sum of the products of tiles and factors, rounded after each addition."""
     found = 0 * (tiles[0] @ factors[0])
     for tile, factor in zip(tiles, factors):
         found = rounded(found + tile @ factor)

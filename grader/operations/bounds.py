@@ -1,14 +1,14 @@
-"""How far a right kernel's result may lie from the exact one: a model of rounding per operation, not a taste.
+"""The bounds of operations: how far a right kernel's result may lie from the exact result, by a model of its rounding.
 
     tolerance_i = 1.25 u_out |ref_i|  +  c S_i  +  eta  +  u_out R_i  +  eta L_i
 
 u_out is the unit roundoff of the output's dtype: one correct rounding costs 1.0 of it, the rest is slack. S_i sums
 |terms| that make output i, so cancellation is paid for where it happens and nowhere else; c counts roundings of fp32
-arithmetic (u32 = 2**-24). eta is what may be lost near 0: half a step of subnormal fp16, and with the same slack all of
-a number that is flushed to 0, in fp32 and bf16. R and L are there where a right kernel converts to the output's dtype
-on its way: what that rounding is relative to, and how often what it loses near 0 counts. The terms are added per
-element; no share of wrong elements is ever allowed. Sources: N. Higham, Accuracy and Stability of Numerical Algorithms,
-chapters 3 and 4 (sums, products), and the blocked order in which kernels add.
+arithmetic (u32 = 2**-24). eta is what may be lost near 0: half a step of subnormal fp16; in fp32 and bf16, with the
+same slack, all of a number that is flushed to 0. R and L are for a right kernel that converts to the output's dtype on
+its way: R is what that rounding is relative to, L is how often what it loses near 0 counts. The summands are added for
+each element; no share of wrong elements is ever allowed. Sources: N. Higham, Accuracy and Stability of Numerical
+Algorithms, chapters 3 and 4 (sums, products), and the blocked order in which kernels add.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ NOT_COMPUTED = (*EXACT, UNJUDGED)  # bounds of which no tolerance is made
 def tolerance(
     bound: str, inputs: Sequence[Argument], ref: torch.Tensor, dtype: torch.dtype, share: float = 1.0
 ) -> torch.Tensor:
-    """Largest |out - ref| that rounding explains; [shape of ref], in its precision. 0 everywhere for exact bounds.
+    """Returns the largest |out - ref| that rounding explains, [shape of ref], in the precision of ref; 0 for exact
+    bounds.
 
-    `share`: of c S, what arithmetic in fp32 may add.
+    `dtype` is the output's; `share` is the share of c S, for arithmetic in fp32, that counts.
     """
     if bound in EXACT:
         return torch.zeros_like(ref)
@@ -42,18 +43,20 @@ def tolerance(
 
 
 def arithmetic(bound: str, inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """c S, what arithmetic in fp32 may add, for a bound that is not exact; [shape of ref]."""
+    """Returns c S, how much arithmetic in fp32 may add to the error, for a bound that is not exact; [shape of ref]."""
     return getattr(named(bound), _of_result(bound, "rounding"))(inputs, ref)
 
 
 def _of_result(bound: str, what: str) -> str:
-    """The name of the operation's function, of a result with a bound of its own that of the result's."""
+    """Returns the name of an operation's function: "rounding_of_mean" for the bound "layer_norm.mean", else `what`
+    alone."""
     _, _, result = bound.partition(".")
     return f"{what}_of_{result}" if result else what
 
 
 def size_of_terms(bound: str, inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """What rounding on the way is relative to: of a sum its terms, however small it is itself; [shape of ref]."""
+    """Returns what rounding on the way is relative to, [shape of ref]: the size of the result or, for a sum, the sum of
+    its |terms|, which stays large where they cancel."""
     if bound in EXACT:
         return ref.abs()
     terms = getattr(named(bound), _of_result(bound, "terms"), None) or getattr(named(bound), "terms", None)
@@ -61,6 +64,6 @@ def size_of_terms(bound: str, inputs: Sequence[Argument], ref: torch.Tensor) -> 
 
 
 def held(bound: str, shapes: Sequence[Sequence[int]]) -> int:
-    """How many numbers a tolerance keeps at a time beside copies of the inputs; `shapes`: of these."""
+    """Returns how many numbers a tolerance keeps at a time besides copies of the inputs, which have these shapes."""
     found = None if bound in NOT_COMPUTED else getattr(named(bound), "held", None)
     return 0 if found is None else found(shapes)

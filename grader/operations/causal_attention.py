@@ -2,8 +2,8 @@
 lse.
 
 s = q k^T / sqrt(D), with a softcap c tanh(s / c). Query i stands at position i + N - M and sees the keys up to there,
-with a window the last ones of them. o = softmax(s) v over these keys, lse = log of the sum of exp(s); 0 and -inf of
-none. How far both may lie from the exact ones is what attention.py says.
+with a window only the last `window` of them. o = softmax(s) v over these keys, lse = log of the sum of exp(s); a query
+that sees no key has 0 and -inf. The bounds are attention's, over the seen keys.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CAUSES = (
     "wrong-mask", "wrong-window", "walk-too-short", "walk-too-late", "nothing-seen", "first-tile-empty",
     "walk-too-early", "stand-in-kept", "wrong-cap", "wrong-group",
 )  # fmt: skip
-OF_A_CAP = 8  # roundings of c: tanh comes from an exponential
+OF_A_CAP = 8  # u of the cap: tanh comes from an exponential
 LOG2_E = 1 / math.log(2)
 
 
@@ -58,7 +58,8 @@ def given_in(inputs: Sequence[Argument]) -> Given:
 
 @dataclass
 class Scored:
-    """Scores of a few heads, [heads, M, N], with -inf for keys that are not seen; `more`: roundings that a cap adds."""
+    """The scores of a few heads, [heads, M, N], with -inf for keys that are not seen. `more` is the error that a cap
+    adds to each, in u."""
 
     given: Given
 
@@ -71,22 +72,23 @@ class Scored:
         return capped(attention.scores(q, k), self.softcap).masked_fill_(~self.seen, -torch.inf)
 
     def sizes(self, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
-        """The sums of |q k| / sqrt(D) of what is seen, else 0."""
+        """Returns the sums of |q k| / sqrt(D), [heads, M, N], and 0 for keys that are not seen."""
         return attention.scores(q.abs(), k.abs()).masked_fill_(~self.seen, 0.0)
 
     def of_heads(self, ref: torch.Tensor, make: attention.Heads) -> torch.Tensor:
-        """[shape of ref]: what `make` makes of q, k and v of a few heads; k and v stand once for each head of q."""
+        """Returns what `make` makes of q, k and v, a few heads at a time, [shape of ref]. It gets k and v once for each
+        head of q."""
         return attention.by_heads(for_each_head(*self.given[:3]), ref, make)
 
 
 def for_each_head(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """q, and k and v with as many heads as q has."""
+    """Returns q, and k and v with as many heads as q has."""
     group = q.shape[1] // k.shape[1]
     return (q, *(one if group == 1 else one.repeat_interleave(group, dim=1) for one in (k, v)))
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """The same as of attention, over the seen keys; a score that is capped errs by 8 u of the cap more."""
+    """Returns c S of o as attention does, over the seen keys; a score that is capped errs by 8 u of the cap more."""
     of = Scored(given_in(inputs))
     return of.of_heads(ref, lambda q, k, v: attention.rounding_of_scores(of.scores(q, k), of.sizes(q, k), v, of.more))
 
@@ -97,7 +99,7 @@ def rounding_of_lse(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tens
 
 
 def conversion(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same as of attention, over the seen keys."""
+    """Returns R and L of o as attention does, over the seen keys."""
     of = Scored(given_in(inputs))
     rounded = of.of_heads(ref, lambda q, k, v: probabilities(of.scores(q, k)) @ v.abs())
 
@@ -110,7 +112,7 @@ def conversion(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Ten
 
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """The same as of attention, over the seen keys."""
+    """Returns the terms of o or lse as attention does, over the seen keys."""
     of = Scored(given_in(inputs))
     if ref.dim() == of.given.q.dim():
         return of.of_heads(ref, lambda q, k, v: probabilities(of.scores(q, k)) @ v.abs())
@@ -122,7 +124,8 @@ def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 @dataclass
 class Case:
-    """A call that is looked at: scores [B, H, M, keys] before the cap, and v; keys behind the last one are 0."""
+    """A call to be explained: the scores before the cap, `plain`, and after it, `s`, [B, H, M, keys], and v. Lanes
+    behind the last key hold 0."""
 
     evidence: Compared
     given: Given
@@ -140,7 +143,8 @@ class Case:
         self.names = [one.name for one in self.evidence.exercise.results]
 
     def of(self, id: str, said: Said, seen: torch.Tensor, s: torch.Tensor | None = None) -> Hypothesis:
-        """A mistake that sees these keys, or has other scores too; what it rounds is made of other terms as well."""
+        """Returns the hypothesis of seeing the keys in `seen`, with the scores `s` if given. Its rounding is added to
+        the bound, as its terms differ from the right result's."""
         s = (self.s if s is None else s).masked_fill(~seen, -torch.inf)
         sizes, results = self.sizes.masked_fill(~seen, 0.0), made(s, self.values, seen)
         if self.evidence.returns == self.names[1]:
@@ -150,7 +154,7 @@ class Case:
         return Hypothesis(id, said, results, rounding + of_p)
 
     def other_result(self) -> torch.Tensor:
-        """lse as it came out, in float64."""
+        """Returns lse as the kernel stored it, in float64."""
         return self.evidence.reply.outputs[self.names[1]].double()
 
 
@@ -172,7 +176,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypothesis | None:
-    """Names a walk that begins in front of key 0, where that is what the first load outside has read."""
+    """Returns the mistake of a walk that begins in front of key 0, if the first load outside lies there, else None."""
     q, k, _, window, _ = given_in(inputs)
     if window is None or finding.kind != "out-of-bounds-load" or finding.linear >= 0:
         return None
@@ -278,7 +282,7 @@ def _where_nothing_is_seen(case: Case) -> Iterator[Hypothesis]:
 
 
 def _measured_against_0(case: Case, rows: torch.Tensor) -> Results:
-    """In these rows p is measured against 0, in fp32, and rounded for the second product."""
+    """Returns o and lse where p of these rows is measured against 0, in fp32, and rounded for the second product."""
     s = case.s.masked_fill(~case.rule.seen, -torch.inf)
     greatest = s.amax(dim=-1, keepdim=True)
     shift = torch.where(rows[:, None] | greatest.isneginf(), 0.0, greatest)
@@ -324,7 +328,8 @@ def _in_groups(case: Case) -> Iterator[Hypothesis]:
 
 
 def _as_without_a_rule(case: Case) -> Iterator[Hypothesis]:
-    """Yields the mistakes that attention over all keys has too; those of its loop where all rows see the first tile."""
+    """Yields the mistakes that attention over all keys has too; only mistakes in addresses if some row sees no key of
+    the first tile."""
     rule = case.rule
     s = case.s.masked_fill(~rule.seen, -torch.inf)[..., : rule.N]
     if not bool(rule.seen[:, : rule.step].any(dim=1).all()):

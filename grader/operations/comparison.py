@@ -1,4 +1,4 @@
-"""Is a result right? Every element against the exact one, within the bound of the operation."""
+"""The comparison of a result with the exact result: each element has to lie within the operation's bound."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF, UNJUDGED
 from grader.operations.bounds import tolerance
 
 MOST_COMPARED = 1 << 24  # elements that are compared at a time: memory may be short
-BYTES_PER_ELEMENT = 80  # of those: float64, and what a comparison keeps
+BYTES_PER_ELEMENT = 80  # of each element compared: float64, and what a comparison keeps
 
 
 @dataclass
 class Comparison:
-    """out and ref are [any shape]; `error` is |out - ref| in units of the bound, infinite for exact mismatches."""
+    """A result and its reference, [any shape, the same for all]. `error` is |out - ref| in units of the bound; it is
+    infinite where out has to equal `expected`, and does not."""
 
     out: torch.Tensor  # the submission's dtype
     expected: torch.Tensor  # ref rounded to that dtype
@@ -47,14 +48,17 @@ class Comparison:
 
 
 def first_index(flags: torch.Tensor) -> tuple[int, ...]:
-    """Of the first True in C order. flags: [any shape], bool."""
+    """Returns the index of the first True in C order; all zeros if there is none. flags: [any shape], bool."""
     position = int(flags.flatten().to(torch.uint8).argmax())
     # NumPy's: the first call of torch's imports 480 modules, which takes 1.6 s.
     return tuple(map(int, np.unravel_index(position, tuple(flags.shape))))
 
 
 def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[Argument]) -> Comparison:
-    """`ref` and `inputs` in float64. NaN, +inf and -inf must stand exactly where the reference has them."""
+    """Returns the comparison of a result with its reference. `ref` and `inputs` are in float64.
+
+    NaN, +inf and -inf must stand exactly where the reference has them, once that is rounded to the result's dtype.
+    """
     expected = ref.to(out.dtype)
     if bound == UNJUDGED:
         nowhere = torch.zeros(out.shape, dtype=torch.bool, device=out.device)
@@ -80,27 +84,28 @@ def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[A
 
 
 def is_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[Argument]) -> bool:
-    """As `compare(...).right`, with far fewer passes over memory where everything is finite and right.
+    """Returns what `compare(...).right` is, with far fewer passes over memory where everything is finite and right.
 
-    For the bound "bits" `ref` may be in the dtype of the result: a copy is exact in any.
+    For the bound "bits" `ref` may be in the dtype of the result: a copy is exact in any dtype.
     """
     return bool(surely_right(out, ref, bound, inputs)) or compare(out, ref, bound, inputs).right
 
 
 def surely_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[Argument]) -> torch.Tensor:
-    """Whether a result is right as far as a quick look tells; [], bool, where the result is: the host need not wait.
+    """Returns whether a quick look finds a result right; [], bool, on the result's device: the host need not wait.
 
-    False of some right results: of what is not finite, and of little that is not empty. True of a wrong one only where
-    "exact" is asked for, the reference is in float32 and takes several operations: what torch makes of these passes.
+    It is False for some right results: for results that are empty or not all finite, and for few others. It is True for
+    a wrong result only where the bound is "exact", the reference is in float32 and takes several operations: then
+    torch's own roundings pass.
     """
     return quick_error(out, ref, bound, inputs) <= 1
 
 
 def quick_error(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[Argument]) -> torch.Tensor:
-    """The worst element's error as a multiple of the bound; [], where the result is. More than 1, or NaN, where a quick
-    look cannot tell.
+    """Returns the worst element's error as a multiple of the bound, [], on the result's device. It is more than 1, or
+    NaN, where a quick look cannot tell.
 
-    `ref` and `inputs` may be in float32: then half of what arithmetic in float32 may add is the reference's, and the
+    `ref` and `inputs` may be in float32: then half of what arithmetic in float32 may add is for the reference, and the
     result has the other half.
     """
     if bound == UNJUDGED:
@@ -119,17 +124,17 @@ def quick_error(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequen
 
 
 def bits_of(tensor: torch.Tensor) -> torch.Tensor:
-    """Integers with the same bits; [same shape]."""
+    """Returns integers with the same bits; [same shape]."""
     return tensor.contiguous().view(BITS[tensor.element_size()])
 
 
 def other_bits(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """Returns which elements have other bits; one NaN is as good as another. [same shape], bool."""
+    """Returns which elements differ in their bits, [same shape], bool. Any two NaNs count as equal."""
     return (bits_of(one) != bits_of(other)) & ~(one.isnan() & other.isnan())
 
 
 def row_slices(rows: int, step: int) -> list[slice]:
-    """The parts in which a result of so many rows is compared, so many at a time."""
+    """Returns the slices, of at most `step` rows each, in which a result of `rows` rows is compared."""
     return [slice(start, start + step) for start in range(0, rows, step)]
 
 

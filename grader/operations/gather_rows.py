@@ -18,7 +18,7 @@ CAUSES = ("index-ignored", "first-index", "row-zero", "neighbouring-row", "neigh
 
 
 class GatherRows(Sentence):
-    """In place of the rows that the index names."""
+    """Sentences about what is copied instead of the rows that the index names."""
 
     INDEX_IGNORED = (
         "Row k of {name} holds row k of {table}: {index} is not used. Load {index}[k] first, and take that row."

@@ -31,7 +31,7 @@ PLAIN_CAUSES = ("rounded-operands",)
 
 
 class Gemm(Sentence):
-    """What a wrong product computes."""
+    """Sentences about wrong products."""
 
     HALF_ACCUMULATOR = (
         "Exact integer sums go wrong above 2048: the accumulator is fp16, which holds only even numbers there. Keep it "
@@ -62,23 +62,25 @@ class Gemm(Sentence):
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """A product of fp32 made of three of tf32 leaves out that of the two rests: each is at most 2**-11 of its number.
+    """Returns c S, [M, N]: the growth of the sum's error, and LEFT_OUT u for operands that are split into parts in
+    tf32.
 
-    That is at most 4 u of a term. A few terms may all be near it, and the growth of longer sums has room for it.
+    A product of fp32 made of three of tf32 leaves out the product of the two rests, each at most 2**-11 of its number:
+    at most 4 u of a term. A few terms may all be near this limit; in longer sums `growth` has room for it.
     """
     a, b = as_tensors(inputs)
     return (growth(a.shape[-1]) + LEFT_OUT) * U32 * (a.abs() @ b.abs())
 
 
 def growth(K: int) -> float:
-    """Of a sum's error, in u of its |terms|: blocked fp32 sums grow like the square root of the steps; tensor cores
-    truncate, which is the second term."""
+    """Returns the error of a sum of K products, in u of its |terms|: blocked fp32 sums grow like the square root of the
+    steps; tensor cores truncate, which is the second term."""
     steps = K / 16
     return 4 * math.sqrt(steps + 4) + 2 * steps
 
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Of each sum the sum of its |products|."""
+    """Returns the sum of the |products| of each element, [M, N]."""
     a, b = as_tensors(inputs)
     return a.abs() @ b.abs()
 
@@ -123,7 +125,7 @@ def _overflows_on_the_way(evidence: Compared, a: torch.Tensor, b: torch.Tensor, 
 
 
 def _rounded_operands(inputs: Sequence[torch.Tensor]) -> Iterator[tuple[Said, list[torch.Tensor]]]:
-    """The operands in dtypes with fewer digits; the interpreter cuts a float off to bf16, a GPU rounds it."""
+    """Yields a sentence and the operands in fewer digits; the interpreter cuts a float off to bf16, a GPU rounds it."""
     shorter = {"bf16": (torch.bfloat16,), "fp8": (torch.float8_e4m3fn, torch.float8_e5m2), "fp16": (torch.float16,)}
     for short, dtypes in shorter.items():
         for dtype in dtypes:
@@ -133,12 +135,13 @@ def _rounded_operands(inputs: Sequence[torch.Tensor]) -> Iterator[tuple[Said, li
 
 
 def _cut(tensor: torch.Tensor, bits: int) -> torch.Tensor:
-    """Its numbers in fp32 without their last bits."""
+    """Returns the tensor's numbers in fp32 without their last bits, as float64."""
     return (tensor.float().view(torch.int32) >> bits << bits).view(torch.float32).double()
 
 
 def _is_all_of_it(evidence: Compared, result: torch.Tensor, rounded: list[torch.Tensor]) -> bool:
-    """Tells if c is fp32 and has the digits of this result to the last that fp32 keeps: nothing else has, by chance."""
+    """Returns whether c is fp32 and has all of this result's digits that fp32 keeps: no other result has them by
+    chance."""
     out, wanted = evidence.comparison.out, evidence.wanted
     if wanted.dtype != torch.float32:
         return False
@@ -148,7 +151,7 @@ def _is_all_of_it(evidence: Compared, result: torch.Tensor, rounded: list[torch.
 
 
 def _steps_along_k(evidence: Compared, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:
-    """Mistakes in the loop over K: steps left out, pointers that do not advance, or advance by the wrong stride."""
+    """Yields mistakes in the loop over K: steps left out, pointers that do not advance, or by the wrong stride."""
     K = a.shape[1]
     sizes = {start: min(step, K - start) for start in range(0, K, step)}
     for kept in list(sizes)[1:]:
@@ -168,7 +171,7 @@ def _steps_along_k(evidence: Compared, a: torch.Tensor, b: torch.Tensor, step: i
 
 
 def _corners(evidence: Compared, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:
-    """Tiles of a and b at other places than they should be; what lies outside counts as 0, as a descriptor loads it."""
+    """Yields tiles of a and b read from wrong places; elements outside of a matrix are 0, as descriptors load them."""
     starts = range(0, a.shape[1], step)
     counted = (_piece(a, 0, n, len(a), step) @ _piece(b, n, 0, step, b.shape[1]) for n in range(len(starts)))
     yield Hypothesis("step-as-corner", Gemm.STEP_AS_CORNER(), total(counted))
@@ -188,7 +191,7 @@ def _corners(evidence: Compared, a: torch.Tensor, b: torch.Tensor, step: int) ->
 
 
 def _piece(matrix: torch.Tensor, row: int, column: int, rows: int, columns: int) -> torch.Tensor:
-    """[rows, columns] from that corner on; zeros where the matrix has ended."""
+    """Returns [rows, columns] of the matrix from a corner on, with zeros where the matrix has ended."""
     piece = matrix.new_zeros(rows, columns)
     there = matrix[row : row + rows, column : column + columns]
     piece[: there.shape[0], : there.shape[1]] = there
@@ -196,7 +199,8 @@ def _piece(matrix: torch.Tensor, row: int, column: int, rows: int, columns: int)
 
 
 def _counts_past_2048(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whole numbers whose running sums fp16 cannot hold."""
+    """Returns whether all operands are whole numbers and a running sum of c[0, 0] is more than 2048, up to which fp16
+    is exact."""
     if not torch.equal(a, a.round()) or not torch.equal(b, b.round()):
         return False
     running = torch.cumsum(a[:1, :].T * b[:, :1], dim=0).abs()

@@ -1,4 +1,4 @@
-"""A mistake that a kernel may have made, and what it would compute then."""
+"""A mistake that a kernel may have made, and what a kernel with this mistake computes."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 class Hypothesis:
     id: str
     sentence: Said
-    # float64, or int64: the result that is looked at, or all of them; None: decided already, by other evidence
+    # float64 or int64: the result that is looked at, or all results; None: other evidence has decided already
     result: torch.Tensor | tuple[torch.Tensor, ...] | None
-    # What arithmetic may add to it where its terms are others than the right result's, [its shape]; None: nothing more.
+    # How much arithmetic may add on top of the bound, [result's shape], as the terms are not those of the right result.
     rounding: torch.Tensor | None = None
-    line: int = 0  # where the text tells that this mistake was made
+    line: int = 0  # the line of the text that shows this mistake; 0: none does
     by_subtraction: bool = False  # padded lanes hold 0 until a sum, or what is made of it, is subtracted from them
-    may_be_constant: bool = False  # NaN everywhere fits many formulas: only where other evidence supports this one
+    may_be_constant: bool = False  # NaN everywhere fits many formulas: True only if other evidence supports this
 
 
 def supposed(evidence: Evidence, id: str, sentence: Said, arguments: Sequence[Argument]) -> Iterator[Hypothesis]:
-    """What a right kernel would give for other arguments than these, if it would give anything."""
+    """Yields the mistake of computing with these arguments; nothing if the reference has no result for them."""
     result = evidence.reference(arguments)
     if result is not None:
         bound = evidence.wanted.bound
@@ -40,7 +40,7 @@ def supposed(evidence: Evidence, id: str, sentence: Said, arguments: Sequence[Ar
 
 
 def reread(tensor: torch.Tensor, strides: tuple[int, ...], further: int = 0) -> torch.Tensor | None:
-    """The same memory under other strides, `further` elements on, or None where that would leave the memory."""
+    """Returns the same memory under other strides, `further` elements on, or None where that would leave the memory."""
     first = tensor.storage_offset() + further
     last = first + sum((size - 1) * stride for size, stride in zip(tensor.shape, strides))
     if (last + 1) * tensor.element_size() > tensor.untyped_storage().nbytes():
@@ -49,5 +49,5 @@ def reread(tensor: torch.Tensor, strides: tuple[int, ...], further: int = 0) -> 
 
 
 def total(terms: Iterable[torch.Tensor]) -> torch.Tensor:
-    """The sum of several tensors of one shape in float64, in their order."""
+    """Returns the sum of several tensors of one shape in float64, added in their order."""
     return sum(terms, torch.zeros((), dtype=torch.float64))

@@ -1,7 +1,7 @@
 """Rows into two caches in pages: k, v [T, H, D], caches [P, page, H, D], slots [T] -> both caches. Nothing is rounded.
 
-A wrong kernel is told by the address that it makes of each slot. The stores that land in the cache give a result to
-compare with; those that do not, the memory checker has seen.
+A wrong kernel is recognised by the address that it makes of each slot. The stores that land in the cache give a result
+to compare with; the memory checker has seen the other stores.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ USUAL_BLOCKS = (1, 2, 4, 8, 16, 32)  # of heads
 
 
 class KvCacheWrite(Sentence):
-    """Where rows go in place of the rows of the cache that the slots name."""
+    """Sentences about where rows go instead of the rows of the cache that the slots name."""
 
     MINUS_ONE_STORED = (
         "-1 in {slots} is taken as a slot: its token is stored one row before {name}. -1 means that a token goes "
@@ -62,8 +62,8 @@ class KvCacheWrite(Sentence):
 
 @dataclass(frozen=True)
 class Storing:
-    """Stores of a kernel: values by token, head and column, each with an address, in elements from the first one of a
-    cache. Tokens that are not live are not stored."""
+    """The stores of a kernel: values by token, head and column, each with an address, in elements from the first
+    element of a cache. Tokens that are not live are not stored."""
 
     id: str
     sentence: Said
@@ -81,7 +81,8 @@ class Cache:
     strides: tuple[int, ...]
 
     def address(self, page: torch.Tensor, row: torch.Tensor, strides: tuple[int, ...] = ()) -> torch.Tensor:
-        """The addresses of all elements in the rows of some tokens; [T] and [T] -> [T, H, D]."""
+        """Returns the addresses of all elements in the rows of some tokens: [T] and [T] -> [T, H, D]. `strides`: other
+        strides than the cache's."""
         of_page, of_row, of_head, of_column = strides or self.strides
         *_, H, D = self.values.shape
         start = (page * of_page + row * of_row)[:, None, None]
@@ -89,20 +90,20 @@ class Cache:
 
     @cached_property
     def elements(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """(addresses of all elements, increasing; the element at each, counted in C order)."""
+        """The addresses of all elements, increasing, and the element at each, counted in C order; both [elements]."""
         places = torch.zeros((), dtype=torch.int64)
         for size, stride in zip(self.values.shape, self.strides):
             places = places[..., None] + torch.arange(size) * stride
         return places.flatten().sort()
 
     def met(self, address: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(whether there is an element at each address, which); of the shape of `address`."""
+        """Returns whether an element lies at each address, and which, in C order; both of the shape of `address`."""
         addresses, elements = self.elements
         nearest = torch.searchsorted(addresses, address).clamp(max=len(addresses) - 1)
         return addresses[nearest] == address, elements[nearest]
 
     def after(self, storing: Storing) -> tuple[torch.Tensor, torch.Tensor]:
-        """(the cache after these stores, how many went to each element); both of its shape."""
+        """Returns the cache after these stores, and how many stores went to each element; both of the cache's shape."""
         there, elements = self.met(storing.address)
         there &= storing.live[:, None, None]
         values = self.values.flatten().clone()
@@ -116,14 +117,15 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     cache = _cache(evidence, given, evidence.returns)
     for storing in _storings(evidence, given, cache):
         after, counts = cache.after(storing)
-        if bool(counts.any()):  # where nothing is stored at all, that is all that can be said
+        if bool(counts.any()):  # where no store lands in the cache, mistakes cannot be told apart
             yield Hypothesis(storing.id, storing.sentence, after)
     emptied, right = replace(cache, values=torch.zeros_like(cache.values)), _right(evidence, given, cache)
     yield Hypothesis(right.id, right.sentence, emptied.after(right)[0])
 
 
 def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypothesis | None:
-    """Names the mistake that leads outside of a cache, or two tokens to one place, if the rest of the cache fits it."""
+    """Returns the mistake that leads outside of a cache, or two tokens to one place, if the rest of the cache fits it;
+    else None."""
     name, out = finding.argument, evidence.reply.outputs.get(finding.argument)
     given = as_tensors(inputs)
     if name not in evidence.exercise.updates or out is None or given[0].is_meta:
@@ -149,7 +151,7 @@ def _cache(evidence: Evidence, inputs: Sequence[torch.Tensor], name: str) -> Cac
 
 
 def _right(evidence: Evidence, inputs: Sequence[torch.Tensor], cache: Cache) -> Storing:
-    """The stores of a right kernel: all that can be wrong beside them is what becomes of the other rows."""
+    """Returns the stores of a right kernel. With these, only the other rows of the cache can be wrong."""
     slots, page = inputs[-1], cache.values.shape[1]
     tokens = inputs[evidence.exercise.arguments.index(cache.name) - 2]
     address = cache.address(slots // page, slots % page)
@@ -157,7 +159,7 @@ def _right(evidence: Evidence, inputs: Sequence[torch.Tensor], cache: Cache) -> 
 
 
 def _storings(evidence: Evidence, inputs: Sequence[torch.Tensor], cache: Cache) -> Iterator[Storing]:
-    """The stores into this cache of kernels with one mistake each, the likeliest first."""
+    """Yields the stores into this cache of kernels with one mistake each, the likeliest first."""
     slots, names = inputs[-1], evidence.exercise.arguments
     right = _right(evidence, inputs, cache)
     yield from _of_minus_one(right, cache, slots, names[-1])
@@ -167,7 +169,7 @@ def _storings(evidence: Evidence, inputs: Sequence[torch.Tensor], cache: Cache) 
 
 
 def _of_minus_one(right: Storing, cache: Cache, slots: torch.Tensor, name: str) -> Iterator[Storing]:
-    """-1 is no slot, and 0 is one."""
+    """Yields stores of kernels that take -1 for a slot, or 0 for none."""
     page, all_live = cache.values.shape[1], torch.ones_like(right.live)
     if not bool(right.live.all()):
         address = cache.address(slots.div(page, rounding_mode="trunc"), slots.fmod(page))  # as a GPU divides
@@ -183,7 +185,7 @@ def _of_minus_one(right: Storing, cache: Cache, slots: torch.Tensor, name: str) 
 
 
 def _of_places(right: Storing, cache: Cache, slots: torch.Tensor, name: str) -> Iterator[Storing]:
-    """Another page, or another row in it."""
+    """Yields stores into another page, or into another row of it."""
     (P, page, *_), T, live = cache.values.shape, len(slots), right.live
     said = KvCacheWrite.SLOT_IGNORED(slots=name)
     for alive in (live, torch.ones_like(live)):
@@ -210,7 +212,8 @@ def _of_places(right: Storing, cache: Cache, slots: torch.Tensor, name: str) -> 
 def _of_strides(
     right: Storing, cache: Cache, slots: torch.Tensor, evidence: Evidence, inputs: Sequence[torch.Tensor]
 ) -> Iterator[Storing]:
-    """The right page and row, and strides that are not the cache's, or not those of its tokens."""
+    """Yields stores into the right page and row with strides that are not the cache's, or of values read with strides
+    that are not the tokens'."""
     names, page, memory = evidence.exercise.arguments, cache.values.shape[1], dict(evidence.tensors)
     place = names.index(cache.name)
     tight = tuple(prod(cache.values.shape[axis + 1 :]) for axis in range(4))
@@ -230,7 +233,7 @@ def _of_strides(
 
 
 def _of_tokens(right: Storing, cache: Cache, evidence: Evidence, inputs: Sequence[torch.Tensor]) -> Iterator[Storing]:
-    """The right places, and other values there, or not all of them."""
+    """Yields stores of other values into the right places, and stores that leave out some heads."""
     names, (*_, H, _) = evidence.exercise.arguments, cache.values.shape
     place = names.index(cache.name)
     tokens, other = names[place - 2], names[3 - place]

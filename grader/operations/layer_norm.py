@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
 Results = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-FEW = 16  # roundings: what right kernels of all kinds need is half of it
+FEW = 16  # roundings: twice what right kernels of all kinds need
 LARGEST_HALF = 65504.0
-USUAL_EPS = (1e-5, 1e-6, 1e-12)  # what libraries set where nobody says
+USUAL_EPS = (1e-5, 1e-6, 1e-12)  # defaults of libraries
 
 CAUSES = (
     "padding-counted", "over-block", "one-pass-variance", "not-centred", "eps-outside", "row-zero", "weight-by-row",
@@ -31,7 +31,8 @@ PLAIN_CAUSES = (
 
 
 class LayerNorm(Sentence):
-    """Mistakes in the statistics of a row, in what is made from them, and where few digits are left of them."""
+    """Sentences about mistakes in a row's statistics, in what is made from them, and where few of their digits are
+    left."""
 
     PADDED_LANE_COUNTED = (
         "The lane past the end of each row takes part in the variance: after the subtraction a padded lane holds "
@@ -106,7 +107,8 @@ def given_in(inputs: Sequence[Argument]) -> Given:
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """The mean errs by few u of mean|x|, and its error is divided by the spread; then each product rounds."""
+    """Returns c S of z, [M, N]: the mean errs by few u of mean|x|, and its error is divided by the spread; then each
+    product rounds."""
     x, weight, bias, eps = given_in(inputs)
     sizes = (_condition(x, eps)[:, None] + 1) * weight.abs() + bias.abs()
     scaled = (ref - bias).abs_()  # |weight| |x - mean| rstd
@@ -114,22 +116,23 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 
 def rounding_of_mean(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Blocked sums err by few u of their terms' size, which may be distances to a row's first number."""
+    """Returns c S of the mean, [M]: blocked sums err by few u of their terms' size, and terms may be distances to a
+    row's first number."""
     x = given_in(inputs).x
     return (x.abs().mean(dim=1) + _first_distance(x)).mul_(FEW * U32)
 
 
 def rounding_of_rstd(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Returns the relative error that rounding may give the root of the variance, times rstd."""
+    """Returns c S of rstd, [M]: the relative error that rounding may give the root of the variance, times rstd."""
     x, _, _, eps = given_in(inputs)
     return (_condition(x, eps) + _first_number(x, eps) + 1).mul_(FEW * U32).mul_(ref)
 
 
 def _condition(x: torch.Tensor, eps: float) -> torch.Tensor:
-    """mean|x| in units of the spread, [M]: what a relative error of the mean is multiplied by.
+    """Returns mean|x| in units of the spread, [M], by which a relative error of the mean is multiplied.
 
-    T. Chan, G. Golub, R. LeVeque, Algorithms for Computing the Sample Variance, The American Statistician 37 (1983):
-    a variance errs by less than that factor u, also where it is gathered in one walk, mean by mean.
+    T. Chan, G. Golub, R. LeVeque, Algorithms for Computing the Sample Variance, The American Statistician 37 (1983): a
+    variance errs by less than that factor times u, also where it is gathered in a single walk, mean by mean.
     """
     return x.abs().mean(dim=1) * _rstd(x, eps)
 
@@ -137,8 +140,8 @@ def _condition(x: torch.Tensor, eps: float) -> torch.Tensor:
 def _first_number(x: torch.Tensor, eps: float) -> torch.Tensor:
     """Returns what is added to the error of rstd, [M], in FEW u, where distances to a row's first number are summed.
 
-    Right kernels do that. By the same paper the variance errs by 1 + k^2 times as much as with distances to the mean,
-    where that number lies k spreads away: 4 in one of many rows. The root halves it.
+    Right kernels do that. In the same paper, if that number lies k spreads away from the mean, the variance errs 1 +
+    k^2 times as much as with distances to the mean; k reaches 4 in one of many rows. The root halves the error.
     """
     return (_first_distance(x) * _rstd(x, eps)).square_().div_(2)
 
@@ -166,13 +169,13 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def _results(given: Given, mean: torch.Tensor, rstd: torch.Tensor) -> Results:
-    """What a kernel with these statistics, [M, 1], gives."""
+    """Returns z, [M, N], mean and rstd, [M], of a kernel with these statistics, [M, 1]."""
     x, weight, bias, _ = given
     return (x - mean) * rstd * weight + bias, mean[:, 0], rstd[:, 0]
 
 
 def _in_padding(given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
-    """Lanes past the end of a row, in a block whose size is the next power of two."""
+    """Yields lanes past the end of a row that count, in a block whose size is the next power of two."""
     x, _, _, eps = given
     N = x.shape[1]
     block = 1 << (N - 1).bit_length()
@@ -223,7 +226,7 @@ def _in_statistics(given: Given, mean: torch.Tensor, var: torch.Tensor) -> Itera
 
 
 def _in_result(given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
-    """z made in another way from the right statistics."""
+    """Yields z made in another way from the right statistics."""
     x, weight, bias, eps = given
     rstd = (var + eps).rsqrt()
     normed = (x - mean) * rstd
@@ -242,7 +245,7 @@ def _in_result(given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator[
 
 
 def _of_other_values(evidence: Compared, given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
-    """Rows and parameters taken from the wrong place."""
+    """Yields rows and parameters taken from the wrong place."""
     x, weight, bias, eps = given
     (M, N), rstd = x.shape, (var + eps).rsqrt()
     right = _results(given, mean, rstd)
@@ -265,7 +268,7 @@ def _of_other_values(evidence: Compared, given: Given, mean: torch.Tensor, var: 
 
 
 def _in_few_digits(evidence: Compared, given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
-    """Mistakes whose results are what rounding happens to leave: told by where they show, and by how much."""
+    """Yields mistakes whose results are what rounding leaves, known by where they show and by how much."""
     (x, _, _, eps), out, wrong = given, evidence.comparison.out, evidence.comparison.wrong
     rows = wrong.any(dim=1) if wrong.dim() > 1 else wrong
     past = torch.maximum(x.sum(dim=1).abs(), (x - mean).square().amax(dim=1)) > LARGEST_HALF

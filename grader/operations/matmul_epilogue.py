@@ -27,7 +27,7 @@ CAUSES = ("bias-by-row", "no-bias", "act-before-bias", "bias-twice", "no-activat
 
 
 class MatmulEpilogue(Sentence):
-    """What a kernel with a wrong bias or activation computes."""
+    """Sentences about a wrong bias or a wrong activation."""
 
     NO_BIAS = "{result} lacks the bias: it is the activation of the product alone."
     BIAS_BY_ROW = "The bias is added by row: bias[n] belongs to column n of c."
@@ -48,9 +48,11 @@ LOST_DIGITS = MatmulEpilogue.LOST_DIGITS()
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Of the product what gemm allows; the bias is one more term; then the slope, rounded, and its product: 2 u.
+    """Returns c S, [M, N]: for the product what gemm allows, with the bias as one more term; then 2 u of the result for
+    the rounded slope and its product.
 
-    Below 0 all of it is multiplied by the slope, but for sums so near to 0 that rounding decides on their side of it.
+    Below 0 the error of the sum is multiplied by the slope, but for sums so near to 0 that rounding decides on their
+    side of it.
     """
     error = (gemm.growth(as_tensor(inputs[0]).shape[-1]) + 2) * U32 * terms(inputs, ref)
     is_below = ref < -SLOPE * error
@@ -58,7 +60,7 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Of each sum that of its |terms|."""
+    """Returns the sum of the |terms| of each element, the bias among them, [M, N]."""
     a, b, bias = as_tensors(inputs)
     return a.abs() @ b.abs() + bias.abs()
 
@@ -86,7 +88,7 @@ def _leaky(sum_: torch.Tensor) -> torch.Tensor:
 
 
 def _bias_along_rows(product: torch.Tensor, bias: torch.Tensor) -> Iterator[Hypothesis]:
-    """As far as the bias goes; further down lanes are masked, and add 0."""
+    """Yields the bias added along the rows, as far as it goes; further down lanes are masked, and add 0."""
     M, N = product.shape
     along = torch.zeros(M, dtype=bias.dtype)
     along[: min(M, N)] = bias[:M]

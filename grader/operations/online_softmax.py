@@ -1,6 +1,6 @@
 """Softmax along rows that are walked in blocks, with a maximum and a sum so far: x [M, N] -> z [M, N].
 
-What has nothing to do with blocks is that of softmax.
+Mistakes that have nothing to do with blocks are softmax's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ LOST_DIGITS = softmax.LOST_DIGITS
 
 
 class OnlineSoftmax(Sentence):
-    """In the start, in rows that lie far below 0 or hold -inf, in rescaling, in the turns of the two loops."""
+    """Sentences about mistakes in the start, in rows that lie far below 0 or hold -inf, in rescaling, in the turns of
+    both loops."""
 
     ONE_LANE_COUNTED = "The lane past the end of each row takes part in the sum: exp of what they hold has to be 0."
     LANES_COUNTED = (
@@ -113,9 +114,10 @@ class OnlineSoftmax(Sentence):
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """As softmax, and in each turn the sum is multiplied by an exponential, which errs by 2 u, and added to: 1 u each.
+    """Returns softmax's c S, and for each turn ROUNDINGS u |z| more: the sum is multiplied by an exponential, which
+    errs by 2 u, and added to, at 1 u each.
 
-    Where the maximum does not grow the factor is 1, and exact. In rows that rise slowly all errors have one sign: then
+    If the maximum does not grow, the factor is 1, and exact. In rows that rise slowly all errors have one sign: then
     they add up to the number of turns times 0.3 u, measured in numpy.
     """
     turns = as_tensor(inputs[0]).shape[-1] / LEAST_BLOCK
@@ -124,7 +126,7 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 @dataclass
 class Walk:
-    """A row block after block: of each block its maximum, and its sum of exp(x - that maximum); [M, blocks]."""
+    """Rows block after block: the maximum of each block, and its sum of exp(x - that maximum); [M, blocks]."""
 
     x: torch.Tensor
     step: int
@@ -133,15 +135,16 @@ class Walk:
 
     @property
     def so_far(self) -> torch.Tensor:
-        """The maximum after each block."""
+        """The maximum after each block, [M, blocks]."""
         return self.maxima.cummax(dim=1).values
 
     def measured_against(self, maxima: torch.Tensor) -> torch.Tensor:
-        """Each block's sum of exp(x - maxima), [M, blocks]."""
+        """Returns each block's sum of exp(x - maxima), [M, blocks]."""
         return self.sums * _exp(self.maxima - maxima)
 
     def results(self, maxima: torch.Tensor, sums: torch.Tensor) -> torch.Tensor:
-        """exp(x - maximum) / sum with those of each block, [M, blocks], or of each row, [M, 1]; [M, N]."""
+        """Returns exp(x - maximum) / sum, [M, N]; `maxima` and `sums` hold a number for each block, [M, blocks], or for
+        each row, [M, 1]."""
         blocks = self.maxima.shape[1]
         of_column = torch.arange(self.x.shape[1]) // self.step
         each = [one.expand(-1, blocks)[:, of_column] for one in (maxima, sums)]
@@ -156,13 +159,13 @@ def walked(x: torch.Tensor, step: int) -> Walk:
 
 
 def _exp(difference: torch.Tensor) -> torch.Tensor:
-    """exp, and 0 for -inf - -inf: a block without any finite number adds nothing."""
+    """Returns exp of a difference, and 0 for -inf - -inf: a block without any finite number adds nothing."""
     return difference.exp().nan_to_num_(nan=0.0, posinf=torch.inf)
 
 
 def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     if len(inputs) != 1:
-        return  # what is done to the scores before is not known here
+        return  # several inputs: how x is made from them is not known here
     (x,), step = as_tensors(inputs), evidence.constants.get("BLOCK_N", 0)
     yield from _in_the_start(evidence, x, step)
     yield from softmax.empty_rows(evidence, x)
@@ -188,7 +191,7 @@ def _padding_counted(x: torch.Tensor, padding: int) -> Hypothesis:
 
 
 def _in_the_start(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
-    """What the maximum and the sum are before the first block: seen by which rows hold nothing of use."""
+    """Yields wrong starts of the maximum and the sum, which show in which rows hold nothing of use."""
     name, out, expected = evidence.returns, evidence.comparison.out, evidence.comparison.expected
     if not bool((evidence.comparison.wrong & expected.isfinite()).any()):
         return
@@ -206,7 +209,7 @@ def _in_the_start(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hy
 
 
 def _in_rows_without_result(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
-    """Right before, and now rows are NaN, or 0, from end to end."""
+    """Yields mistakes that make rows NaN, or 0, from end to end, after other calls were right."""
     name, out, wrong = evidence.returns, evidence.comparison.out, evidence.comparison.wrong.any(dim=1)
     nan, empty = out[wrong].isnan().all(), (x[:, : max(step, 1)] == -torch.inf).all(dim=1)
     if bool(nan) and bool(wrong.any()) and step > 0 and _stand_in_may_be_kept(evidence, x[wrong], step):
@@ -222,7 +225,8 @@ def _in_rows_without_result(evidence: Compared, x: torch.Tensor, step: int) -> I
 
 
 def _stand_in_may_be_kept(evidence: Compared, rows: torch.Tensor, step: int) -> bool:
-    """Whether all of these rows lie far below 0 and hold a block of -inf, and neither has done harm by itself."""
+    """Returns whether all of these rows lie far below 0 and hold a block of -inf, and calls with either alone have
+    passed."""
     hollow = torch.stack([(block == -torch.inf).all(dim=1) for block in rows.split(step, dim=1)]).any(dim=0)
     far_below = rows.amax(dim=1) < softmax.LOG_OF_SMALLEST
     alone = softmax.right_with_hollow_blocks(evidence, step) and softmax.right_far_below_zero(evidence)
@@ -230,7 +234,7 @@ def _stand_in_may_be_kept(evidence: Compared, rows: torch.Tensor, step: int) -> 
 
 
 def _in_rescaling(walk: Walk) -> Iterator[Hypothesis]:
-    """The sum so far is measured against another maximum than what is added to it."""
+    """Yields mistakes that measure the sum so far against another maximum than what is added to it."""
     so_far = walk.so_far
     last, added = so_far[:, -1:], walk.measured_against(so_far)
     for sums in (added, walk.sums):
@@ -246,7 +250,8 @@ def _in_rescaling(walk: Walk) -> Iterator[Hypothesis]:
 
 
 def _measured_against_the_old_maximum(walk: Walk) -> Hypothesis:
-    """Of each block exp(x - the maximum before it), where -inf has a stand-in: else the first turn gives inf or NaN."""
+    """Returns the mistake of adding exp(x - the maximum before the block) for each block. There -inf has a stand-in:
+    else the first turn gives inf or NaN."""
     so_far = walk.so_far
     before = torch.cat([so_far.new_full((len(so_far), 1), -torch.inf), so_far[:, :-1]], dim=1)
     added = walk.measured_against(before.masked_fill(before == -torch.inf, 0.0))
@@ -255,7 +260,8 @@ def _measured_against_the_old_maximum(walk: Walk) -> Hypothesis:
 
 
 def _rescaled(added: torch.Tensor, maxima: torch.Tensor, sign: float) -> torch.Tensor:
-    """The sum after the last block, [M, 1], each block's `added` measured against its own of `maxima`."""
+    """Returns the sum after the last block, [M, 1]; each block's `added` is measured against its own of `maxima`.
+    `sign` -1 inverts the factors."""
     total = added[:, 0]
     for turn in range(1, added.shape[1]):
         total = total * _exp(sign * (maxima[:, turn - 1] - maxima[:, turn])) + added[:, turn]
@@ -263,7 +269,7 @@ def _rescaled(added: torch.Tensor, maxima: torch.Tensor, sign: float) -> torch.T
 
 
 def _too_many_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
-    """Each turn of the first loop adds the exponentials of a whole block."""
+    """Yields first loops with too many turns, each of which adds the exponentials of a whole block."""
     e = _exp(x - x.amax(dim=1, keepdim=True))
     for found, times in too_many_turns(x.shape[1], step):
         result = e / (e @ times)[:, None]
@@ -272,7 +278,8 @@ def _too_many_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
 
 
 def _in_turns(walk: Walk) -> Iterator[Hypothesis]:
-    """Turns that read the wrong block, or that are too few."""
+    """Yields turns that read the wrong block, loops that make too few turns, and results stored before the sum is
+    known."""
     N, step, so_far = walk.x.shape[1], walk.step, walk.so_far
     blocks = so_far.shape[1]
     final = walk.measured_against(so_far[:, -1:])

@@ -18,7 +18,7 @@ CAUSES = ("relu-of-operand", "no-relu", "wrong-half", "nan-lost", "nan-made", "a
 
 
 class OuterRelu(Sentence):
-    """What a wrong relu of an outer product computes; {x} and {y} are the names of the vectors."""
+    """Sentences about wrong relus of an outer product; {x} and {y} are the names of the vectors."""
 
     NAN_LOST = (
         "{result} is 0 where the product is NaN, and NaN has to stay. Comparing NaN with anything gives false, so "
@@ -83,7 +83,7 @@ def _relu_of_operands(x: torch.Tensor, y: torch.Tensor, x_name: str, y_name: str
 
 
 def _first_blocks(evidence: Compared, x: torch.Tensor, y: torch.Tensor) -> Iterator[Hypothesis]:
-    """Every program loads the first block of a vector."""
+    """Yields programs that all load the first block of a vector."""
     names = evidence.exercise.arguments
     for number, constant in enumerate(("BLOCK_M", "BLOCK_N")):
         given, block = [x, y], evidence.constants.get(constant, 0)
@@ -93,7 +93,7 @@ def _first_blocks(evidence: Compared, x: torch.Tensor, y: torch.Tensor) -> Itera
 
 
 def _turned_tiles(evidence: Compared, x: torch.Tensor, y: torch.Tensor) -> Iterator[Hypothesis]:
-    """x along the columns of each tile: only square tiles let it pass, and whole ones tell it."""
+    """Yields x along the columns of each tile: only square tiles run with this mistake, and only full tiles show it."""
     size = evidence.constants.get("BLOCK_M", 0)
     if not size or size != evidence.constants.get("BLOCK_N") or len(x) % size or len(y) % size:
         return

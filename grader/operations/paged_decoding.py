@@ -1,7 +1,7 @@
 """Decoding against a cache in pages: q [B, H, D], caches [P, page, HK, D], a table [B, T], lengths [B] -> o [B, H, D].
 
-Key n of sequence b is row n % page of page table[b, n // page]. Each sequence is attention of a few queries, those of a
-group of heads, to its keys: so are its bound and its rounding.
+Key n of sequence b is row n % page of page table[b, n // page]. Each sequence is attention of a few queries, the heads
+of a group, to its keys: so its bound is attention's.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ CAUSES = (
     "wrong-join", "bases-mixed", "not-divided", "empty-sequence", "empty-split", "strides-of-another",
 )  # fmt: skip
 MOST_SHARE = 8  # blocks of a split, where their number is fixed
-MOST_EXPLAINED = 1 << 19  # scores: every mistake makes them anew
+MOST_EXPLAINED = 1 << 19  # scores: every mistake computes them anew
 LN_2, LOG2_E = math.log(2), 1 / math.log(2)
 LOST_DIGITS = PagedDecoding.LOST_DIGITS()
 
@@ -62,23 +62,23 @@ LOST_DIGITS = PagedDecoding.LOST_DIGITS()
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Attention's: to join splits is to join tiles, once more."""
+    """Returns c S as attention does: to join splits is to join tiles, once more."""
     return _by_sequences(inputs, ref, attention.rounding)
 
 
 def conversion(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Attention's: p is rounded to the dtype of v."""
+    """Returns R and L as attention does: p is rounded to the dtype of v."""
     rounded = _by_sequences(inputs, ref, lambda *of: attention.conversion(*of)[0])
     return rounded, _by_sequences(inputs, ref, lambda *of: attention.conversion(*of)[1])
 
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """The sum of p |v|."""
+    """Returns the sum of p |v|, [B, H, D]."""
     return _by_sequences(inputs, ref, attention.terms)
 
 
 def _by_sequences(inputs: Sequence[Argument], ref: torch.Tensor, of_heads: attention.Heads) -> torch.Tensor:
-    """[B, H, D]: what `of_heads` makes of each sequence as attention of one batch; 0 where there is no key."""
+    """Returns what `of_heads` makes of each sequence as attention of one batch, [B, H, D]; 0 where it has no key."""
     found = torch.zeros_like(ref)
     for b, (q, k, v) in enumerate(_sequences(inputs)):
         if k.shape[1]:
@@ -90,7 +90,7 @@ def _by_sequences(inputs: Sequence[Argument], ref: torch.Tensor, of_heads: atten
 def _sequences(
     inputs: Sequence[Argument], where: Where | None = None
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """q [HK, G, D], k and v [HK, N, D] of each sequence; `where`: its keys are read in place of the right ones."""
+    """Yields q [HK, G, D], k and v [HK, N, D] of each sequence; `where` gives other places of its keys."""
     q, k_cache, v_cache, table, lengths = as_tensors(inputs)
     page, HK = k_cache.shape[1:3]
     for b, length in enumerate(lengths.tolist()):
@@ -105,7 +105,7 @@ def _sequences(
 
 @dataclass
 class Call:
-    """All that is known of a call: its arguments in float64, and the sequences as a right kernel reads them."""
+    """A call to be explained: its arguments in float64, and the sequences as a right kernel reads them."""
 
     evidence: Evidence
     inputs: Sequence[torch.Tensor]
@@ -127,18 +127,18 @@ class Call:
 
     @property
     def table(self) -> tuple[torch.Tensor, int, int, list[str], int]:
-        """Gives what `readings` asks for."""
+        """The arguments of `readings`."""
         return self.inputs[3], self.page, self.step, self.evidence.exercise.arguments, self.inputs[1].shape[0]
 
     @property
     def is_first_with_holes(self) -> bool:
-        """Tells whether arithmetic has been right, and no call before had pages that no sequence has: NaN everywhere
-        tells of such pages then."""
+        """True where earlier calls were right, and this call's caches are the first with pages that no sequence has:
+        then NaN everywhere comes from these pages."""
         return bool(self.evidence.right_trials) and not self.holes_before and self.has_holes
 
     @property
     def holes_before(self) -> bool:
-        """Tells whether a call was right whose caches had pages that no sequence has."""
+        """True where a call was right whose caches had pages that no sequence has."""
         stated = [trial.data[4] for trial in self.evidence.right_trials]
         calls = ((pages_stated(one), lengths_stated(one)) for one in stated if lengths_stated(one))
         return any(sum(-(-length // page) for length in lengths) < P for (P, page), lengths in calls)
@@ -149,7 +149,7 @@ class Call:
 
     @property
     def ragged_before(self) -> bool:
-        """Tells whether a call was right in which the last block of a sequence was not full."""
+        """True where a call was right in which the last block of a sequence was not full."""
         trials = self.evidence.right_trials
         steps = [(trial.constants.get("BLOCK_N", self.step), lengths_stated(trial.data[4])) for trial in trials]
         return any(length % step for step, lengths in steps for length in lengths)
@@ -159,7 +159,7 @@ class Call:
         return self.inputs[4].tolist()
 
     def of_each(self, make: Callable[..., torch.Tensor], *given: object) -> torch.Tensor:
-        """[B, H, D] of [HK, G, D], made of the splits of each sequence and what is given; 0 where there is no key."""
+        """Returns [B, H, D], made of `make(splits, *given)`, [HK, G, D], of each sequence; 0 where there is no key."""
         o = torch.zeros_like(self.inputs[0])
         for b, splits in enumerate(self.splits):
             if splits is not None:
@@ -167,7 +167,7 @@ class Call:
         return o
 
     def read(self, where: Where) -> torch.Tensor | None:
-        """[B, H, D] where keys are read so; None where that leads out of the table or a cache."""
+        """Returns o, [B, H, D], of keys read from `where`; None where that leads out of the table or a cache."""
         o = torch.zeros_like(self.inputs[0])
         try:
             for b, (q, k, v) in enumerate(_sequences(self.inputs, where)):
@@ -199,7 +199,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypothesis | None:
-    """Names the mistake that leads out of a cache, or to a part that nobody has written."""
+    """Returns the mistake that leads out of a cache, or to a part that no split has written; None where none fits."""
     if len(inputs) != 5:
         return None
     q, _, _, table, _ = given = as_tensors(inputs)
@@ -227,7 +227,7 @@ def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypo
 
 
 def _leads_to(call: Call, where: Where, cache: torch.Tensor, finding: Finding) -> bool:
-    """Tells whether keys that are looked up so lead to this place, and to as many others outside of a cache."""
+    """Returns whether keys in `where` lead to the finding's element, and `finding.count` elements outside a cache."""
     (*_, HK, D), (of_page, of_row, of_head, of_column) = cache.shape, cache.stride()
     inner = torch.arange(HK)[:, None] * of_head + torch.arange(D) * of_column
     span, outside = 1 + sum((n - 1) * stride for n, stride in zip(cache.shape, cache.stride())), []
@@ -243,7 +243,7 @@ def _leads_to(call: Call, where: Where, cache: torch.Tensor, finding: Finding) -
 
 
 def _without_keys(call: Call, comparison: Comparison) -> Iterator[Hypothesis]:
-    """Sequences without a key, and those of which a split has none."""
+    """Yields mistakes that show in sequences without a key, and in sequences of which a split has no key."""
     o = call.evidence.returns
     wrong, empty = _of_sequences(comparison.wrong), torch.tensor([length == 0 for length in call.lengths])
     nan = _of_sequences(comparison.out.isnan())
@@ -259,12 +259,12 @@ def _without_keys(call: Call, comparison: Comparison) -> Iterator[Hypothesis]:
 
 
 def _of_sequences(flags: torch.Tensor) -> torch.Tensor:
-    """[B, H, D] -> [B]: whether any is true."""
+    """Returns which sequences hold any True: [B, H, D] -> [B]."""
     return flags.flatten(1).any(dim=1)
 
 
 def _of_strides(call: Call) -> Iterator[Hypothesis]:
-    """Caches that are read with other strides than their own, one of them or both."""
+    """Yields caches, a single cache or both, that are read with other strides than their own."""
     evidence, names = call.evidence, call.evidence.exercise.arguments
     caches = {place: as_tensor(evidence.inputs[place]) for place in (1, 2)}
     tight = tuple(math.prod(caches[1].shape[axis + 1 :]) for axis in range(4))
@@ -286,7 +286,7 @@ def _reread(call: Call, id: str, said: Said, strides: dict[int, tuple[int, ...]]
 
 
 def _of_heads(call: Call) -> Iterator[Hypothesis]:
-    """Yields queries that meet another head of the caches; one sequence that is as long as another."""
+    """Yields queries that meet another head of the caches, and sequences that are as long as the first sequence."""
     q, k_cache, v_cache, table, lengths = call.inputs
     HK, H = k_cache.shape[2], q.shape[1]
     group, h = H // HK, torch.arange(H)
@@ -305,7 +305,7 @@ def _of_heads(call: Call) -> Iterator[Hypothesis]:
 
 
 def _in_dealing_out(call: Call) -> Iterator[Hypothesis]:
-    """Shares of the splits that are too few keys, or no whole blocks."""
+    """Yields shares of the splits that are too few keys, or no whole blocks."""
     step, count, keys, o = call.step, call.count, max(call.lengths, default=0), call.evidence.returns
     floors = {
         "blocks": lambda n: -(-n // step) // count * step, "whole blocks": lambda n: n // step // count * step,
@@ -328,7 +328,7 @@ def _in_dealing_out(call: Call) -> Iterator[Hypothesis]:
 
 
 def _in_splits(call: Call) -> Iterator[Hypothesis]:
-    """Scores, and blocks of a split that are joined wrongly."""
+    """Yields wrong scores, and blocks of a split that are joined wrongly."""
     D = call.inputs[0].shape[2]
     for factor, said in (
         (math.sqrt(D), PagedDecoding.NO_SCALE), (1 / math.sqrt(D), PagedDecoding.SCALED_BY_D),
@@ -344,7 +344,7 @@ def _in_splits(call: Call) -> Iterator[Hypothesis]:
 
 
 def _in_joining(call: Call) -> Iterator[Hypothesis]:
-    """The second launch: parts that are weighed wrongly, or left out."""
+    """Yields mistakes of the second launch: parts that are weighed wrongly, or left out."""
     o, count = call.evidence.returns, call.count
     yield Hypothesis("wrong-join", PagedDecoding.NOT_MEASURED_ANEW(), call.of_each(weighed, 0, 0))
     for over in ("used", "count"):
@@ -365,7 +365,7 @@ def _in_joining(call: Call) -> Iterator[Hypothesis]:
 
 
 def _where_nan_is(call: Call, comparison: Comparison) -> Iterator[Hypothesis]:
-    """Tells what NaN, or 0 in place of small numbers, tells where no formula fits."""
+    """Yields the mistakes that NaN, or 0 instead of small numbers, points to where no formula fits."""
     evidence, o = call.evidence, call.evidence.returns
     out, wrong = comparison.out, _of_sequences(comparison.wrong)
     far = torch.tensor([one is not None and bool((one.s < LOG_OF_SMALLEST).all()) for one in call.splits])
@@ -393,7 +393,7 @@ def _where_nan_is(call: Call, comparison: Comparison) -> Iterator[Hypothesis]:
 
 
 def _holes_in_block(call: Call, b: int) -> bool:
-    """Tells whether a sequence's last block goes on, in its last page, into rows of v that are NaN."""
+    """Returns whether a sequence's last block goes on, in its last page, into rows of v that are NaN."""
     length, page = call.lengths[b], call.page
     end = min(-(-length // call.step) * call.step, -(-length // page) * page)
     n = torch.arange(length, end)

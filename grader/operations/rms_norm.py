@@ -21,13 +21,13 @@ CAUSES = (
     "squares-overflow",
 )  # fmt: skip
 PLAIN_CAUSES = ("weight-plus-one", "unbiased", "eps-ignored", "weight-by-row", "not-normalised")
-USUAL_EPS = (1e-5, 1e-6, 1e-8)  # what a kernel may hold in place of its argument
+USUAL_EPS = (1e-5, 1e-6, 1e-8)  # constants that a kernel may use instead of its argument
 TELLING = 8  # elements that are off by one factor
 LARGEST_FP16 = torch.finfo(torch.float16).max
 
 
 class RmsNorm(Sentence):
-    """What a norm is made from in place of the sum and its root mean square."""
+    """Sentences about what a norm is made from instead of the sum and its root mean square."""
 
     NORM_IN_RESIDUAL = "{residual} holds the normalised rows, as {z} does: it has to hold the sum that was normalised."
 
@@ -93,7 +93,7 @@ def given_in(inputs: Sequence[Argument]) -> Given:
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """16 u |z|: squares never cancel, so all errors are relative to z itself.
+    """Returns c S = 16 u |z|, [M, N]: squares never cancel, so all errors are relative to z itself.
 
     The sum and two products err by 3 u, the mean of squares by at most 10 u, of which the root keeps half: 2 of the
     sum, 1 of the square, 4 of adding in blocks, 3 of the division and eps. Root and reciprocal are approximate on a
@@ -118,19 +118,20 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def rstd_of(h: torch.Tensor, eps: float) -> torch.Tensor:
-    """1 / root of (mean of squares + eps), of each row; [M, 1]."""
+    """Returns 1 / sqrt(mean of squares + eps) of each row, [M, 1]."""
     return 1 / torch.sqrt(h.square().mean(dim=1, keepdim=True) + eps)
 
 
 def _of_what_is_kept(evidence: Compared, z: str, x: torch.Tensor, residual: torch.Tensor) -> Iterator[Hypothesis]:
-    """Of the argument that is updated. Its bound is exact, so what a norm rounds is compared with z as it came out."""
+    """Yields z in the argument that is updated. Its bound is exact, so it is compared with z as the kernel stored it,
+    rounded."""
     name, normed = evidence.returns, evidence.reply.outputs.get(z)
     if normed is not None and torch.equal(evidence.comparison.out, normed):
         yield Hypothesis("norm-in-residual", RmsNorm.NORM_IN_RESIDUAL(residual=name, z=z), None)
 
 
 def _of_the_sum(evidence: Compared, given: Given, h: torch.Tensor) -> Iterator[Hypothesis]:
-    """Another matrix is normalised, or scaled by the statistic of another one."""
+    """Yields norms of another matrix than the sum, or of the sum with another matrix's statistic."""
     x, residual, weight, eps = given
     x_name, residual_name = evidence.exercise.arguments[:2]
     for used, one, left_out in ((x_name, x, residual_name), (residual_name, residual, x_name)):
@@ -173,7 +174,7 @@ def _of_eps(h: torch.Tensor, weight: torch.Tensor, eps: float) -> Iterator[Hypot
 
 
 def _of_another_eps(evidence: Compared, h: torch.Tensor, weight: torch.Tensor, eps: float) -> Iterator[Hypothesis]:
-    """An eps near the one that is given, in rows in which it decides: all of a row is off by one factor."""
+    """Yields an eps near the given eps, in rows where eps decides: all elements of a row are off by one factor."""
     out, mean = evidence.comparison.out.double(), h.square().mean(dim=1, keepdim=True)
     telling = evidence.comparison.wrong & (out != 0) & out.isfinite()
     if int(telling.sum()) < TELLING or not bool((mean < eps)[telling.any(dim=1)].all()):
@@ -195,7 +196,7 @@ def _of_the_weight(evidence: Compared, given: Given, h: torch.Tensor) -> Iterato
 
 
 def _of_rounding(evidence: Compared, given: Given, h: torch.Tensor) -> Iterator[Hypothesis]:
-    """What 16 bits lose on the way. In fp32 none of this shows."""
+    """Yields what 16 bits lose on the way, if z has 16 bits; fp32 shows none of it."""
     _, _, weight, eps = given
     dtype, z, names = evidence.wanted.dtype, evidence.returns, evidence.exercise.arguments
     if dtype.itemsize != 2:

@@ -23,7 +23,7 @@ PLAIN_CAUSES = ("rotated-back", "one-sign", "half-unrotated", "tables-swapped", 
 
 
 class Rope(Sentence):
-    """What is paired, added or read in place of what a rotation takes."""
+    """Sentences about what is paired, added or read instead of what a rotation takes."""
 
     NEIGHBOURS_PAIRED = (
         "Neighbours are paired, elements 2 i and 2 i + 1. Here element i belongs to element D / 2 + i: the halves of a "
@@ -72,15 +72,17 @@ LOST_DIGITS = Rope.LOST_DIGITS()
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Two products in fp32 and their sum, each rounded once: 2 u of |a c| + |e n|; a fused multiply-add takes less.
+    """Returns c S, [B, H, S, D]: twice the error of two products in fp32 and their sum, each rounded once. This error
+    is 2 u of |a c| + |e n|; a fused multiply-add takes less.
 
-    Twice that: torch in fp32, which timed results are compared with first, rounds as often (0.99 of 2 u at 67 million).
+    It counts twice since torch in fp32, with which timed results are compared first, rounds as often: in 67 million
+    elements it took up to 0.99 of 2 u.
     """
     return terms(inputs, ref).mul_(4 * U32)
 
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Of each sum that of its two |products|."""
+    """Returns the sum of the two |products| of each element, [B, H, S, D]."""
     q, cos, sin, positions = as_tensors(inputs)
     a, e = q.abs().chunk(2, dim=-1)
     c, n = (table[positions][:, None].abs() for table in (cos, sin))
@@ -107,7 +109,7 @@ Sum = tuple[torch.Tensor, torch.Tensor]  # of two products
 
 
 def _halves(first: Sum, second: Sum) -> tuple[torch.Tensor, torch.Tensor]:
-    """A head whose halves are these sums, and what arithmetic may add to it."""
+    """Returns heads whose halves are these sums, and what arithmetic may add to their error."""
     result = torch.cat((first[0] + first[1], second[0] + second[1]), dim=-1)
     sizes = torch.cat((first[0].abs() + first[1].abs(), second[0].abs() + second[1].abs()), dim=-1)
     return result, 2 * U32 * sizes
@@ -120,7 +122,7 @@ def _interleaved(halves: torch.Tensor) -> torch.Tensor:
 def _other_sums(
     evidence: Compared, a: torch.Tensor, e: torch.Tensor, c: torch.Tensor, n: torch.Tensor
 ) -> Iterator[tuple[str, Said, Sum, Sum]]:
-    """Signs, tables and halves exchanged, left out, or overwritten."""
+    """Yields id, sentence and the sums of both halves: signs, tables or halves exchanged, left out or overwritten."""
     (q, cos, sin, _), z = evidence.exercise.arguments, evidence.returns
     first, second, nothing = (a * c, -e * n), (e * c, a * n), torch.zeros_like(a)
     yield "rotated-back", Rope.ROTATED_BACK(z=z, sin=sin), (a * c, e * n), (e * c, -a * n)
@@ -134,7 +136,7 @@ def _other_sums(
 
 
 def _other_rows(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
-    """Rows of the tables that the positions do not ask for, or one table in place of the other."""
+    """Yields rows of the tables that the positions do not ask for, and one table used for both."""
     q, cos, sin, positions = inputs
     name = evidence.exercise.arguments[3]
     in_order = torch.arange(positions.shape[1]).expand_as(positions)
@@ -153,7 +155,7 @@ def _other_rows(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[
 
 
 def _other_elements(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
-    """Elements of q that belong elsewhere in the result."""
+    """Yields elements of q that belong elsewhere in the result."""
     q, *others = inputs
     name, z = evidence.exercise.arguments[0], evidence.returns
     yield from supposed(evidence, "batch-zero", Rope.BATCH_ZERO(z=z, q=name), [q[:1].expand_as(q), *others])
@@ -172,7 +174,7 @@ def _other_elements(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Itera
 
 
 def _tables_misread(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
-    """Both tables read with strides that are not theirs; with those of one alone it is a mistake of any operation."""
+    """Yields both tables read with wrong strides; a single table read in this way is a mistake of any operation."""
     q, cos, sin, positions = inputs
     tables = as_tensors(evidence.inputs[1:3])
     (row, column), columns = tables[0].stride(), tables[0].shape[1]

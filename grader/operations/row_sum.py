@@ -15,8 +15,8 @@ from grader.sentences import Sentence
 if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
-LEAST_PARTIAL_SUMS = 64  # that a right kernel may keep beside each other
-LARGEST_IN_FP16 = 2048  # up to here fp16 holds every whole number
+LEAST_PARTIAL_SUMS = 64  # the fewest that a right kernel may keep
+LARGEST_IN_FP16 = 2048  # fp16 holds every whole number up to this
 
 CAUSES = (
     "padding-counted", "half-accumulator", "blocks-left-out", "only-last-block", "no-advance", "last-column",
@@ -26,7 +26,7 @@ PLAIN_CAUSES = ("mean",)
 
 
 class RowSum(Sentence):
-    """What is summed in place of a row."""
+    """Sentences about what is summed instead of a row."""
 
     MEAN = "{name} holds the mean of each row: its sum divided by N."
     ROW_ZERO = "Every element of {name} is the sum of row 0 of {argument}."
@@ -65,16 +65,16 @@ LOST_DIGITS = RowSum.LOST_DIGITS()
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """A sum errs by at most u for each addition on the longest way through it, times the sum of the |terms| (Higham,
-    chapter 4): with 64 partial sums N / 64, and 6 to add these up in pairs; 2 more pay for what is of second order.
-    More partial sums make the way no longer: 2048 take 11 to be added up, and 8 + N / 64 is 40 once all have a term.
-    """
+    """Returns c S, [M]: a sum errs by at most u times the sum of the |terms| for each addition on the longest way
+    through it (Higham, chapter 4). With 64 partial sums this way has N / 64 additions, and 6 to add these sums up in
+    pairs; 2 more pay for what is of second order. More partial sums make the way no longer: 2048 take 11 to be added
+    up, and 8 + N / 64 is 40 once each of them has a term."""
     (x,) = as_tensors(inputs)
     return x.abs().sum(dim=-1).mul_((8 + x.shape[-1] / LEAST_PARTIAL_SUMS) * U32)
 
 
 def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Of each sum that of its |terms|."""
+    """Returns the sum of the |terms| of each row, [M]."""
     (x,) = as_tensors(inputs)
     return x.abs().sum(dim=-1)
 
@@ -103,7 +103,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def _blocks_left_out(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
-    """The loop makes too few turns."""
+    """Yields loops that make too few turns."""
     N = x.shape[1]
     whole = N // step * step
     if whole < N and (whole or evidence.exercise.bound in evidence.right_before):
@@ -116,7 +116,7 @@ def _blocks_left_out(evidence: Compared, x: torch.Tensor, step: int) -> Iterator
 
 
 def _too_many_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
-    """Each turn adds a whole block."""
+    """Yields loops that make too many turns, each of which adds a whole block."""
     for found, times in too_many_turns(x.shape[1], step):
         rounding = x.abs() @ times * (found["made"] * U32)  # a lane adds up as many numbers as the loop has turns
         yield Hypothesis("no-advance", RowSum.TOO_MANY_TURNS(**found), x @ times, rounding)
@@ -124,7 +124,7 @@ def _too_many_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
 
 def too_many_turns(columns: int, step: int) -> Iterator[tuple[dict, torch.Tensor]]:
     """Yields the evidence of loops whose turns begin less than a block apart, 1 column in range(N), and how often each
-    column counts then, [columns]. With two turns only, what counts twice may have another reason."""
+    column counts then, [columns]. Loops of two turns are left out: columns that count twice may have another reason."""
     turns, apart = -(-columns // step), 1
     while apart < step and 2 * apart < columns:
         found = dict(columns=columns, step=step, turns=turns, are="is" if turns == 1 else "are", apart=apart)
@@ -133,13 +133,14 @@ def too_many_turns(columns: int, step: int) -> Iterator[tuple[dict, torch.Tensor
 
 
 def times_counted(columns: int, step: int, apart: int) -> torch.Tensor:
-    """Returns how often each column counts where blocks of `step` begin `apart` columns from one another, [columns]."""
+    """Returns how often each column counts, [columns], where blocks of `step` columns begin `apart` columns from one
+    another."""
     column = torch.arange(columns)
     return column // apart - (column - step).div(apart, rounding_mode="floor").clamp(min=-1)
 
 
 def _wrong_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
-    """Turns that replace what was summed, or read the wrong block."""
+    """Yields turns that replace what was summed, or read the wrong block."""
     N = x.shape[1]
     starts = range(0, N, step)
     yield Hypothesis("only-last-block", RowSum.ONLY_LAST_BLOCK(), x[:, starts[-1] :].sum(dim=1))
@@ -147,11 +148,11 @@ def _wrong_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     sentence = RowSum.NO_ADVANCE()
     yield Hypothesis("no-advance", sentence, x[:, :step].sum(dim=1) * len(starts))
     again = total(x[:, : min(step, N - start)].sum(dim=1) for start in starts)
-    yield Hypothesis("no-advance", sentence, again)  # where the mask moves and the address not
+    yield Hypothesis("no-advance", sentence, again)  # where the mask moves and the address does not
 
 
 def _rounded_after_each_block(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
-    """The sum so far goes through the dtype of the result after every block."""
+    """Yields a sum so far that goes through the dtype of the result after every block."""
     dtype = evidence.wanted.dtype
     if dtype == torch.float32:
         return
@@ -165,5 +166,5 @@ def _rounded_after_each_block(evidence: Compared, x: torch.Tensor, step: int) ->
 
 
 def _counts_past_2048(x: torch.Tensor) -> bool:
-    """Whole numbers whose running sums fp16 cannot hold."""
+    """Returns whether all numbers are whole and a running sum is more than 2048, up to which fp16 is exact."""
     return torch.equal(x, x.round()) and bool(x.cumsum(dim=1).abs().max() > LARGEST_IN_FP16)

@@ -29,7 +29,8 @@ PLAIN_CAUSES = ("empty-row", "exp2", "logarithm")
 
 
 class Softmax(Sentence):
-    """`sums` of rows are one number where they are alike in three digits, else the least and the greatest."""
+    """Sentences about softmax. `sums` is one number where the rows' sums agree in three digits, else the least and the
+    greatest sum."""
 
     EMPTY_ROW = (
         "A row that holds nothing but -inf is 0 in {name}; it has to be NaN, as 0 / 0 is: is there a guard, or a large "
@@ -76,7 +77,8 @@ LOST_DIGITS = Softmax.LOST_DIGITS()
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """exp of a rounded difference errs by |x - max| u; division, exp and the blocked sum add about 20 u."""
+    """Returns c S = (20 + 2 |x - max|) u |z|, [M, N]: exp of a rounded difference errs by |x - max| u; division, exp
+    and the blocked sum add about 20 u."""
     (x,) = as_tensors(inputs)
     largest = x.amax(dim=-1, keepdim=True)
     factor = torch.sub((20 + 2 * largest) * U32, x, alpha=2 * U32)  # in one pass: timed results are checked with it too
@@ -84,7 +86,7 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 
 def right_with_hollow_blocks(evidence: Compared, step: int) -> bool:
-    """Whether a call has passed in which a block of so many columns began a row and held nothing but -inf."""
+    """Returns whether a call has passed whose rows began with a block of `step` columns that held nothing but -inf."""
     steps = ("leading", -math.inf)
     return any(
         steps in data.steps and data.shape[-1] // 2 >= step for trial in evidence.right_trials for data in _drawn(trial)
@@ -92,7 +94,8 @@ def right_with_hollow_blocks(evidence: Compared, step: int) -> bool:
 
 
 def right_far_below_zero(evidence: Compared, longer_than: int = 0) -> bool:
-    """Whether a call has passed whose exponentials are all 0 unless a maximum is subtracted; with longer rows."""
+    """Returns whether a call has passed whose exponentials are all 0 unless a maximum is subtracted, and whose rows
+    have more than `longer_than` columns."""
     return any(
         _moved_by(data) < 2 * LOG_OF_SMALLEST and data.shape[-1] > longer_than
         for trial in evidence.right_trials
@@ -105,13 +108,13 @@ def _drawn(trial: Trial) -> Iterator[Data]:
 
 
 def _moved_by(data: Data) -> float:
-    """What is added to values that are drawn around 0."""
+    """Returns the sum of the numbers that a data set adds to values that are drawn around 0."""
     return sum(number for name, *numbers in data.steps if name == "add" for number in numbers)
 
 
 def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     if len(inputs) != 1:
-        return  # what is done to the scores before is not known here
+        return  # several inputs: how x is made from them is not known here
     (x,), name, sums = as_tensors(inputs), evidence.returns, _row_sums(evidence)
     N = x.shape[1]
     greatest = x.amax(dim=1, keepdim=True)
@@ -166,9 +169,9 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def empty_rows(evidence: Compared, x: torch.Tensor) -> Iterator[Hypothesis]:
-    """Yields a guard against rows of -inf alone, where these rows are 0 and nothing else is wrong.
+    """Yields the mistake of a guard against rows of -inf alone, where these rows are 0 and nothing else is wrong.
 
-    It comes before lanes past the end that count in the sum: they would make 0 of these rows as well.
+    It has to come before the mistake of counting lanes past the end, which would make these rows 0 as well.
     """
     empty = ((x == -torch.inf) | x.isnan()).all(dim=1) & (evidence.comparison.out == 0).all(dim=1)
     if bool(empty.any()) and torch.equal(empty, evidence.comparison.wrong.any(dim=1)):
@@ -176,7 +179,7 @@ def empty_rows(evidence: Compared, x: torch.Tensor) -> Iterator[Hypothesis]:
 
 
 def _row_factor(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
-    """Probabilities that are right but for one factor per row."""
+    """Yields the mistake of a wrong divisor, where probabilities are right but for one factor per row."""
     out, ref = evidence.comparison.out.double(), evidence.comparison.ref
     if not bool(out.isfinite().all()):
         return
@@ -193,7 +196,7 @@ def _row_factor(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[
 
 
 def _small_ones_wrong(evidence: Compared) -> Iterator[Hypothesis]:
-    """Only the smallest probabilities are wrong: exponents were clamped, or rounded away."""
+    """Yields the mistake of clamping exponents, or rounding them away: only the smallest probabilities are wrong."""
     wrong, size = evidence.comparison.wrong, evidence.comparison.ref
     if bool(wrong.all()) or not bool(evidence.comparison.out.isfinite().all()):
         return
@@ -203,7 +206,7 @@ def _small_ones_wrong(evidence: Compared) -> Iterator[Hypothesis]:
 
 
 def _row_sums(evidence: Compared) -> str:
-    """ "1.5", or "0.5 ... 1.5" """
+    """Returns the least and the greatest sum of a row as text: "0.5 ... 1.5", or "1.5" where they agree."""
     sums = evidence.comparison.out.double().sum(dim=1)
     low, high = float(sums.min()), float(sums.max())
     return f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} ... {high:.3g}"

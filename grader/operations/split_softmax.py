@@ -32,7 +32,7 @@ ALL_OF_X = " A result needs the maximum and the sum of all of x: join those of t
 
 
 class SplitSoftmax(Sentence):
-    """In joining the blocks, in lanes past the end, in numbers far from 0, in the divisor."""
+    """Sentences about mistakes in joining the blocks, in lanes past the end, in numbers far from 0, in the divisor."""
 
     OWN_SOFTMAX = SUM + "each of its {blocks} blocks is a softmax of its own." + ALL_OF_X
     OWN_SUM = SUM + "each block is divided by its own sum." + ALL_OF_X
@@ -80,7 +80,7 @@ class SplitSoftmax(Sentence):
 
 @dataclass
 class Parts:
-    """x cut into blocks of `step`, the last one filled up with -inf; all in float64."""
+    """x cut into blocks of `step` elements, the last block filled up with -inf; all in float64."""
 
     x: torch.Tensor  # [N]
     step: int
@@ -98,12 +98,12 @@ class Parts:
 
     @property
     def padding(self) -> int:
-        """Lanes of the last block past the end of x."""
+        """The number of lanes of the last block that lie past the end of x."""
         return -len(self.x) % self.step
 
     @property
     def lanes(self) -> int:
-        """Of a block that holds all partial results: a power of two."""
+        """The number of lanes of a block that holds all partial results: a power of two."""
         return 1 << (self.count - 1).bit_length()
 
     @property
@@ -115,7 +115,7 @@ class Parts:
         return (self.sums * torch.exp(self.maxima - self.largest)).sum()
 
     def of_block(self, values: torch.Tensor) -> torch.Tensor:
-        """[blocks] -> [N]: each element's own block's."""
+        """Returns the value of each element's block: [blocks] -> [N]."""
         return values.repeat_interleave(self.step)[: len(self.x)]
 
 
@@ -158,7 +158,7 @@ def _badly_combined(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
 
 
 def _padding(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
-    """Lanes past the end, of x or of the partial results, that hold 0."""
+    """Yields lanes past the end, of x or of the partial results, that hold 0 and count in the sum."""
     shift = parts.largest.clamp(min=0.0)  # the padding takes part in the maximum too
     shifted, rescaled = torch.exp(parts.x - shift), parts.total * torch.exp(parts.largest - shift)
     passed_before = "softmax" in evidence.right_before
@@ -175,7 +175,8 @@ def _padding(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
 
 
 def _padded(evidence: Compared, parts: Parts) -> Iterator[tuple[str, int, Said]]:
-    """Lanes that hold no element, or no partial result, and could count in the sum: a mistake's id, how many, words."""
+    """Yields id, number of lanes and sentence for lanes that hold no element, or no partial result, and could count in
+    the sum."""
     sum_ = _sum_of(evidence)
     if lanes := parts.padding:
         one_lane, more = SplitSoftmax.ONE_LANE_COUNTED, SplitSoftmax.LANES_COUNTED
@@ -185,7 +186,8 @@ def _padded(evidence: Compared, parts: Parts) -> Iterator[tuple[str, int, Said]]
 
 
 def _stand_in_kept(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
-    """All is NaN where a block holds -inf alone and the others lie far below 0; neither has done harm by itself."""
+    """Yields the mistake where all is NaN, a block holds -inf alone, and the others lie far below 0, if calls with
+    either of the two have passed."""
     hollow, nan = bool((parts.maxima == -torch.inf).any()), bool(evidence.comparison.out.isnan().all())
     if not nan or not hollow or not float(parts.largest) < LOG_OF_SMALLEST or not bool(parts.largest.isfinite()):
         return
@@ -226,7 +228,8 @@ def _other_formulas(evidence: Compared, x: torch.Tensor) -> Iterator[Hypothesis]
 
 
 def _wrong_sum(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
-    """Probabilities that are right but for one factor: in fp32 it tells by itself what was added to the divisor."""
+    """Yields wrong divisors, where probabilities are right but for one factor: in fp32 it tells by itself what was
+    added to the divisor."""
     out, ref = evidence.comparison.out.double(), evidence.comparison.ref
     total = out.sum()
     if not bool(total.isfinite()) or float(total) == 0 or f"{float(total):.6g}" == "1":
@@ -252,5 +255,5 @@ def _wrong_sum(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
 
 
 def _sum_of(evidence: Compared) -> dict[str, Value]:
-    """What every sentence with a SUM takes."""
+    """Returns the evidence that every sentence with SUM takes: the name of the result and its sum."""
     return {"name": evidence.returns, "total": float(evidence.comparison.out.double().sum())}

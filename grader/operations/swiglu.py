@@ -18,7 +18,7 @@ from grader.sentences import Sentence
 if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
-LEAST_SIGMOID = 2.0**-125  # twice the smallest normal number: of what is less, exp(-g) or 1 / exp(-g) may leave 0
+LEAST_SIGMOID = 2.0**-125  # twice the smallest normal number: for a smaller sigmoid exp(-g) or 1 / exp(-g) may give 0
 RESULTS = ("z", "dgate", "dup")
 
 CAUSES = (
@@ -30,7 +30,7 @@ PLAIN_CAUSES = ("exp2", "sigmoid-of-minus", "up-not-used")
 
 
 class Swiglu(Sentence):
-    """Mistakes in the gate, in its derivative, and in what is multiplied by them."""
+    """Sentences about mistakes in the gate, in its derivative, and in what is multiplied by them."""
 
     SIGMOID_OVERFLOW = (  # in fp32 exp of more is infinite
         "exp(gate) overflows above 88.7, and infinity / infinity is NaN: 1 / (1 + exp(-gate)) is right at both ends."
@@ -64,8 +64,9 @@ LOST_DIGITS = Swiglu.LOST_DIGITS()
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Of z. exp of a rounded argument errs by |g| u and its own 2 ulp; sum, division of 2 ulp and products: about 8 u;
-    9, so that torch in fp32 takes less than half: of 29 million on an H200 it took 0.514 of what 8 would allow.
+    """Returns c S of z, [M, N]. exp of a rounded argument errs by |g| u and its own 2 ulp; sum, division of 2 ulp and
+    products err by about 8 u; 9 are allowed, so that torch in fp32 takes less than half: in 29 million elements on an
+    H200 it took up to 0.514 of what 8 would allow.
 
     Below -88.7 exp(-g) is infinite and sigmoid 0: what is lost is no more than LEAST_SIGMOID of |g up|.
     """
@@ -74,7 +75,7 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 
 def rounding_of_dup(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """As that of z, with dz in place of up."""
+    """Returns c S of dup, [M, N]: that of z, with dz instead of up."""
     dz, gate, _ = as_tensors(inputs)
     return _of_silu_times(dz, gate, ref)
 
@@ -85,10 +86,9 @@ def _of_silu_times(factor: torch.Tensor, gate: torch.Tensor, ref: torch.Tensor) 
 
 
 def rounding_of_dgate(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """The same relative error of sigmoid and three products more, of both terms of 1 + g (1 - s), which may cancel;
-    then what 1 - s, or silu - silu s, loses of s: about 4 u of |g| s. Torch in fp32 took 0.616 of what 8 would allow
-    (H200).
-    """
+    """Returns c S of dgate, [M, N]. Sigmoid has the same relative error, and there are three products more, in both
+    terms of 1 + g (1 - s), which may cancel; then 1 - s, or silu - silu s, loses about 4 u of |g| s. Torch in fp32 took
+    up to 0.616 of what 8 would allow (H200)."""
     dz, gate, up = as_tensors(inputs)
     size = gate.abs()
     s, rest = torch.sigmoid(gate), torch.sigmoid(-gate)
@@ -122,14 +122,14 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
 def _with_sigmoid(
     s: torch.Tensor, dz: torch.Tensor, gate: torch.Tensor, up: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The three results where sigmoid(gate) is s."""
+    """Returns z, dgate and dup where sigmoid(gate) is s."""
     return gate * s * up, dz * up * s * (1 + gate * (1 - s)), dz * gate * s
 
 
 def _of_the_slope(
     inputs: Sequence[torch.Tensor], s: torch.Tensor, z: torch.Tensor, dup: torch.Tensor
 ) -> Iterator[Hypothesis]:
-    """Wrong derivatives of silu."""
+    """Yields wrong derivatives of silu."""
     dz, gate, up = inputs
     slopes = (
         ("no-product-rule", Swiglu.ONE_TERM, s),
@@ -145,7 +145,7 @@ def _of_the_slope(
 
 
 def _exchanged(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
-    """Inputs or results in each other's places."""
+    """Yields inputs or results in each other's places."""
     dz, gate, up = inputs
     right = evidence.exercise.expected(inputs)
     for one, other in ((1, 2), (0, 1), (0, 2)):
@@ -159,7 +159,7 @@ def _exchanged(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[H
 
 
 def _strides_of_another(evidence: Compared) -> Iterator[Hypothesis]:
-    """An input addressed with the strides of another one."""
+    """Yields an input addressed with the strides of another input."""
     memory = dict(evidence.tensors)
     for name, tensor in memory.items():
         for other, theirs in memory.items():
@@ -173,7 +173,7 @@ def _strides_of_another(evidence: Compared) -> Iterator[Hypothesis]:
 def _rounded_on_the_way(
     inputs: Sequence[torch.Tensor], s: torch.Tensor, right: tuple[torch.Tensor, ...]
 ) -> Iterator[Hypothesis]:
-    """One step in fp16 or bf16, where the others are in fp32."""
+    """Yields one step rounded to fp16 or bf16, with the other steps in fp32."""
     dz, gate, up = inputs
     z, dgate, dup = right
     for short, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):

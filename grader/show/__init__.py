@@ -1,1 +1,2 @@
-"""How things look: terminal, pages, pictures. Each picture stands alone and follows the light or dark of its reader."""
+"""The looks of the course: terminal, pages, pictures. Pictures on a page follow its light or dark, the others stand
+alone."""

@@ -1,4 +1,4 @@
-"""A page of HTML that needs nothing from elsewhere, in the style that all our pages share."""
+"""HTML pages that load nothing from elsewhere, in the style that all our pages share."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ STYLE = Path(__file__).with_suffix(".css")
 
 
 def _fit(value: object) -> object:
-    """Returns a value as a page shows it. Markup is ours; other texts may be a learner's."""
+    """Returns a value as a page shows it. Markup is ours; other texts may be a learner's, and lose their control
+    characters."""
     return several_lines(value) if type(value) is str else value
 
 
 def rendered(template: Path, filters: dict[str, Callable] | None = None, **values: object) -> str:
-    """The template with these values. What comes from a submission is text in it, never markup."""
+    """Returns the template with these values. Text from a submission stays text, never markup. Raises
+    jinja2.UndefinedError where the template asks for another value."""
     import jinja2
     from markupsafe import Markup
 

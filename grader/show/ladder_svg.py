@@ -9,7 +9,8 @@ from grader.show.throughput_svg import ON_PAPER
 
 
 def ladder_svg(title: str, bars: list[tuple[str, float, str]], caption: str, of: str, own: str = "") -> str:
-    """bars: (name, share, figures as text). of: what the shares are of; own: the bar that is the learner's."""
+    """Returns an SVG file. `bars` are (name, share of the speed of `of`, figures as text); `own` is the name of the
+    learner's bar."""
     import matplotlib
     from matplotlib.figure import Figure
 

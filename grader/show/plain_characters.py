@@ -1,4 +1,4 @@
-"""Terminals that cannot show every character: what they lack is replaced, and nothing fails."""
+"""Terminals that cannot show every character: missing characters are replaced, and nothing fails."""
 
 from __future__ import annotations
 

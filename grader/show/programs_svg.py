@@ -7,7 +7,7 @@ from html import escape
 from typing import Protocol
 
 CELL, GAP, TOP, MARGIN = 34, 26, 24, 8
-LETTER = 7  # a bold one's width, on average and rounded up
+LETTER = 7  # pixels, the average width of a bold letter, rounded up
 HUES = (210, 35, 110, 330, 265, 170, 55, 0)
 
 STYLE = """\
@@ -21,7 +21,7 @@ STYLE = """\
 
 
 class Grid(Protocol):
-    """What is drawn of one argument; grader.learn.program_accesses.Touched is one."""
+    """An argument as it is drawn; grader.learn.program_accesses.Touched is a Grid."""
 
     name: str
     verb: str
@@ -32,7 +32,7 @@ class Grid(Protocol):
 
 
 def programs_svg(grids: Sequence[Grid], title: str) -> str:
-    """An <svg> for a file: one grid below the other."""
+    """Returns an <svg> for a file, with the grids one below the other."""
     parts, y = [], MARGIN
     for grid in grids:
         parts.append(_grid_svg(grid, y))
@@ -68,7 +68,7 @@ def _cell_svg(grid: Grid, row: int, column: int, x: int, y: int) -> str:
 
 
 def short(programs: tuple[tuple[int, ...], ...]) -> str:
-    """ "3", "0,1" for a program of two axes, "4x" where four programs touch an element, "." where none does."""
+    """Returns the label of an element: "3", "0,1" for a program of two axes, "4x" for four programs, "." for none."""
     if not programs:
         return "."
     return ",".join(map(str, programs[0])) if len(programs) == 1 else f"{len(programs)}x"

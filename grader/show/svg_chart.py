@@ -1,4 +1,4 @@
-"""matplotlib's figures as part of a page: text stays text, colours are the page's own, and the picture has words."""
+"""matplotlib figures as part of a page: text stays text, colours are the page's own, and a picture has words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTINGS: dict[RcKeyType, Any] = {"svg.fonttype": "none", "font.size": 9, "svg.h
 
 
 def plain_sides(axes: Axes, colour: str, ink: str) -> None:
-    """No frame but the axis at the bottom."""
+    """Hides the frame but for the axis at the bottom, which gets `colour`; the labels of x get `ink`."""
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color(colour)
@@ -29,7 +29,8 @@ def plain_sides(axes: Axes, colour: str, ink: str) -> None:
 
 
 def page_svg(figure: Figure, name: str, said: str) -> str:
-    """An <svg> element, without fonts or scripts. `name` sets it apart from others on its page, `said` is its text."""
+    """Returns an <svg> element, without fonts or scripts. `name` sets its ids apart from others on the page; `said`
+    describes it to screen readers."""
     text = io.StringIO()
     figure.savefig(text, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None})
     svg = text.getvalue()

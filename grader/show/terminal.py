@@ -1,4 +1,4 @@
-"""How the commands look: one console for all, made for terminals of any width and for pipes."""
+"""The output of the commands: one console for all, made for terminals of any width and for pipes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from rich.segment import Segment
 
 from grader.wire.printable import one_line, several_lines
 
-WIDEST = 100  # lines of prose; wider ones are hard to read
-NARROW = 72  # below it, tables leave out what can be missed
+WIDEST = 100  # columns: wider lines of prose are hard to read
+NARROW = 72  # columns: in fewer, tables leave out the least important
 
 
 class _Console(Console):
-    """A console that shows texts whoever wrote them: they give the terminal no orders."""
+    """A console that shows text from any source: control characters in it never reach the terminal."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         for segment in super().render(renderable, options):
@@ -29,30 +29,32 @@ class _Console(Console):
 
 
 def console() -> Console:
-    """Colours only on a terminal and without NO_COLOR; lines of a pipe are as wide as a table may get."""
+    """Returns a console with colours only on a terminal and without NO_COLOR. On a terminal it is at most WIDEST
+    columns wide; in a pipe as wide as COLUMNS says, or WIDEST."""
     made = _Console(highlight=False, emoji=False, markup=True)
     made.width = min(made.width, WIDEST) if sys.stdout.isatty() else int(os.environ.get("COLUMNS", WIDEST))
     return made
 
 
 def busy(what: str) -> contextlib.AbstractContextManager:
-    """Says on a terminal that something takes a moment; silent in a pipe."""
+    """Returns a context that says on a terminal what takes a moment, and is silent in a pipe."""
     return console().status(what) if sys.stdout.isatty() else contextlib.nullcontext()
 
 
 def say(text: str) -> None:
-    """Prints one line, whatever names stand in it."""
+    """Prints a text as one line, with line ends and control characters replaced, since names in it may hold any."""
     click.echo(one_line(text))
 
 
 def shown(path: Path) -> str:
-    """A path relative to the current folder where that is shorter."""
+    """Returns a path as one line of text, relative to the current folder where that is shorter."""
     relative = os.path.relpath(path)
     return one_line(relative if len(relative) < len(str(path)) else str(path))
 
 
 def ago(then: datetime | None, now: datetime) -> str:
-    """ "3 hours ago", in the largest unit that fits."""
+    """Returns the time since `then` in the largest unit that fits, as "3 hours ago"; "just now" within a minute, "" for
+    None."""
     if then is None:
         return ""
     seconds = int((now - then).total_seconds())

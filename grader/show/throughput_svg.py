@@ -22,7 +22,8 @@ ON_PAPER = {INK: "#1d2330", QUIET: "#5b6472", BAR: "#2a6aa8"}  # for a picture t
 
 
 def throughput_svg(speed: Speed, name: str) -> str:
-    """An <svg> element: what was reached, torch, the ceiling, and a line at what is needed."""
+    """Returns an <svg> element: a bar for each of `speed.compared`, the learner's kernel first and the ceiling last,
+    and a line at what is needed. `name` sets its ids apart on a page."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -51,7 +52,7 @@ def throughput_svg(speed: Speed, name: str) -> str:
 
 
 def curves_svg(curves: Curves, name: str) -> str:
-    """An <svg> element for a page."""
+    """Returns an <svg> element for a page; `name` sets its ids apart from others there."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -62,7 +63,7 @@ def curves_svg(curves: Curves, name: str) -> str:
 
 
 def curves_png(curves: Curves) -> bytes:
-    """A picture that stands alone: a title, and what was timed below it."""
+    """Returns a PNG picture that stands alone, with a title, and below it what was timed."""
     import textwrap
 
     import matplotlib
@@ -81,7 +82,7 @@ def curves_png(curves: Curves) -> bytes:
 
 
 def _draw(axes: Axes, curves: Curves, colours: dict[str, str]) -> None:
-    """Lines that markers and strokes tell apart as well as colours do; a gap where nothing was measured."""
+    """Draws lines that markers and strokes tell apart as well as colours do, with gaps where nothing was measured."""
     strokes = {curves.ceiling: (QUIET, "", "-", 1.0)}
     strokes |= zip(curves.kernels, [(BAR, "o", "-", 2.0), (INK, "s", "--", 1.0), (INK, "^", ":", 1.0)])
     for depth, (name, rates) in enumerate(curves.rates.items()):
@@ -110,7 +111,7 @@ def _draw(axes: Axes, curves: Curves, colours: dict[str, str]) -> None:
 
 
 def _size_text(size: int, largest: int) -> str:
-    """ "4096", or "2²⁷" where plain numbers would be long."""
+    """Returns "4096", or "2²⁷" for a power of two where the largest size has six digits or more."""
     if largest < 100_000 or size & (size - 1):
         return str(size)
     return "2" + str(size.bit_length() - 1).translate(SUPERSCRIPTS)

@@ -1,4 +1,4 @@
-"""The map of a result's tiles: which program wrote each, which are right. Every tile can be pointed at or focused."""
+"""The map of a result's tiles: which program wrote each, and which are right. Each tile can be hovered or focused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import accumulate
 from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, Tile, TileMap
 
 WIDEST, TALLEST = 640, 420  # of the map itself, in pixels
-LEAST_SIDE = 14  # of a tile, so that one of a single column can be seen and hit
+LEAST_SIDE = 14  # of a tile, so that a tile of a single column can be seen and hit
 GAP, MARGIN = 2, 1
 ROOM_FOR_A_LETTER = 8.5
 
@@ -33,7 +33,8 @@ STYLE = """\
 
 
 def tile_map_svg(tiles: TileMap) -> str:
-    """An <svg> element for a file or for a page; each tile is a focusable <g class="tile"> that tells itself."""
+    """Returns an <svg> element for a file or for a page; each tile is a focusable <g class="tile"> that describes
+    itself."""
     widths = _sides(tiles.columns, WIDEST)
     heights = _sides(tiles.rows, min(TALLEST, max(LEAST_SIDE * 2, _height(tiles))))
     lefts, tops = _starts(widths), _starts(heights)
@@ -51,7 +52,7 @@ def tile_map_svg(tiles: TileMap) -> str:
 
 
 def summary(tiles: TileMap) -> str:
-    """ "Map of z, 12 x 781: 12 tiles, 9 right, 3 wrong, 0 not written." """
+    """Returns the map in a sentence: "Map of z, 12 x 781: 12 tiles, 9 right, 3 wrong, 0 not written." """
     states = [tile.state for line in tiles.tiles for tile in line]
     size = " x ".join(map(str, tiles.shape))
     counts = ", ".join(f"{states.count(state)} {words}" for state, words in
@@ -76,7 +77,7 @@ def _tile_svg(tiles: TileMap, row: int, column: int, box: tuple[float, float, fl
 
 
 def description(tiles: TileMap, row: int, column: int) -> str:
-    """A tile in words: "Program (0, 1), z[0:32, 64:128]: 12 elements wrong. The first is ..." """
+    """Returns a tile in words: "Program (0, 1), z[0:32, 64:128]: 12 elements wrong. The first is ..." """
     tile, elements = tiles.tiles[row][column], tiles.elements(row, column)
     who = "No program" if tile.program is None else f"Program {tuple(tile.program)}"
     if tile.state == UNWRITTEN:
@@ -92,14 +93,14 @@ def description(tiles: TileMap, row: int, column: int) -> str:
 
 
 def _label(tile: Tile, width: float, height: float) -> str:
-    """The program's number where there is room for it."""
+    """Returns the program's number, or "?" for an unwritten tile; "" where there is no room for it."""
     text = "?" if tile.state == UNWRITTEN else "" if tile.program is None else ",".join(map(str, tile.program))
     taken = 2 * LEAST_SIDE if tile.state == WRONG else 0  # by the cross, and as much on the other side
     return text if len(text) * ROOM_FOR_A_LETTER + taken <= width and height >= LEAST_SIDE else ""
 
 
 def _cross(x: float, y: float) -> str:
-    """A mark in a tile's corner: wrong is told by more than a colour."""
+    """Returns a mark for a tile's corner, around (x, y): not only a colour says that a tile is wrong."""
     return f'<path d="M{x - 3.5:.1f} {y - 3.5:.1f}l7 7m0 -7l-7 7"/>'
 
 
@@ -108,7 +109,7 @@ def _height(tiles: TileMap) -> float:
 
 
 def _sides(cuts: tuple[int, ...], total: float) -> list[float]:
-    """The tiles' sides in pixels: as their elements, but none too small to hit."""
+    """Returns the tiles' sides in pixels: they grow with the tiles' elements, and none is too small to hit."""
     count = len(cuts) - 1
     spare = max(0.0, total - count * (LEAST_SIDE + GAP))
     return [LEAST_SIDE + spare * (end - start) / max(1, cuts[-1]) for start, end in zip(cuts, cuts[1:])]

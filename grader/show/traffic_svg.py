@@ -1,4 +1,4 @@
-"""What a kernel moved, as bars against the least that it has to move: once each."""
+"""The traffic of a kernel, as bars against the least that it has to move: each argument once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grader.show.svg_chart import BAR, INK, OVER, QUIET, SETTINGS, page_svg, pla
 
 @dataclass(frozen=True)
 class Moved:
-    """How often an argument was moved, in multiples of its size. `limit`: how often it may be."""
+    """The traffic of an argument: how often it was moved, in multiples of its size; `limit` is how often it may be."""
 
     label: str  # "x read"
     times: float
@@ -17,7 +17,7 @@ class Moved:
 
 
 def moved_of(figures: dict[str, float]) -> list[Moved]:
-    """The bars that a test's figures hold: x_read beside x_read_limit, and so on."""
+    """Returns a bar for each pair of a test's figures: x_read with x_read_limit, and so on."""
     return [
         Moved(name.replace("_", " "), figures[name], figures[f"{name}_limit"])
         for name in figures
@@ -26,7 +26,7 @@ def moved_of(figures: dict[str, float]) -> list[Moved]:
 
 
 def traffic_svg(moved: list[Moved], name: str) -> str:
-    """An <svg> element, without fonts or scripts; `name` sets it apart from others on its page."""
+    """Returns an <svg> element, without fonts or scripts; `name` sets its ids apart from others on the page."""
     import matplotlib
     from matplotlib.figure import Figure
 
