@@ -251,13 +251,13 @@ def _connected(place: Place, texts: int = 0) -> Iterator[Client]:
 def _own_cluster(jobs: int | None, texts: int) -> Iterator[LocalCluster]:
     """Yields a cluster in this process: one worker per GPU, each with its share of the jobs, or one worker for all.
 
-    The workers' threads only wait for judges, which are processes; so the workers live in this process, and nothing
-    listens to other machines. A judge takes seconds of a core to start: a worker has no more judges than its share of
-    the texts.
+    No more GPUs are used than there are jobs. The workers' threads only wait for judges, which are processes; so the
+    workers live in this process, and nothing listens to other machines. A judge takes seconds of a core to start: a
+    worker has no more judges than its share of the texts.
     """
     pins, cores = gpus.identifiers(), len(os.sched_getaffinity(0))
-    workers = len(pins) or 1
     jobs = jobs or min(cores, MOST_PER_GPU * len(pins) or cores)
+    workers = min(jobs, len(pins)) or 1
     threads = max(1, min(jobs // workers, math.ceil(texts / workers)))
     with dask.config.set(CLUSTER_SETTINGS):
         cluster = LocalCluster(

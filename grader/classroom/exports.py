@@ -221,7 +221,8 @@ def _levels(facts: list[dict]) -> list[str]:
     Both are "" where no exercise is judged.
     """
     results = [one["result"] for one in facts if one["result"] and not one["result"]["fault"]]
-    full = [all(test["outcome"] == PASS for test in result["tests"] if is_decided(test)) for result in results]
+    decided = [[test["outcome"] for test in result["tests"] if is_decided(test)] for result in results]
+    full = [bool(outcomes) and all(outcome == PASS for outcome in outcomes) for outcomes in decided]
     core = [everything or result.get("core", False) for everything, result in zip(full, results)]
     return [f"{sum(level)} of {len(facts)}" if results else "" for level in (core, full)]
 

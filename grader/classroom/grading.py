@@ -287,9 +287,10 @@ def _into_gradebook(app: NbGrader, entries: list[Entry], say: Say) -> set[tuple]
             pass  # it is in the log, and what is still stale is reported
         finally:
             os.chdir(here)
-    told = sum(map(len, stale.values()))
-    say(f"{told} hand-ins entered into the gradebook, {_folders(entries) - told} unchanged.")
-    return {(e.student, e.assignment) for e in entries if _is_stale(coursedir, e)}
+    failed = {(e.student, e.assignment) for e in entries if _is_stale(coursedir, e)}
+    tried = sum(map(len, stale.values()))
+    say(f"{tried - len(failed)} hand-ins entered into the gradebook, {_folders(entries) - tried} unchanged.")
+    return failed
 
 
 def _folders(entries: list[Entry]) -> int:

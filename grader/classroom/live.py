@@ -82,9 +82,9 @@ class View:
         rate = (len(self._recent) - 1) / max(1e-9, time.monotonic() - self._recent[0])
         if not done or self.workers == 0:
             return f"{done} of {self.total} judged"
-        left = timedelta(seconds=(self.total - done) / rate)
-        end = f"{datetime.now() + left:%H:%M}"
-        return f"{done} of {self.total} judged, {60 * rate:.0f} a minute, {_span(left.seconds)} left, until {end}"
+        seconds = (self.total - done) / rate
+        end = f"{datetime.now() + timedelta(seconds=seconds):%H:%M}"
+        return f"{done} of {self.total} judged, {60 * rate:.0f} a minute, {_span(seconds)} left, until {end}"
 
     def _outcomes(self) -> str:
         counts = [(self.counts[name], name) for name in (RIGHT, WRONG, EMPTY, FAULT) if self.counts[name]]

@@ -268,6 +268,12 @@ def test_texts_wait_for_whichever_gpu_is_free_first(results, judged_by, monkeypa
         assert not any(counts[2:]), waiting
 
 
+def test_one_job_uses_one_of_several_gpus(monkeypatch):
+    monkeypatch.setattr(engine.gpus, "identifiers", lambda: ["GPU-1", "GPU-2"])
+    with engine._own_cluster(1, texts=9) as cluster:
+        assert [worker.state.nthreads for worker in cluster.workers.values()] == [1]
+
+
 def test_a_noisy_gpu_is_asked_again_and_the_points_stay_open(results, judged_by, monkeypatch):
     speed = {"name": "test_speed", "item": "speed", "hidden": False, "outcome": "skipped", "id": "inconclusive",
              "points": 1, "message": "runs differ by 6 %"}  # fmt: skip

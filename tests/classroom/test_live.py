@@ -26,6 +26,16 @@ def test_a_pipe_gets_a_line_a_minute_and_one_at_the_end(monkeypatch):
     assert said[2] == "100 judged in 2 min, 40 a minute: 74 right, 25 not right, 1 fault of the machine."
 
 
+def test_days_that_are_left_are_counted(monkeypatch):
+    now, said = [0.0], []
+    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    with View(3000, said.append) as view:
+        for _ in range(2):
+            now[0] += 90
+            view.judged(result())
+    assert " 75.0 h left, " in said[0]
+
+
 def test_trouble_is_told_once_until_it_is_over():
     said: list[str] = []
     with View(1, said.append) as view:
