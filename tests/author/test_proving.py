@@ -17,11 +17,13 @@ from tests.conftest import ROOT
 
 ADD = Folder(ROOT / "exercises" / "01_masked_add")
 PROOFS = list(proofs_of(ADD))
-ONE_OF_A_KIND = {proof.kind: proof for proof in PROOFS}
 
 
 def mutant(name: str) -> Proof:
     return next(proof for proof in PROOFS if proof.name.endswith(f": {name}"))
+
+
+ONE_OF_A_KIND = {proof.kind: proof for proof in [*PROOFS, mutant("no_mask")]}
 
 
 @pytest.fixture
