@@ -1,1 +1,1 @@
-"""What the parent knows of GPUs: their models, launch plans, replay and timing. Nothing here imports a submission."""
+"""GPUs: their models, launch plans, replay and timing. Nothing here imports a submission."""

@@ -1,4 +1,4 @@
-"""What a replay process answers, as plain data that both ends know."""
+"""The answers of a replay process, as plain data that both ends know."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 
 COPY, MATMUL = "copy", "matmul"  # the anchors
 KERNEL, ANCHOR, TORCH = "kernel", "anchor", "torch"  # the chains of calls that are timed in turns
-LEAST_VALID = 5  # rounds; with fewer a sample says nothing
+LEAST_VALID = 5  # rounds; a sample with fewer is worth nothing
 
 
 @dataclass(frozen=True)
 class Overrun:
-    """Bytes that a kernel changed outside of a buffer: `count`, the nearest of them `distance` bytes away from it.
+    """Bytes that a kernel changed outside of a buffer.
 
-    side: "before", "after", or "between": in the holes of a strided view.
+    `count`: the number of changed bytes. `distance`: bytes between the buffer and the nearest of them; a byte that
+    touches the buffer has distance 0. `side`: "before", "after", or "between": in the holes of a strided view.
     """
 
     buffer: str
@@ -26,9 +27,9 @@ class Overrun:
 
 @dataclass
 class Replayed:
-    """What several runs of one call did beside giving its results.
+    """The side effects of several runs of one call.
 
-    `differing`: by result, how many of its elements do not repeat to the bit, where any does not.
+    `differing`: by name of a result, the number of its elements whose bits differ between runs, if any differ.
     """
 
     overruns: list[Overrun] = field(default_factory=list)
@@ -44,7 +45,7 @@ class Replayed:
 class Summary:
     """A comparison in a few numbers. `first`: index of the first wrong element; `expected`, `found` there, as text.
 
-    `shape` is the reference's; nothing is compared with a result of another one.
+    `shape` is the reference's; a result of another shape is not compared. `wrong`, `unwritten`: numbers of elements.
     """
 
     shape: list[int]
@@ -60,12 +61,15 @@ class Summary:
 @dataclass
 class Round:
     seconds: dict[str, float]  # of one call, by chain
-    invalid: str = ""  # why the round says nothing
+    invalid: str = ""  # why the round does not count
 
 
 @dataclass
 class Measurement:
-    """A sample: the rounds of one process, of a call that moves `bytes` at the least."""
+    """A sample of speed: the rounds that one process has timed of a call.
+
+    `bytes`: the least number of bytes that the call has to move. `config`: the configuration that was timed.
+    """
 
     rounds: list[Round] = field(default_factory=list)
     wrong: str = ""  # a timed output was wrong
@@ -83,12 +87,12 @@ class Measurement:
 
     @property
     def share(self) -> float:
-        """The anchor's time over the kernel's: the median of the valid rounds; nan if there are too few."""
+        """The anchor's time over the kernel's, the median of the valid rounds; nan with fewer than LEAST_VALID."""
         ratios = [one.seconds[ANCHOR] / one.seconds[KERNEL] for one in self.valid]
         return statistics.median(ratios) if len(ratios) >= LEAST_VALID else math.nan
 
     def seconds(self, chain: str) -> float:
-        """Of one call: the median of the valid rounds; nan where the chain was not timed."""
+        """Returns the seconds of one call of a chain, the median of the valid rounds; nan where none has timed it."""
         found = [one.seconds[chain] for one in self.valid if chain in one.seconds]
         return statistics.median(found) if found else math.nan
 

@@ -1,8 +1,8 @@
-"""What NVIDIA states of its cards: the bandwidth of their memory, and how fast their tensor cores multiply fp16 tiles.
+"""The peak rates that NVIDIA states for its cards: memory bandwidth, and fp16 products on tensor cores.
 
-Sources: the datasheets of T4, L4, L40S, A10, A100, H100, H200 and B200; of GeForce cards the pages of specifications
-(bandwidth) and the papers on GA102, Ada and Blackwell RTX (products with fp32 sums, without sparsity). Laptops have the
-names of other cards with other memories, and NVIDIA states no bandwidth for them: they are left out.
+Sources: the datasheets of T4, L4, L40S, A10, A100, H100, H200 and B200; for GeForce cards the pages of specifications
+(bandwidth) and the papers on GA102, Ada and Blackwell RTX (products with fp32 sums, without sparsity). GPUs of laptops
+are left out: they have the names of other cards but other memories, and NVIDIA states no bandwidth for them.
 """
 
 from __future__ import annotations
@@ -12,24 +12,27 @@ import re
 from dataclasses import dataclass
 
 ROOM_ABOVE_PEAK = 1.05
-ROOM_OF_GEFORCE = 1.25  # who builds such a card may raise its clocks
+ROOM_OF_GEFORCE = 1.25  # a manufacturer of GeForce cards may raise their clocks
 
 
 @dataclass(frozen=True)
 class Card:
-    """Infinite where nothing is stated."""
+    """The peak rates of a card; infinite where NVIDIA states none."""
 
     bandwidth: float  # bytes per second
     flops: float  # of fp16 products with fp32 sums, per second
-    room: float  # above these a card can be, and no faster
+    room: float  # factor by which a rate may exceed the stated peak
 
     def is_impossible(self, bytes_per_second: float, flops: float) -> bool:
-        """Faster than the card can be: something was not done, or not timed."""
+        """Returns whether the rates exceed what the card can do: then some work was not done, or not timed."""
         return bytes_per_second > self.room * self.bandwidth or flops > self.room * self.flops
 
 
 def _cards(text: str) -> dict[str, Card]:
-    """A line for each: its name as the driver tells it, GB/s, TFLOP/s."""
+    """Reads a table of cards, a line for each: name as the driver reports it, GB/s, TFLOP/s (0: not stated).
+
+    Returns the cards by name.
+    """
     cards = {}
     for line in text.strip().splitlines():
         name, bandwidth, flops = line.rsplit(maxsplit=2)
@@ -78,7 +81,10 @@ NVIDIA GeForce RTX 5090      1792  210
 
 
 def card_named(name: str) -> Card | None:
-    """Of a GPU as the driver tells its name; of the server cards that come in several forms the fastest."""
+    """Returns the card of a GPU with this name, as the driver reports it; None where it is not in the table.
+
+    A server card whose exact form is not in the table gets the form of its model with the highest bandwidth.
+    """
     if name in CARDS:
         return CARDS[name]
     kind = re.match(r"NVIDIA \w+", name)

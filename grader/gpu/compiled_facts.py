@@ -1,6 +1,6 @@
-"""What the compiler made of a kernel: how wide its memory accesses are, what its products run on, what it uses up.
+"""Facts about a kernel's machine code: the width of its memory accesses, its tensor core instructions, its resources.
 
-Counts are of the PTX text, so the body of a loop counts once. What a thread moves in one access is at most 16 bytes.
+Counts are of the PTX text, so the body of a loop counts once. One access of a thread moves at most 16 bytes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ ASYNC_COPY = re.compile(r"\bcp\.async\.c[ag]\.shared\.global\s*\[[^\]]*\],\s*\[[
 TILE = re.compile(
     r"(?:tt\.load|tt\.store|async_copy_global_to_local)\b.*?tensor<([\dx]+)x!tt\.ptr<[a-z]+(\d+).*loc\((#\w+)\)"
 )
-NUMBER = re.compile(r"tt\.(?:load|store)\b[^<]*: !tt\.ptr<.*loc\((#\w+)\)")  # one, without a tile
+NUMBER = re.compile(r"tt\.(?:load|store)\b[^<]*: !tt\.ptr<.*loc\((#\w+)\)")  # an access to a single number
 TMA_TILE = re.compile(r"async_tma_copy\w*.*?tensordesc<(?:tensor<)?([\dx]+)x[a-z]+(\d+)")  # to and from memory
-TMA_LOAD = re.compile(r"async_tma_copy_global_to_local\b[^\]]*\]\s*(%\w+)")  # and where in shared memory it goes
+TMA_LOAD = re.compile(r"async_tma_copy_global_to_local\b[^\]]*\]\s*(%\w+)")  # the group: its target in shared memory
 LOCATION = re.compile(r'^(#loc\w*) = loc\("([^"]*)":(\d+):(\d+)\)', re.MULTILINE)
 ALIAS = re.compile(r"^(#loc\w*) = loc\((?:\"[^\"]*\"\(|callsite\()(#loc\w*)(?: at (#loc\w*))?\)\)", re.MULTILINE)
-ARRAY = re.compile(r"\.local\s+\.align\s+\d+\s+\.b8\s+\w+\[(\d+)\]")  # what printf's arguments, or sin, are given
+ARRAY = re.compile(r"\.local\s+\.align\s+\d+\s+\.b8\s+\w+\[(\d+)\]")  # local memory for arguments of printf, or for sin
 Place = tuple[int, int]  # line and column in the submission; 0 if unknown
 PRODUCT = re.compile(
     r"\b(?:tt\.dot|ttng\.warp_group_dot|ttng\.tc_gen5_mma)\s.*?:\s*(?:tensor|!ttg\.memdesc)<[\dx]+x([a-z]+\d+)"
@@ -36,12 +36,12 @@ TENSOR_CORES = {"wgmma": "wgmma.mma_async", "tcgen05": "tcgen05.mma", "mma": "mm
 
 @dataclass(frozen=True)
 class Access:
-    """One instruction of one thread between global memory and registers, or shared memory."""
+    """An instruction of a thread that moves `bytes` between global memory and registers, or shared memory."""
 
     kind: str  # "load" or "store"
     bytes: int
     line: int  # in the submission; 0 if unknown
-    tile_bytes: int = 0  # of the largest tile that is loaded or stored there; 0: a single number, or not known
+    tile_bytes: int = 0  # of the largest tile that is loaded or stored there; 0: a single number, or unknown
 
 
 @dataclass
@@ -53,17 +53,20 @@ class Facts:
     spilled_bytes: int  # per thread, from registers to memory
     shared: int  # bytes per block
     accesses: list[Access] = field(default_factory=list)
-    async_copies: int = 0  # of them, straight into shared memory
-    tma_copies: int = 0  # whole tiles, moved by the memory accelerator
-    tma_tile_bytes: int = 0  # of the largest of them
-    tma_loads_ahead: int = 0  # of them, loads into one of several places by turns, while a product reads another
+    async_copies: int = 0  # accesses (cp.async) straight into shared memory
+    tma_copies: int = 0  # copies of whole tiles by the tensor memory accelerator
+    tma_tile_bytes: int = 0  # of the largest tile that TMA copies
+    tma_loads_ahead: int = 0  # TMA loads into several slots in turn, while a product reads another slot
     tensor_cores: str = ""  # the instruction that multiplies tiles: wgmma, tcgen05, mma, or "" for none
     multiplied: frozenset[str] = frozenset()  # the types of the tiles that products multiply, as "f16"
-    blocks: int = 1  # of threads, that share a program: num_ctas
+    blocks: int = 1  # thread blocks that share a program: num_ctas
 
     @property
     def spills(self) -> bool:
-        """More than one release of the compiler, or one GPU, may add to a kernel that fits elsewhere."""
+        """True where more than FEW_SPILLED bytes per thread spill.
+
+        Fewer may come from one release of the compiler, or from one GPU, for a kernel that fits elsewhere.
+        """
         return self.spilled_bytes > FEW_SPILLED
 
     @property
@@ -72,26 +75,29 @@ class Facts:
         return max(self.tma_tile_bytes, *(access.tile_bytes for access in self.accesses), 0)
 
     def narrowest(self, least_tile: float = 0) -> Access | None:
-        """The narrowest access to a tile of at least `least_tile` bytes; None without a tile of that size.
+        """Returns the narrowest access to a tile of at least `least_tile` bytes; None without a tile of that size.
 
-        Smaller tiles hold what a kernel keeps per row or per program: their width matters little.
+        Smaller tiles hold values per row or per program, for which the width of an access matters little.
         """
         large = [access for access in self.accesses if access.tile_bytes >= least_tile]
         return min(large, key=lambda access: access.bytes, default=None)
 
     def share_per_thread(self, access: Access) -> float:
-        """Bytes of its tile that each thread gets."""
+        """Returns the bytes of the access's tile that fall to each thread."""
         return access.tile_bytes / (32 * self.warps * self.blocks)
 
     def blocks_per_multiprocessor(self, shared_per_multiprocessor: int) -> int:
-        """How many blocks fit on one multiprocessor: 65536 registers, 64 warps, its shared memory. Triton's limits."""
+        """Returns the number of blocks that fit on one multiprocessor, with Triton's limits.
+
+        A multiprocessor has 65536 registers, 64 warps, and room for 32 blocks. `shared_per_multiprocessor`: in bytes.
+        """
         registers = -(-self.registers // 8) * 8 or 8
         by_shared = shared_per_multiprocessor // (self.shared + 1024)
         return min(65536 // (registers * 32 * self.warps), by_shared, 64 // self.warps, 32)
 
 
 def facts_of(kernel: Kernel, filename: str) -> Facts:
-    """From a kernel with the texts `ptx` and `ttgir`."""
+    """Returns the facts about a kernel that has the texts `ptx` and `ttgir`. `filename`: of the submission."""
     ptx, ttgir = kernel.texts.get("ptx", ""), kernel.texts.get("ttgir", "")
     tiles = _Tiles(ttgir, filename)
     accesses = [replace(one, tile_bytes=tiles.at(place)) for place, one in _accesses(ptx, filename)]
@@ -110,7 +116,7 @@ def facts_of(kernel: Kernel, filename: str) -> Facts:
 
 
 def ptx_lines(ptx: str, filename: str) -> Iterator[tuple[int, str]]:
-    """Each row of the text with its line in the submission, 0 if unknown; rows that only tell lines are left out."""
+    """Yields (line, text) for each row but .loc rows; `line`: in the submission, 0 if unknown."""
     return ((line, text) for (line, _), text in _ptx_places(ptx, filename))
 
 
@@ -119,7 +125,10 @@ def _ptx_places(ptx: str, filename: str) -> Iterator[tuple[Place, str]]:
 
 
 def ptx_rows(ptx: str, filename: str) -> Iterator[tuple[Place, int, str]]:
-    """Each row with its place, and the line of the call that led there if it was inlined, else 0."""
+    """Yields (place, caller, text) for each row that is more than a .loc or a bracket of inline assembly.
+
+    `caller`: the line of the call where the row comes from an inlined function, else 0.
+    """
     own = {number for number, path in FILE.findall(ptx) if path.rpartition("/")[2] == filename}
     place, caller, places = (0, 0), 0, 0  # places: seen in this piece of inline assembly
     for text in ptx.splitlines():
@@ -137,7 +146,10 @@ def ptx_rows(ptx: str, filename: str) -> Iterator[tuple[Place, int, str]]:
 
 
 def without_counted_lines(ptx: str) -> str:
-    """The text without the lines that inline assembly counts on by itself, which are none of the submission's."""
+    """Returns the text without the .loc rows that inline assembly counts on by itself, all but the first of each piece.
+
+    These rows name lines that are not lines of the submission.
+    """
     rows, places = [], 0
     for text in ptx.splitlines(keepends=True):
         if "inline asm" in text:
@@ -159,7 +171,7 @@ def _accesses(ptx: str, filename: str) -> Iterator[tuple[Place, Access]]:
 
 
 def mlir_lines(text: str, filename: str) -> dict[str, int]:
-    """The line in the submission of each location that a text of Triton's names, such as #loc5; 0 if there is none."""
+    """Returns the line in the submission of each location of Triton's text, by its name, #loc5; 0 if it has none."""
     return {name: line for name, (line, _) in mlir_places(text, filename).items()}
 
 
@@ -171,10 +183,10 @@ def mlir_places(text: str, filename: str) -> dict[str, Place]:
 
 
 class _Tiles:
-    """Bytes of the largest tile that is loaded or stored at a place of the submission.
+    """The bytes of the largest tile that is loaded or stored at each place of the submission.
 
-    One line may load a tile and a single number beside it: then columns tell which is which. Where the compiler has
-    moved an access to another column of its line, the line's largest tile is taken.
+    A line may load both a tile and a single number: then their columns tell them apart. If the compiler has moved an
+    access to another column of its line, the line's largest tile is taken.
     """
 
     def __init__(self, ttgir: str, filename: str) -> None:
@@ -191,12 +203,12 @@ class _Tiles:
 
 
 def _bytes(shape: str, bits: str) -> int:
-    """Of a tile, from "32x128" and "16"."""
+    """Returns the bytes of a tile, from the texts of its shape and of an element's bits: "32x128" and "16"."""
     return math.prod(int(number) for number in shape.split("x")) * int(bits) // 8
 
 
 def _place_of(location: str, places: dict[str, Place], aliases: dict[str, tuple[str, str]], depth: int = 0) -> Place:
-    """The innermost place in the submission that a location stands for; (0, 0) if there is none."""
+    """Returns the innermost place in the submission that a location stands for; (0, 0) if there is none."""
     if location in places:
         return places[location]
     inner = aliases.get(location, ()) if depth < 64 else ()

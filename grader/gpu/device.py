@@ -1,4 +1,4 @@
-"""The GPU of this machine: what it is, what its datasheet promises, how it feels right now."""
+"""The GPU of this machine: its model, the peak rates of its datasheet, its clocks right now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_GPU = "no GPU"
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU of this machine. `uuid` as NVML writes it: GPU-xxxxxxxx-xxxx-..."""
+    """A GPU of this machine. `uuid` is written as NVML writes it: GPU-xxxxxxxx-xxxx-..."""
 
     uuid: str
     model: GpuModel
@@ -27,11 +27,14 @@ class Device:
 
     @property
     def card(self) -> Card | None:
-        """What NVIDIA states of it, where that is known."""
+        """The peak rates that NVIDIA states for the GPU; None where they are not known."""
         return card_named(self.name)
 
     def is_impossible(self, bytes_per_second: float = 0.0, flops: float = 0.0) -> bool:
-        """Faster than the card can be: something was not done, or not timed."""
+        """Returns whether the rates exceed what the card can do: then some work was not done, or not timed.
+
+        False where the card's peak rates are not known.
+        """
         return self.card is not None and self.card.is_impossible(bytes_per_second, flops)
 
 
@@ -39,13 +42,16 @@ _told: Device | str | None = None
 
 
 def use_device(device: Device | str) -> None:
-    """From now on this is the GPU of this process, or why there is none: others own it, perhaps on another machine."""
+    """Sets the GPU of this process from now on, or the reason why there is none.
+
+    It is for a GPU that other processes own, perhaps on another machine.
+    """
     global _told
     _told = device
 
 
 def device_here() -> Device | str:
-    """The first GPU that CUDA shows this process and torch can use; or why there is none, in words."""
+    """Returns the first GPU that CUDA shows this process and torch can use; or, in words, why there is none."""
     import torch
 
     device = driver_device()
@@ -55,7 +61,10 @@ def device_here() -> Device | str:
 
 
 def driver_device() -> Device | str:
-    """As the driver tells it, without making a context and without torch; or as whoever owns the GPU told it."""
+    """Returns the first GPU that the driver reports, without making a context and without torch.
+
+    Returns the reason, in words, where there is none. A GPU or a reason that `use_device` has set comes first.
+    """
     if _told is not None:
         return _told
     try:
@@ -92,12 +101,15 @@ def driver_device() -> Device | str:
 
 
 def model_here(device: Device | str) -> GpuModel:
-    """What to compile for: the GPU here, else the model that its generation or the default has."""
+    """Returns the model to compile for: the device, or for a reason why there is none the model of `target_here`."""
     return device.model if isinstance(device, Device) else MODELS[target_here()]
 
 
 class Clocks:
-    """The clock of the multiprocessors and the reasons that hold it down, as NVML tells; nothing without NVML."""
+    """The clock of the multiprocessors and the reasons that hold it down, as NVML reports them.
+
+    Without NVML the methods return None or "".
+    """
 
     def __init__(self, uuid: str):
         try:
@@ -116,16 +128,16 @@ class Clocks:
         return float(self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
 
     def most_megahertz(self) -> float | None:
-        """What the clock may reach."""
+        """Returns the highest frequency that the clock may reach; None where it is not known."""
         if self._nvml is None:
             return None
         try:
             return float(self._nvml.nvmlDeviceGetMaxClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
-        except self._nvml.NVMLError:  # some virtual GPUs do not tell
+        except self._nvml.NVMLError:  # some virtual GPUs do not report it
             return None
 
     def complaint(self) -> str:
-        """Why a figure of now is worth nothing; "" if nothing speaks against it."""
+        """Returns the reason why a time measured now would be worth nothing; "" if there is none."""
         if self._nvml is None:
             return ""
         reasons = self._nvml.nvmlDeviceGetCurrentClocksEventReasons(self._handle)

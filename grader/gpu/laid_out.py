@@ -1,7 +1,7 @@
-"""The compiler's text after its tiles have got layouts: operations in blocks, as far as values are followed.
+"""The compiler's text after its tiles have got layouts: operations in blocks, to follow values through them.
 
-The text is MLIR's generic form of what the stage ttgir made. What cannot be read is left out: whoever asks for more
-than a layout and the way of a value reads the text before, as grader.ttir does.
+The text is MLIR's generic form of the stage ttgir's result. It is read for layouts and for the ways of values alone.
+Everything else is read in the text before it, by grader.ttir.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OPENING, CLOSING = "<([{", ">)]}"
 
 @dataclass(eq=False)
 class Step:
-    """An operation; values are numbers."""
+    """An operation. Its operands and results are values, and each value is a number."""
 
     name: str
     operands: list[int]
@@ -53,12 +53,15 @@ class Block:
 @dataclass
 class LaidOut:
     blocks: list[Block]  # of the kernel
-    layouts: tuple[tuple[str, str], ...]  # names and what they stand for
+    layouts: tuple[tuple[str, str], ...]  # pairs of a name and the layout that it stands for
     warps: int
 
 
 def read_laid_out(text: str, filename: str) -> LaidOut | None:
-    """None where it is no kernel of one block of warps, or cannot be read."""
+    """Returns the kernel of a text; None if it runs in clusters of several thread blocks, or cannot be read.
+
+    `filename`: of the submission. Without exactly one function in the text, the result has no blocks.
+    """
     warps = WARPS.search(text)
     if warps is None or SEVERAL_BLOCKS.search(text):
         return None
@@ -80,7 +83,10 @@ class _Reader:
         self.count = 0
 
     def kernel(self) -> list[Block]:
-        """Goes by rows, as the generic form does: an operation each, or the begin and the end of one with regions."""
+        """Returns the blocks of the text's only function; [] unless there is just one. Raises BadText.
+
+        In the generic form, each row is an operation, or begins or ends an operation with regions.
+        """
         opened: list[Step] = []
         regions: list[list[Block]] = [[]]
         blocks: list[Block] = [Block()]  # that are being read, the innermost last
@@ -136,14 +142,14 @@ class _Reader:
         return [self._new(name) for name in ARGUMENT.findall(label[2] or "")]
 
     def _new(self, name: str) -> int:
-        """Siblings may use a name again."""
+        """Returns a new number for a value of this name; sibling regions may use a name again."""
         self.count += 1
         self.values[name] = self.count
         return self.count
 
 
 def parts_of(text: str) -> list[str]:
-    """`tensor<8xf32, #blocked>, i32` in parts, at the commas that stand in no brackets."""
+    """Returns the types of a list such as `tensor<8xf32, #blocked>, i32`, split at commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for at, character in enumerate(text):
         depth += (character in OPENING) - (character in CLOSING and text[at - 1] != "-")

@@ -1,7 +1,7 @@
-"""Who may use a GPU when: checks of values side by side, the next measurement prepared among them, timing alone.
+"""The locks of a GPU: checks of values run side by side, also with a measurement in preparation; timing runs alone.
 
-Two file locks per GPU in /tmp, wherever TMPDIR points: every judge on the machine honours them, whoever started it, and
-the kernel frees those of a process that dies.
+Each GPU has two file locks in /tmp, wherever TMPDIR points. So all judges on the machine honour them, no matter who
+started them, and Linux frees the locks of a process that dies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 FOLDER = Path("/tmp")
 LONGEST_WAIT = 600.0  # seconds; a judge holds the GPU for less than 10
-POLL = 0.002  # seconds: in a class the GPU rests for half of it, whenever it changes hands
+POLL = 0.002  # seconds: in a class the GPU rests for half of this, whenever the lock changes hands
 
 
 class GpuBusy(Exception):
@@ -24,14 +24,17 @@ class GpuBusy(Exception):
 
 @contextlib.contextmanager
 def gpu_held(uuid: str, alone: bool, limit: float = LONGEST_WAIT) -> Iterator[None]:
-    """Raises GpuBusy."""
+    """Holds the GPU, `alone` or shared with others that hold it so. Waits `limit` seconds, then raises GpuBusy."""
     with _held(FOLDER / f"course-{uuid}.lock", fcntl.LOCK_EX if alone else fcntl.LOCK_SH, limit):
         yield
 
 
 @contextlib.contextmanager
 def next_to_measure(uuid: str, limit: float = LONGEST_WAIT) -> Iterator[None]:
-    """One at a time: a measurement that is prepared takes gigabytes. Raises GpuBusy."""
+    """Holds the right to prepare the next measurement, for one process at a time: a prepared one takes gigabytes.
+
+    Waits `limit` seconds, then raises GpuBusy.
+    """
     with _held(FOLDER / f"course-{uuid}.next.lock", fcntl.LOCK_EX, limit):
         yield
 
@@ -51,7 +54,10 @@ def _held(path: Path, kind: int, limit: float) -> Iterator[None]:
 
 
 def _opened(path: Path) -> int:
-    """Without O_CREAT first: in a folder that all may write, Linux refuses it for a file of another user."""
+    """Returns a descriptor of the lock's file, which is made if it is missing.
+
+    Opens it without O_CREAT first: in a folder that all may write to, Linux refuses O_CREAT for another user's file.
+    """
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The GPUs that a submission can be compiled for where none is present."""
+"""The GPUs that a submission can be compiled for where no GPU is present."""
 
 from __future__ import annotations
 
@@ -25,23 +25,29 @@ DEFAULT_MODEL = MODELS[DEFAULT_TARGET]
 
 
 def target_here() -> str:
-    """The target of the GPU in this machine, the default where there is none or one that is not in the table."""
+    """Returns the target of the first GPU in this machine, such as "sm_90".
+
+    Returns DEFAULT_TARGET where there is no GPU, or where MODELS lacks it.
+    """
     target = f"sm_{_first_gpu('compute_cap').replace('.', '')}"
     return target if target in MODELS else DEFAULT_TARGET
 
 
 def gpu_here() -> str:
-    """Name and memory of the GPU in this machine, "" where there is none."""
+    """Returns name and memory of the first GPU in this machine, as nvidia-smi prints them; "" where there is none."""
     return _first_gpu("name,memory.total")
 
 
 def driver_here() -> str:
-    """The version of the GPU's driver, "" where there is none."""
+    """Returns the version of the GPU's driver; "" where there is no GPU."""
     return _first_gpu("driver_version")
 
 
 def _first_gpu(names: str) -> str:
-    """What nvidia-smi says of the first GPU, comma between several properties; "" where there is none."""
+    """Returns these properties of the first GPU, as nvidia-smi prints them, with commas between several.
+
+    Returns "" where nvidia-smi is missing, prints nothing, or takes more than 10 s.
+    """
     command = shutil.which("nvidia-smi")
     if not command:
         return ""

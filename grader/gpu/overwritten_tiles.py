@@ -1,10 +1,10 @@
 """Tiles in shared memory that a copy overwrites while a product on tensor cores may still read them.
 
-From sm_90 on such a product (wgmma) runs on by itself until the program waits for it, and the compiler states how many
-of the last products may be unfinished then. Loads that run ahead fill places of shared memory in turn. Both are right
-alone. Together they are wrong where there are too few places, and that happens: Triton 3.6 to 3.9 give a tile that
-mma.sync reads first and wgmma later a place too few. The loop is followed for a few iterations, with numbers for its
-counters of places; all that cannot be followed is left out.
+From sm_90 on, a product (wgmma) runs on by itself until the program waits for it, and the compiler states how many of
+the last products may still be unfinished after that wait. Loads that run ahead fill slots of shared memory in turn.
+Either is right alone. Together they are wrong if there are too few slots, as happens: Triton 3.6 to 3.9 give a tile
+that mma.sync reads first, and wgmma later, one slot too few. The loop is followed for a few iterations, with numbers
+for its counters of slots; whatever cannot be followed is left out.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ ARITHMETIC = {
     "arith.xori": operator.xor, "arith.ori": operator.or_,
 }  # fmt: skip
 COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)  # by MLIR's numbers
-MORE_TURNS = 3  # than there are places: all have been filled again by then
+MORE_TURNS = 3  # iterations beyond the number of slots (`places`): all slots have been filled again by then
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A place in shared memory: which allocation, and which of its places; None where that is not known."""
+    """A slot of shared memory: an allocation's number, its count of slots, and the slot's index, None if unknown."""
 
     allocation: int
     places: int
@@ -44,7 +44,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class OverwrittenTile:
-    """Lines in the submission, 0 if unknown."""
+    """The lines of the load and of the product in the submission, 0 if unknown."""
 
     load: int
     product: int
@@ -80,11 +80,11 @@ def _has_loop(loop: Step) -> bool:
 
 @dataclass
 class _Loop:
-    """An innermost loop. `values`: what is known in front of it."""
+    """An innermost loop. `values`: the known values in front of it, by number."""
 
     step: Step
     values: dict[int, Value]
-    _unfinished: list[tuple[Step, list[Tile]]] = field(default_factory=list)  # products, and what they read
+    _unfinished: list[tuple[Step, list[Tile]]] = field(default_factory=list)  # products, and the tiles that they read
 
     def overwritten(self) -> OverwrittenTile | None:
         (block,) = self.step.regions[0]
@@ -114,7 +114,7 @@ class _Loop:
 
 
 def _left_unfinished(step: Step) -> int | None:
-    """How many of the last products may be unfinished after this step; None if it waits for none."""
+    """Returns the number of last products that may be unfinished after this step; None if it waits for none."""
     if step.name == "ttng.warp_group_dot_wait":
         found = PENDING.search(step.attributes)
         return int(found[1]) if found else 0
@@ -122,9 +122,9 @@ def _left_unfinished(step: Step) -> int | None:
 
 
 def _evaluate(step: Step, values: dict[int, Value]) -> None:
-    """Adds what the results of a step are, as far as places depend on it."""
+    """Adds the results of a step to `values`, as far as slots depend on them; None stands for an unknown result."""
     given = [values.get(value) for value in step.operands]
-    if step.name == "ttng.warp_group_dot_wait":  # it hands on what it is given
+    if step.name == "ttng.warp_group_dot_wait":  # its results are its operands
         values.update(zip(step.results, given))
     elif step.results:
         values.update(dict.fromkeys(step.results))

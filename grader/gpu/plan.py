@@ -1,8 +1,8 @@
-"""A launch plan: what a submission would do on a GPU; accepted or refused, sent to a process that replays it, read.
+"""A launch plan: the actions of a submission on a GPU. It is accepted or refused, sent to a replay process, and read.
 
-The rules of a plan are few, and what breaks one is refused with a sentence: pointers are a buffer and an offset inside
-it, never an address; numbers are numbers; a kernel's machine code is for the right GPU, takes the parameters that the
-plan binds, fits the GPU's limits and keeps no memory of its own between launches.
+A plan that breaks one of a few rules is refused with a sentence. Pointers are a buffer and an offset inside it, never
+an address; numbers are numbers; a kernel's machine code is for the right GPU, takes the parameters that the plan binds,
+fits the GPU's limits and keeps no memory between launches.
 """
 
 from __future__ import annotations
@@ -55,12 +55,15 @@ TENSOR_MAP_BYTES = 128
 TMA_TYPES, TMA_FP4, SWIZZLES = range(16), range(13, 16), range(4)  # as the CUDA driver numbers them
 MOST_TMA_DIMENSIONS, MOST_TMA_BOX, MOST_TMA_SIZE, MOST_TMA_STRIDE = 5, 256, 1 << 32, 1 << 40
 TEXTS = ("ttir", "ttgir", "llir", "ptx")
-SENT = ("name", "shared", "warps", "stages", "ctas", "cooperative", "dependent")  # of a kernel, beside its code
+SENT = ("name", "shared", "warps", "stages", "ctas", "cooperative", "dependent")  # of a kernel, besides its code
 
 
 @dataclass
 class Parameter:
-    """One parameter of a kernel: a number (`value`), or a place in a buffer (-1: a null pointer)."""
+    """A parameter of a kernel: a number, as text (`value`), or an `offset` in bytes into a `buffer` (-1: null pointer).
+
+    A TMA descriptor has both a place in a buffer and a `map`.
+    """
 
     name: str
     type: str  # "pointer", "tensormap" or one of NUMBER_BYTES
@@ -76,7 +79,10 @@ class Parameter:
 
 @dataclass
 class TensorMap:
-    """What the driver makes a TMA descriptor of."""
+    """The values of which the driver makes a TMA descriptor. `strides`: in elements; the last dimension is the fastest.
+
+    `data_type` and `swizzle` are numbered as by the CUDA driver. `nan_padding`: NaN instead of 0 outside of the tensor.
+    """
 
     data_type: int
     element_bytes: int
@@ -89,7 +95,7 @@ class TensorMap:
 
 @dataclass
 class Kernel:
-    """Machine code and what a launch of it needs."""
+    """A kernel's machine code, and the settings that a launch of it needs."""
 
     name: str
     shared: int  # bytes of shared memory per block
@@ -97,15 +103,15 @@ class Kernel:
     stages: int
     ctas: int  # blocks per cluster
     cooperative: bool
-    dependent: bool  # may start before the launch before it has ended
+    dependent: bool  # may start before the previous launch has ended
     code: bytes = b""
     cubin: Cubin = field(default_factory=Cubin)
-    texts: dict[str, str] = field(default_factory=dict)  # ttir, ttgir, llir, ptx, as far as asked for
+    texts: dict[str, str] = field(default_factory=dict)  # ttir, ttgir, llir, ptx, as far as requested
 
 
 @dataclass
 class Plan(Sequence):
-    """`error` and `refusals` say why there is no whole plan; then the other fields are empty."""
+    """A launch plan. `error` and `refusals` say why there is no whole plan; then the other fields are empty."""
 
     buffers: list[Buffer] = field(default_factory=list)
     kernels: list[Kernel] = field(default_factory=list)
@@ -117,7 +123,7 @@ class Plan(Sequence):
 
 @dataclass
 class Recording:
-    """A launch plan, and as it is sent to a replay process; `arguments` are those it is for."""
+    """A launch plan, with the header and the blob in which it is sent, and the call's tensor `arguments`."""
 
     plan: Plan
     header: dict
@@ -130,7 +136,8 @@ class Recording:
 
 
 def least_bytes(plan: Plan, arguments: list[TensorSpec], exercise: Exercise) -> int:
-    """Bytes that a call has to move: each element of an input read once, each of a result written once."""
+    """Returns the bytes that a call has to move: it reads each element of an input once, and writes each of a result once.
+    """
     filled = set(exercise.written) - set(exercise.updates) | set(exercise.unread)
     read = (math.prod(spec.shape) * VIEW_BYTES[spec.dtype] for spec in arguments if spec.name not in filled)
     written = (math.prod(view.shape) * VIEW_BYTES[view.dtype] for view in plan.results.values())
@@ -141,7 +148,7 @@ def least_bytes(plan: Plan, arguments: list[TensorSpec], exercise: Exercise) -> 
 
 
 def sent(plan: Plan) -> tuple[dict, bytes]:
-    """The header and the blob of a frame that read_plan reads; without the texts."""
+    """Returns the header and the blob of a frame that read_plan reads; kernels' texts are not sent."""
     kernels, blob = [], b""
     for kernel in plan.kernels:
         fields = {name: getattr(kernel, name) for name in SENT}
@@ -170,7 +177,10 @@ def _sent_parameter(parameter: Parameter) -> dict:
 
 
 def read_plan(header: dict, blob: bytes, arguments: list[TensorSpec], model: GpuModel) -> Plan:
-    """Raises ProtocolError for what `sent` would not have made, BadPlan for what a submission must not do."""
+    """Returns the plan of a frame. Raises ProtocolError and BadPlan.
+
+    ProtocolError: for a frame that `sent` would not have made; BadPlan: for a plan that breaks a rule for submissions.
+    """
     plan = Plan()
     plan.buffers = items(header, "buffers", lambda data: build(Buffer, data))
     plan.kernels = items(header, "kernels", lambda data: _kernel(data, blob))
@@ -210,7 +220,7 @@ def _parameter(data: object) -> Parameter:
 
 
 def accept(plan: Plan, arguments: list[TensorSpec], model: GpuModel) -> None:
-    """Raises ProtocolError or BadPlan, and reads the kernels' machine code on the way."""
+    """Raises ProtocolError or BadPlan where a plan breaks a rule; sets each kernel's `cubin` from its machine code."""
     accept_buffers(plan.buffers, arguments)
     accept_kernels(plan.kernels)
     for kernel in plan.kernels:

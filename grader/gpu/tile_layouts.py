@@ -1,9 +1,9 @@
 """The warps that hold each element of a tile, from the layout that Triton's text gives it.
 
-A layout says by bits: each bit of the number of a register, of a lane (a thread of a warp) and of a warp adds an offset
-to the place in the tile, by XOR. A bit that adds nothing new makes copies: where a tile has fewer elements than there
-are threads, several threads hold each element, and in the end several warps. All of them load it. One copy of each is
-stored: that of the threads in whose numbers these bits are 0.
+A layout works by bits: each bit of the number of a register, of a lane (a thread of a warp) and of a warp adds an
+offset to the index in the tile, by XOR. A bit that adds nothing new makes copies: if a tile has fewer elements than
+there are threads, several threads hold each element, and with yet fewer elements several warps. All of these threads
+load the element, and only the thread in whose numbers all bits that make copies are 0 stores it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SLICE = re.compile(r"#ttg\.slice<\{dim = (\d+), parent = (.*)\}>")
 
 @dataclass(frozen=True)
 class Layout:
-    """By bit, the lowest first, the offset that it adds."""
+    """The offset that each bit of a register's, a lane's and a warp's number adds, the lowest bit first."""
 
     registers: tuple[Offset, ...]
     lanes: tuple[Offset, ...]
@@ -34,22 +34,23 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Holders:
-    """By element of a tile, counted row by row."""
+    """The warps that hold and that store each element of a tile; elements are counted row by row."""
 
     holds: np.ndarray  # [elements, warps], bool: has the warp a copy?
     storing: np.ndarray  # [elements]: the warp that stores it
 
 
 def shape_of(text: str) -> tuple[int, ...]:
-    """The shape that a type names; () of a number."""
+    """Returns the shape of a type such as tensor<8x4xf32, #blocked>; () for a single number's."""
     found = TENSOR.fullmatch(text)
     return tuple(int(size) for size in found[1].split("x")[:-1]) if found else ()
 
 
 def holders_of(text: str, aliases: tuple[tuple[str, str], ...], warps: int) -> Holders | None:
-    """Returns the holders of a type such as tensor<8xf32, #blocked>, or of a number; None where nothing is known of it.
+    """Returns the holders of a type such as tensor<8xf32, #blocked>, or a single number's; None for an unknown layout.
 
-    aliases: what the names of the text's layouts stand for, without the #.
+    `aliases`: pairs of a layout's name in the text, without the #, and the layout that it stands for. `warps`: of the
+    kernel. Each warp holds a single number, and the first one stores it.
     """
     if "tensor<" not in text:
         storing = np.zeros(1, np.int64)  # by the first thread
@@ -81,7 +82,7 @@ def layout_of(encoding: str, aliases: dict[str, str], shape: tuple[int, ...]) ->
 
 
 def _numbers(text: str) -> tuple:
-    """A list of numbers, or of lists of them."""
+    """Returns the numbers of a text such as "[1, 32]" or "[[0, 1], [2, 0]]", in tuples of the same nesting."""
     if text.startswith("[["):
         return tuple(_numbers(f"[{part}]") for part in text[2:-2].split("], ["))
     return tuple(int(number) for number in text[1:-1].split(", ") if number)
@@ -92,9 +93,10 @@ def _without(axis: int, bits: Sequence[Offset]) -> tuple[Offset, ...]:
 
 
 def _blocked(lists: dict[str, tuple], shape: tuple[int, ...]) -> Layout:
-    """A thread has `sizePerThread` elements beside each other, then come the threads, then the warps.
+    """Returns a blocked layout by its bits.
 
-    A tile that is longer is covered by further registers; one that is shorter, by copies.
+    A thread holds `sizePerThread` adjacent elements; next to them lie those of the other lanes, then of the other
+    warps. Further registers cover a tile that is longer; a tile that is shorter has copies.
     """
     reached = [1] * len(shape)
 
@@ -130,7 +132,10 @@ def holders(layout: Layout, shape: tuple[int, ...]) -> Holders | None:
 
 
 def _places(bits: Sequence[Offset], shape: tuple[int, ...]) -> np.ndarray:
-    """Where each number leads, counted row by row; sizes of tiles are powers of two, so that too goes by XOR."""
+    """Returns the index of the element for each number that these bits make; elements are counted row by row.
+
+    Sizes of tiles are powers of two, so that flat indices, too, combine by XOR.
+    """
     places = np.zeros(1, np.int64)
     for place in _flat(bits, shape):
         places = np.concatenate([places, places ^ place])
@@ -142,8 +147,11 @@ def _flat(bits: Sequence[Offset], shape: tuple[int, ...]) -> list[int]:
 
 
 def _free(first: Sequence[Offset], warps: Sequence[Offset], shape: tuple[int, ...]) -> int:
-    """Returns the bits of a warp's number that lead to no element which the bits before them do not reach."""
-    reached: list[int] = []  # independent, each with a highest bit of its own
+    """Returns a mask of the bits of a warp's number that make copies: the bits before them reach the same elements.
+
+    `first`: the offsets of the bits of registers and lanes, which come before the warps'.
+    """
+    reached: list[int] = []  # independent; no two have the same highest bit
     free = 0
     for number, place in enumerate(_flat([*first, *warps], shape), -len(first)):
         for one in reached:

@@ -1,8 +1,8 @@
-"""Kernels that depend on the order of their warps: one stores what another has yet to load, or loads too early.
+"""Kernels that depend on the order of their warps: a warp stores to an address that another has yet to load from.
 
-Warps of a program wait for each other at barriers alone. The compiler puts some around shared memory, none around
-global memory. A warp that may load too early or too late has an unsafe value. That matters where the value comes to
-something that this warp stores, or that it hands to other warps.
+It also happens the other way: a warp loads before another has stored. Warps of a program wait for each other at
+barriers alone. The compiler puts some around shared memory, and none around global memory. A warp that may load too
+early or too late has an unsafe value. It matters if the value reaches a store of this warp, or other warps.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ BRANCH = re.compile(r"^\s*@.*\bbra(?:\.uni)?\s+(\$\w+);")
 
 
 def may_matter(meeting: Meeting, warps: int) -> bool:
-    """Tells whether a load and a store of these lanes may be those of different warps. If not, no compiler is asked.
+    """Returns whether different warps may load and store these lanes. If not, the compiler need not be asked.
 
-    Each element of a tile with as many elements as there are threads is one thread's. The compiler lays out both alike.
+    A tile with at least as many elements as there are threads has no copies: each element is one thread's. The compiler
+    lays out the tile of the load and the tile of the store alike.
     """
     few = min(math.prod(met.shape) for met in (meeting.load, meeting.store)) < WARP_THREADS * warps
     return warps > 1 and (few or meeting.load.lanes != meeting.store.lanes)
@@ -47,7 +48,10 @@ def may_matter(meeting: Meeting, warps: int) -> bool:
 
 @dataclass(frozen=True)
 class Conflict:
-    """How many elements the loaded tile has, how many warps hold a copy of one, and how many threads there are."""
+    """A dependence on the order of warps: a loaded tile's elements, and how many warps hold copies of an element.
+
+    `copies`: the most warps that hold the same element. `threads`: of a program.
+    """
 
     elements: int
     copies: int
@@ -56,7 +60,7 @@ class Conflict:
 
 @dataclass
 class WarpOrder:
-    """Reads one kernel's text, in which tiles have layouts. `filename`: of the submission that places refer to."""
+    """Reads a kernel's text, in which tiles have layouts. `filename`: of the submission that places refer to."""
 
     laid_out: LaidOut
     filename: str
@@ -68,9 +72,10 @@ class WarpOrder:
         self._made_by = {result: step for step in _walk(self.laid_out.blocks) for result in step.results}
 
     def conflict(self, meeting: Meeting) -> Conflict | None:
-        """Returns one where a warp other than the storing one loads, and its value has an effect; barriers apart.
+        """Returns the conflict of a load that a warp other than the storing one makes, if its value has an effect.
 
-        A loop that is unrolled has made many loads of one line: the first MOST_STEPS are looked at.
+        Returns None if there is none. Barriers are not considered. An unrolled loop has made many loads, or stores, of
+        one line: only the first MOST_STEPS are examined.
         """
         stores = self._steps("tt.store", meeting.store)[:MOST_STEPS]
         for load in self._of_the_same(self._steps("tt.load", meeting.load)[:MOST_STEPS], stores):
@@ -84,19 +89,25 @@ class WarpOrder:
         return None
 
     def _of_the_same(self, loads: list[Step], stores: list[Step]) -> list[Step]:
-        """The loads through the pointer that the stores go through, if some of these do: others share their line."""
+        """Returns the loads through a pointer that the stores use; all loads if there are none.
+
+        Other loads may only share their line.
+        """
         pointers = {self._pointer(store) for store in stores}
         return [load for load in loads if self._pointer(load) in pointers] or loads
 
     def _pointer(self, step: Step) -> int:
-        """The kernel's argument, or what else there is at the beginning, that an access's addresses are made of."""
+        """Returns the value at the start of an access's address computation, such as a kernel's argument.
+
+        Follows the operations OF_ADDRESSES back, each to its first operand.
+        """
         value = step.operands[0]
         while (made := self._made_by.get(value)) is not None and made.name in OF_ADDRESSES:
             value = made.operands[0]
         return value
 
     def lacks_barrier(self, meeting: Meeting, ptx: str) -> bool:
-        """Tells whether the machine code has no barrier between the two; False where its text does not show them."""
+        """Returns whether the PTX has no barrier between the load and the store; False where it does not show them."""
         rows = list(ptx_rows(ptx, self.filename))
         loads = _rows(rows, "ld", self._steps("tt.load", meeting.load))
         stores = _rows(rows, "st", self._steps("tt.store", meeting.store))
@@ -124,7 +135,7 @@ class WarpOrder:
         return holders_of(type, self.laid_out.layouts, self.laid_out.warps)
 
     def _unsafe(self, load: Step, store: Step, meeting: Meeting) -> int:
-        """The warps that load an element which another one stores; none where a layout is not known."""
+        """Returns the set of warps that load an element which another warp stores; 0 where a layout is not known."""
         loaded, stored = self._held(load.operand_types[0]), self._held(store.operand_types[0])
         if loaded is None or stored is None:
             return 0
@@ -134,7 +145,7 @@ class WarpOrder:
     # ---- the way of a value --------------------------------------------------------------------------------------
 
     def _matters(self, load: Step, unsafe: int) -> bool:
-        """Tells whether what these warps have loaded comes to something that one of them stores."""
+        """Returns whether a value that the warps in the set `unsafe` have loaded reaches a store of a warp with it."""
         if not unsafe:
             return False
         values = dict.fromkeys(load.results, unsafe)
@@ -146,8 +157,10 @@ class WarpOrder:
         return False
 
     def _in_blocks(self, blocks: Iterable[Block], values: dict[int, int], around: int) -> bool:
-        """Adds to the warps whose value is unsafe, by value; True once one of them stores. around: of what decides
-        whether these blocks run."""
+        """Adds to `values` the set of warps that have an unsafe value, by value; returns True once one of them stores.
+
+        `around`: the set of warps for which it is unsafe whether these blocks run.
+        """
         return any(self._in_step(step, values, around) for block in blocks for step in block.steps)
 
     def _in_step(self, step: Step, values: dict[int, int], around: int) -> bool:
@@ -167,7 +180,10 @@ class WarpOrder:
         return False
 
     def _in_regions(self, step: Step, values: dict[int, int], around: int) -> bool:
-        """Goes through a loop or a branch: what is given in and yielded goes on by its number."""
+        """Goes through a loop or a branch: its operands and yielded values reach block arguments and results in order.
+
+        Returns True once an unsafe warp stores.
+        """
         given = step.operands[{"scf.for": 3, "scf.while": 0}.get(step.name, len(step.operands)) :]
         decide = step.operands[: len(step.operands) - len(given)]
         around = self._together(decide, values, around)
@@ -196,7 +212,7 @@ class WarpOrder:
         return unsafe
 
     def _stores(self, step: Step) -> int:
-        """The warps that store something there."""
+        """Returns the set of warps that store to memory in this step; 0 if it is no store."""
         if step.name in STORES:
             held = self._held(step.operand_types[0])
             return self._all if held is None else _as_set(np.unique(held.storing))
@@ -204,7 +220,7 @@ class WarpOrder:
         return self._all if writes else 0
 
     def _goes_between_warps(self, step: Step) -> bool:
-        """Tells whether a warp gets something there that it did not hold."""
+        """Returns whether a warp may get elements in this step that it did not hold."""
         if step.name == "ttg.convert_layout":
             source, target = self._held(step.operand_types[0]), self._held(step.result_types[0])
             return source is None or target is None or bool((target.holds & ~source.holds).any())
@@ -213,7 +229,10 @@ class WarpOrder:
         return step.name in BETWEEN_WARPS
 
     def _is_within_warps(self, type: str, step: Step) -> bool:
-        """Tells whether each warp that holds an element holds all others along the axis."""
+        """Returns whether each warp that holds an element holds all others along the step's axis.
+
+        False where the layout or the axis is not known.
+        """
         held, axis = self._held(type), AXIS.search(step.attributes)
         if held is None or axis is None:
             return False
@@ -222,7 +241,7 @@ class WarpOrder:
 
 
 def _may_be_skipped(rows: list[tuple], first: int, barrier: int) -> bool:
-    """Tells whether a branch between an access and a barrier leads behind the barrier: a loop that takes no turn."""
+    """Returns whether a branch between an access and a barrier leads past the barrier: a loop without iterations."""
     labels = {found[1]: number for number, (_, _, text) in enumerate(rows) if (found := LABEL.match(text))}
     branches = (BRANCH.match(text) for _, _, text in rows[first:barrier])
     return any(found is not None and labels.get(found[1], 0) > barrier for found in branches)
@@ -241,7 +260,7 @@ def _walk(blocks: Iterable[Block]) -> Iterable[Step]:
 
 
 def _rows(rows: list[tuple], opcode: str, steps: list[Step]) -> list[int]:
-    """Numbers of the rows that carry out these steps, as far as places tell."""
+    """Returns the numbers of the rows that carry out these steps, as far as their places show it."""
     at = {step.at for step in steps}
     found = [number for number, (place, _, text) in enumerate(rows) if place in at and _is(text, opcode)]
     callers = {step.place.via[0] for step in steps if step.place.via}

@@ -1,1 +1,1 @@
-"""Inside the replay process, which owns the GPU: checking, timing, and the anchors."""
+"""The code inside the replay process, which owns a GPU context: checking, timing, and the anchors."""

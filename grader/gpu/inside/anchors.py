@@ -1,4 +1,4 @@
-"""What a kernel's speed is compared with: a copy of the same bytes, or the vendor's matrix product."""
+"""The anchors, with which a kernel's speed is compared: a copy of the same bytes, or the vendor's matrix product."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VECTOR_BYTES, COPY_THREADS = 16, 256
 
 # Each thread moves one vector of 16 bytes. Of 24 such kernels (1 to 8 vectors, 128 to 1024 threads) none was faster on
 # an H200 by more than 0.2 %, nor were torch's element-wise kernels, nor the driver's own copy: 4266 GB/s for 1 GiB.
-# PTX, because the driver compiles it for whatever GPU is there.
+# It is PTX because the driver compiles PTX for the GPU at hand.
 COPY_PTX = b"""
 .version 7.0
 .target sm_70
@@ -52,7 +52,10 @@ COPY_PTX = b"""
 
 @dataclass
 class Anchor:
-    """`calls` work on a set of buffers each; `inputs` are what a round fills with new numbers."""
+    """The work that a kernel's speed is compared with.
+
+    `calls`: each works on its own set of buffers. `inputs`: the tensors of all sets, which a round fills anew.
+    """
 
     calls: list[Callable[[], object]]
     inputs: list[torch.Tensor]
@@ -61,7 +64,7 @@ class Anchor:
 
 
 def copy_of(total_bytes: int, slots: int) -> Anchor:
-    """Copies that read and write `total_bytes` together."""
+    """Returns copies, on `slots` sets of buffers; a call reads and writes `total_bytes` together, rounded down to 32."""
     size = max(total_bytes // 2 // VECTOR_BYTES, 1) * VECTOR_BYTES
     function = _copy_function()
     calls: list[Callable[[], object]] = []
@@ -88,7 +91,7 @@ def _copy(function, x: torch.Tensor, z: torch.Tensor) -> None:
 
 
 def matmul_of(M: int, K: int, N: int, dtype: torch.dtype, slots: int) -> Anchor:
-    """cuBLAS, through torch: [M, K] @ [K, N]."""
+    """Returns products [M, K] @ [K, N] by cuBLAS, through torch, on `slots` sets of buffers."""
     calls: list[Callable[[], object]] = []
     inputs = []
     for _ in range(slots):

@@ -1,7 +1,7 @@
-"""What this GPU can do now, and how well it can be told: the anchors, timed against copies of themselves.
+"""The rates that this GPU reaches now, and the error of measuring them: each anchor, timed against a copy of itself.
 
-Both chains of a measurement do the same work, on buffers of their own, through the code that times submissions. What
-they differ by is the error of the clock, the GPU and its neighbours.
+Both chains of a measurement do the same work, each on its own buffers, through the code that times submissions. Their
+difference is the error of the clock, the GPU and its neighbours.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from grader.gpu.inside.anchors import Anchor, copy_of, matmul_of
 from grader.gpu.inside.timing import Chain, Flush, measure
 
 SLOTS = 4  # sets of buffers per chain
-COPY_BYTES = 1 << 30  # read and written by a call; less where the GPU has little memory
+COPY_BYTES = 1 << 30  # read and written, together, by a call; less where the GPU has little memory
 SHARE_OF_MEMORY = 1 / 16  # for one call: two chains of four then take half
 MATMUL_SIZE = 4096  # M, N and K, in fp16
 
 
 def answer(uuid: str, seed: int, l2_bytes: int, memory_bytes: int) -> dict:
-    """A measurement of each ceiling, as JSON, with the work of a call; the clock and what holds it down, just after."""
+    """Returns the reply "ceilings": for each anchor a sample of speed as JSON, with the bytes and flops of a call.
+
+    It also holds the clock in MHz just after the samples, its highest frequency, and the reason that holds it down.
+    """
     clocks, order = Clocks(uuid), random.Random(seed)
     generator = torch.Generator("cuda").manual_seed(seed)
     copy_bytes = min(COPY_BYTES, int(SHARE_OF_MEMORY * memory_bytes))

@@ -1,4 +1,4 @@
-"""The buffers of one call on the GPU: each between two guards, and full of poison until something writes it."""
+"""The buffers of a call on the GPU: each lies between two guards, and holds poison until something writes to it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ POISON = 0xFF  # every byte: NaN in all floating-point formats, -1 in integers
 
 
 class Buffers:
-    """One set of a plan's buffers. `shift`: bytes between an aligned address and an argument, a multiple of 16.
+    """A set of a plan's buffers.
 
-    What the submission allocated stays aligned, as it is when torch allocates it: descriptors and scratch rely on it.
-
-    `pattern`: what the guards' bytes hold; POISON makes what is read beyond a buffer a NaN.
+    `shift`: bytes between an aligned address and an argument, a multiple of 16. Buffers that the submission allocated
+    stay aligned, as torch allocates them: descriptors and scratch memory rely on it. `pattern`: the value of the
+    guards' bytes; with POISON, floats read beyond a buffer are NaN.
     """
 
     def __init__(self, plan: Plan, shift: int = 0, pattern: int = POISON, device: str = "cuda"):
@@ -35,22 +35,22 @@ class Buffers:
         return [memory.data_ptr() + start for memory, start in zip(self.memory, self.starts)]
 
     def data(self, number: int) -> torch.Tensor:
-        """The bytes of a buffer, without its guards."""
+        """Returns the bytes of a buffer without its guards: a view, uint8 [bytes]."""
         start = self.starts[number]
         return self.memory[number][start : start + self.plan.buffers[number].bytes]
 
     def poison(self) -> None:
-        """Fills what the submission allocated."""
+        """Fills the buffers that the submission allocated with POISON."""
         for number, buffer in enumerate(self.plan.buffers):
             if not buffer.argument:
                 self.data(number).fill_(POISON)
 
     def view(self, view: View) -> torch.Tensor:
-        """A tensor of the submission's: strides in elements, the offset in bytes."""
+        """Returns a view of the submission's buffers: its strides are in elements, its offset is in bytes."""
         return self._strided(view.buffer, view.dtype, view.shape, view.strides, view.offset)
 
     def argument(self, number: int, spec: TensorSpec) -> torch.Tensor:
-        """An argument of the call: strides and offset in elements."""
+        """Returns a view of an argument of the call: its strides and its offset are in elements."""
         size = getattr(torch, spec.dtype).itemsize
         return self._strided(number, spec.dtype, spec.shape, spec.strides, spec.offset * size)
 
@@ -61,7 +61,7 @@ class Buffers:
         return whole.as_strided(shape, strides, whole.storage_offset() + offset_bytes // dtype.itemsize)
 
     def overruns(self) -> list[Overrun]:
-        """What was written outside of the buffers; looked for once nothing runs any more."""
+        """Returns the writes outside of the buffers, at most one on each side of a buffer; waits for all kernels."""
         if not self.touched_guards():
             return []
         found = []
@@ -74,11 +74,14 @@ class Buffers:
         return found
 
     def touched_guards(self) -> torch.Tensor:
-        """Whether anything was written outside of the buffers; [], bool, on their device: the host need not wait."""
+        """Returns whether anything was written outside of the buffers: a bool tensor [] on their device.
+
+        The host need not wait for it.
+        """
         return (torch.cat([*itertools.chain(*self._guards())]) != self.pattern).any()
 
     def _guards(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """The bytes before and after each buffer."""
+        """Returns (bytes before, bytes after) of each buffer, as views."""
         return [
             (memory[:start], memory[start + buffer.bytes :])
             for memory, start, buffer in zip(self.memory, self.starts, self.plan.buffers)

@@ -1,6 +1,6 @@
 """Launches a plan's kernels through the CUDA driver, on the caller's buffers. Nothing of a submission is imported.
 
-The rules are those of Triton's own launcher, 3.6 to 3.9: 32 threads per warp; the kernel's shared memory is dynamic,
+It follows the rules of Triton's own launcher, 3.6 to 3.9: a warp has 32 threads; the kernel's shared memory is dynamic,
 and above 48 KiB a function has to be allowed that much; clusters are a launch attribute, and the grid counts their
 blocks.
 """
@@ -28,7 +28,10 @@ class DriverError(RuntimeError):
 
 
 def checked(result: tuple):
-    """cuda.bindings returns (error, values...): the values, or DriverError."""
+    """Returns the values of a result of cuda.bindings, (error, values...); raises DriverError for an error.
+
+    A single value is returned by itself.
+    """
     error, *values = result
     if error != driver.CUresult.CUDA_SUCCESS:
         raise DriverError(error.name)
@@ -36,7 +39,7 @@ def checked(result: tuple):
 
 
 class Functions:
-    """The kernels of a plan, loaded into the current context; `unload` ends them and their memory."""
+    """The kernels of a plan, loaded into the current context; `unload` frees them and their memory."""
 
     def __init__(self, plan: Plan):
         self.modules = [checked(driver.cuModuleLoadData(kernel.code)) for kernel in plan.kernels]
@@ -60,7 +63,10 @@ def _function(module, kernel: Kernel):
 
 
 class BoundLaunch:
-    """A launch with the addresses of one set of buffers; `first` of its call: it must not overlap the call before."""
+    """A launch with the addresses of a set of buffers.
+
+    `first`: it is the first launch of its call, and must not overlap the previous call.
+    """
 
     def __init__(self, launch: PlannedLaunch, kernel: Kernel, function, addresses: list[int], first: bool):
         self.kernel, self.function, self.grid = kernel, function, launch.grid
@@ -83,7 +89,10 @@ class BoundLaunch:
 
 
 def _value(parameter: Parameter, addresses: list[int]) -> tuple[object, object]:
-    """(value, ctypes type) as cuda.bindings takes them; the type None stands for a structure, by value."""
+    """Returns (value, ctypes type) as cuda.bindings takes them; the type None stands for a structure, by value.
+
+    A number of type fp16 or bf16 becomes its bits. Raises DriverError where the driver refuses a tensor map.
+    """
     address = 0 if parameter.buffer < 0 else addresses[parameter.buffer] + parameter.offset
     if parameter.map is not None:
         return _tensor_map(parameter.map, parameter.name, address), None
@@ -122,8 +131,11 @@ class _TensorMap(ctypes.Structure):
 
 
 def _tensor_map(tiled: TensorMap, name: str, address: int) -> _TensorMap:
-    """A TMA descriptor, dimensions fastest first. The driver wants it on a boundary of 64 bytes, which the objects of
-    cuda.bindings do not keep, so this one call goes to the driver's library itself."""
+    """Returns a TMA descriptor, which lists the fastest dimension first. Raises DriverError. `name`: of the parameter.
+
+    The driver requires it to be aligned to 64 bytes, which the objects of cuda.bindings are not, so this call goes to
+    the driver's library itself.
+    """
     library = ctypes.CDLL("libcuda.so.1")
     memory = ctypes.create_string_buffer(128 + 64)
     found = _TensorMap.from_buffer(memory, -ctypes.addressof(memory) % 64)

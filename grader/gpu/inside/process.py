@@ -1,15 +1,15 @@
 """The replay process: disposable, trusted code only, owner of a GPU context that a submission's kernels may ruin.
 
-It is given plans that the parent has accepted, and accepts them once more. While a kernel of a submission can still run
-on some data, it holds no expected value of these. After a fault of a kernel it is of no more use: the parent starts
-another one.
+The parent sends plans that it has accepted, and this process checks them once more. While a kernel of a submission can
+still run on some data, the process holds no expected results for them. A fault of a kernel makes the process useless:
+the parent starts another one.
 
     process -> parent    ready    {}                                    torch is imported, the context is there
     parent -> process    check    {plan, config, arguments, ...}        a call on inputs that the blob holds
                          draw     {plan, config, arguments, data, ...}  a call on inputs drawn here, compared here
                          measure  {plan, config, arguments, data, ...}  a sample of a call's speed
                          ceilings {uuid, seed, ...}                     the anchors against themselves; no plan
-                         go       {}                                    after prepared: the GPU is all yours
+                         go       {}                                    after prepared: nobody else uses the GPU now
     process -> parent    prepared {}                                    memory is filled, graphs are made, nothing timed
     process -> parent    checked  {overruns, changed, differing, outputs}  the results' bytes are the blob
                          drawn    {overruns, changed, differing, summaries}
@@ -45,11 +45,11 @@ from grader.wire.messages import GpuModel, TensorSpec
 from grader.wire.reply import spec_and_bytes
 
 ANY_SIZE = 1 << 62
-KEPT_BYTES = 64 << 20  # of memory, for the next question: asking the driver took a quarter of a check
+KEPT_BYTES = 64 << 20  # of memory, for the next request: asking the driver for it took a quarter of a check
 
 
 def main(request_fd: int, reply_fd: int, uuid: str) -> None:
-    """Answers requests until the pipe ends."""
+    """Answers requests until the pipe ends, or until a kernel fails. `uuid`: of the GPU."""
     with gpu_held(uuid, alone=False):  # a context in the making would disturb a measurement
         torch.zeros(1, device="cuda")  # makes the context and keeps it current
     with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
@@ -70,7 +70,7 @@ def main(request_fd: int, reply_fd: int, uuid: str) -> None:
 
 
 def give_memory_back() -> None:
-    """To the driver, for others on this GPU; all that is free, unless it is little."""
+    """Returns torch's free memory to the driver, for others on this GPU, if torch holds more than KEPT_BYTES."""
     if torch.cuda.memory_reserved() > KEPT_BYTES:
         torch.cuda.empty_cache()
 

@@ -1,4 +1,4 @@
-"""A plan on the GPU: its kernels, a set of buffers, and its steps in their order on one stream."""
+"""A launch plan carried out on the GPU: its kernels, a set of buffers, and its steps in order on one stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.gpu.plan import Data, Fill, Plan, PlannedLaunch, steps_with
 
 
 class Replay:
-    """One configuration of a plan, bound to one set of buffers."""
+    """A configuration of a plan, bound to a set of buffers."""
 
     def __init__(self, plan: Plan, functions: Functions, buffers: Buffers, config: int = 0):
         self.buffers = buffers
@@ -32,7 +32,10 @@ class Replay:
         return lambda stream: view.fill_(step.value)
 
     def _copy(self, step: Data) -> Callable[[int], object]:
-        """From memory of the GPU, so that nothing waits for the host, and a graph can hold it."""
+        """Returns a call that copies a step's data to its view on a stream.
+
+        It copies from memory of the GPU, so that nothing waits for the host and a CUDA graph can hold the copy.
+        """
         view = self.buffers.view(step.view)
         values = torch.frombuffer(bytearray(step.bytes), dtype=view.dtype).to(view.device).view(view.shape)
         return lambda stream: view.copy_(values)
@@ -44,7 +47,7 @@ class Replay:
         return BoundLaunch(step, kernel, function, addresses, first).enqueue
 
     def enqueue(self) -> None:
-        """On torch's current stream; returns before anything has run."""
+        """Enqueues all steps on torch's current stream, and does not wait for them."""
         stream = torch.cuda.current_stream().cuda_stream
         for step in self.steps:
             step(stream)
