@@ -1,1 +1,1 @@
-"""The compiler's text of a kernel to machine code, in a process of its own that never sees a learner's Python."""
+"""Turns the compiler's text of a kernel into machine code, in a separate process that never sees a learner's Python."""

@@ -1,4 +1,4 @@
-"""The parent's end of a compiler process: started ahead, asked under a time limit, replaced where a text ended it."""
+"""The parent's end of a compiler process: started ahead, asked under a time limit, replaced if a text has ended it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from grader.wire.printable import one_line
 from grader.wire.timed_frames import Deadline, received, send
 
 COMPILE_LIMIT = 60.0  # seconds of a core for one kernel
-MOST_SAID = 2000  # characters of what a compiler wrote on its way down
+MOST_SAID = 2000  # characters of a crashed compiler's last message
 BOOT = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from grader.compiler.compiler_process import main; "
@@ -46,7 +46,7 @@ class Ended(Exception):
 
 
 class Compiler:
-    """Compiles texts, one at a time. Making one returns at once; the first question waits for its imports."""
+    """Compiles texts, one at a time. Making a Compiler returns at once; the first request waits for its imports."""
 
     def __init__(self) -> None:
         self.started = 0  # processes, the first one included
@@ -58,30 +58,30 @@ class Compiler:
     def compile(
         self, source: str, options: dict, model: GpuModel, parts: Iterable[str] = (), limit: float = COMPILE_LIMIT
     ) -> Compiled | Failed:
-        """Machine code of a kernel, and those texts of `parts` ("optimised", "laid out", "ttir", "ttgir", "llir" ...).
+        """Returns a kernel's machine code, and the texts that `parts` names: "optimised", "laid out", "ttir" ...
 
-        source: MLIR's generic form after the inliner; options: as grader.wire.recorded_call.Recipe has them.
-        Raises MachineFault if no process comes up.
+        source: MLIR's generic form after the inliner. options: as grader.wire.recorded_call.Recipe has them. limit: in
+        seconds of a core. Raises MachineFault if no process comes up.
         """
         return self._answer(source, options, model, ("cubin", *sorted(set(parts) - {"cubin"})), "cubin", limit)
 
     def optimised(self, source: str, options: dict, model: GpuModel, limit: float = COMPILE_LIMIT) -> Compiled | Failed:
-        """What Triton's first passes make of a kernel, for `optimised` alone: a hundredth of the work."""
+        """Returns the text after Triton's first passes, in `optimised`: a hundredth of the work of `compile`."""
         return self._answer(source, options, model, ("optimised",), "ttir", limit)
 
     def laid_out(self, source: str, options: dict, model: GpuModel, limit: float = COMPILE_LIMIT) -> Compiled | Failed:
-        """Tiles with their layouts, for `laid_out` alone: a quarter of the work."""
+        """Returns the text in which tiles have layouts, in `laid_out`: a quarter of the work of `compile`."""
         return self._answer(source, options, model, (LAID_OUT,), "ttgir", limit)
 
     @property
     def versions(self) -> dict[str, str]:
-        """Of what compiles: {"triton": "3.7.1"}."""
+        """The versions of the compiler: {"triton": "3.7.1"}. Raises MachineFault if no process comes up."""
         with self._one_at_a_time:
             return self._there().versions
 
     @property
     def fence(self) -> Fence:
-        """Returns what the operating system keeps it from."""
+        """The fence that holds the process in. Raises MachineFault if no process comes up."""
         with self._one_at_a_time:
             return self._there().fence
 
@@ -91,7 +91,7 @@ class Compiler:
             return self._there().pid
 
     def end(self) -> None:
-        """At once, even where another thread waits for an answer. May be called again."""
+        """Ends the process at once, even while another thread waits for an answer. May be called again."""
         atexit.unregister(self.end)
         self._ended = True
         if (process := self._process) is not None:
@@ -114,12 +114,12 @@ class Compiler:
             except ProtocolError as error:
                 return Failed("died", f"its answer was garbled: {error}")
             finally:
-                if not process.is_sound:  # also where something interrupted the wait: its answer is not the next one's
+                if not process.is_sound:  # also after an interrupt: the next request must not get this answer
                     process.end()
                     self._process = None if self._ended else self._new_process()
 
     def _there(self) -> _Process:
-        """The process, ready to be asked."""
+        """Returns the process, ready to be asked. Raises MachineFault if it was ended or does not come up."""
         if self._ended:
             raise MachineFault("the compiler's process was ended")
         if self._process is None:
@@ -138,11 +138,11 @@ class Compiler:
 
 
 class _Process:
-    fence: Fence  # once it is ready
+    fence: Fence  # set once it is ready
 
     def __init__(self) -> None:
-        self.versions: dict[str, str] = {}  # until it is ready
-        self.is_sound = True  # whether it waits for a question
+        self.versions: dict[str, str] = {}  # empty until it is ready
+        self.is_sound = True  # whether it waits for a request
         self._folder = scratch.new_folder()
         theirs_in, self._request = os.pipe()
         self._reply, theirs_out = os.pipe()
@@ -163,7 +163,7 @@ class _Process:
         return self._process.pid
 
     def wait_until_ready(self) -> None:
-        """Raises Ended."""
+        """Waits for the process's imports, and reads its fence and versions. Raises Ended if it does not come up."""
         if not self.versions:
             try:
                 header, _ = self._receive(time.monotonic() + START_LIMIT)
@@ -173,8 +173,10 @@ class _Process:
                 raise Ended("died", str(error)) from None
 
     def ask(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
-        """Raises Ended when the answer takes more than `limit` seconds of a core, which the process counts itself, and
-        ProtocolError."""
+        """Returns the header and the blob of the answer. Raises ProtocolError, and Ended if the process ends.
+
+        Ended says "time" for more than `limit` seconds of a core. The process itself keeps this limit.
+        """
         self.is_sound = False
         deadline = time.monotonic() + limit + LAST_RESORT
         with self._said_how_it_ended():
@@ -184,13 +186,13 @@ class _Process:
         return answer
 
     def kill(self) -> None:
-        """With the assembler that it may have started. Whoever waits for its answer then clears up."""
+        """Kills the process and the assembler that it may have started; the thread that waits for it then clears up."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> None:
-        """And its folder."""
+        """Ends the process, closes its pipes and removes its folder."""
         self.kill()
         self._process.wait()
         for descriptor in (self._request, self._reply):
@@ -221,7 +223,7 @@ class _Process:
         return Ended("died", f"it ended {how}. {self._last_words()}".strip())
 
     def _last_words(self) -> str:
-        """The assertion of the compiler's that failed, or the last line that it wrote."""
+        """Returns the failed assertion of the compiler, else the last line that it wrote; "" if there is none."""
         try:
             said = (self._folder / "said").read_bytes()[-(1 << 16) :].decode("utf-8", "replace")
         except OSError:

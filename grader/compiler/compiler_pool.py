@@ -1,4 +1,4 @@
-"""Compiler processes side by side, for all runs of this process: a text is compiled once, by the first that is free."""
+"""Compiler processes for all runs of this process: each text is compiled once, by the first process that is free."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grader.wire.messages import GpuModel
 
 MOST_PROCESSES = 6  # half of torch's threads at most: a judge among many has one
 MOST_KEPT = 256  # answers
-PASSING = ("time", "died")  # failures that another time may not be
+PASSING = ("time", "died")  # failures that may not occur again
 
 
 def processes_here() -> int:
@@ -34,7 +34,7 @@ class Question:
 
 
 class Pool:
-    """Answers in the order of the questions. A process starts when a question finds none that is free."""
+    """At most `most` compiler processes, which take questions in order. A question that finds none free starts one."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -45,9 +45,10 @@ class Pool:
         self._lock = threading.Lock()
 
     def compile(self, source: str, options: dict, model: GpuModel, parts: Iterable[str]) -> Future[Compiled | Failed]:
-        """As Compiler.compile answers, or as Compiler.laid_out for this part alone.
+        """Returns the future of Compiler.compile's answer, or of Compiler.laid_out's where `parts` is ("laid out",).
 
-        One that was cancelled before it began is asked anew.
+        Equal questions share a future. A question is asked anew if its future was cancelled, raised an error, or holds
+        a failure that may not occur again.
         """
         question = Question(source, json.dumps(options, sort_keys=True), model, tuple(sorted(parts)))
         with self._lock:
@@ -66,7 +67,7 @@ class Pool:
             self._workers.append(_Worker(self))
 
     def answer(self, compiler: Compiler, question: Question, future: Future) -> None:
-        """In a worker's thread."""
+        """Answers a question, in a worker's thread; does nothing if the future was cancelled."""
         if future.set_running_or_notify_cancel():
             try:
                 options = json.loads(question.options)
@@ -74,7 +75,7 @@ class Pool:
                     future.set_result(compiler.laid_out(question.source, options, question.model))
                 else:
                     future.set_result(compiler.compile(question.source, options, question.model, question.parts))
-            except BaseException as error:  # whoever waits for it gets it
+            except BaseException as error:  # raised where the future is waited for
                 future.set_exception(error)
         with self._lock:
             self._open -= 1
@@ -83,7 +84,7 @@ class Pool:
         return self._waiting.get()
 
     def end(self) -> None:
-        """At once, whatever is being compiled. May be called again."""
+        """Ends all processes at once, even while they compile, and cancels open questions. May be called again."""
         with self._lock:
             workers, self._workers = self._workers, []
             waiting = [future for future in self._kept.values() if not future.done()]

@@ -1,16 +1,16 @@
-"""The compiler process: disposable, trusted code only. It is given a kernel as text and runs Triton's stages on it.
+"""The compiler process: disposable, trusted code only. It receives a kernel as text and runs Triton's stages on it.
 
-The text is MLIR's generic form of what the front end made, after the inliner. It comes from a learner's kernel, so it
-may be anything: what Triton's compiler does with it, an endless pass or an assertion that ends the process, is this
-process's affair alone. The parent gives it a time limit and starts another one.
+The text is MLIR's generic form of the front end's result, after the inliner. It comes from a learner's kernel, so it
+may be anything: an endless pass of Triton's compiler, or an assertion that ends the process, harms this process alone.
+The parent sets a time limit and starts another process.
 
     process -> parent    ready    {versions, fence}                        triton is imported
     parent -> process    compile  {arch, options, until, parts, seconds}   the blob is the text
-    process -> parent    compiled {metadata, parts}                        places of texts and machine code in the blob
+    process -> parent    compiled {metadata, descriptors, parts}           places of texts and machine code in the blob
                          failed   {what, stage, message}
 
-Stages: ttir, ttgir, llir, ptx, cubin. Parts: these, and two generic forms: "optimised" of what the stage ttir made,
-"laid out" of what the stage ttgir made.
+Stages: ttir, ttgir, llir, ptx, cubin. Parts: the results of these stages, and two generic forms: "optimised" of the
+stage ttir's result, "laid out" of the stage ttgir's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from grader.child.limits import limit_cpu, limit_memory_and_files
 from grader.front_end.ttir_text import generic_text
 from grader.wire import frames
 
-SAID = Path("said")  # what the compiler writes on stderr, in the process's folder
+SAID = Path("said")  # the compiler's stderr, in the process's folder
 SOURCE = Path("source.mlir")
 MOST_MEMORY = 4 << 30  # bytes of address space; a large kernel takes a tenth of it
 MOST_FILE_BYTES = 256 << 20
@@ -43,15 +43,15 @@ METADATA = (
     "name", "shared", "num_warps", "num_stages", "num_ctas", "launch_cooperative_grid", "launch_pdl", "tmem_size",
     "global_scratch_size", "global_scratch_align", "profile_scratch_size", "profile_scratch_align",
 )  # fmt: skip
-GENERIC = {"ttir": "optimised", "ttgir": "laid out"}  # parts that stages make, beside their own
+GENERIC = {"ttir": "optimised", "ttgir": "laid out"}  # parts that stages make, besides their own
 ERROR = re.compile(r"error: (.*)")
 FAILED_PASS = re.compile(r"Pipeline failed while executing \[`(\w+)`")
 SAYS_NOTHING = "Failures have been detected"
-OUT_OF_TIME = f"error code {-signal.SIGXCPU}"  # in what is said of an assembler that was ended
+OUT_OF_TIME = f"error code {-signal.SIGXCPU}"  # in Triton's message about an assembler that the time limit ended
 
 
 def main(request_fd: int, reply_fd: int, readable: list[str]) -> None:
-    """Answers requests until the pipe ends. The current folder is the process's own; it can read these places too."""
+    """Answers requests until the pipe ends. `readable`: paths that the process may read besides the current folder."""
     limit_memory_and_files(MOST_MEMORY, MOST_FILE_BYTES)
     said = os.open(SAID, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(said, 2)
@@ -75,7 +75,7 @@ def main(request_fd: int, reply_fd: int, readable: list[str]) -> None:
 class _Compilation:
     def __init__(self, request: dict) -> None:
         self.request = request
-        self.stage = "options"  # that is under way
+        self.stage = "options"  # the current stage
         self.parts: dict[str, bytes] = {}
         self.metadata: dict[str, Any] = {}
 
@@ -124,7 +124,7 @@ class _Compilation:
                 return
 
     def _keep(self, module: Any, context: Any) -> None:
-        """Adds what is asked for of this stage's result."""
+        """Keeps the requested parts of this stage's result."""
         part = GENERIC.get(self.stage, "")
         if part in self.request["parts"]:
             self.parts[part] = generic_text(module, context).encode()
@@ -132,7 +132,7 @@ class _Compilation:
             self.parts[self.stage] = module if isinstance(module, bytes) else str(module).encode()
 
     def _diagnosis(self) -> str:
-        """What MLIR wrote on stderr: its first error, or the pass that failed without one."""
+        """Returns MLIR's first error on stderr, or the pass that failed without an error; "" if there is neither."""
         said = SAID.read_text(errors="replace")
         errors = (found[1] for found in ERROR.finditer(said) if not found[1].startswith(SAYS_NOTHING))
         failed = (f"the pass {found[1]} failed" for found in FAILED_PASS.finditer(said))
@@ -140,7 +140,7 @@ class _Compilation:
 
 
 def _clear_up() -> None:
-    """The text, and what an assembler that failed leaves."""
+    """Removes all files of the folder but SAID: the text, and the leftovers of an assembler that failed."""
     for path in Path().iterdir():
         if path != SAID:
             with contextlib.suppress(OSError):

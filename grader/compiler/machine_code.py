@@ -1,6 +1,6 @@
-"""Machine code of the kernels of recorded calls: made of the text that is interpreted, by processes of our own.
+"""Machine code of the kernels of recorded calls: made of the text that is interpreted, by the compiler processes.
 
-Compiling a kernel takes longer than interpreting a small call of it, so it is begun where a call is foreseen.
+Compiling a kernel takes longer than interpreting a small call of it, so it begins as soon as a call is foreseen.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grader.wire.messages import Failure, GpuModel, TensorSpec
 from grader.wire.recorded_call import Kernel, RecordedCall
 from grader.wire.recorded_parts import BadPlan, View
 
-FACTS = ("ptx", "ttgir")  # the texts that tell what the compiler made of a kernel
+FACTS = ("ptx", "ttgir")  # the texts that grader.gpu.compiled_facts reads
 INLINE_ASSEMBLY = '"tt.elementwise_inline_asm"'
 PRODUCT, SUM, SOLID = '"tt.dot"', '"tt.reduce"', re.compile(r"tensor<\d+x\d+x\d+x")  # a tile of three dimensions
 
@@ -30,16 +30,19 @@ def shared_pool() -> Pool:
 
 
 class MachineCode:
-    """Of one submission's kernels, for one GPU. Whatever it asks for raises MachineFault."""
+    """The machine code of a submission's kernels, for one GPU. All methods that wait for it may raise MachineFault."""
 
     def __init__(self, model: GpuModel) -> None:
         self._model = model
         self._certain: set[Future] = set()
-        self._if_right: set[Future] = set()  # will be asked for only if all values are right
-        self._wrong = False  # one is not
+        self._if_right: set[Future] = set()  # requested only if all values are right
+        self._wrong = False  # whether a value is wrong
 
     def begin(self, call: RecordedCall, texts: Iterable[str] = (), if_right: bool = False) -> None:
-        """Compiles a call's kernels in the background."""
+        """Compiles a call's kernels in the background. `texts`: to keep, besides FACTS.
+
+        `if_right`: the machine code is needed only if all values are right.
+        """
         if call.error is None and not call.refusals and not (if_right and self._wrong):
             # A configuration that Triton passes over has no text.
             kernels = [kernel for kernel in call.kernels if kernel.source and INLINE_ASSEMBLY not in kernel.source]
@@ -47,7 +50,7 @@ class MachineCode:
             (self._if_right if if_right else self._certain).update(futures)
 
     def values_are_wrong(self) -> None:
-        """What waits for them to be right will not be asked for, and need not be begun."""
+        """Cancels the kernels that are needed only if all values are right, and lets no more of them begin."""
         self._wrong = True
         for future in self._if_right - self._certain:
             future.cancel()
@@ -55,9 +58,9 @@ class MachineCode:
     def plan(
         self, call: RecordedCall, arguments: list[TensorSpec], results: dict[str, View], texts: Iterable[str] = ()
     ) -> Plan:
-        """What a GPU replays of a call; one with an error where a kernel cannot be compiled. Raises BadPlan.
+        """Returns a call's launch plan; a plan with an error if a kernel cannot be compiled. Raises BadPlan.
 
-        results: by name, as results_by_name gives them. texts: what to keep of each kernel beside FACTS: ttir, llir.
+        results: by name, as from results_by_name. texts: the texts of each kernel to keep besides FACTS: ttir, llir.
         """
         self.begin(call, texts)
         try:
@@ -68,9 +71,9 @@ class MachineCode:
             raise BadPlan(f"a launch does not go with its kernel: {error}") from None
 
     def with_products(self, kernel: Kernel) -> str:
-        """The kernel's text after Triton's first passes, if they have made a product of tiles of a sum; else "".
+        """Returns the kernel's text after Triton's first passes, if they made a sum a product of tiles; else "".
 
-        tl.sum(a[:, :, None] * b[None, :, :], 1) becomes a tl.dot, whose operands 3.6 and 3.7 round to tf32.
+        tl.sum(a[:, :, None] * b[None, :, :], 1) becomes a tl.dot, whose operands Triton 3.6 and 3.7 round to tf32.
         """
         if SUM not in kernel.source or not SOLID.search(kernel.source) or INLINE_ASSEMBLY in kernel.source:
             return ""
@@ -79,14 +82,14 @@ class MachineCode:
         return text if text.count(PRODUCT) > kernel.source.count(PRODUCT) else ""
 
     def laid_out(self, kernel: Kernel) -> str:
-        """The kernel's text once its tiles have layouts; "" where there is none."""
+        """Returns the kernel's text once its tiles have layouts; "" if it is not compiled."""
         if INLINE_ASSEMBLY in kernel.source:
             return ""
         answer = shared_pool().compile(kernel.source, kernel.recipe.options, self._model, (LAID_OUT,)).result()
         return answer.laid_out if isinstance(answer, Compiled) else ""
 
     def ptx(self, kernel: Kernel) -> str:
-        """The text before machine code; "" where there is none."""
+        """Returns the kernel's PTX, the text before machine code; "" if it is not compiled."""
         answer = self._compiled(kernel, ()).result()
         return answer.kernel.texts.get("ptx", "") if isinstance(answer, Compiled) else ""
 

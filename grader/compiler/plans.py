@@ -1,7 +1,7 @@
 """A recorded call and the machine code of its kernels: the launch plan that a GPU replays.
 
-A launch of a text binds the arguments of the text's function. Machine code takes more: a descriptor that the host made
-arrives as a tensor map, or before sm_90 as its parts, and at the end come pointers to scratch memory.
+A launch of a text binds the arguments of the text's function. Machine code takes other parameters: a descriptor that
+the host made becomes a tensor map, or before sm_90 its parts, and pointers to scratch memory follow at the end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grader.wire.frames import ProtocolError
 from grader.wire.messages import GpuModel, TensorSpec
 from grader.wire.recorded_parts import Alternative, Buffer, Choice, PlannedLaunch, Step, View
 
-# Types of elements as the compiler numbers them -> as the CUDA driver does; the same but for three.
+# Element types as the compiler numbers them -> as the CUDA driver does; the same except for three.
 DATA_TYPES = {**{number: number for number in range(16)}, 8: 10, 9: 8, 10: 9}
 TF32 = 11
 SKIPPED = ("resources", "assembler")  # failures for which Triton's autotuner passes over a configuration
@@ -38,10 +38,11 @@ def plan_of(
     results: dict[str, View],
     model: GpuModel,
 ) -> Plan:
-    """The call's plan with the code that `compiled` gives of each kernel that is launched.
+    """Returns the call's plan, with the machine code that `compiled` returns for each kernel that is launched.
 
-    A configuration whose kernel fails as SKIPPED says is an alternative with an error and without steps.
-    Raises NotCompiled for other failures, BadPlan and ProtocolError as grader.gpu.plan.accept does.
+    A configuration whose kernel fails in a way that SKIPPED lists becomes an alternative with an error and no steps.
+    Raises NotCompiled for other failures, and where no configuration compiles; BadPlan and ProtocolError as
+    grader.gpu.plan.accept does. The plan of a call with an error or refusals has only these.
     """
     plan = Plan(error=call.error, refusals=call.refusals)
     if call.error is None and not call.refusals:
@@ -54,7 +55,7 @@ def plan_of(
 class _Planner:
     def __init__(self, call: recorded.RecordedCall, compiled: Callable, plan: Plan) -> None:
         self.call, self.compiled, self.plan = call, compiled, plan
-        self.scratch = Buffer(SCRATCH, False, 0)  # one for all launches: they run one after the other
+        self.scratch = Buffer(SCRATCH, False, 0)  # shared by all launches: they run one after the other
 
     def fill(self) -> None:
         self.plan.buffers = list(self.call.buffers)
@@ -74,7 +75,7 @@ class _Planner:
         return step
 
     def _alternatives(self, choice: Choice) -> list[Alternative]:
-        """Raises NotCompiled where none can run, as Triton then fails in the first."""
+        """Returns a choice's alternatives, compiled. Raises the first's NotCompiled if none can run, as Triton does."""
         made, refused = [], []
         for one in choice.alternatives:
             try:
@@ -97,7 +98,7 @@ class _Planner:
         return replace(launch, kernel=self._number_of(answer.kernel), parameters=parameters)
 
     def _number_of(self, kernel: Kernel) -> int:
-        """Texts that become the same code are one kernel."""
+        """Returns the kernel's number in the plan, and adds the kernel unless the plan has one with the same code."""
         codes = [known.code for known in self.plan.kernels]
         if kernel.code not in codes:
             self.plan.kernels.append(kernel)
@@ -112,7 +113,10 @@ class _Planner:
 
 
 def _parameters(launch: PlannedLaunch, answer: Compiled) -> list[Parameter]:
-    """What the machine code takes, but for the scratch memory."""
+    """Returns the parameters of the machine code, except for scratch memory.
+
+    Raises ProtocolError where a descriptor has no tiled tensor map, though others have tensor maps.
+    """
     forms, flags = iter(answer.descriptors), _flags(launch, answer)
     found: list[Parameter] = []
     for parameter in launch.parameters:
@@ -140,7 +144,10 @@ def _map(descriptor: recorded.Descriptor, form: TensorMapForm) -> TensorMap:
 
 
 def _parts(parameter: recorded.Parameter, descriptor: recorded.Descriptor, flags: int) -> list[Parameter]:
-    """Of a descriptor, for a GPU without tensor maps: an address, sizes, strides, and how to fill what lies outside."""
+    """Returns a descriptor's parts, for a GPU without tensor maps: an address, sizes, strides, and settings.
+
+    The first `flags` settings of two: elements outside of the tensor are NaN; floats are rounded to tf32.
+    """
     name = parameter.name
     settings = [int(descriptor.padding == "nan"), int(descriptor.tf32)][:flags]
     return [
@@ -152,7 +159,7 @@ def _parts(parameter: recorded.Parameter, descriptor: recorded.Descriptor, flags
 
 
 def _flags(launch: PlannedLaunch, answer: Compiled) -> int:
-    """How many settings each descriptor has among the parameters: one before Triton 3.9, two from there on."""
+    """Returns the number of settings of each descriptor among the parameters: one before Triton 3.9, two since."""
     described = [parameter.descriptor for parameter in launch.parameters if parameter.type == "descriptor"]
     others = len(launch.parameters) + 2 * sum(len(descriptor.shape) for descriptor in described) + 2  # 2: scratch
     return (len(answer.kernel.cubin.parameters) - others) // max(len(described), 1)

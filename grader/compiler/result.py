@@ -1,4 +1,4 @@
-"""What a compiler process answered, checked field by field: a hostile text may have had its way with it."""
+"""The answer of a compiler process, checked field by field: a hostile text may control the process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.wire.messages import GpuModel
 from grader.wire.recorded_parts import read_part
 
 LAID_OUT = "laid out"
-GENERIC = ("optimised", LAID_OUT)  # texts beside those of the stages
+GENERIC = ("optimised", LAID_OUT)  # texts besides those of the stages
 STAGES = ("ttir", "ttgir", "llir", "ptx", "cubin")
 TENSOR_MEMORY_COLUMNS = 512  # of a multiprocessor from sm_100 on
 FAILURES = ("options", "text", "stage", "assembler", "memory", "time", "died", "resources")
@@ -20,21 +20,21 @@ FAILURES = ("options", "text", "stage", "assembler", "memory", "time", "died", "
 
 @dataclass(frozen=True)
 class Failed:
-    """No machine code, as data.
+    """The reason why there is no machine code, as data.
 
-    what: "options" (this target or release has none such), "text" (it does not parse), "stage" (a pass fails),
-        "assembler", "memory" and "time" (it takes too much), "died" (an assertion of the compiler's ended the process),
-        "resources" (the GPU has less than it needs).
+    what: "options" (this target or release does not have them), "text" (it does not parse), "stage" (a pass fails),
+        "assembler" (it fails), "memory" and "time" (compiling takes too much), "died" (the process ended, as by an
+        assertion of the compiler), "resources" (the kernel needs more than the GPU has).
     """
 
     what: str
     message: str = ""
-    stage: str = ""  # "options", "source", or one of STAGES, as far as it is known
+    stage: str = ""  # "options", "source", or one of STAGES; "" if unknown
 
 
 @dataclass
 class Metadata:
-    """What a launch has to know, as Triton names it; sizes in bytes."""
+    """The compiler's data that a launch needs, named as Triton names them; sizes in bytes."""
 
     name: str = ""
     shared: int = 0
@@ -52,7 +52,7 @@ class Metadata:
 
 @dataclass
 class TensorMapForm:
-    """How the machine code wants a descriptor's tensor map, as the compiler numbers types and swizzles."""
+    """The form of a descriptor's tensor map that the machine code expects; the compiler numbers types and swizzles."""
 
     swizzle: int
     elem_size: int  # bytes
@@ -64,8 +64,11 @@ class TensorMapForm:
 
 @dataclass
 class Compiled:
-    """`kernel` is whole where machine code was asked for; `optimised` and `laid_out` are the generic forms after
-    make_ttir and make_ttgir."""
+    """A compiled kernel.
+
+    `kernel` is complete if machine code was requested. `optimised` and `laid_out` are the generic forms after make_ttir
+    and make_ttgir, "" unless requested.
+    """
 
     kernel: Kernel
     metadata: Metadata
@@ -75,7 +78,7 @@ class Compiled:
 
 
 def read_answer(header: dict, blob: bytes, model: GpuModel) -> Compiled | Failed:
-    """Raises ProtocolError for what a sound process would not have sent."""
+    """Returns the kernel or the failure of an answer. Raises ProtocolError where a sound process would not send it."""
     if header["kind"] == "failed":
         what, message, stage = (checked(header.get(name), "str", name) for name in ("what", "message", "stage"))
         if what not in FAILURES:
@@ -103,7 +106,10 @@ def _kernel(metadata: Metadata) -> Kernel:
 
 
 def _with_code(compiled: Compiled, code: bytes, model: GpuModel) -> Compiled | Failed:
-    """What Triton checks when it loads the code, in its words."""
+    """Returns the kernel with its machine code, or the failure if it needs more than the GPU has, in Triton's words.
+
+    Triton makes these checks when it loads the code. Raises ProtocolError if the machine code cannot be read.
+    """
     metadata = compiled.metadata
     for name, needed, most in (
         ("shared memory", metadata.shared, model.shared_per_block),

@@ -1,6 +1,6 @@
 """Facts about a kernel's machine code: the width of its memory accesses, its tensor core instructions, its resources.
 
-Counts are of the PTX text, so the body of a loop counts once. One access of a thread moves at most 16 bytes.
+Counts are of the PTX text, so the body of a loop counts once. A thread moves at most 16 bytes in one access.
 """
 
 from __future__ import annotations

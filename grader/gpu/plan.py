@@ -136,7 +136,9 @@ class Recording:
 
 
 def least_bytes(plan: Plan, arguments: list[TensorSpec], exercise: Exercise) -> int:
-    """Returns the bytes that a call has to move: it reads each element of an input once, and writes each of a result once.
+    """Returns the least bytes that a call moves: it reads each input element once, writes each result element once.
+
+    An argument that the call only fills, or of which it need not read all, does not count as an input.
     """
     filled = set(exercise.written) - set(exercise.updates) | set(exercise.unread)
     read = (math.prod(spec.shape) * VIEW_BYTES[spec.dtype] for spec in arguments if spec.name not in filled)

@@ -95,8 +95,8 @@ def _without(axis: int, bits: Sequence[Offset]) -> tuple[Offset, ...]:
 def _blocked(lists: dict[str, tuple], shape: tuple[int, ...]) -> Layout:
     """Returns a blocked layout by its bits.
 
-    A thread holds `sizePerThread` adjacent elements; next to them lie those of the other lanes, then of the other
-    warps. Further registers cover a tile that is longer; a tile that is shorter has copies.
+    A thread holds `sizePerThread` adjacent elements. Along each axis, threads follow each other, then warps. Further
+    registers cover a tile that is longer; a tile that is shorter has copies.
     """
     reached = [1] * len(shape)
 

@@ -64,7 +64,7 @@ class Anchor:
 
 
 def copy_of(total_bytes: int, slots: int) -> Anchor:
-    """Returns copies, on `slots` sets of buffers; a call reads and writes `total_bytes` together, rounded down to 32."""
+    """Returns copies on `slots` sets of buffers. A call reads and writes `total_bytes` together, a multiple of 32."""
     size = max(total_bytes // 2 // VECTOR_BYTES, 1) * VECTOR_BYTES
     function = _copy_function()
     calls: list[Callable[[], object]] = []

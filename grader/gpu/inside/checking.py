@@ -1,6 +1,6 @@
-"""One call replayed on a GPU, several times over: its results, what it wrote beside them, and whether they repeat.
+"""A call replayed on a GPU several times: its results, its writes outside of them, and whether the results repeat.
 
-Between the repeats the guards' bytes and the buffers' places change. A right kernel gives the same bits each time.
+Between the repeats the guards' bytes and the buffers' addresses change. A right kernel gives the same bits each time.
 """
 
 from __future__ import annotations
@@ -27,15 +27,18 @@ from grader.wire.messages import TensorSpec
 
 # (bytes past an aligned address, what the guards hold): NaN, a number, NaN again with the neighbours elsewhere.
 REPEATS = ((0, POISON), (16, 0x5A), (64, POISON))
-LARGE = 1 << 28  # bytes of buffers: beyond, those of one repeat are given back before the next
+LARGE = 1 << 28  # bytes of buffers: from here on, the buffers of a repeat are freed before the next
 
 Fill = Callable[[Buffers], None]
 
 
 @dataclass
 class Repeat:
-    """One run, enqueued, on a set of buffers of its own. `before`: the arguments' bytes as they were. `first`: the
-    results of the first run, by name; empty in that one."""
+    """An enqueued run on its own set of buffers.
+
+    `before`: each argument's bytes before the run. `outputs`: the results by name, as views of the buffers. `first`:
+    the results of the first run by name; empty in the first run.
+    """
 
     buffers: Buffers
     before: list[torch.Tensor]
@@ -46,11 +49,13 @@ class Repeat:
 def replayed(
     plan: Plan, functions: Functions, config: int, fill: Fill, arguments: list[TensorSpec], written: list[str]
 ) -> tuple[dict[str, torch.Tensor], Replayed]:
-    """The results of the first run by name, and what all runs did. `fill` gives the arguments the same bytes each time.
-    `written`: the names of those that the call may change.
+    """Returns the results of the first run by name, and the side effects of all runs.
 
-    After each run of a small call the host waits once: beside others on the GPU, each wait costs it a turn. It does not
-    wait less: a hostile kernel could find what is kept on the GPU, and blot out what its last run has left there.
+    `fill` gives the arguments the same bytes each time. `written`: the names of the arguments that the call may change.
+
+    After each run of a small call the host waits once: while others use the GPU, each wait costs a time slice. The host
+    must not wait less often: a hostile kernel could find data that is kept on the GPU, and erase the traces of earlier
+    runs.
     """
     small = sum(buffer.bytes for buffer in plan.buffers) < LARGE
     kept: list[Buffers] = []
@@ -72,7 +77,7 @@ def replayed(
 
 
 def _flags(one: Repeat, arguments: list[TensorSpec], written: list[str]) -> list[torch.Tensor]:
-    """Each [], bool, on the GPU: true where the run did something beside giving its results. Takes some memory."""
+    """Returns flags, bool tensors [] on the GPU: true where the run had a side effect. Takes memory for copies."""
     flags = [one.buffers.touched_guards()]
     flags += [(bits_of(one.outputs[name]) != bits_of(first)).any() for name, first in one.first.items()]
     for number, spec in enumerate(arguments):
@@ -85,7 +90,7 @@ def _flags(one: Repeat, arguments: list[TensorSpec], written: list[str]) -> list
 
 
 def _tell(one: Repeat, found: Replayed, arguments: list[TensorSpec], written: list[str]) -> None:
-    """Adds what a run did to what was found: the host waits, and `before` is overwritten."""
+    """Adds a run's side effects to `found`. The host waits, and `before` is overwritten."""
     overruns, changed = one.buffers.overruns(), []
     for number, spec in enumerate(arguments):
         before, after = one.before[number], one.buffers.data(number)
@@ -101,7 +106,10 @@ def _tell(one: Repeat, found: Replayed, arguments: list[TensorSpec], written: li
 
 
 def _changed_between(changed: torch.Tensor, spec: TensorSpec) -> list[Overrun]:
-    """An argument that is filled keeps the bytes in the holes of its view. `changed`: not 0 where a byte changed."""
+    """Returns the overrun of changes in the holes of an argument's view, which a call that fills it must keep.
+
+    Returns [] if there are none. `changed`: uint8 [bytes], not 0 where a byte changed; overwritten.
+    """
     if not _words(_without_elements(changed, spec)).any():
         return []
     count = sum(int(part.count_nonzero()) for part in changed.split(MOST_COMPARED))  # it takes 8 bytes for each
@@ -109,7 +117,7 @@ def _changed_between(changed: torch.Tensor, spec: TensorSpec) -> list[Overrun]:
 
 
 def _without_elements(changed: torch.Tensor, spec: TensorSpec) -> torch.Tensor:
-    """The same bytes of an argument's buffer, with 0 in place of those of its elements."""
+    """Sets the bytes of an argument's elements to 0, so that only its holes are left; returns `changed`."""
     size = getattr(torch, spec.dtype).itemsize
     strides = [stride * size for stride in spec.strides]
     changed.as_strided((*spec.shape, size), (*strides, 1), changed.storage_offset() + spec.offset * size).zero_()
@@ -117,12 +125,12 @@ def _without_elements(changed: torch.Tensor, spec: TensorSpec) -> torch.Tensor:
 
 
 def _words(data: torch.Tensor) -> torch.Tensor:
-    """The bytes of a buffer, up to eight at a time: a pass over them takes less."""
+    """Returns the bytes of a buffer as integers of up to eight bytes, over which a pass is faster."""
     return data.view(BITS[math.gcd(data.numel(), 8)])
 
 
 def _differing(one: torch.Tensor, other: torch.Tensor) -> int:
-    """How many elements differ in their bits."""
+    """Returns the number of elements that differ in their bits."""
     one, other = torch.atleast_1d(one, other)
     rows_at_once = max(1, MOST_COMPARED // max(1, math.prod(one.shape[1:])))
     slices = row_slices(len(one), rows_at_once)
@@ -137,7 +145,10 @@ def _count(flags: torch.Tensor) -> int:
 
 
 def drawn(recipes: list[Recipe], arguments: list[TensorSpec], seeds: list[int], device: str = "cuda") -> Fill:
-    """`recipes` and `seeds`: of all that the entry is called with; `arguments`: of the tensors among it."""
+    """Returns a function that fills the buffers' arguments from their recipes, with the same values each time.
+
+    `recipes` and `seeds`: of all arguments of the entry; `arguments`: the tensors among them.
+    """
     tensors = [(recipe, seed) for recipe, seed in zip(recipes, seeds, strict=True) if isinstance(recipe, Data)]
 
     def fill(buffers: Buffers) -> None:
@@ -154,12 +165,13 @@ def compared(
     exercise: Exercise, bounds: dict[str, str], outputs: dict[str, torch.Tensor], recipes: list[Recipe],
     dtype: torch.dtype, seeds: list[int],
 ) -> dict[str, Summary]:  # fmt: skip
-    """Each result against the reference in float64, on inputs that are drawn anew: no kernel could change those.
+    """Compares each result with the reference in float64, on inputs drawn anew, which no kernel could have changed.
 
-    `bounds`, `outputs`: of each result, by name; `dtype`: the run's.
+    Returns summaries by name of a result. `bounds`, `outputs`: by name of a result; `recipes`, `seeds`: of all
+    arguments of the entry; `dtype`: the run's. A call whose bounds are all "bits" is a copy, and compared as it is.
 
-    Those inputs, the reference and what it rounds to are overwritten before this returns. What a quick look leaves
-    behind is the right result of the kernel itself, or of a call that has failed and is not made again.
+    The inputs, the reference and its rounded form are overwritten before this returns. A quick look leaves behind only
+    the right result of the kernel itself, or the result of a call that has failed and is not repeated.
     """
     device, as_it_is = next(iter(outputs.values())).device, set(bounds.values()) == {"bits"}
     fresh = (_drawn_anew(recipe, dtype, seed, device) for recipe, seed in zip(recipes, seeds, strict=True))
@@ -202,7 +214,7 @@ def _summary(
 
 
 def _add_to(summary: Summary, part: Comparison, start: int) -> None:
-    """Counts in the comparison of the rows from `start` on."""
+    """Adds the comparison of the rows from `start` on to a summary."""
     if not part.right:
         if not summary.wrong:
             row, *rest = first = part.first_wrong
@@ -219,10 +231,10 @@ def _wipe(*tensors: torch.Tensor) -> None:
 
 
 def _is_unwritten(out: torch.Tensor) -> torch.Tensor:
-    """Elements that hold the poison of fresh memory, or of an argument to be filled."""
+    """Returns a bool tensor: true for elements that hold the poison of fresh memory, or of an argument to be filled."""
     return (bits_of(out) == -1) | is_poison(out)
 
 
 def _finite(number: float) -> float:
-    """JSON has no infinity."""
+    """Returns the number, at most 1e300, since JSON has no infinity."""
     return min(number, 1e300)

@@ -61,7 +61,7 @@ class Buffers:
         return whole.as_strided(shape, strides, whole.storage_offset() + offset_bytes // dtype.itemsize)
 
     def overruns(self) -> list[Overrun]:
-        """Returns the writes outside of the buffers, at most one on each side of a buffer; waits for all kernels."""
+        """Returns the overruns, at most one on each side of a buffer; waits until the enqueued kernels have ended."""
         if not self.touched_guards():
             return []
         found = []

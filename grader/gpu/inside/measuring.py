@@ -1,4 +1,4 @@
-"""A sample of a call's speed: the plan on several sets of buffers, beside an anchor, and beside torch if asked for."""
+"""A sample of a call's speed: the plan on several sets of buffers, next to an anchor, and to torch on request."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from grader.numerics.data_sets import Data, drawing_precision, seed_place
 from grader.operations.comparison import is_right, surely_right
 from grader.wire.messages import TensorSpec
 
-TOTAL_WANTED = 512 << 20  # bytes of all sets of buffers: several times the largest L2 cache there is
+TOTAL_WANTED = 512 << 20  # bytes of all sets of buffers: several times the largest L2 cache of any GPU
 LEAST_SLOTS, MOST_SLOTS = 4, 20
 
 
 @dataclass
 class Speed:
-    """What to measure: a call in a run of one dtype, checked against the exercise's reference.
+    """The call to measure, in a run of one dtype, checked against the exercise's reference.
 
-    bounds: of the results, by name. recipes: of all that the entry is called with; arguments: the tensors among it.
+    bounds: of the results, by name. recipes: of all arguments of the entry; arguments: the tensors among them.
     budget: seconds that the timed calls may take together; a slow kernel gets fewer rounds, on fewer sets of buffers.
     """
 
@@ -58,12 +58,12 @@ class Speed:
         self.order = torch.Generator().manual_seed(self.seed)
 
     def generator_of(self, seed: int, number: int) -> torch.Generator:
-        """Draws an argument's values; the same ones each time."""
+        """Returns the generator that draws an argument's values, the same each time for a seed and a number."""
         return torch.Generator(self.device).manual_seed(seed + number)
 
     @property
     def tensors(self) -> list[tuple[int, Data, TensorSpec]]:
-        """Of each tensor among the arguments: its place among all, its recipe, and how it lies in memory."""
+        """Each tensor among the arguments: its position among all arguments, its recipe, and its layout in memory."""
         recipes = [(place, one) for place, one in enumerate(self.recipes) if isinstance(one, Data)]
         return [(place, one, spec) for (place, one), spec in zip(recipes, self.arguments, strict=True)]
 
@@ -91,15 +91,17 @@ def sample(
 
 
 def within(budget: float, seconds: float, slots: int) -> tuple[int, int]:
-    """(calls in a chain, rounds) that take no longer than the budget where a call takes so many seconds: one call in
-    one round at the least. A chain runs twice before its rounds."""
+    """Returns (calls in a chain, rounds) that take no longer than the budget, but at least one call in one round.
+
+    `seconds`: of a call; `slots`: sets of buffers, so the most calls in a chain. A chain runs twice before its rounds.
+    """
     affordable = int(budget / max(seconds, 1e-9))
     calls = max(1, min(slots, affordable // (ROUNDS + 2)))
     return calls, max(1, min(ROUNDS, affordable // calls - 2))
 
 
 def fastest(plan: Plan, functions: Functions, speed: Speed) -> int:
-    """The configuration of an autotuned kernel that takes the least time; each is verified on the way elsewhere."""
+    """Returns the fastest configuration of an autotuned kernel; each configuration's values are checked elsewhere."""
     slots = [Buffers(plan) for _ in range(LEAST_SLOTS)]
     chains = {}
     for config in plan.usable_configs:
@@ -128,7 +130,7 @@ def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffe
 
     def verify() -> str:
         clean = [_surely_clean(plan, speed, buffers, seed) for buffers, seed in zip(slots, seeds)]
-        if torch.stack(clean).all():  # of all at once: the host waits once
+        if torch.stack(clean).all():  # for all sets of buffers at once: the host waits once
             return ""
         wrong = (_complaint(plan, speed, buffers, seed) for buffers, seed in zip(slots, seeds))
         return next(filter(None, wrong), "")
@@ -137,7 +139,7 @@ def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffe
 
 
 def _surely_clean(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> torch.Tensor:
-    """Whether a quick look finds a timed call right, and nothing written beside its buffers; [], bool, on the GPU."""
+    """Returns whether a quick look finds a timed call right, and no write outside its buffers: bool [] on the GPU."""
     inputs, clean = _drawn_again(speed, seed, _quick_precision(speed)), ~buffers.touched_guards()
     with tensor_cores(are_exact(speed.exercise, speed.dtype)):
         for out, ref, bound in _results(plan, speed, buffers, inputs):
@@ -148,7 +150,7 @@ def _surely_clean(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> torc
 
 
 def _complaint(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> str:
-    """Why a timed call was wrong, "" if it was right."""
+    """Returns the reason why a timed call was wrong, "" if it was right."""
     inputs = _drawn_again(speed, seed, torch.float64 if _computes(speed) else None)
     for out, ref, bound in _results(plan, speed, buffers, inputs):
         if out.shape != ref.shape:
@@ -162,18 +164,21 @@ def _complaint(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> str:
 def _results(
     plan: Plan, speed: Speed, buffers: Buffers, inputs: list[Argument]
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, str]]:
-    """Of each result what the call gave, what the reference gives, and the bound between them."""
+    """Yields for each result the call's output, the reference's, and the bound between them."""
     for one, ref in zip(speed.exercise.results, speed.exercise.expected(inputs), strict=True):
         yield buffers.view(plan.results[one.name]), ref, speed.bounds[one.name]
 
 
 def _computes(speed: Speed) -> bool:
-    """Whether the call is more than a copy, which is exact in any dtype."""
+    """Returns whether the call is more than a copy, which is exact in any dtype."""
     return set(speed.bounds.values()) != {"bits"}
 
 
 def _quick_precision(speed: Speed) -> torch.dtype | None:
-    """In which a quick look computes what was expected. An exact sum of 16 bits is not to be rounded twice."""
+    """Returns the dtype in which a quick look computes the expected results; None for a copy, which needs none.
+
+    For an exact sum in a dtype of 16 bits it is float64, since the sum must not be rounded twice.
+    """
     if not _computes(speed):
         return None
     twice = "exact" in speed.bounds.values() and speed.dtype.itemsize == 2
@@ -181,10 +186,10 @@ def _quick_precision(speed: Speed) -> torch.dtype | None:
 
 
 def _drawn_again(speed: Speed, seed: int, precision: torch.dtype | None) -> list[Argument]:
-    """The inputs of a call: a kernel may have changed those in the buffers, so that another result seems right.
+    """Returns the arguments of a call, drawn anew: a kernel may have changed its inputs to fit a wrong result.
 
-    Floats in this precision and whole numbers in int64, or all as they are. What was expected may stay in memory: the
-    next round has other inputs.
+    Floats get this precision and whole numbers become int64; with None all stay as they are. Expected results may stay
+    in memory: the next round has other inputs.
     """
     given = numbers_alone(speed.recipes)
     for place, recipe, spec in speed.tensors:
@@ -195,16 +200,16 @@ def _drawn_again(speed: Speed, seed: int, precision: torch.dtype | None) -> list
 
 
 def are_exact(exercise: Exercise, dtype: torch.dtype) -> bool:
-    """Tells whether tensor cores lose nothing: they multiply numbers of 16 bits exactly, such as arguments.
+    """Returns whether tensor cores lose nothing in the reference's products: they multiply numbers of 16 bits exactly.
 
-    A reference that is more work than one product of its arguments multiplies what it has made itself.
+    A reference that is more work than one product of its arguments also multiplies its own intermediate results.
     """
     return dtype.itemsize == 2 and exercise.product is None
 
 
 @contextmanager
 def tensor_cores(allowed: bool) -> Iterator[None]:
-    """Products of float32 in there may be computed by tensor cores, which see 10 bits after the point."""
+    """Sets whether tensor cores may compute products of float32 inside the block; they use 10 bits of the mantissa."""
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = allowed
     try:
@@ -228,7 +233,10 @@ def anchor_chain(plan: Plan, speed: Speed, slots: int) -> Chain:
 
 
 def torch_chain(speed: Speed, slots: list[Buffers]) -> Chain:
-    """The reference in the dtypes of the call; where a result is a view of an argument, a contiguous copy of it."""
+    """Returns a chain of the reference in the dtypes of the call, on each set of buffers.
+
+    A result that is a view of an argument is copied, so that the reference moves its bytes too.
+    """
 
     def call(buffers: Buffers) -> None:
         given, memory = numbers_alone(speed.recipes), []

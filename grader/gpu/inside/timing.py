@@ -1,8 +1,9 @@
 """The time of a call against that of an anchor: in turns, on fresh data, with every output verified.
 
-A round replays a chain of calls, one on each of several sets of buffers that together are far larger than the L2
-cache, as one CUDA graph: the host's speed drops out. Before it, outputs and scratch are poisoned, inputs are new, and
-the cache is flushed with a pattern that is not constant. The anchor's chain runs in the same round, before or after.
+A round replays a chain of calls as one CUDA graph, so that the host's speed drops out. Each call works on its own set
+of buffers; together the sets are far larger than the L2 cache. Before the chain, outputs and scratch are poisoned,
+inputs are new, and the cache is flushed with a pattern that is not constant. The anchor's chain runs in the same round,
+before or after.
 """
 
 from __future__ import annotations
@@ -19,14 +20,17 @@ from grader.gpu.device import Clocks
 
 ROUNDS = 7
 LEAST_WARM_UP, MOST_WARM_UP = 0.05, 0.3  # seconds
-ALIKE = 5  # readings of the clock within 1 %: it has settled
+ALIKE = 5  # successive readings of the clock; it has settled when they lie within 1 %
 FLUSHES = 8  # 0.5 ms on an H200: longer than the host takes to launch a graph
-MOST_CLOCK_DIFFERENCE = 0.03  # between the two blocks of a round
+MOST_CLOCK_DIFFERENCE = 0.03  # between the chains of a round
 
 
 @dataclass
 class Chain:
-    """Calls that are timed as one. `refresh` prepares them outside of the clock; `verify` gives a complaint or ""."""
+    """Calls that are timed together.
+
+    `refresh` prepares them, and is not timed. `verify` returns a complaint about their outputs, or "".
+    """
 
     calls: Sequence[Callable[[], object]]
     refresh: Callable[[], None] = lambda: None
@@ -45,7 +49,7 @@ class Chain:
 
 
 class Flush:
-    """Writes more than the L2 cache holds, never the same number twice in a row."""
+    """Flushes the L2 cache: writes more than it holds, never the same number twice in a row."""
 
     def __init__(self, l2_bytes: int):
         self.memory = torch.arange(max(2 * l2_bytes, 64 << 20) // 4, dtype=torch.int32, device="cuda")
@@ -59,7 +63,10 @@ def measure(
     chains: dict[str, Chain], flush: Flush, clocks: Clocks, order: random.Random,
     wait_for_turn: Callable[[], None] = lambda: None, rounds: int = ROUNDS,
 ) -> Measurement:  # fmt: skip
-    """Rounds of all chains in turns. A wrong output ends it. Before `wait_for_turn` returns nothing is timed."""
+    """Returns the rounds of all chains, timed in turns in random `order`; a wrong output ends them.
+
+    Nothing is timed before `wait_for_turn` returns.
+    """
     for chain in chains.values():
         chain.capture()
     wait_for_turn()
@@ -72,7 +79,7 @@ def measure(
 
 
 def seconds_of(call: Callable[[], object]) -> float:
-    """Of one call, the first of its process perhaps: enough to tell whether it takes microseconds or seconds."""
+    """Returns a rough time of a call in seconds, perhaps of its first run: it tells microseconds from seconds."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
     call()
@@ -82,7 +89,7 @@ def seconds_of(call: Callable[[], object]) -> float:
 
 
 def _warm_up(chains: list[Chain], clocks: Clocks) -> None:
-    """Until the clock has settled, as far as NVML tells it."""
+    """Replays the chains until the clock has settled, as NVML reports it, for 0.05 to 0.3 s of GPU time."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     milliseconds = 0.0
     readings: deque[float | None] = deque(maxlen=ALIKE)
@@ -119,7 +126,7 @@ def _round(chains: dict[str, Chain], flush: Flush, clocks: Clocks, order: random
 
 
 def _time(chain: Chain, flush: Flush, clocks: Clocks) -> tuple[float, float | None, bool]:
-    """(seconds per call, MHz, whether the GPU waited for the host)."""
+    """Returns (seconds per call, MHz or None, whether the GPU waited for the host)."""
     torch.cuda.synchronize()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     flush()

@@ -1,1 +1,1 @@
-"""The owners of replay processes: who is asked, when, and how far one is trusted."""
+"""The owners of replay processes: they choose which process answers, when, and how far its answer is trusted."""

@@ -1,4 +1,4 @@
-"""The replay processes on one GPU: those that check calls until a kernel ruins them, and those that take samples."""
+"""The replay processes on one GPU: some check calls until a kernel ruins them, the others take samples of speed."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from grader.gpu.lock import gpu_held, next_to_measure
 from grader.gpu.pool.replay_process import ReplayEnded, Replayer
 from grader.gpu.pool.samplers import Samplers
 
-KEPT = 2  # processes that took a sample: as many as the samples of most calls
+KEPT = 2  # processes that have taken a sample: as many as most calls need
 
 
 class Pool:
-    """Several threads may ask at a time. One call at a time is checked; how several get on side by side is measured by
-    benchmarks/checks_side_by_side.py.
+    """The replay processes of a GPU, for any number of threads.
 
-    `checkers`: processes for that. When a kernel ruins one, the next is warm.
+    Checks run one at a time; benchmarks/checks_side_by_side.py measures how several would do side by side. `checkers`:
+    the most processes for checks; when a kernel ruins a checker, the next is warm. `kept`, `spare`: see Samplers.
     """
 
     def __init__(self, uuid: str, checkers: int = 1, kept: int = KEPT, spare: int = 0) -> None:
         self._uuid, self._most_checkers = uuid, checkers
         self._samplers = Samplers(uuid, kept, spare)
-        self._checkers: list[Replayer] = []  # that nobody asks now; the next one to be asked is the last
+        self._checkers: list[Replayer] = []  # that are free now; the last is asked next
         self._one_check = threading.Lock()
         self._lock = threading.RLock()
 
     def start(self, samplers: int, checkers: int = 0) -> None:
-        """Starts what will be needed, while other work goes on. Nothing is started twice."""
+        """Starts processes in the background until this many fresh samplers and free checkers run.
+
+        There are never more free checkers than `checkers` of the pool.
+        """
         with self._lock:
             for replayer in [one for one in self._checkers if not one.alive]:
                 self._checkers.remove(replayer)
@@ -38,9 +41,10 @@ class Pool:
         self._samplers.start(samplers)
 
     def check(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
-        """The answer to "check" or "draw", beside others or alone. Raises ReplayEnded, GpuBusy.
+        """Returns (reply, blob) to a request "check" or "draw". Raises ReplayEnded, GpuBusy.
 
-        Where memory is short it is asked once more, alone: by then others have given nearly all of theirs back.
+        `limit`: in seconds. `alone`: while nobody else uses the GPU. A request that finds too little memory is repeated
+        alone: by then other processes have given nearly all of their memory back.
         """
         try:
             return self._check_once(request, blob, limit, alone)
@@ -50,11 +54,11 @@ class Pool:
         return self._check_once(request, blob, limit, alone=True)
 
     def sample(self, request: dict, blob: bytes, work: str, served: Collection[int]) -> tuple[dict, int]:
-        """As Samplers.sample."""
+        """Returns what Samplers.sample returns for these arguments."""
         return self._samplers.sample(request, blob, work, served)
 
     def ceilings(self, request: dict) -> dict:
-        """As Samplers.ceilings."""
+        """Returns what Samplers.ceilings returns for this request."""
         return self._samplers.ceilings(request)
 
     def end(self) -> None:
@@ -66,8 +70,8 @@ class Pool:
 
     def _check_once(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
         with ExitStack() as held:
-            if alone:  # waited for without a checker, which others could use meanwhile
-                held.enter_context(next_to_measure(self._uuid))  # nobody's buffers wait for a measurement
+            if alone:  # the wait for it holds no checker, which others can use meanwhile
+                held.enter_context(next_to_measure(self._uuid))  # no buffers are in memory for a later measurement
             replayer = held.enter_context(self._checker())
             replayer.wait_until_ready()  # not while others wait for the GPU
             held.enter_context(gpu_held(self._uuid, alone))
@@ -75,7 +79,7 @@ class Pool:
 
     @contextmanager
     def _checker(self) -> Iterator[Replayer]:
-        """For one question. One that is ruined by it is replaced at once."""
+        """Lends a checker for one request; if the request ruins the checker, another is started at once."""
         with self._one_check:
             with self._lock:
                 self.start(0, checkers=1)

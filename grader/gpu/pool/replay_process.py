@@ -1,4 +1,4 @@
-"""The parent's end of the replay processes: started ahead, asked under a time limit, replaced when one is ruined."""
+"""The parent's end of the replay processes: started ahead, asked under a time limit, replaced when ruined."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOOT = (
 
 
 class ReplayEnded(Exception):
-    """A replay process is gone. how: "time"; "failed": the driver's error is the detail; "no-room"; "died"."""
+    """A replay process is gone. how: "time", "failed" (`detail`: the driver's error), "no-room" (memory), or "died"."""
 
     def __init__(self, how: str, detail: str):
         super().__init__(detail)
@@ -29,14 +29,14 @@ class ReplayEnded(Exception):
 
 
 class Replayer:
-    """One replay process, for the GPU with this UUID."""
+    """A replay process on the GPU with this UUID. It starts at once; the first request waits until it is ready."""
 
     def __init__(self, uuid: str) -> None:
         theirs_in, self._request = os.pipe()
         self._reply, theirs_out = os.pipe()
         os.set_blocking(self._request, False)
         self._ready = False
-        self.samples = 0  # of speed that it has taken
+        self.samples = 0  # samples of speed that it has taken
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs_in), str(theirs_out), uuid],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -47,7 +47,7 @@ class Replayer:
         os.close(theirs_out)
 
     def wait_until_ready(self) -> None:
-        """Raises ReplayEnded if the process does not come up."""
+        """Waits until the process has its context; raises ReplayEnded if it does not come up."""
         if self._ready:
             return
         try:
@@ -57,7 +57,10 @@ class Replayer:
         self._ready = True
 
     def ask(self, request: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
-        """Raises ReplayEnded; after that the process is of no more use."""
+        """Returns the reply and its blob. Raises ReplayEnded, after which the process is ended.
+
+        `limit`: the seconds, once the process is ready, to send the request and to receive the reply.
+        """
         self.wait_until_ready()
 
         def answered():
@@ -80,7 +83,7 @@ class Replayer:
         except (BrokenPipeError, EOFError, ProtocolError) as error:
             self.end()
             raise ReplayEnded("died", str(error) or "the replay process ended") from None
-        except BaseException:  # whatever interrupted it: the answer to this question would be taken for the next one's
+        except BaseException:  # after an interrupt, the reply to this request would be taken for the next request's
             self.end()
             raise
 
@@ -96,7 +99,7 @@ class Replayer:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """Begins to end it: taking a context down takes 0.1 s."""
+        """Kills the process without waiting for its end: taking a context down takes 0.1 s."""
         self._process.kill()
 
     def end(self) -> None:

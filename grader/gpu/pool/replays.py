@@ -1,4 +1,4 @@
-"""What a session asks of its GPU: what a plan does there, and how fast. A pool of replay processes answers."""
+"""A session's requests to its GPU: a plan's results there, and its speed. A pool of replay processes answers them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHECK_LIMIT, DRAW_LIMIT = 10.0, 30.0  # seconds, where right kernels take 0.1 an
 
 
 class Replays:
-    """`pool`: a Pool of this process, or its like elsewhere."""
+    """The requests to a GPU. `pool`: a Pool, or a PoolElsewhere, which has the same methods except `ceilings`."""
 
     def __init__(self, device: Device, pool=None) -> None:
         self.device = device
@@ -27,23 +27,24 @@ class Replays:
         self._served: list[int] = []  # the processes that have taken a sample of this call
 
     def start(self, samplers: int, checkers: int = 0) -> None:
-        """Starts so many processes, while other work goes on."""
+        """Starts processes in the background, as Pool.start does: this many samplers and checkers."""
         self.pool.start(samplers, checkers)
 
     def check(
         self, recording: Recording, config: int, arguments: list[TensorSpec], storages: bytes, written: list[str]
     ) -> tuple[dict, bytes]:
-        """(reply, bytes of the results) of a call on these very inputs. Raises ReplayEnded, GpuBusy.
+        """Returns (reply, bytes of the results) of a call on given inputs. Raises ReplayEnded, GpuBusy.
 
-        `written`: the names of the arguments that it may change.
+        `storages`: the inputs' bytes, where `arguments` say. `written`: the names of the arguments that the call may
+        change.
         """
         request = {"kind": "check", "written": written, **self._given(recording, config, arguments)}
         return self.pool.check(request, recording.blob + storages, CHECK_LIMIT, alone=False)
 
     def draw(self, recording: Recording, config: int, folder: Folder, seeds: list[int], alone: bool, **call) -> dict:
-        """The reply to a call on inputs that the process draws from recipes. Raises ReplayEnded, GpuBusy.
+        """Returns the reply to a call on inputs that the process draws from recipes. Raises ReplayEnded, GpuBusy.
 
-        `alone`: it takes so much memory that others beside it might find too little. `call`: see asked_of.
+        `alone`: the call takes so much memory that others at the same time might find too little. `call`: see asked_of.
         """
         request = {
             "kind": "draw", "folder": str(folder.path), "seeds": seeds, **call,
@@ -52,14 +53,14 @@ class Replays:
         return self.pool.check(request, recording.blob, DRAW_LIMIT, alone)[0]
 
     def begin_call(self, work: str) -> None:
-        """The samples to come are of another call. `work`: of its anchor, in any words."""
+        """Begins the samples of another call. `work`: the work of its anchor, in any words."""
         self._work, self._served = work, []
 
     def measure(self, recording: Recording, config: int, folder: Folder, **options) -> dict:
-        """A sample by a process that has taken none since `begin_call`. Raises ReplayEnded, GpuBusy.
+        """Returns a sample by a process that has taken none since `begin_call`. Raises ReplayEnded, GpuBusy.
 
-        `options`: what asked_of gives of the call, anchor, seed, choose, with_torch; budget, see Speed; limit: seconds
-        that the process may take to prepare, and again to measure.
+        `options`: the fields that asked_of returns for the call, anchor, seed, choose, with_torch; budget, see Speed;
+        limit: the seconds that the process may take to prepare, and again to measure.
         """
         request = {
             "kind": "measure", "folder": str(folder.path), "uuid": self.device.uuid, **options,
@@ -70,7 +71,7 @@ class Replays:
         return reply
 
     def ceilings(self, seed: int) -> dict:
-        """A sample of what the GPU can do now, the anchors against themselves, by a fresh process.
+        """Returns a sample of the anchors against themselves, by a fresh process: the rates that the GPU reaches now.
 
         Raises ReplayEnded, GpuBusy.
         """
@@ -94,13 +95,13 @@ _pool_elsewhere = None
 
 
 def use_pool(pool) -> None:
-    """From now on the shared replays of this process ask this pool, which others ask too."""
+    """Lets the shared replays that this process makes from now on ask a pool that other processes ask too."""
     global _pool_elsewhere
     _pool_elsewhere = pool
 
 
 def shared_replays(device: Device) -> Replays:
-    """This process's replays on a GPU; they outlive a run, so that the next one finds their processes warm."""
+    """Returns this process's replays on a GPU; they outlive a run, so that the next run finds their processes warm."""
     if device not in _shared:
         _shared[device] = Replays(device, _pool_elsewhere)
         atexit.register(_shared[device].end)
@@ -108,7 +109,7 @@ def shared_replays(device: Device) -> Replays:
 
 
 def end_shared_replays() -> None:
-    """Gives the GPUs back until they are needed again."""
+    """Ends the shared replays and their processes, which gives the GPUs back until they are needed again."""
     while _shared:
         _, replays = _shared.popitem()
         atexit.unregister(replays.end)

@@ -1,11 +1,14 @@
-"""The processes that take samples of speed: which one takes the next, and how far one is trusted that served before.
+"""The processes that take samples of speed: the choice of the next process, and the trust in a used process.
 
-Where memory lies in a process makes its samples alike, so each sample of a call comes from another process. Making a
-context takes a while, and the driver makes them one after the other, whatever the number of GPUs; so a process that
-took a sample may serve other calls too. Kernels of another submission ran in it, and nothing keeps a kernel from its
-process's memory: what it says counts only if all is as usual. Anything else is asked again, of a fresh one. What is
-usual was told while the kernels of some submission ran: one that slows the anchor in its own process deceives about
-itself, here as before, and may do so for whoever comes next in that process.
+The places of memory in a process make its samples alike, so each sample of a call comes from another process. Making a
+context takes a while, and the driver makes contexts one after the other, whatever the number of GPUs; so a process that
+has taken a sample may serve other calls too. Kernels of another submission ran in it, and nothing keeps a kernel from
+its process's memory: the sample of a used process counts only if its results are right and its anchor takes the usual
+time. Otherwise a fresh process takes the sample.
+
+The usual time was itself measured while kernels of a submission ran. A submission that slows the anchor in its own
+process gets a better share of the anchor's speed, in a fresh process as well, and may give one to the submission that
+this process serves next.
 """
 
 from __future__ import annotations
@@ -21,23 +24,23 @@ from grader.gpu.lock import gpu_held, next_to_measure
 from grader.gpu.pool.replay_process import ReplayEnded, Replayer
 
 MEASURE_LIMIT = 60.0  # seconds, where a sample takes 2
-USUAL = 0.05  # by how much an anchor's time may differ from what fresh processes told of the same work
+USUAL = 0.05  # how far an anchor's time may differ from the time in fresh processes for the same work, as a share
 
 
 class Samplers:
-    """Those on one GPU. `kept`: processes that go on after their samples. `spare`: fresh ones, started ahead.
+    """The samplers on one GPU, for any number of threads; one thread at a time is served.
 
-    Several threads may ask; one at a time is served.
+    `kept`: the most processes that are kept after their samples. `spare`: the number of fresh processes started ahead.
     """
 
     def __init__(self, uuid: str, kept: int, spare: int = 0) -> None:
         self._uuid, self._kept, self._spare = uuid, kept, spare
         self._idle: list[Replayer] = []
-        self._usual: dict[str, list[float]] = {}  # an anchor's seconds, by its work, as fresh processes told them
+        self._usual: dict[str, list[float]] = {}  # an anchor's seconds in fresh processes, by its work
         self._lock = threading.RLock()
 
     def start(self, count: int) -> None:
-        """Starts processes, until so many are there that have taken no sample."""
+        """Starts processes until `count` of them have taken no sample."""
         with self._lock:
             for replayer in [one for one in self._idle if not one.alive]:
                 self._idle.remove(replayer)
@@ -46,9 +49,10 @@ class Samplers:
                 self._idle.append(Replayer(self._uuid))
 
     def sample(self, request: dict, blob: bytes, work: str, served: Collection[int]) -> tuple[dict, int]:
-        """A sample, and the process that took it: none of those in `served`. Raises ReplayEnded, GpuBusy.
+        """Returns a sample, and the pid of the process that took it. Raises ReplayEnded, GpuBusy.
 
-        `work`: of the call's anchor, in any words; "" if it is not known: then only a fresh process is asked.
+        `work`: the work of the call's anchor, in any words; "" if unknown: then only a fresh process is asked.
+        `served`: the pids of the processes that have taken samples of this call; none of them is asked.
         """
         if work in self._usual and (confirmed := self._confirmed(request, blob, work, served)) is not None:
             return confirmed
@@ -60,7 +64,7 @@ class Samplers:
         return reply, replayer.pid
 
     def ceilings(self, request: dict) -> dict:
-        """By a fresh process. Raises ReplayEnded, GpuBusy."""
+        """Returns a fresh process's reply "ceilings". Raises ReplayEnded, GpuBusy."""
         replayer, reply = self._told(request, b"")
         replayer.end()
         return reply
@@ -69,7 +73,10 @@ class Samplers:
         return list(self._idle)
 
     def _confirmed(self, request: dict, blob: bytes, work: str, served: Collection[int]) -> tuple[dict, int] | None:
-        """What a process says that served other calls; None if a fresh one has to be asked."""
+        """Returns the sample of a process that has served other calls; None if a fresh process has to be asked.
+
+        A fresh process is needed if no used process is left, or if the sample is wrong or its anchor's time unusual.
+        """
         try:
             replayer, reply = self._asked(lambda: self._used(served), request, blob)
         except (_NoneLeft, ReplayEnded):
@@ -80,7 +87,7 @@ class Samplers:
         return None if unusual else (reply, replayer.pid)
 
     def _told(self, request: dict, blob: bytes) -> tuple[Replayer, dict]:
-        """By a fresh process; where memory is short, by another one that has the GPU to itself."""
+        """Returns a fresh process and its reply; if memory is short, another process gets the GPU to itself."""
         try:
             return self._asked(self._fresh, request, blob)
         except ReplayEnded as ended:
@@ -91,13 +98,16 @@ class Samplers:
     def _asked(
         self, chosen: Callable[[], Replayer], request: dict, blob: bytes, alone: bool = False
     ) -> tuple[Replayer, dict]:
-        """Prepared beside checks and timed alone, or both with the GPU to itself."""
+        """Returns the chosen process and its reply.
+
+        It prepares the sample while checks run and times it alone; if `alone`, it has the GPU to itself for both.
+        """
         limit = request.get("limit", MEASURE_LIMIT)
         with ExitStack() as preparing:
             preparing.enter_context(next_to_measure(self._uuid))
             replayer = chosen()
             try:
-                replayer.wait_until_ready()  # its context is made beside others: not while this one holds the GPU
+                replayer.wait_until_ready()  # before this thread holds the GPU: contexts are made while others use it
                 with gpu_held(self._uuid, alone):
                     replayer.ask(request, blob, limit)
                     if alone:
@@ -126,7 +136,7 @@ class Samplers:
             return replayer
 
     def _keep_or_end(self, replayer: Replayer, ended: bool) -> None:
-        """After a sample."""
+        """Counts a sample of the process, and keeps the process; ends it if `ended`, or if enough are kept."""
         replayer.samples += 1
         with self._lock:
             if not ended and sum(bool(one.samples) for one in self._idle) < self._kept:
@@ -136,4 +146,4 @@ class Samplers:
 
 
 class _NoneLeft(Exception):
-    """No process is there that may be asked."""
+    """There is no used process that may be asked."""

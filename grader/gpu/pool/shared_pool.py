@@ -1,14 +1,14 @@
-"""One pool of replay processes for all judges of a class on a GPU, in a process of its own.
+"""A pool of replay processes that all judges of a class on a GPU share, in its own process.
 
-The driver makes contexts one after the other, 0.1 to 0.2 s each on an H200 and whatever the number of GPUs: with three
-for each of 32 judges the last one was ready after 24 s, and the GPUs waited. A pool starts with three, has eight at
-most, and serves a dozen judges.
+The driver makes contexts one after the other, 0.1 to 0.2 s each on an H200, whatever the number of GPUs: with three
+contexts for each of 32 judges, the last judge was ready after 24 s, and the GPUs waited. A pool starts with three
+contexts, has at most eight, and serves a dozen judges.
 
     judge -> pool    device   {}
-                     check    {request, limit, alone}     a blob beside it
-                     sample   {request, work, served}
-    pool -> judge    device   {uuid, model}               or {why}: there is none
-                     reply    {reply, process}            as the method of Pool of that name
+                     check    {request, limit, alone}     with a blob
+                     sample   {request, work, served}     with a blob
+    pool -> judge    device   {uuid, model, why}          why: the reason why there is no GPU, else ""
+                     reply    {reply, process}            the results of Pool.check (without process), Pool.sample
                      ended    {how, detail}               ReplayEnded
                      busy     {message}                   GpuBusy
 """
@@ -41,7 +41,7 @@ BOOT = (
 
 
 class SharedPool:
-    """The process, for the GPU with this UUID. It ends when this object is ended, or whoever has it is gone."""
+    """The pool's process, for the GPU with this UUID. It ends with `end`, or when the owner of this object is gone."""
 
     def __init__(self, uuid: str) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -58,14 +58,14 @@ class SharedPool:
         return self._process.poll() is None
 
     def connection(self) -> socket.socket:
-        """For one more judge: what PoolElsewhere takes. Of no use if the process is gone."""
+        """Returns a connection for one more judge, as PoolElsewhere takes it; it is useless if the process is gone."""
         ours, theirs = socket.socketpair()
         with theirs:
             self.serve(theirs)
         return ours
 
     def serve(self, connection: socket.socket) -> None:
-        """The judge at the other end of it, wherever that is. The caller may close this end."""
+        """Lets the pool serve the judge at the other end of a connection. The caller may close this end."""
         with contextlib.suppress(OSError):
             socket.send_fds(self._control, [b"judge"], [connection.fileno()])
 
@@ -79,14 +79,14 @@ class SharedPool:
 
 
 class PoolElsewhere:
-    """In place of a Pool, for a judge that is connected with a shared one."""
+    """A stand-in for Pool in a judge that is connected with a shared pool; `gone`: the pool's process has ended."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._sent, self._replies = connection.makefile("wb"), connection.makefile("rb")
         self.gone = False
 
     def device(self) -> Device | str:
-        """The GPU, or why there is none."""
+        """Returns the pool's GPU, or the reason, in words, why there is none."""
         try:
             reply, _ = self._ask({"kind": "device"}, b"")
         except ReplayEnded as ended:
@@ -94,7 +94,7 @@ class PoolElsewhere:
         return reply["why"] or Device(reply["uuid"], GpuModel(**reply["model"]))
 
     def start(self, samplers: int, checkers: int = 0) -> None:
-        """They run already."""
+        """Does nothing: the shared pool's processes run already."""
 
     def check(self, request: dict, blob: bytes, limit: float, alone: bool) -> tuple[dict, bytes]:
         header, reply_blob = self._ask({"kind": "check", "request": request, "limit": limit, "alone": alone}, blob)
@@ -105,7 +105,7 @@ class PoolElsewhere:
         return header["reply"], header["process"]
 
     def end(self) -> None:
-        """It serves others, too."""
+        """Does nothing: the shared pool serves other judges too."""
 
     def _ask(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         try:
@@ -125,7 +125,7 @@ class PoolElsewhere:
 
 
 def main(control_fd: int) -> None:
-    """Serves each connection in a thread, until nobody is left who could send another."""
+    """Serves each connection that comes over the control socket in a thread; ends the process when it closes."""
     device, control = driver_device(), socket.socket(fileno=control_fd)
     pool = Pool(device.uuid, CHECKERS, KEPT, SPARE) if isinstance(device, Device) else None
     if pool is not None:
@@ -133,7 +133,7 @@ def main(control_fd: int) -> None:
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 16, 1)
         if not message:
-            abandon_children()  # one in the middle of a kernel that never ends would not hear of it
+            abandon_children()  # a child in the middle of an endless kernel would not notice
             os._exit(0)
         connection = socket.socket(fileno=descriptors[0])
         threading.Thread(target=_serve, args=[device, pool, connection], daemon=True).start()
