@@ -81,9 +81,9 @@ NVIDIA GeForce RTX 5090      1792  210
 
 
 def card_named(name: str) -> Card | None:
-    """Returns the card of a GPU with this name, as the driver reports it; None where it is not in the table.
+    """Returns the card of a GPU with this name, as the driver reports it; None where its model is not known.
 
-    A server card whose exact form is not in the table gets the form of its model with the highest bandwidth.
+    A server card whose form is not in the table gets the form of its model with the highest bandwidth.
     """
     if name in CARDS:
         return CARDS[name]
