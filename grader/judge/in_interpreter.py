@@ -67,8 +67,7 @@ class Interpreted:
         self.orders_of_warps = OrdersOfWarps(self.exercise, self.run)
 
     def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
-        """Returns the verdict on all configurations and the first run's reply. `options` go to that run's
-        InterpretRequest.
+        """Returns the verdict on all configurations and the first run's reply. `options`: of its InterpretRequest.
 
         twice: whether the call is made a second time, and once more with products of tiles. Raises ChildEnded,
         MachineFault.
@@ -209,8 +208,7 @@ class Interpreted:
         return offset_overflows.overflow((wrong or results)[0], found) or found
 
     def _explained(self, wrong: list[Compared], memory: Verdict | None) -> Verdict:
-        """Returns the most direct explanation of results that are wrong, or right by luck. memory: see
-        memory_verdict."""
+        """Returns the most direct explanation of results that are wrong, or right by luck. memory: of a finding."""
         verdicts = [value_verdict(evidence) for evidence in wrong]
         verdict = min(verdicts, key=lambda one: one.rank)
         evidence = wrong[verdicts.index(verdict)]
@@ -235,8 +233,7 @@ class Interpreted:
         return lines[0]
 
     def _masked_lanes_matter(self, evidence: Compared, other: Reply) -> bool:
-        """Returns whether the contents of masked lanes change this result. other: the reply with another number in
-        them.
+        """Returns whether the contents of masked lanes change this result. other: the reply with other contents.
 
         A copy that is wrong in the same elements either way reads the wrong location: an `other` would not help. Nor
         would it help where most of the wrong elements are the same with either number.

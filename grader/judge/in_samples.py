@@ -145,8 +145,7 @@ def _note(reply: Reply, values: bool) -> str:
 
 
 def table_of(run: Run, trial: Trial, number: int) -> torch.Tensor | None:
-    """Returns the values that an argument's memory repeats; None for data that are drawn neither one by one nor in
-    full.
+    """Returns the values that an argument's memory repeats; None for data drawn neither one by one nor in full.
 
     Its shape is [ENTRIES], [elements] for data that are drawn in full, or [0] for an output or a number.
     """
@@ -341,8 +340,7 @@ def _given(
 def _values(
     tensor: torch.Tensor, letters: list[str], of_letter: dict[str, torch.Tensor], table: torch.Tensor
 ) -> torch.Tensor:
-    """Returns a part of an argument, read from its table; zeros for an empty table. tensor: has its shape and
-    strides."""
+    """Returns a part of an argument, from its table; zeros for an empty table. tensor: has its shape and strides."""
     places = torch.tensor(tensor.storage_offset())
     for dim, letter in enumerate(letters):
         index = of_letter[letter] if letter != ":" and letter in of_letter else torch.arange(tensor.shape[dim])

@@ -170,8 +170,7 @@ class Run:
         return trial.inputs(self.seed, self.folder.id)
 
     def recorded(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False) -> Recorded:
-        """Returns the recording of a call with these inputs, without their values; again: of a second call. It is
-        cached."""
+        """Returns the recording of a call with these inputs, without their values; again: of a second call. Cached."""
         request = _record_request(exercise, trial, inputs)
         key = repr(request), again
         self._wait_for(key)
@@ -263,8 +262,7 @@ class Run:
         return self._carried_out(exercise, trial, inputs, recorded, **options)
 
     def call_with_products(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> Reply | None:
-        """Returns the reply to the call with the products of tiles that the compiler makes of sums; None without
-        any."""
+        """Returns the reply to the call with sums turned into products, as the compiler does it; None without any."""
         recorded = self.recorded(exercise, trial, inputs)
         texts = [self.machine_code.with_products(kernel) for kernel in recorded.call.kernels]
         if not any(texts):
