@@ -172,8 +172,7 @@ def _symbol(source: ASTSource) -> str:
 
 
 def _told(value: Any) -> dict:
-    """Returns the description, in the forms of wire.recorded_call.Recipe, of a value that the kernel is compiled
-    with."""
+    """Returns the description of a value that a kernel is compiled with, in a form of wire.recorded_call.Recipe."""
     value = value.value if is_plain_constexpr(value) else value
     if type(value) is tuple:
         return {"items": [_told_item(item) for item in value]}
@@ -230,8 +229,8 @@ def _public_path(value: Any) -> str:
 def _scopes(source: ASTSource) -> list[list]:
     """Returns what the kernel, and each function of the file that it may reach, sees in addition to its arguments.
 
-    Each entry is [function, line, names, defaults]; names and defaults of parameters are [name, 1 for a constexpr,
-    value]. If two functions at one place see different values of a name, neither value is told.
+    Each entry is [function, line, names, defaults]; each name or default is [name, 1 for a constexpr, value]. If
+    functions at one place see different values of a name, no value is told.
     """
     functions = [source.fn]
     for value in source.constants.values():

@@ -65,8 +65,8 @@ class Judge:
         self.suspects = Suspects(self.exercise, self.run)
 
     def begin(self, twice: list[Asked], compiled: list[Asked]) -> None:
-        """Records and compiles, in the background, what these tests will ask for: calls that are judged twice, and
-        calls whose machine code is looked at."""
+        """Records the calls of `twice`, which are judged twice, and compiles the calls of `compiled`, in the
+        background."""
         if self.before_any_call() is None and not self.run.trusted:
             self.run.work_ahead(lambda: self._work_ahead(twice, compiled))
 
