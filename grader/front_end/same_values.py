@@ -1,4 +1,4 @@
-"""Values whose text, and whose equality, is the same where the file runs by itself: others are not asked for either.
+"""Values whose text, and whose equality, is the same where the file runs by itself; for other values both are refused.
 
 A text is made from a recipe, so its objects differ from the objects of the file's process. A NaN in a tuple is found by
 its identity, a function is equal to itself alone, and the text of a class says where it was made.
@@ -56,7 +56,7 @@ def has_order(value: Any) -> bool:
 
 
 def is_class_of_tuples(kinds: Any) -> bool:
-    """Returns whether this is a class of tuples with names for their parts, or several classes with one of them.
+    """Returns whether `kinds` is a class of tuples with names for their parts, or a tuple or list that holds one.
 
     It is not known here if a value is of that class: a recipe tells the names of its parts alone.
     """

@@ -56,7 +56,7 @@ Kernels = tuple[str, ...]  # the names of a call's kernels, in launch order
 
 
 def wrong_in_a_sample(run: Run, interpreted: Interpreted, trial: Trial, known: Collection[Kernels]) -> Verdict | None:
-    """Returns the failure that a few programs show of a call that other tests compile or time; None if they are right.
+    """Returns the failure that a few programs show of a call that the test only compiles or times; None if none does.
 
     Returns UNJUDGED for a call that launches kernels no other call launches, and that cannot be judged. A call that
     another test has asked for, too, and that was right, is not made again.

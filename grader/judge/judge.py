@@ -65,8 +65,7 @@ class Judge:
         self.suspects = Suspects(self.exercise, self.run)
 
     def begin(self, twice: list[Asked], compiled: list[Asked]) -> None:
-        """Records the calls of `twice`, which are judged twice, and compiles the calls of `compiled`, in the
-        background."""
+        """Records the calls of `twice`, to be judged twice, and compiles the calls of `compiled`, in the background."""
         if self.before_any_call() is None and not self.run.trusted:
             self.run.work_ahead(lambda: self._work_ahead(twice, compiled))
 
@@ -296,7 +295,7 @@ class Judge:
         return self.speed.instead_of(code, trial)
 
     def _recording(self, trial: Trial, inputs: list[Argument] | None = None) -> tuple[Recording | None, Verdict | None]:
-        """Returns the launch plan of a trial, ready to be replayed, or the verdict that says why there is none."""
+        """Returns the launch plan of a trial, ready to be replayed, and None; or None and the verdict on why not."""
         run, exercise = self.run, self.exercise
         try:
             recording = run.recording(exercise, trial, inputs=inputs)

@@ -59,8 +59,8 @@ class Parameter:
     """An argument of the kernel's function, in the order of the text.
 
     type "pointer": `buffer` and `offset` in bytes, and the `view` of the tensor that was passed; -1: a null pointer.
-    type "descriptor": the same of its base, and what it describes. Its shape (i32) and strides (i64) follow as arguments,
-    in the text as in the list of parameters: "x.shape", "x.strides".
+    type "descriptor": the same of its base, and what it describes. Its shape (i32) and strides (i64) follow it, as
+    arguments in the text and as parameters in the list: "x.shape", "x.strides".
     Otherwise a type of NUMBER_BYTES, with its `value` as Python writes it.
     """
 
