@@ -1,7 +1,7 @@
-"""What Triton does around an autotuned kernel's trial runs: under which key it keeps the choice, and its hooks.
+"""An autotuned kernel's trial runs: the key under which Triton keeps the choice, and the hooks that it calls.
 
 A configuration is chosen in the first call with a key, by running each on the call's own tensors; later calls with this
-key run the chosen one at once, and no hook but the configuration's own.
+key run the chosen configuration at once, and no hook but the configuration's own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ MOST_VALUE = 100  # characters of a value in a key
 def described(
     autotuner: Autotuner, config: Config, kwargs: dict, steps_of: Callable[[Callable[[], None]], list[dict]]
 ) -> dict:
-    """As wire.recorded_parts.Tuning reads it. `steps_of`: the steps that some work leads to."""
+    """Returns what Triton does around the trial runs, as wire.recorded_parts.Tuning reads it.
+
+    `steps_of`: returns the steps that some work leads to.
+    """
     named = {**autotuner.nargs, **kwargs, **config.all_kwargs()}
     arguments = {**autotuner.nargs, **kwargs}
     own_hook = autotuner.user_defined_pre_hook
@@ -32,7 +35,7 @@ def described(
             autotuner.post_hook(named, exception=None)
         autotuner.pre_hook(named, reset_only=True) if own_hook else clear()
 
-    # With a pre_hook of the file's own Triton keeps no copies to put back.
+    # If the file sets a pre_hook, Triton keeps no copies to put back.
     return {
         "key": [_part(name, autotuner, arguments) for name in autotuner.keys],
         "listed": len(autotuner.configs),
@@ -45,7 +48,7 @@ def described(
 
 
 def admitted_before(autotuner: Autotuner, kwargs: dict, configs: list[Config]) -> list[Config]:
-    """Configurations that pruning left to an earlier call with this key, and takes away from this one.
+    """Returns configurations that pruning left to an earlier call with this key, and takes away from this one.
 
     Had that call been the first with its key, its choice, which may be any of these, would be run now.
     """

@@ -1,11 +1,11 @@
-"""Capabilities, the parts of root's power, given up for good: a child that runs as root is an ordinary process then."""
+"""Gives up capabilities, the parts of root's power, for good: a child that runs as root becomes an ordinary process."""
 
 from __future__ import annotations
 
 import ctypes
 
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
-PR_SET_NO_NEW_PRIVS = 38  # no program that is started from here has more than its starter
+PR_SET_NO_NEW_PRIVS = 38  # no program that is started from here gets more rights than its starter
 VERSION_3 = 0x20080522  # linux/capability.h: 64 bits in two halves
 LIBC = ctypes.CDLL(None)
 
@@ -19,7 +19,7 @@ class _Half(ctypes.Structure):
 
 
 def drop() -> bool:
-    """Gives up all capabilities, also for what is started from here; False where some are left."""
+    """Gives up all capabilities, also for processes that are started from here. Returns False where some are left."""
     LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     LIBC.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     header, none, left = _Header(VERSION_3, 0), (_Half * 2)(), (_Half * 2)()

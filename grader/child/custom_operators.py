@@ -1,7 +1,7 @@
-"""Operators that a file registers with torch: whoever calls one calls the file's own function, which is watched.
+"""Operators that a file registers with torch: a call of one becomes a call of the file's function, which is watched.
 
 torch.library.custom_op and triton_op make a host function an operator, so that torch.compile takes it as a whole. On
-tensors without memory torch would carry out its fake instead, which launches nothing.
+tensors without memory torch would carry out the operator's fake instead, which launches nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 
 def look_through() -> None:
-    """From now on, for good, an operator of the file's own is its function."""
+    """Makes each operator of the file call its own function, for the rest of this process."""
     CustomOpDef.__call__ = _watched(CustomOpDef.__call__, lambda operator: operator._qualname)
     OpOverloadPacket.__call__ = _watched(OpOverloadPacket.__call__, lambda packet: packet._qualified_op_name)
     OpOverload.__call__ = _watched(OpOverload.__call__, lambda operation: operation._schema.name)

@@ -1,7 +1,7 @@
-"""The fence around a process that works on what others wrote, closed by that process itself before it does.
+"""The fence around a process that works on what others wrote. The process closes it itself, before that work begins.
 
-Three parts of Linux hold it, each as far as it is there: capabilities are given up, Landlock keeps files, and seccomp
-system calls. None of them can be undone, and all that the process starts is inside as well.
+Three parts of Linux hold the fence, each as far as it is there: capabilities are given up, Landlock restricts files,
+and seccomp system calls. None of them can be undone, and all that the process starts is inside as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LIBC = ctypes.CDLL(None)
 
 
 def close_fence(readable: list[str]) -> Fence:
-    """Closes it: the current folder stays to write in, `readable` to read. Returns what holds."""
+    """Closes the fence and returns what holds. The current folder stays to write in, `readable` to read."""
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # its orphans become its own children, where they are counted
     given_up = capabilities.drop()
     abi = landlock.close(os.getcwd(), readable)

@@ -1,7 +1,7 @@
 """Kernels of a recording child: a launch needs a kernel's recipe, and nothing is compiled until someone asks for it.
 
 A recipe names a function of the file, with the types, constants and options that Triton compiles it for. Registers,
-shared memory, machine code and whatever else a compiled kernel has are made when a host function asks for them.
+shared memory, machine code and all else that a compiled kernel has are made when a host function asks for them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TRITON = os.path.join(os.path.dirname(triton.__file__), "")
 TOO_MANY = {"other": f"one of more than {MOST_NAMES} names of a function, or of the functions that a kernel reaches"}
 TWO_VALUES = {"other": "another value in each function that is made of these lines"}
 
-ABSENT, CHANGED = object(), object()  # for a name that only Python gives a value, or nobody, and for one of another
+ABSENT, CHANGED = object(), object()  # a name with no value but Python's, if any; a name whose value is not Python's
 UNTOLD = {
     id(ABSENT): [0, {"absent": ""}],
     id(CHANGED): [1, {"other": "another function than Python's own of that name"}],
@@ -52,13 +52,13 @@ _compile_in_full = compiler.compile
 
 
 class Kernel:
-    """What Triton keeps of one specialization of a JIT function, in place of its own CompiledKernel.
+    """Replaces Triton's CompiledKernel, for one specialization of a JIT function.
 
-    `on_launch(kernel, grid, dimensions, arguments)` is told of each launch: three numbers of programs, how many of them
-    the learner wrote, and the arguments in the order of the signature, constexpr arguments included.
+    `on_launch(kernel, grid, dimensions, arguments)` is called for each launch: with three numbers of programs, how many
+    of them the learner wrote, and the arguments in the order of the signature, constexpr arguments included.
     """
 
-    function, packed_metadata = None, ()  # what Triton hands from a compiled kernel to its launcher
+    function, packed_metadata = None, ()  # Triton hands these from a compiled kernel to its launcher
 
     def __init__(self, source: ASTSource, target: GPUTarget, options: dict, on_launch: Callable[..., None]):
         self.src, self._target, self._given, self._on_launch = source, target, options, on_launch
@@ -75,7 +75,7 @@ class Kernel:
     # ---- launching --------------------------------------------------------------------------------------
 
     def launch_metadata(self, grid: tuple, stream: int, *arguments: Any) -> tuple:
-        """The grid as it was written; `run` gets it back."""
+        """Returns the grid as it was written; Triton hands it to `run`."""
         return grid
 
     def run(self, x: int, y: int, z: int, stream, function, packed, written, enter, exit, *arguments: Any) -> None:
@@ -87,7 +87,7 @@ class Kernel:
         return lambda *arguments, stream=None: self._on_launch(self, padded, len(written), arguments)
 
     def check_threads(self) -> None:
-        """Raises what a launch raises where a block has no room for its threads."""
+        """Raises OutOfResources, as a launch does, where a block has no room for its threads."""
         threads = self.options["num_warps"] * WARP_SIZE
         if threads > MOST_THREADS:
             raise OutOfResources(threads, MOST_THREADS, "threads")
@@ -95,7 +95,7 @@ class Kernel:
     def no_scratch(self, programs: int) -> str:
         """Returns why there is no memory for descriptors that the kernel may make; "" if there is, or none is needed.
 
-        Whether it makes one is seen in its text, and not here.
+        The kernel's text shows later whether it makes one.
         """
         may_make_one = MAKES_A_DESCRIPTOR in "".join(linecache.getlines(self.src.fn.fn.__code__.co_filename))
         if not programs or self._target.arch < FIRST_WITH_TENSOR_MAPS or not may_make_one:
@@ -118,7 +118,7 @@ class Kernel:
 
     @cached_property
     def options(self) -> dict:
-        """Returns the values of LAUNCH_OPTIONS, and of others that differ from a launch without options."""
+        """The values of LAUNCH_OPTIONS, and of others that differ from a launch without options."""
         backend = make_backend(self._target)
         own, plain = vars(backend.parse_options(dict(self._given))), vars(backend.parse_options({}))
         names = [name for name in LAUNCH_OPTIONS if name in own]
@@ -127,7 +127,7 @@ class Kernel:
 
     @cached_property
     def recipe(self) -> dict:
-        """What the front end is to be given: see wire.recorded_call.Recipe."""
+        """The recipe that the front end gets: see wire.recorded_call.Recipe."""
         attributes = (self.src.attrs or {}).items()
         typed = [(self.src.fn.arg_names.index(name), kind) for name, kind in self.src.signature.items()]
         return {
@@ -144,7 +144,7 @@ class Kernel:
 
     @cached_property
     def key(self) -> str:
-        """Launches with the same recipe are launches of one kernel."""
+        """The recipe as text: launches with the same recipe are launches of one kernel."""
         return json.dumps(self.recipe, sort_keys=True)
 
 
@@ -155,7 +155,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _fields(value: Any, path: list[int]) -> Iterator[list]:
-    """Yields the places of types of tuples whose parts have names: [path, names]."""
+    """Yields [path, names] for each type of a tuple whose parts have names."""
     if isinstance(value, tuple):
         if hasattr(value, "_fields"):
             yield [path, list(value._fields)]
@@ -164,7 +164,7 @@ def _fields(value: Any, path: list[int]) -> Iterator[list]:
 
 
 def _symbol(source: ASTSource) -> str:
-    """What @triton.jit(repr=...) makes of the function's name; "" where nothing does."""
+    """Returns the function's name as @triton.jit(repr=...) changes it; "" without repr."""
     if source.fn._repr is None:
         return ""
     constants = {source.fn.arg_names[path[0]]: value for path, value in source.constants.items() if len(path) == 1}
@@ -172,7 +172,7 @@ def _symbol(source: ASTSource) -> str:
 
 
 def _told(value: Any) -> dict:
-    """A value that is compiled into the kernel, or that it sees beside its arguments."""
+    """Returns the description of a value that a kernel is compiled with, in a form of wire.recorded_call.Recipe."""
     value = value.value if is_plain_constexpr(value) else value
     if type(value) is tuple:
         return {"items": [_told_item(item) for item in value]}
@@ -197,7 +197,7 @@ def _told(value: Any) -> dict:
 
 
 def _is_changed(value: Any) -> bool:
-    """Returns True for an object of Triton's that host code has changed."""
+    """Returns whether host code has changed this object of Triton's."""
     if isinstance(value, JITCallable):
         return not _is_of_triton(value) and not is_as_written(value)
     return type(value) is dtype and not is_plain_dtype(value)
@@ -216,7 +216,7 @@ def _is_of_triton(function: JITCallable) -> bool:
 
 
 def _public_path(value: Any) -> str:
-    """Returns the module of Triton that a value is, or "module.name" of one; "" for anything else."""
+    """Returns the path of a module of Triton, or "module.name" of a public object of one; "" for anything else."""
     if isinstance(value, ModuleType):
         return value.__name__
     for path in MODULES:
@@ -227,16 +227,16 @@ def _public_path(value: Any) -> str:
 
 
 def _scopes(source: ASTSource) -> list[list]:
-    """Returns what the kernel, and each function of the file that it may reach, sees beside its arguments.
+    """Returns what the kernel, and each function of the file that it may reach, sees in addition to its arguments.
 
-    That is [function, line, names, defaults] each, of names and of parameters [name, 1 for a constexpr, value]. Where
-    two functions of one place see different values, none is told.
+    Each entry is [function, line, names, defaults]; each name or default is [name, 1 for a constexpr, value]. If
+    functions at one place see different values of a name, no value is told.
     """
     functions = [source.fn]
     for value in source.constants.values():
         functions += [one for one in _functions_in(value) if one not in functions]
     told: dict[tuple[str, int], tuple[dict, dict]] = {}
-    for function in functions:  # which grows
+    for function in functions:  # the list grows meanwhile
         names, defaults = _names_of(function), defaults_of(function)
         for value in (*names.values(), *defaults.values()):
             functions += [one for one in _functions_in(value) if all(one is not other for other in functions)]
@@ -280,7 +280,7 @@ def _functions_in(value: Any) -> Iterator[JITCallable]:
 
 @cache
 def _names_in(source: str) -> list[str]:
-    """Returns the names in a function's text that are no parameter's, and those of its defaults and annotations."""
+    """Returns the names in a function's body that are no parameters, and the names in its defaults and annotations."""
     (function,) = ast.parse(source).body
     parameters = {node.arg for node in ast.iter_child_nodes(function.args) if isinstance(node, ast.arg)}
     inside = [name for statement in function.body for name in _named(statement) if name not in parameters]
@@ -309,7 +309,7 @@ def whole(grid: Any) -> tuple[int, ...]:
 
 
 def install(on_launch: Callable[..., None]) -> None:
-    """From now on JIT functions become Kernels."""
+    """Makes Triton turn JIT functions into Kernels, for the rest of this process. on_launch: see Kernel."""
 
     def compile_lazily(src: Any, target: GPUTarget | None = None, options: dict | None = None, **rest: Any) -> Any:
         if not isinstance(src, ASTSource):  # a text in a file

@@ -1,10 +1,10 @@
 """A fence around the child, where the kernel offers one: Linux' Landlock, which needs no privileges.
 
-Inside it a submission, and whatever it starts, reads and runs only what Python, torch and Triton need, and writes only
+Inside it a submission, and all that it starts, reads and runs only what Python, torch and Triton need, and writes only
 below its own temporary folder. It opens no TCP connection, and sends no signal to a process outside.
 
-Each version of Landlock, its ABI, knows more rights than the one before, and refuses a fence that names one that it
-does not know. So a fence is asked for what the kernel at hand knows, and for nothing else.
+Each version of Landlock, its ABI, knows more rights than the version before, and refuses a fence that names a right
+that it does not know. So a fence asks for all rights that the kernel at hand knows, and for no others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 0b01, 0b10  # from ABI 6
 OF_A_FILE = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV  # a rule for a file must name no others
 TO_READ = EXECUTE | READ_FILE | READ_DIR
 TO_WRITE = READ_FILE | READ_DIR | WRITE_FILE | REMOVE_AND_MAKE | REFER | TRUNCATE
-# What libraries ask Linux about their own process; what lies beside it tells of the machine's network, too.
+# Files in which libraries look up their own process; other files of that folder tell of the machine's network.
 OF_ITSELF = tuple(f"/proc/self/{name}" for name in ("maps", "stat", "statm", "status"))
 
 
@@ -44,7 +44,7 @@ class _PathRule(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Rights:
-    """What a fence takes away at one ABI, and how many bytes of the ruleset's structure that ABI has."""
+    """The rights that a fence takes away at one ABI, and the bytes of that ABI's ruleset structure."""
 
     files: int
     network: int
@@ -53,7 +53,7 @@ class Rights:
 
 
 def rights_at(abi: int) -> Rights:
-    """Returns all that this ABI can take away."""
+    """Returns all rights that this ABI can take away."""
     files = TO_READ | WRITE_FILE | REMOVE_AND_MAKE
     files |= REFER if abi >= 2 else 0
     files |= TRUNCATE if abi >= 3 else 0
@@ -66,14 +66,14 @@ def rights_at(abi: int) -> Rights:
 def close(own: str, readable: Iterable[str]) -> int:
     """Closes the fence for this process and its children. Returns the ABI that holds it; 0 where nothing does.
 
-    `own`: the folder that they may write in, and run nothing from. `readable`: places that they may read and run.
+    `own`: the folder that they may write in, and run nothing from. `readable`: paths that they may read and run.
     """
     abi = abi_here()
     return abi if abi and _close_at(abi, own, readable) else 0
 
 
 def abi_here() -> int:
-    """Returns the version that this kernel has; 0 where it has none, or where that is switched off."""
+    """Returns the version of Landlock that this kernel has; 0 where it has none, or where it is switched off."""
     return max(0, LIBC.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION_FLAG))
 
 

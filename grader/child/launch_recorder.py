@@ -1,11 +1,11 @@
-"""What a host function would do on a GPU, as a launch plan: buffers, fills, and launches of kernels.
+"""Records what a host function would do on a GPU, as a launch plan: buffers, fills, and launches of kernels.
 
     buffers   arguments and what the function allocates: a role, a size in bytes, never an address
     kernels   the recipe of each: which function of the file, and what it is compiled for
     steps     fills and launches in their order; an autotuned launch is a choice between lists of steps
 
 A launch binds each of the kernel's parameters to a number, or to a buffer and an offset in bytes. The plan knows no
-values of tensors. What torch computes is refused, by its name and line.
+values of tensors. Computing operations of torch are refused, by their name and line.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ class Recorder:
         self.steps: list[dict] = []
         self.refusal: Failure | None = None
         self._addresses: dict[int, tuple[int, int]] = {}  # storage -> (address, number of its buffer)
-        self._alive: list[torch.Tensor] = []  # so that no storage gets another's number
+        self._alive: list[torch.Tensor] = []  # kept, so that no new storage takes an old one's address
         self._next_address = FIRST_ADDRESS
         self._numbers: dict[str, int] = {}  # a recipe, as text -> number of its kernel
         self._launches = 0
-        self.certain: list[dict] = []  # kernels of launches before any refusal that are no configuration's
+        self.certain: list[dict] = []  # kernels of launches before any refusal, outside of configurations
         self._in_a_choice = False
 
     @contextmanager
     def on(self) -> Iterator[None]:
-        """With torch's operations watched, and allocations and launches recorded."""
+        """Watches torch's operations and records allocations and launches while the context is open."""
         stand_in, pretence = self.stand_in, self.stand_in.pretence
         stand_in.on_launch, stand_in.unrecorded = self._launched, self._unrecorded
         pretence.address_of, pretence.copied, pretence.refuse = self.address_of, self._copied, self._refuse
@@ -67,7 +67,7 @@ class Recorder:
 
     @contextmanager
     def _unrecorded(self) -> Iterator[None]:
-        """What is allocated and filled in here is none of the call's."""
+        """Keeps allocations and fills out of the plan while the context is open."""
         refusals = self.refusals
         refusals.allocated, refusals.filled = (lambda *_: None), (lambda *_: None)
         try:
@@ -76,15 +76,18 @@ class Recorder:
             refusals.allocated, refusals.filled = self._allocated, self._filled
 
     def _refuse(self, message: str, kind: str = "not-recordable", line: int = 0) -> NoReturn:
-        """Kept as well as raised, so that no `except` can hide it."""
+        """Raises NotRecordable, and keeps the first refusal, so that no `except` can hide it."""
         self.refusal = self.refusal or Failure(kind, message=message, line=line or self.refusals.line())
         raise NotRecordable(message)
 
     # ---- buffers ----------------------------------------------------------------------------------------
 
     def argument(self, spec: TensorSpec, begins_as: str = "", known: torch.Tensor | None = None) -> torch.Tensor:
-        """A tensor without memory and its buffer. begins_as: an argument before it, at whose address it begins. known:
-        the tensor of a call before, which it is again."""
+        """Returns a tensor without memory for an argument, and adds its buffer.
+
+        begins_as: name of an argument before it, at whose address it begins. known: the same argument's tensor in the
+        call before, which is used again unless a host function has changed its view.
+        """
         tensor = known if known is not None and _is_as(known, spec) else _tensor(spec)
         self.arguments[spec.name] = tensor
         self._add_buffer(tensor, {"name": spec.name, "argument": True, "bytes": spec.size, "line": 0})
@@ -103,7 +106,7 @@ class Recorder:
         self.buffers.append(buffer)
 
     def _allocated(self, tensor: torch.Tensor, value: object) -> None:
-        """`value` is what the memory holds, None if nothing in particular."""
+        """Adds a buffer for an allocation. `value` is what fills the memory, None if nothing in particular."""
         if not has_no_memory(tensor):
             return
         size = tensor.untyped_storage().nbytes()
@@ -127,18 +130,22 @@ class Recorder:
         self.steps.append(step)
 
     def _copied(self, tensor: torch.Tensor, data: bytes) -> None:
-        """A few numbers made in Python, as elements of a new tensor."""
+        """Adds a step for a few numbers made in Python, as elements of a new tensor."""
         if data:
             step = {"op": "data", "view": self.view(tensor), "bytes": data.hex(), "line": self.refusals.line()}
             self.steps.append(step)
 
     def address_of(self, tensor: torch.Tensor) -> int:
-        """A made-up address, aligned as the real one would be."""
+        """Returns a made-up address, aligned as the real address would be; 0 without elements or without a buffer."""
         address, _ = self._addresses.get(tensor.untyped_storage()._cdata, (0, 0))
         return address + tensor.storage_offset() * tensor.element_size() if address and tensor.numel() else 0
 
     def _place(self, tensor: torch.Tensor, name: str = "") -> dict:
-        """The buffer a tensor lies in and its offset there, in bytes. `name`: the launch's argument, "" for none."""
+        """Returns the buffer a tensor lies in and its offset there, in bytes. name: the launch's argument, or "".
+
+        An argument without memory in any buffer, and of 0 bytes, gets the null pointer: buffer -1. Raises
+        NotRecordable.
+        """
         what = f"the argument {name}" if name else "the result"
         if not has_no_memory(tensor):
             self._refuse(f"{what} lies in the CPU's memory, where a GPU's kernel cannot reach it: allocate it "
@@ -165,7 +172,7 @@ class Recorder:
         }
 
     def view_of(self, tensor: torch.Tensor) -> dict | None:
-        """None for a tensor that lies in none of the call's buffers, or of a dtype that is not known."""
+        """Returns the tensor's view; None if it lies in none of the call's buffers, or its dtype is not known."""
         is_here = has_no_memory(tensor) and tensor.untyped_storage()._cdata in self._addresses
         return self.view(tensor) if is_here and dtype_name(tensor) in VIEW_BYTES else None
 
@@ -194,7 +201,7 @@ class Recorder:
         self.steps.append(step | self._bound(launch))
 
     def _bound(self, launch: Launch) -> dict:
-        """The kernel's number, and a parameter for each argument of the function in its text."""
+        """Returns the kernel's number, and a parameter for each argument of the function in its text."""
         kernel, parameters = launch.kernel, []
         if kernel.key not in self._numbers:
             self._numbers[kernel.key] = len(self.kernels)
@@ -206,7 +213,7 @@ class Recorder:
         return {"kernel": self._numbers[kernel.key], "parameters": parameters}
 
     def _bind(self, parameters: list[dict], name: str, kind: object, value: object) -> None:
-        """Appends what one Python argument becomes in the kernel's parameter list: nothing, one, or several."""
+        """Appends the parameters that one Python argument becomes in the kernel's list: none, one, or several."""
         if kind == "constexpr":
             return
         if isinstance(kind, tuple):
@@ -236,7 +243,7 @@ class Recorder:
         return place | {"view": self.view(value, name)}
 
     def _describe(self, parameters: list[dict], name: str, kind: str, descriptor) -> None:
-        """A tensor descriptor made by the host: in the text it is an argument, its sizes and its strides are others."""
+        """Appends a tensor descriptor made by the host, and its sizes and strides: all are arguments in the text."""
         shape, strides = [int(n) for n in descriptor.shape], [int(n) for n in descriptor.strides]
         described = {
             "element": DESCRIBED.match(kind)[1], "shape": shape, "strides": strides,
@@ -251,7 +258,7 @@ class Recorder:
     # ---- autotuning -------------------------------------------------------------------------------------
 
     def _autotuned(self, autotuner: Autotuner, args: tuple, kwargs: dict) -> None:
-        """Every configuration, as an alternative; which is fastest is seen where there is a GPU."""
+        """Records every configuration, as an alternative; the fastest is found where there is a GPU."""
         autotuner.nargs = dict(zip(autotuner.arg_names, args))
         tries = len(autotuner.configs) > 1
         configs = autotuner.prune_configs(kwargs) if tries else autotuner.configs
@@ -292,13 +299,13 @@ class Recorder:
 
 
 def _constants(launch: Launch) -> list[list[str]]:
-    """The values compiled into the kernel, by name: block sizes, arguments equal to 1, arguments that are None."""
+    """Returns [name, value] of constants compiled into the kernel: block sizes, arguments that are 1 or None."""
     named = zip(launch.source.signature.items(), launch.arguments)
     return [[name, repr(value)[:100]] for (name, kind), value in named if kind == "constexpr"][:MOST_CONSTANTS]
 
 
 def _is_as(tensor: torch.Tensor, spec: TensorSpec) -> bool:
-    """Returns False where a host function has turned or cut the tensor that it was given."""
+    """Returns whether the tensor still has the view of its spec: False where a host function has turned or cut it."""
     seen = tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset()
     return seen == (tuple(spec.shape), tuple(spec.strides), spec.offset)
 

@@ -1,4 +1,4 @@
-"""The learner's file: importing it, calling its entry function, and putting what went wrong into words."""
+"""The learner's file: importing it, calling its entry function, and describing what went wrong."""
 
 from __future__ import annotations
 import __future__
@@ -40,8 +40,11 @@ class Rejected(Exception):
 
 
 class LearnerFile:
-    """It is imported where no tensor has values. What tries the kernels out there and looks at values fails, and so may
-    all that comes after a launch, whose results are missing: such statements are left out."""
+    """The learner's file, imported where no tensor has values.
+
+    Statements that try the kernels out there and look at values fail, and so may all statements after a launch, whose
+    results are missing. They are left out.
+    """
 
     def __init__(self, filename: str, source: bytes):
         name = os.path.basename(filename) or "submission.py"
@@ -71,13 +74,13 @@ class LearnerFile:
         return None
 
     def constants(self) -> dict[str, int]:
-        """Module-level integers with upper-case names, such as BLOCK_M."""
+        """Returns the module's integers with upper-case names, as BLOCK_M, by name."""
         names = vars(self.module).items() if self.module else ()
         found = {name: value for name, value in names if name.isupper() and type(value) is int}
         return {name: value for name, value in list(found.items())[:MOST_NAMES] if abs(value) < 1 << 48}
 
     def entry(self, name: str, arguments: int):
-        """The entry function, if it takes that many arguments."""
+        """Returns the entry function. Raises Rejected if it is missing or does not take this many arguments."""
         entry = getattr(self.module, name, None)
         if not callable(entry):
             raise Rejected("no-entry", f"{self.stem}.py defines no function {name}")
@@ -97,7 +100,7 @@ class LearnerFile:
 
     @contextmanager
     def with_constants(self, constants: dict[str, int]) -> Iterator[None]:
-        """With these module constants, where the file has them, and with all that it derives from them at import."""
+        """Sets these module constants for a while, where the file has them, and what it derives from them at import."""
         names = vars(self.module)
         changed = constants.keys() & names.keys()
         derived = list(self._derived(changed))
@@ -127,15 +130,15 @@ class LearnerFile:
 
     @cached_property
     def _flags(self) -> int:
-        """Of the compiler, as `from __future__ import` sets them for a whole file."""
+        """The compiler's flags that `from __future__ import` sets for a whole file."""
         imports = [one for one in self._statements if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
         features = [getattr(__future__, alias.name).compiler_flag for one in imports for alias in one.names]
         return functools.reduce(operator.or_, features, 0)
 
     def _derived(self, changed: set[str]) -> Iterator[ast.stmt]:
-        """The file's own assignments that use one of the changed names, in order, such as HALF = BLOCK_N // 2.
+        """Yields the file's assignments that use one of the changed names, in order, as HALF = BLOCK_N // 2.
 
-        What they assign joins `changed`.
+        Adds the names that they assign to `changed`.
         """
         for statement, used, stored in self._assignments if changed else ():
             if used & changed and not stored & changed:
@@ -144,7 +147,7 @@ class LearnerFile:
 
     @cached_property
     def _assignments(self) -> list[tuple[ast.stmt, set[str], set[str]]]:
-        """With the names that each uses, and those that it assigns."""
+        """The file's assignments, each with the names that it uses and the names that it assigns."""
         found = []
         for statement in self._statements:
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value:
@@ -156,9 +159,9 @@ class LearnerFile:
     # ---- failures ---------------------------------------------------------------------------------------
 
     def failure(self, error: BaseException, stage: str) -> Failure:
-        """`stage` is "load" or "host"."""
+        """Returns the description of an exception; stage: "load" or "host". Raises faults of the machine again."""
         if not self._comes_from_here(error) and _is_of_the_machine(error):
-            raise error  # a fault of the machine, which is not put into these words
+            raise error  # a fault of the machine is no failure of the file
         if isinstance(error, CompilationError):
             return compile_failure(error, ast.parse(self.source))  # of a kernel that a host function asked about
         line, message = self._last_line(error), _with_its_number(error, text_of(error))
@@ -169,7 +172,7 @@ class LearnerFile:
         return Failure(kind, type(error).__name__, cut(message), line)
 
     def _comes_from_here(self, error: BaseException) -> bool:
-        """Whether the learner's own line raised it, not one of a library that the line called."""
+        """Returns whether the learner's own line raised it, and not a line of a library that it called."""
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
@@ -185,7 +188,7 @@ class LearnerFile:
 
 
 def _with_its_number(error: BaseException, message: str) -> str:
-    """Triton leaves out what num_warps is."""
+    """Returns the message about num_warps with its value, which Triton leaves out; any other message as it is."""
     trace = error.__traceback__
     while message == OF_WARPS and trace is not None:
         frame, trace = trace.tb_frame, trace.tb_next
@@ -204,12 +207,12 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _is_needed(statement: ast.stmt) -> bool:
-    """Whether it defines or imports something, or is there to fail."""
+    """Returns whether a statement defines or imports something, or is there to fail."""
     return isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Raise))
 
 
 def _wants_values(error: BaseException | None) -> bool:
-    """Whether torch says that a tensor has no memory, or a stand-in that nothing runs here."""
+    """Returns whether torch reports that a tensor has no memory, or a stand-in that nothing runs here."""
     if error is None:
         return False
     said = isinstance(error, NO_VALUES_TYPES) and any(text in str(error) for text in NO_VALUES)
@@ -235,7 +238,7 @@ def _special_kind(error: BaseException, message: str) -> str:
 
 
 def _is_of_the_machine(error: BaseException) -> bool:
-    """Whether torch or triton is not whole."""
+    """Returns whether the torch or triton installation is broken."""
     if isinstance(error, ImportError):
         return (error.name or "").partition(".")[0] in LIBRARIES
     return isinstance(error, FileNotFoundError) and any(f"/{name}/" in str(error.filename) for name in LIBRARIES)

@@ -1,4 +1,4 @@
-"""What every child does with a learner's file: imports it, calls it, and says which threads are left running."""
+"""Requests about a learner's file that every child answers: it imports the file, calls it, and counts threads left."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from grader.wire.messages import Failure
 
 
 class Host(ABC):
-    """Answers a parent's requests about one learner's file. What a call of its entry means is the subclass's."""
+    """Answers a parent's requests about one learner's file. The subclass says what a call of its entry does."""
 
     answer = ""  # the kind of a reply to a call
-    request = ""  # the kind of a request for one
+    request = ""  # the kind of a request for a call
 
     def __init__(self):
         self.file: LearnerFile | None = None

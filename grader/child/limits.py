@@ -8,7 +8,10 @@ import signal
 
 
 def limit_memory_and_files(address_space: int, file_bytes: int) -> None:
-    """For good. A file over the limit becomes an OSError; no process leaves a core."""
+    """Limits this process's address space and the files that it writes, in bytes, for good. No core file is left.
+
+    A write beyond the limit of a file raises OSError.
+    """
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     lower(resource.RLIMIT_AS, address_space)
     lower(resource.RLIMIT_FSIZE, file_bytes)
@@ -16,13 +19,13 @@ def limit_memory_and_files(address_space: int, file_bytes: int) -> None:
 
 
 def lower(limit: int, value: int) -> None:
-    """Sets a limit for good; one that is lower already stays."""
+    """Sets a limit for good; a limit that is lower already stays."""
     value = _allowed(limit, value)
     resource.setrlimit(limit, (value, value))
 
 
 def limit_cpu(seconds: float) -> None:
-    """For the next request, in seconds of a core from now on; past them the kernel ends the process with SIGXCPU."""
+    """Sets the time of the next request, in seconds of a core from now on; after it SIGXCPU ends the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     value = _allowed(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime + seconds))
     resource.setrlimit(resource.RLIMIT_CPU, (value, resource.getrlimit(resource.RLIMIT_CPU)[1]))

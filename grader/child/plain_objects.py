@@ -1,4 +1,4 @@
-"""Objects of the file's process that are what Triton and Python made them: a recipe tells no others.
+"""Objects of the file's process that are as Triton and Python made them: a recipe tells no others.
 
 Host code can change an object after it was made: a method of a class of tuples, the name of a dtype, the type of a
 constant. A kernel would see the change, and the front end makes the object anew without it.
@@ -21,7 +21,7 @@ DESCRIBES = frozenset({
 
 
 def is_plain_constexpr(value: Any) -> bool:
-    """Returns True for a constant whose type is that of its value, as when it was made."""
+    """Returns whether a constant's type is the type of its value, as when it was made."""
     if type(value) is not constexpr or vars(value).keys() != {"value", "type"}:
         return False
     made = constexpr(value.value).type
@@ -33,7 +33,7 @@ def is_plain_dtype(value: Any) -> bool:
 
 
 def is_plain_tuple_class(kind: Any) -> bool:
-    """Returns True for a class of tuples with names whose methods are those that namedtuple gives it."""
+    """Returns whether this is a class of tuples with names whose methods are as namedtuple makes them."""
     if type(kind) is not type or kind.__bases__ != (tuple,) or not isinstance(kind.__dict__.get("_fields"), tuple):
         return False
     try:

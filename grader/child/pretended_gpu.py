@@ -1,8 +1,8 @@
-"""A stand-in for the GPU: Triton is told that it is there, and launches are handed over.
+"""A stand-in for the GPU: Triton is made to believe in it, and launches are handed over.
 
-Triton asks its active driver for all that it needs of a GPU: the target, the limits, what a binary takes.
-With another driver a whole host function runs on a machine without a GPU, and each launch ends in `on_launch`. Tensors
-are on torch's meta device: they have shapes, strides and, here, addresses, but no memory.
+Triton asks its active driver for all that it needs of a GPU: the target, the limits, what a binary takes. With another
+driver a whole host function runs on a machine without a GPU, and each launch ends in `on_launch`. Tensors are on
+torch's meta device: they have shapes, strides and, here, addresses, but no memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grader.wire.messages import GpuModel
 
 @dataclass
 class Launch:
-    """One launch."""
+    """A launch of a kernel, as Triton makes it."""
 
     source: object  # triton.compiler.ASTSource: the kernel, and its signature by argument name
     grid: tuple[int, int, int]
@@ -36,7 +36,7 @@ class Launch:
 
 
 class Utils:
-    """What is C code in Triton's own driver."""
+    """Replaces the C code of Triton's own driver."""
 
     def __init__(self, model: GpuModel):
         self.model = model
@@ -55,7 +55,7 @@ class Utils:
     def load_binary(self, name: str, cubin: bytes, shared: int, device: int) -> tuple:
         try:
             said = read_cubin(cubin)
-        except BadCubin:  # not the fault of whoever launches; the parent reads it too, and says what is wrong with it
+        except BadCubin:  # no fault of the launch; the parent reads it, too, and reports it
             said = Cubin()
         # (module and function: none, so nothing to unload, registers, spilled words, most threads per block)
         return None, None, said.registers, said.stack_bytes // 4, 1024
@@ -68,14 +68,14 @@ class Utils:
 
 
 class Launcher:
-    """Triton makes one of each kernel whose machine code a host function asks about; launches go through Kernel."""
+    """Stands for the launcher that Triton makes of a kernel with machine code; launches go through Kernel."""
 
     def __init__(self, source: object, metadata: object) -> None:
         pass
 
 
 class StandIn(DriverBase):
-    """The driver. One per process."""
+    """Triton's driver in this process."""
 
     launcher_cls = Launcher
 
@@ -87,7 +87,7 @@ class StandIn(DriverBase):
         self.unrecorded: Callable[[], AbstractContextManager] = nullcontext  # for memory that Triton asks for
 
     def is_told_as(self, multiprocessors: int, capability: int) -> None:
-        """Sets what torch says of the GPU from now on; 0 stands for what is true of the model.
+        """Sets what torch says of the GPU from now on; 0 stands for the model's own number.
 
         Kernels are made for the model in any case.
         """
@@ -135,7 +135,7 @@ class StandIn(DriverBase):
 
 
 def stand_in_for(model: GpuModel) -> StandIn:
-    """The active driver of this process from now on, and the GPU that torch pretends to have."""
+    """Returns a driver that is active in this process from now on, with the GPU that torch pretends to have."""
     stand_in = StandIn(model)
     driver.set_active(stand_in)
     stand_in.pretence.install(model)

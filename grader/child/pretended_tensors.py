@@ -39,8 +39,11 @@ def refuse(message: str) -> None:
 
 
 class PretendCuda(TorchFunctionMode):
-    """Whoever records a call sets what is asked here: `address_of` a tensor without memory; `copied`, told of such a
-    tensor and of the one with values that it is a copy of; `refuse`, which raises and remembers."""
+    """Pretends that tensors on torch's meta device are on the GPU.
+
+    A recorder sets three functions: `address_of` a tensor without memory; `copied`, called with a new tensor without
+    memory and the bytes that it is to hold; `refuse`, which raises and remembers.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +63,7 @@ class PretendCuda(TorchFunctionMode):
         self._movers = {torch.Tensor.to, torch.Tensor.cuda}
 
     def forget(self) -> None:
-        """Nothing is recorded any more."""
+        """Sets functions that record nothing."""
         self.address_of: Callable[[torch.Tensor], int] = lambda tensor: 0
         self.copied: Callable[[torch.Tensor, bytes], None] = lambda tensor, data: None
         self.refuse: Callable[[str], Any] = refuse
@@ -91,7 +94,7 @@ class PretendCuda(TorchFunctionMode):
         return function(*args, **kwargs)
 
     def _made(self, function, args: tuple, kwargs: dict) -> torch.Tensor:
-        """torch.tensor and its like: numbers of Python's become a tensor, on the GPU if that is asked for."""
+        """Makes a tensor of Python's numbers, as torch.tensor does, on the GPU if that is asked for."""
         is_method = function is torch.Tensor.new_tensor
         device = kwargs.get("device") or (args[0].device if is_method else _default_device())
         given = [*args[is_method:], kwargs.get("data"), kwargs.get("obj")][0]
@@ -105,7 +108,7 @@ class PretendCuda(TorchFunctionMode):
         return self._copy_of(values, kwargs.get("dtype") or values.dtype)
 
     def _moved(self, function, args: tuple, kwargs: dict) -> torch.Tensor:
-        """.to(device) and .cuda() of a tensor in the CPU's memory."""
+        """Carries out .to(device) and .cuda() of a tensor in the CPU's memory."""
         given = [*args[1:], *kwargs.values()]
         like = next((value for value in given if isinstance(value, torch.Tensor)), None)
         if (
@@ -131,7 +134,7 @@ class PretendCuda(TorchFunctionMode):
     # ---- torch.cuda -------------------------------------------------------------------------------------
 
     def install(self, model: GpuModel) -> None:
-        """From now on this mode is on, and torch.cuda and its like have the model's answers."""
+        """Turns this mode on for good, and makes torch.cuda and similar modules answer for the model."""
         vars(self.properties).update(_properties(model))
         _answer_in_torch_cuda(model, self.properties)
         for name, why in REFUSED.items():
@@ -151,7 +154,7 @@ class PretendCuda(TorchFunctionMode):
 
 
 def _is_meta(value: Any) -> bool:
-    """Whether a file asks for torch's own device without memory; META itself stands for the GPU here."""
+    """Returns whether a file asks for torch's own meta device; the object META itself stands for the GPU here."""
     return value == "meta" if isinstance(value, str) else value is not META and value == META
 
 
@@ -164,14 +167,14 @@ def _on_meta(value: Any, is_device: bool = False) -> Any:
 
 
 def _holds_tensor(data: Any) -> bool:
-    """A list, or a list of lists, with a tensor in it."""
+    """Returns whether a list or tuple, or a list within it, holds a tensor."""
     if not isinstance(data, (list, tuple)):
         return False
     return any(isinstance(item, torch.Tensor) or _holds_tensor(item) for item in data)
 
 
 class _OnDevice(contextlib.ContextDecorator):
-    """torch.cuda.device(x.device): there is one GPU, and it is the current one."""
+    """Stands for torch.cuda.device(x.device): there is one GPU, and it is the current one."""
 
     def __init__(self, device: Any = None) -> None:
         self.idx, self.prev_idx = 0, 0
@@ -215,7 +218,7 @@ def _properties(model: GpuModel) -> dict[str, Any]:
 
 
 def _answer_in_torch_cuda(model: GpuModel, properties: SimpleNamespace) -> None:
-    """Replaces the functions that host functions ask about the GPU; for the rest of this process."""
+    """Replaces the functions that host functions ask about the GPU, for the rest of this process."""
     stream = _CurrentStream()
     torch.cuda.device = torch.cuda.device_of = torch.cuda._DeviceGuard = _OnDevice
     _answer(
@@ -240,13 +243,13 @@ def _answer_in_torch_cuda(model: GpuModel, properties: SimpleNamespace) -> None:
 
 
 def _answer(module: Any, **answers: Any) -> None:
-    """Functions of these names, which say this whatever they are asked."""
+    """Sets functions of these names in the module; each returns its answer whatever its arguments are."""
     for name, answer in answers.items():
         setattr(module, name, lambda *args, answer=answer, **kwargs: answer)
 
 
 def _pretend_in_default_devices() -> None:
-    """torch.set_default_device("cuda") and `with torch.device("cuda"):`, which work beneath every mode."""
+    """Pretends in torch.set_default_device("cuda") and `with torch.device("cuda"):`, which work beneath every mode."""
     enter = DeviceContext.__init__
 
     def enter_on_meta(context: DeviceContext, device: Any) -> None:

@@ -1,7 +1,7 @@
 """The texts of tensors: printing shows their values, and the program that prints cannot read them.
 
 `str(x)` would hand a tensor's values to Python, past everything that watches torch. So the text of a tensor is a name,
-and the values take its place on the way out.
+and the values replace it on the way out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _texts: list[str] = []
 
 
 def hidden(text: str) -> str:
-    """A name for this text, which standard output shows in full."""
+    """Returns a name for this text, which standard output shows in full."""
     if len(_texts) == MOST_TEXTS:
         return "<values>"
     _texts.append(text)
@@ -24,7 +24,7 @@ def hidden(text: str) -> str:
 
 
 class _Revealing:
-    """Standard output with the texts in place of their names."""
+    """An output stream that shows the texts instead of their names."""
 
     def __init__(self, stream):
         self._stream = stream
@@ -42,5 +42,5 @@ def _revealed(name: re.Match) -> str:
 
 
 def reveal() -> None:
-    """From now on, what is printed is shown with its values."""
+    """Makes standard output and standard error show values instead of names, for the rest of this process."""
     sys.stdout, sys.stderr = _Revealing(sys.stdout), _Revealing(sys.stderr)

@@ -31,7 +31,7 @@ class CompilingHost(Host):
     def __init__(self, stand_in: StandIn):
         super().__init__()
         self.stand_in = stand_in
-        self.files: dict[tuple[int, int], LearnerFile] = {}  # by what is said of the GPU, 0 for the model's own
+        self.files: dict[tuple[int, int], LearnerFile] = {}  # by multiprocessors and capability, 0 for the model's
         self.last: tuple[list[TensorSpec], dict[str, torch.Tensor]] = ([], {})  # arguments of the call before
         self.earlier: deque[object] = deque(
             maxlen=512
@@ -39,7 +39,7 @@ class CompilingHost(Host):
 
     @contextlib.contextmanager
     def watched_import(self) -> Iterator[None]:
-        """The file may allocate on the GPU that it believes in, and try its kernels out; nothing is recorded."""
+        """Lets the file allocate on the GPU that it believes in, and try its kernels out; nothing is recorded."""
         self.stand_in.on_launch = self._tried_out
         self.stand_in.pretence.forget()
         yield
@@ -53,7 +53,10 @@ class CompilingHost(Host):
         return answer
 
     def _on_gpu_with(self, multiprocessors: int, capability: int) -> Failure | None:
-        """From now on the file is one that was imported on such a GPU: a file may ask once and keep the number."""
+        """Makes `file` the file as imported on a GPU with these numbers: a file may ask once and keep the answer.
+
+        0 stands for the model's own number. Returns the failure of the import, or None.
+        """
         self.stand_in.is_told_as(multiprocessors, capability)
         told = multiprocessors, capability
         if told in self.files:
@@ -118,7 +121,7 @@ def _first_kernel(x_ptr):
 
 
 def prepare(model: GpuModel) -> tuple[dict, StandIn]:
-    """Everything that can be done before a submission is known, and the driver that takes its launches."""
+    """Does all that needs no submission. Returns the `ready` message, and the driver that takes launches."""
     stand_in = stand_in_for(model)
     look_through()
     said = ready({"triton": triton.__version__})

@@ -1,4 +1,4 @@
-"""What an entry returned, as data: tensors without memory by their views."""
+"""The result of an entry, as data: tensors without memory are described by their views."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ EARLIER = "the result of an earlier call"
 
 
 class Description:
-    """`view_of` gives a tensor's view of one of the call's buffers, None for one that lies in none of them.
+    """Describes results of one call.
 
-    `arguments` are those of the call, by name; `earlier` holds what the calls before it returned.
+    `view_of` gives a tensor's view of a buffer of the call, None if it lies in none. `arguments`: the call's tensors,
+    by name. `earlier`: results of the calls before it.
     """
 
     def __init__(

@@ -2,9 +2,9 @@
 
 Landlock knows files, TCP and signals. The filter refuses the other ways out of a process: sockets of every kind, limits
 and scheduling of others, owners and modes of files, System V shared memory, looking into other processes, mounts,
-namespaces, keys. What a process does to itself stays allowed. A refused call answers EPERM.
+namespaces, keys. Calls that affect only the process itself stay allowed. A refused call answers EPERM.
 
-System calls have numbers of their own on each architecture. On one that is not in the table there is no filter.
+The numbers of system calls differ by architecture. On an architecture that is not in the table there is no filter.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
     "perf_event_open": (298, 241), "userfaultfd": (323, 282), "memfd_secret": (447, 447),
     "modify_ldt": (154, None), "personality": (135, 92), "uselib": (134, None), "iopl": (172, None),
     "ioperm": (173, None), "lookup_dcookie": (212, 18), "nfsservctl": (180, 42), "_sysctl": (156, None),
-    # what tells of files that cannot be read
+    # calls that tell of files that cannot be read
     "fanotify_init": (300, 262), "fanotify_mark": (301, 263), "inotify_init": (253, None), "inotify_init1": (294, 26),
     "inotify_add_watch": (254, 27), "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265),
     # mounts and namespaces
@@ -79,9 +79,9 @@ ONLY_ON_ITSELF: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
     "setpriority": ((141, 140), (0, 1)),
 }  # fmt: skip
 IOPRIO_SET, IOPRIO_OF_A_PROCESS = (251, 30), 1
-# A process's memory is its own to share between threads, but not who its parent is, nor its namespaces: linux/sched.h.
+# A process may share its memory between threads, but not choose its parent or its namespaces: linux/sched.h.
 CLONE, CLONE_PARENT, CLONE_NEW = (56, 220), 0x8000, 0x7E02_0000
-CLONE3 = (435, 435)  # its flags lie in memory, where no filter looks; whoever gets ENOSYS takes clone
+CLONE3 = (435, 435)  # its flags lie in memory, where no filter looks; after ENOSYS libraries use clone
 PRCTL, PR_SET_CHILD_SUBREAPER = (157, 167), 36
 # Questions about a terminal or a pipe, and settings of the process's own descriptor: asm-generic/ioctls.h.
 IOCTL = (16, 29)
@@ -93,11 +93,11 @@ IOCTLS = {
 FCNTL = (72, 25)
 FCNTL_REFUSED = {"F_SETOWN": 8, "F_SETSIG": 10, "F_SETOWN_EX": 15, "F_SETLEASE": 1024, "F_NOTIFY": 1026}
 # Emptying a file by opening it, which Landlock knows only since Linux 6.2 and takes for reading before. The flags of
-# openat2 lie in memory; whoever gets ENOSYS takes openat.
+# openat2 lie in memory; after ENOSYS libraries use openat.
 OPEN, OPENAT, OPENAT2 = (2, None), (257, 56), (437, 437)
 WRITE_ONLY_OR_BOTH, TRUNCATE = 0o3, 0o1000
 # These answer as if they had been done. Programs that begin a session for what they start go on, and all that a child
-# starts stays in its process group, so that one signal ends every one of them at the same moment.
+# starts stays in its process group, so that one signal ends all of them at the same moment.
 WITHOUT_EFFECT = {"setsid": (112, 157), "setpgid": (109, 154)}
 
 # Classic BPF, linux/bpf_common.h: load a word, compare, end with an answer.
@@ -112,7 +112,7 @@ class _Program(ctypes.Structure):
 
 
 def close() -> bool:
-    """Installs the filter for this process and all that it starts, for good; False where there is none."""
+    """Installs the filter for this process and all that it starts, for good. Returns False where there is none."""
     if MACHINE not in SECCOMP:
         return False
     given = _Program(len(PROGRAM) // INSTRUCTION.size, PROGRAM)
@@ -152,13 +152,13 @@ def _answer(error: int) -> tuple[int, int, int, int]:
 
 
 def _for_call(number: int, steps: list) -> list:
-    """What is done for this call alone. Behind it the call's number is loaded again for the next comparison."""
+    """Returns the steps for this call alone, then a step that loads the call's number for the next comparison."""
     again = [] if steps[-1][0] == RETURN and len(steps) == 1 else [(LOAD, 0, 0, NUMBER_AT)]
     return [(EQUAL, 0, len(steps) + len(again), number), *steps, *again]
 
 
 def _if(comparison: int, value: int) -> list:
-    """Refuses a call whose first argument compares so."""
+    """Returns steps that refuse a call whose first argument satisfies the comparison with this value."""
     return [_argument(0), (comparison, 0, 1, value), _answer(errno.EPERM)]
 
 
@@ -171,14 +171,14 @@ def _refused_if_one_of(values: list[int]) -> list:
 
 
 def _unless_written(flags: int) -> list:
-    """Refuses to empty a file that is opened for reading alone; `flags`: the argument's number."""
+    """Returns steps that refuse to empty a file opened for reading alone; `flags`: the argument's number."""
     return [
         _argument(flags), (ANY_BIT, 0, 2, TRUNCATE), (ANY_BIT, 1, 0, WRITE_ONLY_OR_BOTH), _answer(errno.EPERM),
     ]  # fmt: skip
 
 
 def _unless(arguments: tuple[int, ...], values: list[int]) -> list:
-    """Refuses a call unless each of these arguments has one of the values."""
+    """Returns steps that refuse a call unless each of these arguments has one of the values."""
     steps = []
     for argument in arguments:
         steps += [_argument(argument)]

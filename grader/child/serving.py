@@ -1,4 +1,4 @@
-"""A child's main loop: reads requests, has them answered, writes replies. What an answer is, its host decides."""
+"""A child's main loop: reads requests, has its host answer them, and writes the replies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Pipe:
         os.set_inheritable(reply_fd, False)
 
     def receive(self) -> tuple[dict, bytes] | None:
-        """(header, blob), or None at the end."""
+        """Returns (header, blob) of the next frame, or None at the end."""
         start = self._exactly(LENGTHS.size)
         if start is None:
             return None
@@ -66,7 +66,7 @@ class Pipe:
 
 
 def ready(versions: dict[str, str]) -> dict:
-    """What is said once everything that needs no submission is done."""
+    """Sets up torch and Python, and returns the message that all that needs no submission is done, with versions."""
     torch.set_num_threads(1)
     sys.dont_write_bytecode = True
     versions = {"python": platform.python_version(), "torch": torch.__version__, **versions}
@@ -74,7 +74,7 @@ def ready(versions: dict[str, str]) -> dict:
 
 
 def serve(host: Host, request_fd: int, reply_fd: int, readable: list[str]) -> None:
-    """Answers the requests of one run, fenced in, with these places to read; never returns."""
+    """Answers the requests of one run, inside a fence with these places to read. Never returns."""
     pipe = Pipe(request_fd, reply_fd)
     reveal()
     leave = os._exit  # without the learner's atexit functions and destructors
@@ -85,7 +85,7 @@ def serve(host: Host, request_fd: int, reply_fd: int, readable: list[str]) -> No
         while (request := pipe.receive()) is not None:
             limit_cpu(request[0]["seconds"])
             pipe.send(*host.handle(*request))
-            limit_cpu(MOST_CPU_SECONDS)  # what comes next is no longer this request's
+            limit_cpu(MOST_CPU_SECONDS)  # for the time between requests
     except OSError:  # the parent is gone, or the learner's file closed the pipe
         leave(1)
     leave(0)

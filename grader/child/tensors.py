@@ -1,4 +1,4 @@
-"""What there is to say of a tensor: its dtype by name, its bytes."""
+"""Facts about a tensor: its dtype by name, its storage's bytes, and whether it has memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def storage_bytes(tensor: torch.Tensor) -> np.ndarray:
 
 
 def has_no_memory(tensor: torch.Tensor) -> bool:
-    """Whether it stands for a tensor on the GPU: asked of torch itself, past what it pretends to a host function."""
+    """Returns whether a tensor stands for a tensor on the GPU. Asks torch itself, not the pretended GPU."""
     with torch._C.DisableTorchFunction():
         return tensor.is_meta
 

@@ -1,4 +1,4 @@
-"""Torch allocates, fills and views; the kernels do the work. Everything else that torch could do is refused.
+"""Torch allocates, fills and views; the kernels do the work. All other operations of torch are refused.
 
 Two of torch's own modes see every operation: the function mode knows what the learner wrote (`torch.softmax`,
 `.contiguous()`), the dispatch mode knows what would really happen (`aten::clone`), and decides. So `.contiguous()` is
@@ -26,9 +26,9 @@ FILLED = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "
 ABOUT_DTYPES = {"promote_types", "result_type", "can_cast"}
 FILLS = {"fill_", "zero_"}
 FILL_VALUE_AT = {"full": 1, "full_like": 1, "new_full": 2, "fill_": 1}  # its position in the arguments
-# The values leave torch, or Python sets them, and the dispatcher does not see it.
+# These take values out of torch, or set them from Python, unseen by the dispatcher.
 READS = {"numpy", "tolist", "__array__", "__dlpack__", "apply_", "map_", "map2_", "__reduce_ex__", "__set__"}
-# They ask for one value; without memory torch fails before the dispatcher is asked.
+# These read one value; without memory torch fails before the dispatcher is asked.
 VALUES = {"item", "__float__", "__int__", "__bool__", "__index__", "__complex__"}
 PRINTS = {"__repr__", "__format__"}  # `print(x)` computes, but only a text that the program cannot read
 SUBSCRIPTS = {"__getitem__": "[...]", "__setitem__": "[...] ="}
@@ -46,9 +46,10 @@ class NotRecordable(RuntimeError):
 
 
 class Refusals:
-    """What was refused in one call of the entry function.
+    """Refuses torch's work in one call of the entry function, and keeps the refusals.
 
-    `allocated` and `filled` are told of memory made or filled, and what fills it: a number, or None for nothing.
+    `allocated` and `filled` are called with memory that is made or filled, and what fills it: a number, or None for
+    nothing.
     """
 
     def __init__(self, learner_file: str, allocated: Callable = lambda *_: None, filled: Callable = lambda *_: None):
@@ -66,14 +67,14 @@ class Refusals:
         raise TorchRefused(f"{operation} is refused here: torch may allocate, fill and view; the kernel has to compute")
 
     def learners_frame(self) -> FrameType | None:
-        """The learner's code that is being run."""
+        """Returns the frame of the learner's code that is being run, None if none is."""
         frame = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename != self.learner_file:
             frame = frame.f_back
         return frame
 
     def line(self) -> int:
-        """The learner's line that is being run, 0 if none is."""
+        """Returns the learner's line that is being run, 0 if none is."""
         frame = self.learners_frame()
         return frame.f_lineno if frame else 0
 
@@ -107,7 +108,7 @@ class _Functions(TorchFunctionMode):
 class _DispatchMode(TorchDispatchMode):
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Else torch imports its compiler, 800 modules and a second or more, to keep it away from the mode."""
+        """Returns False: else torch imports its compiler, 800 modules and a second or more, to keep it off the mode."""
         return False
 
 
@@ -139,7 +140,10 @@ class _Operations(_DispatchMode):
 
 
 def _carried_out(operation, name: str, args: tuple, kwargs: dict):
-    """Without memory, torch has the `*_like` in Python, which imports sympy, for seconds; its C++ does as well."""
+    """Returns the result of an operation. For `*_like` without memory it calls torch's C++ code directly.
+
+    Torch would use Python code there, which imports sympy, for seconds.
+    """
     if (
         name.endswith("_like")
         and has_no_memory(args[0])
@@ -150,7 +154,7 @@ def _carried_out(operation, name: str, args: tuple, kwargs: dict):
 
 
 def _fill_value(name: str, args: tuple) -> object:
-    """What an allocation or a fill leaves in memory; None: whatever was there."""
+    """Returns what an allocation or a fill puts in memory; None if an allocation leaves it as it was."""
     if name in EMPTY:
         return None
     if "full" in name or name == "fill_":
@@ -159,18 +163,18 @@ def _fill_value(name: str, args: tuple) -> object:
 
 
 class _NoModes(torch._C._DisableTorchDispatch):
-    """Operations inside are not looked at."""
+    """Hides the operations inside it from torch's dispatch modes."""
 
 
 def _is_number(value: object) -> bool:
-    """A number, or the tensor that torch makes of one in `z[:] = 0`: alone in its memory."""
+    """Returns whether this is a number, or the tensor that torch makes of it in `z[:] = 0`: alone in its memory."""
     if not isinstance(value, torch.Tensor):
         return True
     return value.dim() == 0 and value.untyped_storage().nbytes() == value.element_size()
 
 
 def _as_written(function) -> str:
-    """A torch function as a learner writes it: torch.softmax, .contiguous(), .grad"""
+    """Returns a torch function's name as a learner writes it: torch.softmax, .contiguous(), .grad"""
     name = getattr(function, "__name__", "?")
     if name in ("__get__", "__set__"):  # a property
         return f".{getattr(function.__self__, '__name__', '?')}"
@@ -186,7 +190,7 @@ def _as_written(function) -> str:
 
 
 def _operator_in(frame: FrameType | None) -> str:
-    """The operator whose evaluation the frame is in: torch calls `x + y` and `x.add(y)` by one name."""
+    """Returns the operator that the frame is evaluating, "" if none: torch calls `x + y` and `x.add(y)` by one name."""
     if frame is None:
         return ""
     for instruction in dis.get_instructions(frame.f_code):

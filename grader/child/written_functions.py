@@ -1,4 +1,4 @@
-"""Functions of the file that are what their lines say: a recipe names a function by its place, and no other one.
+"""Functions of the file that are what their lines say: a recipe names a function by its place, and no changed function.
 
 Triton keeps a kernel's text, and Python a constexpr function's code. Host code can exchange either.
 """
@@ -20,7 +20,7 @@ UNSURE = object()  # a default that Python and Triton read differently
 
 
 def is_as_written(function: JITCallable) -> bool:
-    """Returns True for a function whose text, or code, is that of the lines in which it begins."""
+    """Returns whether a function's text, or code, is that of the lines in which it begins."""
     code = getattr(function.fn, "__code__", None)
     if not isinstance(code, CodeType):
         return False
@@ -60,7 +60,7 @@ def _with_inner(code: CodeType) -> Iterator[CodeType]:
 
 
 def defaults_of(function: JITCallable) -> dict[str, Any]:
-    """Returns the values of parameters that have one; UNSURE for all if a signature says something else."""
+    """Returns the values of parameters that have a default; UNSURE for all if the signatures disagree."""
     signatures = [inspect.signature(function.fn), function.signature]
     read = [{name: one.default for name, one in each.parameters.items()} for each in signatures]
     first, *others = [*read, _raw_defaults(function.fn)]
@@ -72,11 +72,11 @@ def defaults_of(function: JITCallable) -> dict[str, Any]:
 
 
 def _raw_defaults(function: FunctionType) -> dict[str, Any]:
-    """Returns those that Python uses in a call."""
+    """Returns the defaults that Python uses in a call, by parameter."""
     names, given = function.__code__.co_varnames[: function.__code__.co_argcount], function.__defaults__ or ()
     return dict(zip(names[len(names) - len(given) :], given)) | (function.__kwdefaults__ or {})
 
 
 def python_has(function: FunctionType, name: str) -> bool:
-    """Returns True for a name that means to the function what Python gives it, or nothing."""
+    """Returns whether the function sees Python's own object under this name, or nothing."""
     return function.__builtins__.get(name) is PYTHONS.get(name)

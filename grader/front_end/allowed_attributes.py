@@ -1,4 +1,4 @@
-"""Which attributes of which values a kernel or a constexpr function may read: a list for each kind of value.
+"""The attributes that a kernel or a constexpr function may read: a list for each kind of value.
 
 Triton's front end evaluates `a.b` by getattr, on modules and on Python's own objects too, and from most of these an
 attribute or two lead to every module of the process. So each attribute is looked up here, on the very value.
@@ -55,14 +55,17 @@ def _is_allowed(value: Any, name: str) -> bool:
 
 
 def is_public(module: str, name: str) -> bool:
-    """Returns True for a name that a kernel may use of this module."""
+    """Returns whether a kernel may use this name of this module."""
     if module == "math":
         return not name.startswith("_")
     return module in MODULES and name in members(module)
 
 
 def by_name(value: Any, name: str, *default: Any) -> Any:
-    """Stands for Python's getattr. An attribute that is there, or may be where the file runs, is not told as absent."""
+    """Replaces Python's getattr: the default counts only for an attribute that is absent where the file runs, too.
+
+    Raises AttributeError otherwise, and TypeError for a name that is no text.
+    """
     if not isinstance(name, str):
         raise TypeError("the name of an attribute is a text")
     try:
@@ -74,23 +77,23 @@ def by_name(value: Any, name: str, *default: Any) -> Any:
 
 
 def _is_fixed(value: Any) -> bool:
-    """Returns True for a value that has no more attributes in the file's process than here: no class of the file."""
+    """Returns whether a value has no more attributes in the file's process than here: it is of no class of the file."""
     kind = type(value)
     return value is None or kind in (*PLAIN, ModuleType) or kind.__module__.startswith(OF_TRITON)
 
 
 def has_by_name(value: Any, name: Any) -> bool:
-    """Stands for Python's hasattr."""
+    """Replaces Python's hasattr."""
     return by_name(value, name, _ABSENT) is not _ABSENT
 
 
 def guard_builtins() -> None:
-    """From now on Triton's front end has no other getattr and hasattr than these."""
+    """Gives Triton's front end these functions as getattr and hasattr, for the rest of this process."""
     CodeGenerator.builtin_namespace.update({"getattr": by_name, "hasattr": has_by_name})
 
 
 def guard_functions_of(path: str) -> None:
-    """From now on Triton's front end reads attributes in functions of this file as `check` allows. Once for a process.
+    """Makes Triton's front end read attributes as `check` allows, in functions of this file. Called once in a process.
 
     Triton's own functions, which a kernel calls, are left alone.
     """

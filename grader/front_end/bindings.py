@@ -1,6 +1,6 @@
 """The names that a file binds, scope by scope as Python has them: read off the syntax tree; nothing runs for it.
 
-A function finds a name in the functions around it, then in the module. What a class binds is seen by nobody but itself.
+A function finds a name in the functions around it, then in the module. Names that a class binds are seen only there.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 @dataclass(frozen=True)
 class Binding:
-    """One place where a name gets a value.
+    """A place where a name gets a value.
 
     made_by: the definition, the expression that is assigned, or None for a value that the tree does not tell: a
         parameter, a loop's name, `with ... as`, `del`.
-    path: of an import, "triton.language.exp"; "triton.language.*" of one that binds nobody knows which names.
+    path: of an import, "triton.language.exp"; "triton.language.*" of an import that may bind any names.
     scope: where `made_by` stands, and its own names mean something.
     is_certain: a statement of the module itself, outside of any branch.
-    is_from_inside: a function or a class gives a name of another scope its value, and nobody knows when.
+    is_from_inside: a function or a class gives a name of another scope its value, at an unknown time.
     """
 
     line: int
@@ -47,7 +47,7 @@ class Scope:
     outer: Scope | None = None
     names: dict[str, list[Binding]] = field(default_factory=dict)
     elsewhere: dict[str, type[ast.stmt]] = field(default_factory=dict)  # names that are Global or Nonlocal here
-    stars: list[Binding] = field(default_factory=list)  # `import *`, each of which may bind any name
+    stars: list[Binding] = field(default_factory=list)  # `import *`, each may bind any name
 
     @property
     def is_class(self) -> bool:
@@ -59,7 +59,7 @@ class Scope:
 
     @property
     def around(self) -> Scope | None:
-        """The next scope that a name is looked for in; what a class binds is seen by nobody but itself."""
+        """The next scope in which a name is looked for, skipping classes; None for a module."""
         scope = self.outer
         while scope is not None and scope.is_class:
             scope = scope.outer
@@ -84,7 +84,10 @@ class Scope:
 
 
 def since(line: int | float, bindings: list[Binding]) -> list[Binding]:
-    """Returns the bindings that may count in a line of the module: the last certain one before it, and all others."""
+    """Returns the bindings that may count in a line of the module.
+
+    These are the last certain binding before it, all bindings behind that, and bindings from inside of functions.
+    """
     last = max((number for number, one in enumerate(bindings) if one.is_certain and one.line < line), default=0)
     return [one for number, one in enumerate(bindings) if number >= last or one.is_from_inside]
 
@@ -93,7 +96,7 @@ at_last = partial(since, math.inf)  # for code that runs when the module has run
 
 
 class FileScopes:
-    """`around[node]`: the scope in which a function is defined, or a call stands; `inside`: its own, or a class's."""
+    """A file's scopes: `around[node]`, where a function is defined or a call stands, and `inside[node]`, its own."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.module = Scope(tree)
@@ -111,11 +114,11 @@ class FileScopes:
         return scope.around if scope.is_class else scope
 
     def is_own(self, name: str, function: ast.FunctionDef) -> bool:
-        """Returns True for a name that the function binds itself: it is looked for in the module only after that."""
+        """Returns whether the function itself binds the name: only after that is it looked for in the module."""
         return name in self.inside[function].names
 
     def path(self, node: ast.expr, scope: Scope) -> str:
-        """Returns what of a module an expression names, "triton.jit"; "" if it may be anything else."""
+        """Returns the path that an expression names in a module, "triton.jit"; "" if it may be anything else."""
         if isinstance(node, ast.Attribute):
             inner = self.path(node.value, scope)
             return f"{inner}.{node.attr}" if inner else ""
@@ -141,7 +144,7 @@ class FileScopes:
         elif isinstance(node, COMPREHENSIONS):
             self._read_all(ast.iter_child_nodes(node), Scope(node, scope))
         elif isinstance(node, ast.If) and _is_main(node.test):
-            self._read_all(node.orelse, scope)  # the rest runs in no process that imports the file
+            self._read_all(node.orelse, scope)  # the body runs in no process that imports the file
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             self._assignment(node, scope, is_certain)
         elif isinstance(node, ast.NamedExpr):
@@ -196,7 +199,7 @@ class FileScopes:
 
 
 def _bind_nonlocal(name: str, scope: Scope, binding: Binding) -> None:
-    """The name belongs to the next function around that has it."""
+    """Binds a nonlocal name in the next function around that has it."""
     while (scope := scope.around) is not None and scope.outer is not None:
         if name in scope.names:
             scope.bind(name, binding)
@@ -204,7 +207,7 @@ def _bind_nonlocal(name: str, scope: Scope, binding: Binding) -> None:
 
 
 def _mangled(name: str, scope: Scope | None) -> str:
-    """Python calls __x another name in a class K, _K__x."""
+    """Returns a name as Python has it in a class: __x in a class K is _K__x."""
     while scope is not None and not scope.is_class:
         scope = scope.outer
     is_private = name.startswith("__") and not name.endswith("__")
@@ -213,7 +216,7 @@ def _mangled(name: str, scope: Scope | None) -> str:
 
 
 def _around_comprehensions(scope: Scope) -> Scope:
-    """Where `:=` in a comprehension binds its name."""
+    """Returns the scope in which `:=` in a comprehension binds its name."""
     while isinstance(scope.node, COMPREHENSIONS):
         scope = scope.outer
     return scope
@@ -241,14 +244,14 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
 
 
 def _is_main(test: ast.expr) -> bool:
-    """Returns True for __name__ == "__main__"."""
+    """Returns whether this is the test __name__ == "__main__"."""
     parts = [test.left, *test.ops, *test.comparators] if isinstance(test, ast.Compare) else []
     said = [getattr(part, "id", getattr(part, "value", type(part))) for part in parts]
     return said == ["__name__", ast.Eq, "__main__"]
 
 
 def own_nodes(nodes: list[ast.AST]) -> Iterator[ast.AST]:
-    """All of these, without what stands in functions and classes among them."""
+    """Yields these nodes and all within them, except within functions and classes."""
     for node in nodes:
         yield node
         if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):

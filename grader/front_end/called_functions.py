@@ -1,4 +1,4 @@
-"""Messages about refused calls of tl's functions and about operators: what a function takes, and which shapes meet.
+"""Messages about refused calls of tl's functions and about operators: which arguments, and which shapes, meet.
 
 Triton's own messages name neither the call nor its operands; the syntax tree and the frames that raised do.
 """
@@ -53,7 +53,7 @@ def _of_a_call(message: str, frames: list[FrameType], node: ast.Call) -> str:
 
 
 def _of_arguments(message: str, function: str) -> str:
-    """Returns the message about an argument of tl's function that is missing, unknown or given twice."""
+    """Returns the message about an argument of tl's function that is missing, unknown or given twice; "" if none is."""
     names = _parameters(function)
     kinds = {"unknown": UNEXPECTED, "missing": MISSING, "twice": TWICE}
     what = next((kind for kind, pattern in kinds.items() if pattern.search(message)), "")
@@ -66,7 +66,7 @@ def _of_arguments(message: str, function: str) -> str:
 
 
 def _parameters(function: str) -> list[str]:
-    """The names of what tl's function takes; [] where it has no such function, or they are not known."""
+    """Returns the parameters' names of a function of tl; [] where tl lacks it, or they are not known."""
     function = getattr(tl, function, None)
     try:
         names = inspect.signature(getattr(function, "fn", function)).parameters
@@ -76,7 +76,7 @@ def _parameters(function: str) -> list[str]:
 
 
 def _of_a_product(message: str, frames: Iterable[FrameType]) -> str:
-    """Returns the message about tl.dot(a, b), with the shapes that meet in it."""
+    """Returns the message about tl.dot(a, b), with the shapes that meet in it; "" for any other refusal."""
     shapes = {name: _shape(one) for frame in frames for name, one in _operands_of(frame).items()}
     a, b = shapes.get("input", ""), shapes.get("other", "")
     if not a or not b:
@@ -98,7 +98,7 @@ def _shape(value: tl.tensor) -> str:
 
 
 def _of_an_operator(message: str, frames: list[FrameType], node: ast.BinOp | ast.AugAssign) -> str:
-    """Returns the message about x_ptr * y, about an address with a fraction for an offset, and about x ^ 2."""
+    """Returns the message about x_ptr * y, about an address with a fraction for an offset, or about x ^ 2; else ""."""
     found = OPERANDS.search(message)
     if found is None:
         return ""
@@ -124,7 +124,7 @@ def _address(given: list[ast.expr], frames: list[FrameType]) -> ast.expr:
 
 
 def _short(node: ast.expr) -> str:
-    """The expression as the file has it, without an index behind it."""
+    """Returns the expression as the file has it, without an index behind it; "this" for a long expression."""
     node = node.value if isinstance(node, ast.Subscript) else node
     text = " ".join(ast.unparse(node).split())
     return text if len(text) <= 60 else "this"

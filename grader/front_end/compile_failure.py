@@ -1,4 +1,4 @@
-"""A CompilationError of Triton's in words: what the compiler refuses, and at which line of the learner's file."""
+"""Describes a CompilationError of Triton's: what the compiler refuses, and at which line of the learner's file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNFINISHED = re.compile(r"^KeyError\('[\w.]+__")  # of a function whose text is 
 
 
 def compile_failure(error: CompilationError, tree: ast.Module) -> Failure:
-    """Returns what the compiler refuses, at the innermost place that it names in the file with this tree."""
+    """Returns what the compiler refuses, at the innermost location that it names in the file with this tree."""
     chain: list[BaseException] = [error]
     while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and len(chain) < 16:
         chain.append(cause)
@@ -39,7 +39,7 @@ def _kernel_of(error: CompilationError) -> str:
 
 
 def _line_of_node(error: CompilationError, tree: ast.Module) -> int:
-    """Returns the line of what is refused; 0 if it stands in no function of the file.
+    """Returns the line of the refused node in the file; 0 if it stands in no function of the file.
 
     The error counts lines from the `def` of a function.
     """
@@ -51,7 +51,7 @@ def _line_of_node(error: CompilationError, tree: ast.Module) -> int:
 
 
 def text_of(error: BaseException) -> str:
-    """Returns an exception's text, cut; "" where it has none that can be had."""
+    """Returns an exception's text, cut; "" where it has none, or making it raises an exception."""
     try:
         return cut(str(error).strip())
     except BaseException:
@@ -59,5 +59,5 @@ def text_of(error: BaseException) -> str:
 
 
 def cut(text: str) -> str:
-    """Returns its beginning and its end, where what differs may stand."""
+    """Returns a text, or the beginning and the end of a long text, where differences may stand."""
     return text if len(text) <= MOST_MESSAGE else f"{text[: MOST_MESSAGE - 105]} ... {text[-100:]}"

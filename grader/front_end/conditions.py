@@ -1,6 +1,6 @@
 """Conditions that are tiles, refused where they stand.
 
-Triton refuses them of an `if` statement alone. Of `a if x > 0 else b` and of `while` it makes operations that MLIR's
+Triton refuses them only in an `if` statement. For `a if x > 0 else b` and for `while` it makes operations that MLIR's
 verifier refuses later: without a line, and with the whole module printed.
 """
 
@@ -23,7 +23,7 @@ class Condition(ast.expr):
 
 
 def refuse_tiles_as_conditions() -> None:
-    """From now on Triton's front end refuses them. Once for a process."""
+    """Makes Triton's front end refuse tiles as conditions. Called once in a process."""
     CodeGenerator.visit_Condition = _visit_condition
     for name in ("visit_IfExp", "visit_While"):
         setattr(CodeGenerator, name, _with_condition(getattr(CodeGenerator, name)))

@@ -1,7 +1,7 @@
 """A constexpr function of a learner's file, evaluated: plain Python on plain values, and no Python of the file runs.
 
-Names are the function's own, those of its file's scope, and some of Python's builtins. Attributes are those of
-grader.front_end.allowed_attributes. A construct that is not here is refused by its name.
+It sees its own names, the names of its file's scope, and some of Python's builtins, and reads the attributes that
+grader.front_end.allowed_attributes lists. A construct that is not here is refused by its name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from grader.front_end.same_values import (
 )
 from grader.front_end.told_values import Unseen
 
-SINGLE = (None, True, False)  # of which Python has a single object each
+SINGLE = (None, True, False)  # Python has a single object of each
 IS_A_GENERATOR = "`yield` makes a generator of the whole function; return a tuple"
 NO_IDENTITY = "equal values may be two objects; write == or !="
 MOST_DEPTH = 64  # of functions that call themselves
@@ -58,9 +58,10 @@ class _Continued(Exception):
 
 
 def evaluator(function: ast.FunctionDef, scope: Mapping[str, Any], signature: Signature) -> Callable[..., Any]:
-    """Returns what stands for the function: called with its arguments, it gives its result.
+    """Returns a replacement of the function: called with its arguments, it returns its result.
 
-    signature: of the function, with the values of its defaults. A call that does not fit it raises TypeError.
+    signature: of the function, with the values of its defaults. A call that does not fit it raises TypeError; a call
+    may also raise NotEvaluated, CallsItself and any exception of the function.
     """
     depth, local = 0, _local_names(function)
     given_later = next((one for one in own_nodes(function.body) if isinstance(one, (ast.Yield, ast.YieldFrom))), None)
@@ -83,7 +84,7 @@ def evaluator(function: ast.FunctionDef, scope: Mapping[str, Any], signature: Si
 
 
 def _local_names(function: ast.FunctionDef) -> frozenset[str]:
-    """Returns the names that the function binds itself, in whichever statement, without those of comprehensions."""
+    """Returns the names that the function binds itself, in any of its statements; comprehensions bind their own."""
     return frozenset(FileScopes(ast.Module([function], [])).inside[function].names)
 
 
@@ -93,13 +94,13 @@ def _targets_of(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def refuse(node: ast.AST, why: str = "") -> Any:
-    """Raises NotEvaluated, with the beginning of what is refused; why: and what to write instead."""
+    """Raises NotEvaluated, with the beginning of the refused text; why: the reason, and what to write instead."""
     what = ast.unparse(node).splitlines()[0][:60]
     raise NotEvaluated(f"line {node.lineno}: a constexpr function cannot hold `{what}` here{why and f': {why}'}")
 
 
 class Evaluation:
-    """One call: `own` holds the values of its own names, `local` those names that are never another scope's."""
+    """A call: `own` holds the values of its own names, `local` the names that are never looked for in other scopes."""
 
     def __init__(
         self, scope: Mapping[str, Any], own: MutableMapping[str, Any], local: frozenset[str] = frozenset()
@@ -237,7 +238,7 @@ class Evaluation:
         return holder[self._key(node.slice)] if isinstance(of, SUBSCRIPTED) else self._refused(node)
 
     def _key(self, node: ast.expr) -> Any:
-        """Returns the value of what is looked for, or will be, among others."""
+        """Returns the value of a key. Refuses a value whose equality may differ in the file's process."""
         value = self.value(node)
         return value if has_equality(value, is_key=True) else refuse(node, NO_EQUALITY)
 
@@ -326,14 +327,14 @@ class Evaluation:
         return self._items(node, lambda inner: inner.value(node.elt))
 
     def _items(self, node: ast.AST, item: Callable[[Evaluation], Any]) -> Iterator:
-        """Returns the items of a comprehension one by one; its names are seen by nobody else."""
+        """Returns an iterator over the items of a comprehension, whose names are seen only in it."""
         own = {inner.id for inner in _targets_of(node) if isinstance(inner, ast.Name)}
         inside = Evaluation(self.scope, ChainMap({}, self.own), self.local | own)
         first = self.value(node.generators[0].iter)
         return (item(inside) for _ in inside._rounds(node.generators, first))
 
     def _rounds(self, generators: list[ast.comprehension], items: Any) -> Iterator[None]:
-        """Gives the names of the generators their values, round after round."""
+        """Binds the names of the generators to their values, round after round, and yields once in each round."""
         generator, *rest = generators
         if generator.is_async:
             self._refused(generator.iter)
@@ -362,7 +363,7 @@ class Evaluation:
 
 
 def _check_call(node: ast.Call, function: Any, arguments: list) -> None:
-    """Refuses what would be another value where the file runs by itself."""
+    """Refuses a call that might return another value where the file runs by itself."""
     if function is str and not all(map(has_text, arguments)):
         refuse(node, NO_TEXT)
     if function is isinstance and is_class_of_tuples(arguments[-1:]):

@@ -30,5 +30,5 @@ COMPARED = {
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
     ast.In: lambda item, items: item in items, ast.NotIn: lambda item, items: item not in items,
 }  # fmt: skip
-SUBSCRIPTED = (tuple, list, dict, str, range)  # which give a part for a number or a key, and do nothing else
-COMPARING = (dict, set, min, max, sorted)  # builtins that compare what they are given
+SUBSCRIPTED = (tuple, list, dict, str, range)  # their subscripts only return a part
+COMPARING = (dict, set, min, max, sorted)  # builtins that compare their arguments

@@ -1,4 +1,4 @@
-"""The kernels of a file without the rest of it: what Triton's front end makes of them when nothing else has run.
+"""The kernels of a file without the rest of it: Triton's front end reads them when nothing else of the file has run.
 
 Each kernel and each constexpr function is defined as it stands there, without decorators, annotations and defaults, so
 that defining it runs nothing. The file lies on disk in full, at the same lines, because Triton reads a function's
@@ -41,7 +41,7 @@ class NotInFile(Exception):
 
 
 class FileKernels:
-    """The kernels of one file. The current folder is the process's own, and takes the file."""
+    """The kernels of a file, which is written into the current folder: that is the process's own."""
 
     def __init__(self, filename: str, source: bytes) -> None:
         self.path = os.path.join(os.getcwd(), os.path.basename(filename))
@@ -66,7 +66,10 @@ class FileKernels:
         return text_of(self.source(recipe), target, options)
 
     def source(self, recipe: dict) -> ASTSource:
-        """Returns what Triton's compiler is given for the kernel, with the recipe's types and constants."""
+        """Returns the input of Triton's compiler for the kernel, with the recipe's types and constants.
+
+        Raises NotInFile, NotPlain.
+        """
         functions = self._functions_of(recipe)
         kernel = functions.get((recipe["function"], recipe["line"]))
         if not isinstance(kernel, triton.runtime.JITFunction):
@@ -91,7 +94,7 @@ class FileKernels:
         return self._functions[1]
 
     def defined(self, node: ast.FunctionDef, scope: dict[str, Any]) -> FunctionType:
-        """Returns the function, without decorators, annotations and defaults, in a scope of its own."""
+        """Returns the function, without decorators, annotations and defaults, with `scope` as its globals."""
         if node not in self._codes:
             self._codes[node] = self._code(node)
         function = FunctionType(self._codes[node], scope, node.name)
@@ -112,7 +115,7 @@ class FileKernels:
         return next(constant for constant in code.co_consts if isinstance(constant, CodeType))
 
     def check_text(self, function: JITCallable, node: ast.FunctionDef) -> None:
-        """Raises NotPlain if Triton, which looks for a function's text by its lines, reads another one there."""
+        """Raises NotPlain if Triton, which looks for a function's text by its lines, reads another function there."""
         if node not in self._is_read:
             try:
                 (read,) = function.parse().body
@@ -123,7 +126,7 @@ class FileKernels:
             raise NotPlain(f"Triton reads another function than the one in line {node.lineno}")
 
     def options(self, node: ast.FunctionDef) -> dict[str, Any]:
-        """Returns those that change the text, of @triton.jit(noinline=True)."""
+        """Returns the options of @triton.jit that change the text, as noinline=True."""
         decorator = self.names.decorator(node, "triton.jit")
         given = decorator.keywords if isinstance(decorator, ast.Call) else []
         return {
@@ -136,7 +139,7 @@ class FileKernels:
 class _Functions(Mapping):
     """The file's functions by name and line, each made when it is asked for, with the scope that a recipe tells of it.
 
-    refused: why a scope is not the function's own, of the first for which this is so.
+    refused: why a function's scope is not its own, for the first of these functions; None without any.
     """
 
     def __init__(self, file: FileKernels, recipe: dict) -> None:
@@ -167,8 +170,8 @@ class _Functions(Mapping):
             made = triton.jit(**self.file.options(node), **named)(function)
         else:
             made = triton.constexpr_function(function)
-            made.fn = _is_being_made  # and never the function: a value that its own scope needs may call it
-        self._made[place] = made  # before its scope, which may hold the function itself
+            made.fn = _is_being_made  # and not yet the evaluator: a value that its own scope needs may call it
+        self._made[place] = made  # before its scope, which may hold this function
         names, defaults = self.told.get(place, ([], []))
         try:
             self.scope.check_is_made(node)
@@ -195,12 +198,15 @@ def _is_being_made(*arguments: Any, **named: Any) -> None:
 
 
 def _without_places(node: ast.FunctionDef) -> list[str]:
-    """Texts of several lines are left without their indentation: Triton takes it off where a function is indented."""
+    """Returns the texts of a function's nodes without line numbers. Indentation inside of strings is left out.
+
+    Triton takes it off where a function is indented.
+    """
     return [re.sub(r"\\n +", r"\\n", ast.dump(one).replace(r"\t", " ")) for one in (node.args, *node.body)]
 
 
 def _qualified(node: ast.AST, before: str) -> Iterator[tuple[ast.AST, str]]:
-    """The qualified name that Python gives each function."""
+    """Yields each function and class below a node, with the qualified name that Python gives it."""
     for inner in ast.iter_child_nodes(node):
         if isinstance(inner, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
             yield inner, before + inner.name
@@ -211,7 +217,7 @@ def _qualified(node: ast.AST, before: str) -> Iterator[tuple[ast.AST, str]]:
 
 
 def _constant(argument: str, said: dict, functions: Functions) -> Any:
-    """Raises NotPlain with the argument's name."""
+    """Returns the value of a constant. Raises NotPlain with the argument's name."""
     try:
         return value_of(said, functions)
     except NO_VALUE as error:

@@ -1,8 +1,8 @@
 """The names that a function of a learner's file sees, each with its value: told in a recipe, and checked by the file.
 
-A recipe comes from the file's own process, where any Python ran. So its word counts for a name as far as the file
-leaves it open: which of its bindings came to pass, and what host code computed. A value that none of the bindings gives
-is refused.
+A recipe comes from the file's own process, where any Python ran. So it is believed about a name only as far as the file
+leaves the value open: which of its bindings came to pass, and what host code computed. A value that none of the
+bindings gives is refused.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ _HIDDEN = object()  # a value that no recipe can tell: an import that fails, a c
 
 
 class FileScope:
-    """Tells the values of the names that the file's functions see.
+    """Finds the values of the names that the file's functions see.
 
-    constants: integers of the module that have another value in this call, with all that is derived from them.
+    constants: integers of the module that have another value in this call; values derived from them follow.
     """
 
     def __init__(self, scopes: FileScopes, names: FileNames, functions: Functions, constants: Mapping[str, int]):
         self.scopes, self.names, self.functions, self.constants = scopes, names, functions, constants
         self._made: dict[tuple[ast.AST, bool], Any] = {}  # by what makes a value
-        self._found: dict[tuple[str, int, bool], Any] = {}  # values of certain names: each may be made of others
+        self._found: dict[tuple[str, int, bool], Any] = {}  # values of certain names; each may be made of others
 
     def values(self, function: ast.FunctionDef, told: list[list]) -> dict[str, Any]:
         """Returns the names that the function sees with their values. Raises NotPlain.
 
-        told: [name, 1 for a constexpr, value] each, as recipes tell them.
+        told: [name, 1 for a constexpr, value] for each name, as recipes tell them.
         """
         around = self.scopes.seen_by(function)
         found, absent = {}, set()
@@ -91,7 +91,7 @@ class FileScope:
         raise NotPlain(f"something else than triton.jit makes {function.name} in line {function.lineno}")
 
     def _given(self, call: ast.Call) -> list[ast.FunctionDef]:
-        """Returns the one function that a call of triton.jit is given; [] if it may be given others."""
+        """Returns, in a list, the file's function that a call of triton.jit gets; [] if another may be meant."""
         around = self.scopes.around[call]
         if self.scopes.path(call.func, around) not in DECORATORS or len(call.args) != 1:
             return []
@@ -100,7 +100,7 @@ class FileScope:
         return made if len(made) == 1 and made[0] in self.names.bodies else []
 
     def default(self, function: ast.FunctionDef, parameter: str, default: ast.expr, told: list | None) -> Any:
-        """Returns the value of a parameter's default. Raises NotPlain. told: as in `values`; None where nothing is."""
+        """Returns the value of a parameter's default. Raises NotPlain. told: as in `values`, or None."""
         possible = self._possible(partial(self._of_expression, default, self.scopes.around[function]))
         if told is None:
             return possible[0] if _is_lasting(possible[0]) else Unseen()
@@ -138,7 +138,7 @@ class FileScope:
             raise NotPlain(f"{name} has no value at the launch, and line {bindings[0].line} gives it one")
 
     def _agreed(self, name: str, told: list, possible: list[Any], line: int) -> Any:
-        """Returns the value that the recipe tells, where the file leaves room for it."""
+        """Returns the value that the recipe tells, if the file allows it, or Unseen. Raises NotPlain."""
         try:
             value = named_value(told, self.functions)
         except NO_VALUE as error:
@@ -151,7 +151,7 @@ class FileScope:
         return value if same is UNKNOWN else same
 
     def certain(self, name: str, around: Scope, known: Mapping[str, int]) -> Any:
-        """Returns the value of a name that is bound once, by a statement that always runs; UNKNOWN of another."""
+        """Returns the value of a name that is bound once, by a statement that always runs; UNKNOWN for other names."""
         bindings = around.bindings(name)
         if len(bindings) != 1 or not bindings[0].is_certain:
             return UNKNOWN
@@ -170,7 +170,7 @@ class FileScope:
         return [*found, value({})] if self.constants else found
 
     def _of(self, binding: Binding, known: Mapping[str, int]) -> Any:
-        """Returns the value that one binding gives; UNKNOWN if the tree does not tell it."""
+        """Returns the value that a binding gives; UNKNOWN if the tree does not tell it."""
         node = binding.made_by
         if binding.path:
             return _imported(binding.path)
@@ -179,14 +179,14 @@ class FileScope:
         if not isinstance(node, ast.ClassDef | ast.expr):
             return UNKNOWN
         place = node, bool(known)
-        if place not in self._made:  # a class is one object, under all of its names
+        if place not in self._made:  # a class is the same object under all of its names
             is_class = isinstance(node, ast.ClassDef)
             made = self._named_tuple(node, known) if is_class else self._of_expression(node, binding.scope, known)
             self._made[place] = made
         return self._made[place]
 
     def _function(self, node: ast.FunctionDef) -> Any:
-        """A function under one decorator of Triton is what stands there; another decorator may make anything of it."""
+        """Returns the function made with a decorator of Triton alone, the node of plain Python, or else UNKNOWN."""
         if not node.decorator_list:
             return node  # plain Python, which no recipe tells
         is_bare = len(node.decorator_list) == 1 and node in self.names.bodies
@@ -235,7 +235,7 @@ class FileScope:
 
 
 def _is_lasting(value: Any) -> bool:
-    """Returns True for a value that nothing changes after it was made, as a list is changed."""
+    """Returns whether a value cannot change after it was made, unlike a list."""
     if isinstance(value, tl.constexpr):
         return _is_lasting(value.value)
     return all(map(_is_lasting, value)) if isinstance(value, tuple) else isinstance(value, LASTING)

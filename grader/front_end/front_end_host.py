@@ -25,11 +25,11 @@ from grader.front_end.kernel_text import dots_of_any_size, parse_each_function_o
 from grader.front_end.told_values import NotPlain
 from grader.wire.messages import FOREIGN_KERNEL, NOT_PLAIN, Failure
 
-FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk, which is nobody's mistake
+FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk is full, which is a fault of the machine
 
 
 class FrontEndHost:
-    """Makes texts for one GPU's target. The first exception that is none of the compiler's makes it unfit for more."""
+    """Makes texts for one GPU's target. After the first exception that is not the compiler's it makes no more."""
 
     def __init__(self) -> None:
         self._target: GPUTarget = triton.runtime.driver.active.get_current_target()
@@ -50,7 +50,7 @@ class FrontEndHost:
         return answer, text
 
     def _text(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
-        """Never raises: whatever happens while a text is made comes from the file, and is told as its failure."""
+        """Returns the answer and the text. Raises nothing: an exception while a text is made is the file's failure."""
         recipe = header["recipe"]
         try:
             self._kernels = self._kernels or FileKernels(header["filename"], blob)
@@ -78,7 +78,7 @@ class FrontEndHost:
         return self._failed(Failure("compile", type(error).__name__, text_of(error), 0, recipe["function"]))
 
     def _failed(self, failure: Failure, fits: bool = True) -> dict:
-        """`fits`: False where Triton leaves out a configuration with which it does not compile."""
+        """Returns the answer for a failure. fits: False where Triton leaves out a configuration for not compiling."""
         return {"kind": "text", "failure": asdict(failure), "fits": fits, "unfit": self._unfit}
 
 

@@ -1,7 +1,7 @@
-"""Operators, texts and calls of a kernel that would tell the objects of one process from those of another.
+"""Operators, texts and calls of a kernel that would tell the objects of one process from the objects of another.
 
-Triton's front end carries them out as Python does, on the very objects. What is asked of a value here is what
-grader.front_end.same_values gives; the rest is refused where it stands.
+Triton's front end carries them out as Python does, on the very objects. A kernel may ask only for properties of a value
+that grader.front_end.same_values gives; the rest is refused where it stands.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Shown(ast.expr):
 
 
 def guard_operators_of(path: str) -> None:
-    """From now on Triton's front end refuses them in functions of this file. Once for a process."""
+    """Makes Triton's front end refuse them in functions of this file. Called once in a process."""
     apply, call, visit = (
         getattr(CodeGenerator, name) for name in ("_apply_binary_method", "call_Function", "visit_JoinedStr")
     )

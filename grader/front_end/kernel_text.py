@@ -1,7 +1,7 @@
-"""A kernel's text: what Triton's front end makes of a function and its recipe, in ten milliseconds.
+"""A kernel's text, which Triton's front end makes of a function and its recipe in ten milliseconds.
 
-Triton compiles a kernel to machine code before its first launch, for a tenth to a third of a second. What is judged is
-this text, and the rest is made of it by other processes.
+Triton compiles a kernel to machine code before its first launch, for a tenth to a third of a second. This text is what
+is judged, and other processes make machine code of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from grader.front_end.ttir_text import source_of
 
 @cache
 def _context(target: GPUTarget) -> Any:
-    """One for all texts: loading the dialects takes as long as a quarter of a text."""
+    """Returns the context for all texts of a target: loading the dialects takes as long as a quarter of a text."""
     context = ir.context()
     ir.load_dialects(context)
     make_backend(target).load_dialects(context)
@@ -32,9 +32,9 @@ def _context(target: GPUTarget) -> Any:
 
 
 def text_of(source: ASTSource, target: GPUTarget, options: dict) -> bytes:
-    """Returns the module in MLIR's generic form, without what only assertions would look at. Raises what Triton does.
+    """Returns the module in MLIR's generic form, verified, without operations that only assertions would look at.
 
-    The verifier of MLIR has accepted it.
+    Raises what Triton raises.
     """
     backend, context = make_backend(target), _context(target)
     parsed = backend.parse_options(dict(options))
@@ -47,7 +47,7 @@ def text_of(source: ASTSource, target: GPUTarget, options: dict) -> bytes:
 
 @contextlib.contextmanager
 def dots_of_any_size() -> Iterator[None]:
-    """Within, the front end takes tiles in tl.dot that are too small for the units of a GPU."""
+    """Lets the front end take tiles in tl.dot that are too small for a GPU's units, while the context is open."""
     before = CUDABackend.get_codegen_implementation
     loose = {"min_dot_size": lambda left, right: (1, 1, 1)}
     CUDABackend.get_codegen_implementation = lambda backend, options: before(backend, options) | loose
@@ -58,7 +58,7 @@ def dots_of_any_size() -> Iterator[None]:
 
 
 def parse_each_function_once() -> None:
-    """From now on Triton reads the tree of a function that several kernels call once, and leaves it as it is."""
+    """Makes Triton parse a function that several kernels call only once; the tree must stay unchanged."""
     parse, trees = JITCallable.parse, {}
 
     def parse_once(function: JITCallable) -> ast.Module:

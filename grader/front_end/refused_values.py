@@ -142,7 +142,7 @@ def _accumulator(error: BaseException, frames: list[FrameType]) -> str:
 
 
 def _shapes(error: BaseException, frames: list[FrameType], node: ast.AST | None) -> str:
-    """Returns the message about tiles whose shapes do not go together, which Triton names seldom."""
+    """Returns the message about tiles whose shapes do not go together, which Triton seldom names."""
     for frame in frames if isinstance(error, AssertionError) else ():
         held = frame.f_locals
         if frame.f_code.co_name == "dot":
@@ -160,7 +160,7 @@ def _shapes(error: BaseException, frames: list[FrameType], node: ast.AST | None)
 
 
 def _shape(value: object) -> list[int]:
-    """Returns that of a tile, or of a descriptor's block; an empty list for anything else."""
+    """Returns the shape of a tile, or of a descriptor's block; an empty list for anything else."""
     shape = value.block_shape if isinstance(value, tensor_descriptor_base) else getattr(value, "shape", ())
     return [int(getattr(size, "value", size)) for size in shape] if isinstance(value, base_value) else []
 

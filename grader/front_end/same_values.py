@@ -1,7 +1,7 @@
-"""Values whose text, and whose equality, is the same where the file runs by itself: others are not asked for either.
+"""Values whose text, and whose equality, is the same where the file runs by itself; for other values both are refused.
 
-A text is made of a recipe, so its objects are others than those of the file's process. A NaN in a tuple is found by
-being one and the same object, a function is equal to itself alone, and the text of a class says where it was made.
+A text is made from a recipe, so its objects differ from the objects of the file's process. A NaN in a tuple is found by
+its identity, a function is equal to itself alone, and the text of a class says where it was made.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ NO_CLASS = "the class of a tuple with names is not known; pass a number that say
 NO_ORDER = "a set has a fixed order for numbers alone; use a tuple"
 WITH_TEXT = (NoneType, bool, int, float, str, tl.dtype)
 HOLDERS = (tuple, list, dict, set, tl.tuple)
-LOOKING = frozenset({"count", "get", "index", "pop"})  # methods of these that compare what they hold
+LOOKING = frozenset({"count", "get", "index", "pop"})  # methods of HOLDERS that compare the values within
 
 
 def has_text(value: Any) -> bool:
-    """Returns True for values that are written the same way here as where the file runs by itself."""
+    """Returns whether a value is written the same way here as where the file runs by itself."""
     if isinstance(value, tl.constexpr):
         return has_text(value.value)
     if type(value) in (tuple, list):
@@ -31,7 +31,7 @@ def has_text(value: Any) -> bool:
 
 
 def has_equality(value: Any, is_key: bool = False) -> bool:
-    """Returns True for values that are equal to the same ones here as where the file runs by itself.
+    """Returns whether a value is equal to the same values here as where the file runs by itself.
 
     is_key: the value is looked for among others, where a NaN is found by its identity. In a tuple it always is.
     """
@@ -46,19 +46,19 @@ def has_equality(value: Any, is_key: bool = False) -> bool:
 
 
 def looks_for(function: Any) -> bool:
-    """Returns True for a method that finds a value among those of a tuple, a list or a dictionary."""
+    """Returns whether a method finds a value among the values of a tuple, a list, a dictionary or a set."""
     return isinstance(getattr(function, "__self__", None), HOLDERS) and function.__name__ in LOOKING
 
 
 def has_order(value: Any) -> bool:
-    """Returns True for what a set keeps in the same order in each process: texts have another hash in each."""
+    """Returns whether a set keeps a value in the same order in each process: texts hash differently in each."""
     return all(map(has_order, value)) if type(value) is tuple else type(value) in (bool, int, float)
 
 
 def is_class_of_tuples(kinds: Any) -> bool:
-    """Returns True for a class whose tuples have names for their parts, and for several of which one is such a class.
+    """Returns whether `kinds` is a class of tuples with names for their parts, or a tuple or list that holds one.
 
-    Whether a value is of that class is not known here: a recipe tells the names of its parts alone.
+    It is not known here if a value is of that class: a recipe tells the names of its parts alone.
     """
     kinds = kinds.value if isinstance(kinds, tl.constexpr) else kinds
     if isinstance(kinds, (tuple, list, tl.tuple)):

@@ -15,27 +15,30 @@ from grader.submission.public_names import MODULES
 
 
 class NotPlain(Exception):
-    """A recipe tells a value that is none of those that a kernel may see, or another than the file gives."""
+    """A recipe tells a value that no kernel may see, or another value than the file gives."""
 
 
 class Unseen:
-    """Stands for a value that a kernel cannot see, such as a list: Triton's front end refuses it by its name."""
+    """Stands for a value that a kernel cannot see, as a list: Triton's front end refuses it by its name."""
 
 
 NO_VALUE = (NotPlain, ImportError, AttributeError, TypeError, ValueError, SyntaxError)  # what value_of raises
 MATH = "math"
 DTYPES = {value.name: value for value in vars(tl).values() if isinstance(value, tl.dtype)}
-Functions = Mapping[tuple[str, int], Any]  # those of the file, by name and line
+Functions = Mapping[tuple[str, int], Any]  # the functions of the file, by name and line
 
 
 def is_public_path(path: str) -> bool:
-    """Returns True for a module that a kernel may name, and for a public object of it."""
+    """Returns whether a kernel may name this module, or this public object of a module."""
     module, _, name = path.rpartition(".")
     return path in MODULES or path == MATH or is_public(module, name)
 
 
 def public_object(path: str) -> Any:
-    """Raises NotPlain for a path that a kernel may not name, ImportError or AttributeError where there is none."""
+    """Returns the module or object of this path. Raises NotPlain if a kernel may not name it.
+
+    Raises ImportError or AttributeError if it does not exist.
+    """
     if not is_public_path(path):
         raise NotPlain(f"{path} is no public name of Triton")
     if path in MODULES or path == MATH:
@@ -83,7 +86,7 @@ def tuple_class(name: str, fields: list[str], defaults: list[Any]) -> type:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Returns True for values that a kernel cannot tell apart, but for names that a tuple's parts have."""
+    """Returns whether a kernel cannot tell two values apart, but for names that a tuple's parts have."""
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(is_same, one, other))
     if type(one) is not type(other):
@@ -99,7 +102,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def with_names(value: Any, path: tuple[int, ...], fields: dict[tuple[int, ...], list[str]]) -> Any:
-    """Returns a type, in which each tuple whose path has names is one with these."""
+    """Returns a type in which each tuple whose path has names is a tuple with these names."""
     if not isinstance(value, tuple):
         return value
     parts = [with_names(part, (*path, number), fields) for number, part in enumerate(value)]

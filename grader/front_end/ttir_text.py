@@ -1,7 +1,7 @@
 """The compiler's modules as text, in MLIR's generic form: one grammar for all operations, every attribute written out.
 
-The bindings cannot ask for that form. But MLIR prints a module that does not verify in it, so one with an empty block
-at the end of its last function; the block goes again, from the module and from the text.
+The bindings cannot ask for that form. But MLIR prints a module in it that does not verify. So an empty block is added
+to the end of its last function, and taken out again, from the module and from the text.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _EMPTY_BLOCK = re.compile(r"^  \^bb\d+:  // no predecessors\n(?=  \}\))", re.MUL
 
 
 def source_of(module: Any) -> str:
-    """What the front end made of a kernel, with its private functions inlined: what make_ttir begins with as well.
+    """Returns the text of a kernel with its private functions inlined, as make_ttir begins, too.
 
-    module: from ASTSource.make_ir. It is inlined itself and stays valid for the passes that follow.
+    module: from ASTSource.make_ir. It is inlined in place and stays valid for the passes that follow.
     """
     manager = ir.pass_manager(module.context)
     passes.common.add_inliner(manager)
@@ -26,7 +26,7 @@ def source_of(module: Any) -> str:
 
 
 def generic_text(module: Any, context: Any) -> str:
-    """The text of any module with a `tt.func`; it parses back, and the module is as it was."""
+    """Returns the text of any module with a `tt.func`; it parses back, and the module is as it was."""
     functions: list[Any] = []
     module.walk(lambda operation: functions.append(operation) if operation.get_name() == "tt.func" else None)
     block = ir.builder(context).create_block_with_parent(functions[-1].get_region(0), [])

@@ -1,10 +1,10 @@
-"""Hints that do not hold: what changes where a compiled kernel believes them.
+"""Hints that do not hold, and the results that change where a compiled kernel believes them.
 
-tl.max_contiguous(x, 64) lets one thread load several neighbours at once, from the address of the first. Where x is
-clamped at the end of a matrix, as tl.where(x < M, x, 0), the hint is false for lanes that are past the end. They load
-something else then, and nothing of it is stored: such hints stand in many kernels, and are no mistake. With x % M they
-are: later groups of neighbours begin at odd places, and a wide load ends there with a misaligned address (H100, Triton
-3.6, fp16, M = 71, a stored column by column).
+tl.max_contiguous(x, 64) lets one thread load several neighbours at once, from the address of the first. If x is clamped
+at the end of a matrix, as by tl.where(x < M, x, 0), the hint is false for lanes past the end. These lanes then load
+other elements, and nothing of them is stored: many kernels hold hints of this kind, and they are no mistake. With x % M
+the hint is a mistake: later groups of neighbours begin at odd offsets, and a wide load there ends with a misaligned
+address (H100, Triton 3.6, fp16, M = 71, a stored column by column).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from grader.operations.comparison import bits_of, other_bits
 from grader.wire.messages import MAX_CONTIGUOUS
 from grader.wire.reply import Reply
 
-OF_LOADS = ("out-of-bounds-load", "wild-pointer", "uninitialised-read")  # findings
+OF_LOADS = ("out-of-bounds-load", "wild-pointer", "uninitialised-read")  # kinds of findings
 
 
 def broken_promise(evidence: Evidence, believing: Callable[[], Reply]) -> tuple[Verdict | None, str]:
     """Returns the verdict on a call that breaks promises, or None and a note for its report.
 
-    believing: carries out the call once more, with values as they are promised.
+    believing: interprets the call once more, with values as they are promised, and returns the reply.
     """
     promises = evidence.reply.broken
     others = [
         promise for promise in promises if promise.what != MAX_CONTIGUOUS
-    ]  # its meaning for a single access is known
+    ]  # tl.max_contiguous has a known meaning for a single access
     if others:
         return broken(evidence, others[0]), ""
     changed = _first_changed(evidence.reply, believing())
@@ -41,8 +41,9 @@ def broken_promise(evidence: Evidence, believing: Callable[[], Reply]) -> tuple[
 def _first_changed(first: Reply, believed: Reply) -> str | None:
     """Returns the first element that differs, "z[3, 4]"; "" for another difference; None where there is none.
 
-    A load that believing leads out of bounds does not count: a thread that loads several bytes at once begins at a
-    multiple of their number, next to an element that is there. A store that is led away is missing in the result.
+    An invalid load that believing causes does not count: a thread that loads several bytes at once begins at a multiple
+    of their number, next to an element that exists. A store to a wrong address shows as a missing element of the
+    result.
     """
     if believed.error is not None or any(finding.kind not in OF_LOADS for finding in believed.findings):
         return ""
@@ -56,5 +57,5 @@ def _first_changed(first: Reply, believed: Reply) -> str | None:
 
 
 def _stored(reply: Reply) -> list[tuple[list[int], list[int]]]:
-    """Returns where the programs of a sample have stored, and what, as bits."""
+    """Returns what the programs of a sample stored, by result: offsets in elements, and values as bits."""
     return [(one.offsets.tolist(), bits_of(one.values).tolist()) for one in reply.sampled]

@@ -1,4 +1,4 @@
-"""Right kernels that the compiler makes wrong code of: no interpreter sees it, and a GPU shows it now and then."""
+"""Right kernels that the compiler turns into wrong code: no interpreter sees the mistake, and a GPU only sometimes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trials of a test that draws its calls: which of the calls that a run's seed makes of a promise are judged."""
+"""The trials of a test that draws its calls: the calls of a promise that a run judges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grader.submission.whole_numbers import whole_numbers
 
 @dataclass(frozen=True)
 class DrawnTrials:
-    """They belong to the test of this name, in a run of the exercise."""
+    """The trials of the test `name`, drawn from its promise with the seed of a run of the exercise."""
 
     exercise: Exercise
     run: Run
@@ -30,20 +30,23 @@ class DrawnTrials:
 
     @cached_property
     def calls(self) -> list[Call]:
-        """The first ones, of calls in an order that the seed has drawn."""
+        """The first of the drawn calls, in an order that the seed draws: as many as the run and the promise ask for."""
         rounds = [drawn_calls(self.promise, seed, self.name, self._of_file) for seed in self._seeds]
         calls = [replace(call, number=number) for number, call in enumerate(chain.from_iterable(rounds), 1)]
         return self._share_of(calls)
 
     def large(self, after: int) -> list[Call]:
-        """The first ones of the calls up to the promise's limits. after: the number of the last call before them."""
+        """Returns the first of the calls up to the promise's limits. after: the number of the last call before them."""
         calls: list[Call] = []
         for seed in self._seeds:
             calls += large_calls(self.promise, seed, self.name, after + len(calls), self._of_file)
         return self._share_of(calls)
 
     def unpromised(self, after: int) -> list[tuple[Trial, Unpromised]]:
-        """The calls that the entry has to refuse, if the promise states with which error."""
+        """Returns the calls that the entry has to refuse, each with the reason and the error that it has to raise.
+
+        Empty if the promise states no error. after: the number of the last call before them.
+        """
         error = self.promise.refuses
         found: list[Broken] = []
         for seed in self._seeds if error else []:
@@ -56,7 +59,7 @@ class DrawnTrials:
 
     @property
     def _seeds(self) -> list[int]:
-        """The run's own, and others that it draws where it has more rounds."""
+        """The run's seed, then a seed derived from it for each further round."""
         return [self.run.seed, *(seed_for(self.run.seed, "round", turn) for turn in range(1, self.run.rounds))]
 
     def _share_of(self, calls: list[Call]) -> list[Call]:
@@ -68,6 +71,6 @@ class DrawnTrials:
         return [self.of(call) for call in self.calls]
 
     def of(self, call: Call) -> Trial:
-        """Its data are drawn under its number, which a simpler call keeps."""
+        """Returns the trial of a call. Its data are drawn under the call's number, which a simpler call keeps."""
         name = f"{self.name} {call.number}"
         return trial_of(self.exercise, name, self.promise.data(call), call.dtype, None, call.constants)

@@ -1,4 +1,4 @@
-"""All configurations of an autotuned call, and the trial runs that choose one of them."""
+"""All configurations of an autotuned call, and the trial runs that choose between them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from grader.wire.reply import Reply
 if TYPE_CHECKING:
     from grader.judge.in_interpreter import Interpreted
 
-MOST_COMPARED = 4  # configurations, before a failure of the first is taken to be that of all
-SAYS_WHERE = ("memory", "values", "guess", "cause")  # kinds of failures that may be one configuration's
+MOST_COMPARED = 4  # configurations, before a failure of the first is taken for a failure of all
+SAYS_WHERE = ("memory", "values", "guess", "cause")  # kinds of failures that may belong to one configuration
 
 
 def of_configurations(
     interpreted: Interpreted, trial: Trial, inputs: list[Argument], first: Reply, verdict: Verdict, twice: bool
 ) -> Verdict:
-    """Returns the verdict on all configurations of a call; its first one gave `first` and `verdict`."""
+    """Returns the verdict on all configurations of a call, of which the first gave `first` and `verdict`.
+
+    twice: whether a second call with the same inputs is looked at, too.
+    """
     found = _of_configurations(interpreted, trial, inputs, first, verdict, twice)
     return configurations.at_its_line(found, interpreted.run.submission)
 
@@ -61,11 +64,11 @@ def _of_the_first(
             found = configurations.fixed_grid(call, trial.config, config, verdict)
             submission = interpreted.run.submission
             return found or configurations.named_configuration(call, trial.config, verdict, submission, False)
-    return verdict  # they are all alike: the mistake is none of the first alone
+    return verdict  # all fail alike: the mistake is not in the first alone
 
 
 def _of_another(call: RecordedCall, first: int, config: int, verdict: Verdict, submission: Submission) -> Verdict:
-    """A failure that the configurations before this one did not have."""
+    """Returns the verdict on a failure that first appears in this configuration."""
     grid = configurations.fixed_grid(call, config, first, verdict)
     return grid or configurations.named_configuration(call, config, verdict, submission, True)
 
@@ -73,9 +76,10 @@ def _of_another(call: RecordedCall, first: int, config: int, verdict: Verdict, s
 def _after_a_trial(
     interpreted: Interpreted, trial: Trial, inputs: list[Argument], first: Reply, call: RecordedCall
 ) -> Verdict | None:
-    """Returns what is wrong with a call that is the first with its key: each configuration has run on its memory.
+    """Returns what is wrong with the first call of a key, after a trial of each configuration; None if nothing is.
 
-    A kernel that reads nothing of what it writes does the same after any number of trials.
+    The trials run on the call's own memory. A kernel that reads nothing of what it writes does the same after any
+    number of trials.
     """
     lines = configurations.launched_lines(call)
     updated = list(dict.fromkeys(name for one in first.launches if one.line in lines for name in one.updated))
@@ -84,7 +88,7 @@ def _after_a_trial(
     wrong = interpreted.wrong_after_a_trial(trial, inputs)
     if wrong is None:
         return None
-    for name in updated:  # the one that alone makes the difference, if there is one
+    for name in updated:  # an argument that alone makes the difference, if there is any
         if len(updated) > 1 and interpreted.wrong_after_a_trial(trial, inputs, [name]) is None:
             updated = [name]
             break
@@ -92,7 +96,10 @@ def _after_a_trial(
 
 
 def choice_verdict(interpreted: Interpreted, trials: list[Trial], count: tuple[int, int]) -> Verdict:
-    """Returns the verdict on the choice of the first trial; those of other sizes have to make choices of their own."""
+    """Returns the verdict on the choice of the first trial; the trials of other sizes have to make their own choices.
+
+    count: the least and the most configurations that the kernel may list.
+    """
     run, exercise = interpreted.run, interpreted.exercise
     calls = []
     for trial in trials:
@@ -109,6 +116,6 @@ def choice_verdict(interpreted: Interpreted, trials: list[Trial], count: tuple[i
 
 
 def with_a_config_that_runs(interpreted: Interpreted, trial: Trial, inputs: list[Argument]) -> Trial:
-    """The first of the call's configurations may be one that Triton passes over."""
+    """Returns the trial with the first configuration that can run: Triton may pass over the call's first one."""
     usable = interpreted.run.recorded(interpreted.exercise, trial, inputs).call.usable_configs
     return replace(trial, config=usable[0]) if usable and usable[0] != trial.config else trial

@@ -1,4 +1,4 @@
-"""Calls that tests will ask for, and the order in which to begin with them."""
+"""The calls that tests will ask for, and the order in which they are recorded and compiled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from grader.course.trial import Trial
 
-EARLY = 6  # calls that are asked for first, and as many others: most wrong kernels show in the first test or two
+EARLY = 6  # calls that are asked for first, and as many others: most wrong kernels fail in the first test or two
 
 
 @dataclass
@@ -20,9 +20,9 @@ class Foreseen:
 
 
 def in_turns(foreseen: list[Foreseen]) -> list[Foreseen]:
-    """Kernels with the file's own block sizes take the compiler longest: they take turns with those that get others.
+    """Returns the calls with the file's own block sizes in turn with the calls that set block sizes.
 
-    The first stays the first: it is asked for at once.
+    Kernels with their own block sizes take the compiler longest. The first call stays first: it is asked for at once.
     """
     own = [one for one in foreseen if not one.trial.constants]
     others = [one for one in foreseen if one.trial.constants]
@@ -31,10 +31,11 @@ def in_turns(foreseen: list[Foreseen]) -> list[Foreseen]:
 
 
 def in_drawn_order(foreseen: list[Foreseen], draw: random.Random) -> list[list[Foreseen]]:
-    """Rounds, each in an order that is drawn: a call is in two of them, in the first and second or the third and last.
+    """Returns four rounds in drawn orders; each call is in two of them, the first and second or the third and last.
 
-    What is asked for first is in the first two, among others that are drawn: its verdict need not wait for all. A round
-    begins with the call that the one before it ended with: made twice in a row, it gets the same tensors again.
+    The calls that are asked for first are in the first two rounds, among others that are drawn: their verdict need not
+    wait for all recordings. The second and the last round begin with the call that the round before ended with: made
+    twice in a row, it gets the same tensors again.
     """
     asked, later = foreseen[:EARLY], foreseen[EARLY:]
     early = asked + draw.sample(later, min(EARLY, len(later)))

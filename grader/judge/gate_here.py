@@ -1,4 +1,4 @@
-"""The gate that a call has to reach on the GPU at hand, which may be another than the stated gate was measured on."""
+"""The gate that a call has to reach on this GPU, which may differ from the GPU that the stated gate was measured on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from grader.judge.speed_rule import gate_between
 
 @dataclass(frozen=True)
 class Gate:
-    """share: of the anchor's speed. of_solution: of the shipped solution's speed on this GPU, which is enough too where
-    the gate was measured on another GPU, `measured_on`; 0 where nothing but the gate is enough."""
+    """The gate of a call on this GPU.
+
+    share: the least share of the anchor's speed that passes. of_solution: the share of the shipped solution's speed on
+    this GPU that is enough, too, where the gate was measured on another GPU, `measured_on`; 0 where only `share`
+    counts.
+    """
 
     share: float
     of_solution: float = 0.0
@@ -20,21 +24,21 @@ class Gate:
 
 
 def gate_of(figures: GateFigures) -> float | None:
-    """Returns what the rule gives; None where solution and unwanted version are too close for a gate."""
+    """Returns the gate that the rule sets; None where solution and unwanted version are too close for a gate."""
     return gate_between(figures.solution[0], figures.unwanted[-1])
 
 
 def gate_here(folder: Folder, test: str, stated: float, gpu: str) -> Gate | None:
-    """Returns the gate of a test on the GPU of this name; None where it was measured, and speed tells nothing there.
+    """Returns the gate of a test on the GPU of this name; None where calibration on it found that speed tells nothing.
 
-    What `course doctor --calibrate` measured on this GPU counts first. A stated gate that comes from another GPU is a
-    start value: the solution reached a share there, and a kernel that has the same part of the solution's speed here
-    is fast enough. So no right kernel fails for a GPU on which shares differ.
+    The measurements of `course doctor --calibrate` on this GPU count first. A stated gate that comes from another GPU
+    is a start value: the solution reached a share there, and a kernel that has the same part of the solution's speed
+    here is fast enough. So no right kernel fails for a GPU on which shares differ.
     """
     name = f"{folder.id}::{test}"
     try:
         here = calibration(folder.root).get(name)
-    except BadFigures:  # `course doctor` tells
+    except BadFigures:  # `course doctor` reports them
         here = None
     if here and here.gpu == gpu and _is_current(here, folder):
         gate = gate_of(here)
@@ -46,5 +50,5 @@ def gate_here(folder: Folder, test: str, stated: float, gpu: str) -> Gate | None
 
 
 def _is_current(figures: GateFigures, folder: Folder) -> bool:
-    """Tells if they were measured with the solution as it is; never where a course has no solutions."""
+    """Returns whether the figures were measured with the present solution; False where a course has no solutions."""
     return folder.solution_file.exists() and figures.solution_digest == digest_of(folder.solution_file)

@@ -1,4 +1,4 @@
-"""Measures on a GPU where the gates of an exercise stand: between its solution and a version that nobody wants."""
+"""Measures on a GPU where the gates of an exercise belong: between its solution and a version that nobody wants."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ SAMPLES = 5
 
 
 class NotMeasured(Exception):
-    """A gate has no figures: a result was wrong while it was timed, or the GPU is noisy; the text says which."""
+    """A gate has no figures: a result was wrong while it was timed, or the GPU is noisy; the message says which."""
 
 
 @dataclass(frozen=True)
 class TimedCall:
-    """A call that a test asks `throughput` about."""
+    """A call whose `throughput` a test checks."""
 
     test: str
     data: tuple[Data, ...]
     anchor: str
     gate: float
-    since: str  # the first target that is asked, or "" for all
+    since: str  # the first target that is timed, or "" for all
 
 
 def timed_calls(folder: Folder) -> list[TimedCall]:
@@ -48,9 +48,10 @@ def timed_calls(folder: Folder) -> list[TimedCall]:
 
 
 def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str], None]) -> dict[str, GateFigures]:
-    """Returns figures by "NN_name::test", without calls that this GPU is not asked for.
+    """Returns figures by "NN_name::test", without the calls that this GPU does not time.
 
-    The submissions are ours: their values are verified while they are timed, and not before. Raises NotMeasured.
+    say: gets a line for each call. The submissions are the course's own: their values are verified while they are
+    timed, and not before. Raises NotMeasured.
     """
     found = {}
     for call in timed_calls(folder):

@@ -1,4 +1,4 @@
-"""Does a call fit into the GPU's memory, and if it does not: is that the submission's doing?"""
+"""Decides whether a call fits into the GPU's memory and, if it does not, whether the submission is to blame."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from grader.operations.comparison import BYTES_PER_ELEMENT, MOST_COMPARED
 from grader.wire.messages import DTYPE_BYTES
 
 SHARE_OF_MEMORY = 0.8
-SHARE_BESIDE_OTHERS = 0.1  # as many judges may check side by side as a class has on one GPU
-KEPT_BY_LIBRARIES = 1 << 26  # bytes: cuBLAS wants 32 MiB on an H200 for the first product, and keeps them
-SHARE_FOR_SCRATCH = 1 / 16  # what a kernel may want apart from its arguments and its result, however small these are
+SHARE_BESIDE_OTHERS = 0.1  # a call that needs more runs alone: a class may share one GPU
+KEPT_BY_LIBRARIES = 1 << 26  # bytes: cuBLAS takes 32 MiB on an H200 for the first product, and keeps them
+SHARE_FOR_SCRATCH = 1 / 16  # what a kernel may use apart from its arguments and its result, however small these are
 
 
 def bytes_needed(exercise: Exercise, trial: Trial, recording: Recording) -> int:
-    """At the peak, the results of the first repeat being kept all the while: in the next one all buffers, with a copy
-    of the arguments; later, arguments and references in float64, or as they are for a copy, compared part by part.
+    """Returns the bytes of GPU memory that a call needs at its peak.
 
-    What a reference computes on its way to its results is looked up on torch's device without memory, which takes two
-    seconds at first.
+    The results of the first repeat are kept throughout. The peak is in the next repeat, with all buffers and a copy of
+    the arguments, or in the comparison, with arguments and references in float64 (as they are, for a copy), compared
+    part by part. The memory that a reference needs on the way to its results is looked up on torch's meta device, which
+    takes two seconds at first.
     """
     plan = recording.plan
     buffers = sum(buffer.bytes for buffer in plan.buffers)
@@ -42,7 +43,7 @@ def bytes_needed(exercise: Exercise, trial: Trial, recording: Recording) -> int:
 def _needed_with(
     buffers: int, exercise: Exercise, trial: Trial, recording: Recording, shapes: Sequence[Sequence[int]]
 ) -> int:
-    """Returns the bytes needed with buffers of this size; `shapes`: of the results, in the order of the plan's."""
+    """Returns the bytes needed if all buffers take `buffers` bytes. shapes: of the results, in the plan's order."""
     plan, tensors = recording.plan, [recipe for recipe in trial.data if isinstance(recipe, Data)]
     elements = [math.prod(shape) for shape in shapes]
     kept = sum(count * DTYPE_BYTES[view.dtype] for count, view in zip(elements, plan.results.values()))
@@ -65,7 +66,7 @@ def _needed_with(
 
 
 def _bytes_of_reference(exercise: Exercise, trial: Trial) -> int:
-    """Returns the peak that the reference adds to its arguments; 0 if it asks for values, which are not there."""
+    """Returns the peak in bytes that the reference adds to its arguments; 0 if it reads values, which are not there."""
     as_drawn = without_values(trial.data, trial.dtype)
     given = as_drawn if _is_copy(trial) else exact(as_drawn)
     try:
@@ -77,7 +78,7 @@ def _bytes_of_reference(exercise: Exercise, trial: Trial) -> int:
 
 
 def _bounds(trial: Trial) -> list[str]:
-    """Returns the bounds of the results, in their order."""
+    """Returns the names of the results' bounds, in the order of the results."""
     return list(trial.bounds.values())
 
 
@@ -86,31 +87,31 @@ def _is_copy(trial: Trial) -> bool:
 
 
 def _bytes_given(data: Data, trial: Trial) -> int:
-    """Returns the bytes of an argument as the reference gets it."""
+    """Returns the bytes of an argument as the reference gets it: in float64, or as it is for a copy."""
     return (data.dtype_in(trial.dtype).itemsize if _is_copy(trial) else 8) * data.elements
 
 
 def _bytes_of_bound(trial: Trial, result: str, bound: str, rows: int) -> int:
-    """Returns the bytes that a tolerance takes: copies of its inputs in float64, and what the bound keeps itself.
+    """Returns the bytes that a tolerance takes: float64 copies of its inputs, and what the bound itself keeps.
 
-    The inputs are cut to the rows that are compared at a time, except those that each row takes whole.
+    The inputs are cut to the `rows` that are compared at a time, except for inputs that each row needs whole.
     """
     own, whole = (count(result, trial.shapes) for count in (trial.cut.row_elements, trial.cut.whole_elements))
     return 8 * (rows * own + whole + held(bound, list(trial.shapes.values())))
 
 
 def _bytes_drawn(data: Data, run: torch.dtype) -> int:
-    """While the values of an argument are drawn, of parts for some, or changed in another such tensor or two."""
+    """Returns the bytes needed to draw an argument: its values twice if made of parts, three times if changed later."""
     dtype, (draw, *changes) = data.dtype_in(run), [step[0] for step in data.steps] or [""]
     drawn = drawing_precision(dtype).itemsize if dtype.is_floating_point else 8
     return drawn * (3 if changes else 2 if draw in MADE_OF_PARTS else 1) * data.elements
 
 
 def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: int) -> Verdict | None:
-    """Returns what the submission did that left its call too little memory; None if it did nothing of the kind, or if
-    any other submission would have found too little as well.
+    """Returns the failure of a submission that left its call too little memory.
 
-    The reference is asked for its shape on torch's device without memory.
+    None if it did not, or if any other submission would have found too little as well. The shapes that the reference
+    returns are looked up on torch's meta device.
     """
     plan = recording.plan
     expected = [list(ref.shape) for ref in exercise.expected(exact(without_values(trial.data, trial.dtype)))]

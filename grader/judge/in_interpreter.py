@@ -1,8 +1,8 @@
 """The verdict on a call in the interpreter, from its values, its accesses to memory and a second call.
 
-A call is judged twice, unless its cost alone is asked for: with programs in forward order and poison in masked lanes,
-then with programs in reverse order and zeros there. A right kernel gives the same bits both times; which of the two
-changes mattered names the mistake.
+A call is judged twice, unless only its cost is asked for: with programs in forward order and poison in masked lanes,
+then with programs in reverse order and zeros there. A right kernel gives the same bits both times; the change that
+makes a difference names the mistake.
 """
 
 from __future__ import annotations
@@ -51,23 +51,27 @@ STRIDE_MISTAKES = (
 
 @dataclass
 class Interpreted:
-    """Judges calls, and remembers which were right: that tells what is wrong with others."""
+    """Judges calls, and remembers which were right: this helps to explain the failures of others."""
 
     exercise: Exercise
     run: Run
     right_when_contiguous: bool = False
     wrong_when_contiguous: bool = False
-    right_before: set[str] = field(default_factory=set)  # bounds
+    right_before: set[str] = field(default_factory=set)  # bounds of the results of right calls
     right_trials: list[Trial] = field(default_factory=list)
-    right_samples: set[str] = field(default_factory=set)  # large calls, of which some programs were right
+    right_samples: set[str] = field(default_factory=set)  # large calls of which a sample of programs was right
     orders_of_warps: OrdersOfWarps = field(init=False)
-    _wanted: tuple[list[Argument], list[torch.Tensor]] | None = field(default=None, repr=False)  # of these inputs
+    _wanted: tuple[list[Argument], list[torch.Tensor]] | None = field(default=None, repr=False)  # of which inputs
 
     def __post_init__(self) -> None:
         self.orders_of_warps = OrdersOfWarps(self.exercise, self.run)
 
     def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
-        """Returns the verdict on all configurations and the reply to the first run, which has these `options`."""
+        """Returns the verdict on all configurations and the first run's reply. `options`: of its InterpretRequest.
+
+        twice: whether the call is made a second time, and once more with products of tiles. Raises ChildEnded,
+        MachineFault.
+        """
         trial = every_configuration.with_a_config_that_runs(self, trial, inputs)
         first = self.run.call(self.exercise, trial, inputs, **options)
         if self.run.recorder.load_failure is not None:
@@ -87,7 +91,7 @@ class Interpreted:
         return every_configuration.of_configurations(self, trial, inputs, first, verdict, twice), first
 
     def of_config(self, trial: Trial, inputs: list[Argument], config: int) -> Verdict:
-        """Returns the verdict on another configuration of the same call."""
+        """Returns the verdict on the same call in another configuration."""
         other = replace(trial, config=config)
         reply = self.run.call(self.exercise, other, inputs)
         verdict = self._first_call(other, inputs, reply)
@@ -97,7 +101,7 @@ class Interpreted:
         return verdict
 
     def wrong_after_a_trial(self, trial: Trial, inputs: list[Argument], kept: Sequence[str] = ()) -> Compared | None:
-        """The first result that is wrong when the call's configuration was tried before on the same memory.
+        """Returns the first wrong result of a call whose configuration was tried on its memory; None if all are right.
 
         `kept`: arguments of the kernel that are put back after the trial, whether the file says so or not.
         """
@@ -108,9 +112,9 @@ class Interpreted:
     def without_values(
         self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape], believing: Callable[[], Reply]
     ) -> tuple[Verdict | None, list[Evidence]]:
-        """Returns what is wrong with a call of which a sample was run, values apart; then the evidence of each result.
+        """Returns what is wrong with a sampled call, apart from its values; then the evidence of each result.
 
-        `shapes`: what its results have to have. `believing`: see broken_promise.
+        `shapes`: the shapes that its results must have. `believing`: see broken_promise.
         """
         results = [self._evidence(trial, inputs, reply, wanted) for wanted in wanted_of(self.exercise, trial)]
         verdict = self._before_values(trial, inputs, reply, shapes) or memory_verdict(results[0])
@@ -119,7 +123,7 @@ class Interpreted:
         return verdict, results
 
     def _as_product(self, trial: Trial, inputs: list[Argument]) -> Verdict | None:
-        """Returns what is wrong with the call if the compiler multiplies tiles instead of adding products."""
+        """Returns what is wrong if the compiler multiplies tiles instead of adding products; None if nothing is."""
         reply = self.run.call_with_products(self.exercise, trial, inputs)
         verdict = self._first_call(trial, inputs, replace(reply, broken=[])) if reply is not None else None
         if verdict is None or verdict.outcome == PASS:
@@ -138,7 +142,10 @@ class Interpreted:
     def _before_values(
         self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape] | None = None
     ) -> Verdict | None:
-        """Returns what is wrong with a reply before its values are looked at. `shapes`: of the results, if known."""
+        """Returns what is wrong with a reply before its values are compared; None if nothing is.
+
+        `shapes`: of the results, if known; otherwise the reference is computed for them.
+        """
         submission, exercise = self.run.submission, self.exercise
         if reply.refusals:
             return failures.refusal(reply.refusals, submission, exercise)
@@ -156,11 +163,11 @@ class Interpreted:
             return host_functions.inputs_changed(exercise.entry, reply.changed)
         given = any(tensor.numel() for _, tensor in tensors_of(exercise.arguments, inputs))
         if not reply.launches and given and any(output.numel() for output in reply.outputs.values()):
-            return host_functions.no_launch(exercise.entry)  # of nothing there is nothing to compute: a fill will do
+            return host_functions.no_launch(exercise.entry)  # empty tensors leave nothing to compute: a fill will do
         return None
 
     def not_recorded(self, call: RecordedCall) -> Verdict | None:
-        """Why there is no whole recording of a call of which nothing is interpreted."""
+        """Returns why a call that is not interpreted has no complete recording; None if it has one."""
         submission, exercise = self.run.submission, self.exercise
         if self.run.recorder.load_failure is not None:
             return failures.file_failure(self.run.recorder.load_failure, submission, exercise)
@@ -201,7 +208,7 @@ class Interpreted:
         return offset_overflows.overflow((wrong or results)[0], found) or found
 
     def _explained(self, wrong: list[Compared], memory: Verdict | None) -> Verdict:
-        """Wrong values, or values right by luck: the most direct of the possible explanations."""
+        """Returns the most direct explanation of results that are wrong, or right by luck. memory: of a finding."""
         verdicts = [value_verdict(evidence) for evidence in wrong]
         verdict = min(verdicts, key=lambda one: one.rank)
         evidence = wrong[verdicts.index(verdict)]
@@ -209,7 +216,7 @@ class Interpreted:
         if memory is not None and verdict.id not in STRIDE_MISTAKES:
             memory.tiles = tile_map(evidence)
             return memory
-        if memory is not None:  # what lanes out of bounds read changes with what masked ones hold
+        if memory is not None:  # lanes out of bounds read other values with another fill of masked lanes
             return verdict
         lines = [line for launch in reply.launches for line in launch.unmasked_fills]
         for fill in MASKED_FILLS if lines else ():
@@ -218,7 +225,7 @@ class Interpreted:
         return verdict
 
     def _load_that_matters(self, evidence: Compared, lines: list[int], fill: str = "zero") -> int:
-        """Returns the line of the first load without `other` that changes the result by itself, else the first."""
+        """Returns the line of the first load without `other` that changes the result by itself, else the first line."""
         for line in lines if len(lines) > 1 else []:
             other = self.run.call(self.exercise, evidence.trial, evidence.inputs, fill=fill, fill_lines=[line])
             if not _alike(evidence.reply, other) or evidence.returns in _changed(evidence.reply, other):
@@ -226,10 +233,10 @@ class Interpreted:
         return lines[0]
 
     def _masked_lanes_matter(self, evidence: Compared, other: Reply) -> bool:
-        """Tells whether what masked lanes hold changes this result; `other` is the call with another number in them.
+        """Returns whether the contents of masked lanes change this result. other: the reply with other contents.
 
-        A copy that is wrong in the same elements either way reads the wrong place: an `other` would not help. Nor
-        would it where most of the wrong elements are the same with either number.
+        A copy that is wrong in the same elements either way reads the wrong location: an `other` would not help. Nor
+        would it help where most of the wrong elements are the same with either number.
         """
         if not _alike(evidence.reply, other):
             return True
@@ -245,7 +252,10 @@ class Interpreted:
         return not torch.equal(wrong, evidence.comparison.wrong)
 
     def _second_call(self, trial: Trial, inputs: list[Argument], first: Reply, second: Reply) -> Verdict | None:
-        """The same inputs again, programs in reverse and masked lanes at 0: None when nothing changed."""
+        """Returns what is wrong with a second call on the same inputs, in reverse order and with zeros in masked lanes.
+
+        None if it gives the same bits, or if sums by atomics differ within their bound.
+        """
         early = self._before_values(trial, inputs, second)
         if early is not None:
             return second_calls.not_in_the_first(early, self.exercise.entry)
@@ -271,12 +281,12 @@ class Interpreted:
         return second_calls.another_result(changed[0], results[0].wanted.is_alone)
 
     def _differs_again(self, trial: Trial, inputs: list[Argument], first: Reply) -> bool:
-        """Tells whether the second call alone makes the difference, with its programs in the order of the first."""
+        """Returns whether a second call differs from the first even with its programs in the same order."""
         again = self.run.call(self.exercise, trial, inputs, again=True)
         return not _alike(again, first) or bool(_changed(again, first))
 
     def _reference(self, inputs: list[Argument]) -> list[torch.Tensor]:
-        """The same for all configurations and both runs of a call."""
+        """Returns the reference's results, cached for all configurations and both runs of a call."""
         if self._wanted is None or self._wanted[0] is not inputs:
             self._wanted = inputs, self.exercise.expected(exact(inputs))
         return self._wanted[1]
@@ -290,21 +300,21 @@ class Interpreted:
 
 
 def _unwritten(evidence: Evidence) -> bool:
-    """Elements of fresh memory that no program wrote: right by luck at most."""
+    """Returns whether no program wrote some element of fresh memory: the result is right by luck at most."""
     if evidence.wanted.bound == UNJUDGED or evidence.writers is None:
         return False
     return bool((evidence.writers.programs == -1).any())
 
 
 def _alike(one: Reply, other: Reply) -> bool:
-    """Tells whether two calls gave the same results but for their values."""
+    """Returns whether two calls gave results of the same names, shapes and dtypes."""
     return {name: (out.shape, out.dtype) for name, out in one.outputs.items()} == {
         name: (out.shape, out.dtype) for name, out in other.outputs.items()
     }
 
 
 def _changed(one: Reply, other: Reply) -> list[str]:
-    """The names of the results that have other bits in another call."""
+    """Returns the names of the results whose bits differ between two calls with the same results."""
     return [name for name, out in one.outputs.items() if not _same_bits(out, other.outputs[name])]
 
 

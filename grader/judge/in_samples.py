@@ -1,15 +1,15 @@
-"""A call too large for the interpreter, where there is no GPU: some of its programs, on memory made when they touch it.
+"""Judges a call that is too large for the interpreter, without a GPU: a sample of programs, on memory made as needed.
 
-What a sample can show: accesses out of bounds, offsets that their type does not hold, broken promises, and the values
-that these programs store, where the exercise states which parts of its inputs they are made of (`Exercise.cut`).
+A sample can show accesses out of bounds, offsets that their type does not hold, broken promises, and wrong values that
+these programs store, where the exercise states which parts of its inputs they are made of (`Exercise.cut`).
 
-Programs that were not run do not tell if all of the result is written, with three exceptions. The programs of
+Programs that were not run do not tell if all of the result is written, with three exceptions. First: the programs of
 one launch are taken to be alike if at least half of the sample store the same number of elements, and none stores more;
-if the whole grid, each with that number, could not fill the result, then it does not. That finds grids that are capped
-and blocks that end before their row; a gap smaller than what the programs at the edges leave unused is for the small
-cases to find, where every program runs. The second: offsets that are rounded, or wrap around, while elements are stored
-more than once. The third: each program of the sample writes the next elements of a vector, and the last program leaves
-some of the rest.
+if the whole grid, each program with that number, could not fill the result, then it does not. This finds grids that are
+capped and blocks that end before their row; a gap smaller than what the programs at the edges leave unused is for the
+small cases to find, where every program runs. Second: offsets are rounded, or wrap around, while elements are stored
+more than once. Third: each program of the sample writes the next elements of a vector, and the last program leaves some
+of the rest.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ from grader.wire.recorded_call import RecordedCall
 from grader.wire.recorded_parts import PlannedLaunch, steps_with
 from grader.wire.reply import Reply, Sampled
 
-PROGRAMS, SOME_PROGRAMS, FEW_PROGRAMS = 12, 6, 2  # of a launch
-MANY = 8192  # multiprocessors, where a program that goes through many tiles is to have few of them
-MOST_COMPARED = 1 << 20  # elements of the part of a result that a program's are compared in
-FEW = 512  # of a program's elements, from each end, where its part is larger
-# Draws of which an element says nothing about the others; of "below" two do, but any indices are as good.
+PROGRAMS, SOME_PROGRAMS, FEW_PROGRAMS = 12, 6, 2  # programs of a launch
+MANY = 8192  # multiprocessors: a program that loops over tiles gets few of them
+MOST_COMPARED = 1 << 20  # elements of the part of a result in which a program's elements are compared
+FEW = 512  # elements from each end of a program's, where its part is larger
+# Draws whose elements are independent. ("below" puts two fixed values in, which does not matter here.)
 ONE_BY_ONE = ("normal", "uniform", "integers", "whole", "below", "bits")
-TOGETHER = ("slots", "paged table", "paged lengths")  # draws of which an element says what others are not: in full
+TOGETHER = ("slots", "paged table", "paged lengths")  # draws whose elements differ from each other: made in full
 MOST_TOGETHER = 1 << 20  # elements
 BY_ROWS = ("leading", "amid", "whole rows")  # changes that look at whole rows
 NEEDS_GPU = "needs a GPU"
-MOST_BYTES = 40 << 30  # of memory for a call, scratch included: on many GPUs it could not be made
+MOST_BYTES = 40 << 30  # of memory for a call, scratch included: many GPUs have no room for it
 TOO_MUCH = ("endless", "not-known", "memory")
-Kernels = tuple[str, ...]  # of one call, in the order in which they are launched
+Kernels = tuple[str, ...]  # the names of a call's kernels, in launch order
 
 
 def wrong_in_a_sample(run: Run, interpreted: Interpreted, trial: Trial, known: Collection[Kernels]) -> Verdict | None:
-    """Returns the failure that a few programs show of a call that is else compiled or timed; None if they are right.
+    """Returns the failure that a few programs show of a call that the test only compiles or times; None if none does.
 
-    A call that launches what no other does, and cannot be judged, is told as UNJUDGED. One that another test has asked
-    for too, and that was right, is not made again.
+    Returns UNJUDGED for a call that launches kernels no other call launches, and that cannot be judged. A call that
+    another test has asked for, too, and that was right, is not made again.
     """
     call = repr((trial.data, trial.dtype, trial.constants, trial.bounds))
     if call in interpreted.right_samples:
@@ -76,9 +76,9 @@ def wrong_in_a_sample(run: Run, interpreted: Interpreted, trial: Trial, known: C
 def sampled(
     run: Run, interpreted: Interpreted, trial: Trial, known: Collection[Kernels], programs: int = PROGRAMS
 ) -> Verdict:
-    """A failure that a sample of the programs shows; else a skip whose note says what was judged.
+    """Returns the failure that a sample of the programs shows, or a skip whose note says what was judged.
 
-    known: the kernels that right calls have launched, each in its order; none where no other call was judged.
+    known: the kernels that right calls have launched, in launch order; empty where no other call was judged.
     """
     exercise = interpreted.exercise
     tables = {name: table_of(run, trial, number) for number, name in enumerate(exercise.arguments)}
@@ -114,7 +114,7 @@ def sampled(
 
 
 def kernels_of(call: RecordedCall, config: int) -> Kernels:
-    """Returns what the call launches in this configuration."""
+    """Returns the names of the kernels that the call launches in this configuration, in launch order."""
     launches = [step for step in steps_with(call.steps, config) if isinstance(step, PlannedLaunch)]
     return tuple(call.kernels[launch.kernel].name for launch in launches)
 
@@ -129,7 +129,7 @@ def _shapes_of(exercise: Exercise, inputs: list[Argument]) -> list[tuple[int, ..
 
 
 def _others(run: Run, reply: Reply) -> list[int]:
-    """Besides the first configuration one more: small calls judge all of them."""
+    """Returns the number of one more configuration, drawn by the seed; [] if there is none. Small calls judge all."""
     others = reply.configurations[1:]
     return others[run.seed % len(others) :][:1] if others else []
 
@@ -145,8 +145,10 @@ def _note(reply: Reply, values: bool) -> str:
 
 
 def table_of(run: Run, trial: Trial, number: int) -> torch.Tensor | None:
-    """The values that an argument's memory repeats; [ENTRIES], or all of a vector, or [0] for an output or a number;
-    None: not such values."""
+    """Returns the values that an argument's memory repeats; None for data drawn neither one by one nor in full.
+
+    Its shape is [ENTRIES], [elements] for data that are drawn in full, or [0] for an output or a number.
+    """
     data = trial.data[number]
     if not isinstance(data, Data) or data.is_output:
         return torch.empty(0, dtype=trial.dtype)
@@ -189,7 +191,7 @@ def _of_one_launch(evidence: Evidence, sampled: Sampled, tables: dict[str, torch
 
 
 def _stored(sampled: Sampled) -> Stored:
-    """Elements of the result's memory that the result does not see are left out."""
+    """Returns the stored elements that the result's view shows; others of its memory are left out."""
     rest, index = sampled.offsets, [torch.zeros_like(sampled.offsets) for _ in sampled.shape]
     inside = rest >= 0
     steps = [(s, n, dim) for dim, (n, s) in enumerate(zip(sampled.shape, sampled.strides)) if n > 1 and s > 0]
@@ -201,7 +203,7 @@ def _stored(sampled: Sampled) -> Stored:
 
 
 def _by_program(stored: Stored) -> list[tuple[int, Stored]]:
-    """Returns the programs that stored anything, and what each of them did; views, where that lies together."""
+    """Returns each program that stored anything, with its elements: as views, where they lie together."""
     runs, lengths = stored.programs.unique_consecutive(return_counts=True)
     numbers = runs.unique().tolist()
     if len(numbers) < len(runs):
@@ -217,9 +219,9 @@ def _of_program(stored: Stored, program: int) -> Stored:
 
 
 def _too_few(evidence: Evidence, sampled: Sampled, counts: list[int]) -> Verdict | None:
-    """Returns the failure of a grid whose programs, alike as they are, cannot have written all of the result.
+    """Returns the failure of a grid whose programs, taken to be alike, cannot have written all of the result.
 
-    counts: how many elements each program stored that stored any.
+    None if they can. counts: how many elements each of the storing programs stored.
     """
     grid, most = evidence.reply.launches[-1].grid, max(counts, default=0)
     elements, programs = math.prod(sampled.shape), math.prod(grid)
@@ -229,7 +231,10 @@ def _too_few(evidence: Evidence, sampled: Sampled, counts: list[int]) -> Verdict
 
 
 def _end_left_out(evidence: Evidence, sampled: Sampled, parts: list[tuple[int, Stored]]) -> Verdict | None:
-    """Returns the failure of a last program that leaves out the end of a vector which those before it write in turn."""
+    """Returns the failure of a last program that leaves out the end of a vector; None if it does not.
+
+    The programs before it write the vector in turn.
+    """
     last, each = math.prod(evidence.reply.launches[-1].grid) - 1, max((_count(mine) for _, mine in parts), default=0)
     left = math.prod(sampled.shape) - last * each
     if len(sampled.shape) != 1 or sampled.programs < 3 or last < 1 or not 0 < left <= each:
@@ -249,12 +254,12 @@ def _count(mine: Stored) -> int:
 
 
 def _is_next(mine: Stored, first: int, count: int) -> bool:
-    """Returns whether a program has written this number of neighbours in a vector, from this one on."""
+    """Returns whether a program has written `count` neighbours in a vector, beginning with the element `first`."""
     return _count(mine) == count and [int(end) for end in mine.index[0].aminmax()] == [first, first + count - 1]
 
 
 def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
-    """Offsets that are not what they should be and meet each other: some elements get several values, others none."""
+    """Returns the failure of offsets that overflow and coincide: some elements get several values, others none."""
     name = evidence.returns
     written = sum(one.written for one in evidence.reply.traffic if one.argument == name)
     times = written // max(sampled.values.element_size(), 1)
@@ -269,7 +274,10 @@ def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
 def _wrong(
     evidence: Evidence, cut: Cut, mine: Stored, tables: dict[str, torch.Tensor], program: tuple[int, ...]
 ) -> Verdict | None:
-    """The elements of one program against the reference on just the parts of the inputs that these are made of."""
+    """Returns the failure of one program's elements, compared with the reference on the parts of the inputs they need.
+
+    None if they are right, or too large to be compared.
+    """
     lengths = evidence.output.shape
     parts, places = _parts(cut.results[evidence.returns], mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED and mine.values.numel() > 2 * FEW:
@@ -293,7 +301,7 @@ def _parts(
     letters: list[str], mine: Stored, lengths: torch.Size
 ) -> tuple[list[torch.Tensor], tuple[torch.Tensor, ...]]:
     """Returns, for each dimension of the result, the indices that the program stores at, all of them where it is not
-    cut; then, for each dimension, the place of each element among these indices."""
+    cut; then, for each dimension, the position of each element among these indices."""
     found = [
         (torch.arange(size), one) if letter == ":" else _distinct(one)
         for letter, one, size in zip(letters, mine.index, lengths)
@@ -302,7 +310,7 @@ def _parts(
 
 
 def _distinct(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """As torch.unique with its inverse, in a tenth of the time where numbers lie close together."""
+    """Returns what torch.unique does with its inverse, in a tenth of the time where numbers lie close together."""
     low, high = (int(end) for end in numbers.aminmax())
     if high - low > 8 * numbers.numel():
         return numbers.unique(return_inverse=True)
@@ -314,12 +322,15 @@ def _distinct(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def _given(
     evidence: Evidence, cut: Cut, of_letter: dict[str, torch.Tensor], tables: dict[str, torch.Tensor]
 ) -> list[Argument]:
-    """The parts of the arguments. A letter that is the name of another one stands for what that one's values pick:
-    of "table[index, n]" only those rows are made, and the values of index are their numbers among these."""
+    """Returns the arguments, cut to the parts that the elements are made of. of_letter: indices by letter of the cut.
+
+    A letter that is the name of another argument stands for the rows that its values pick: of "table[index, n]" only
+    these rows are made, and the values of index become their numbers among these rows.
+    """
     given: dict[str, Argument] = dict(zip(evidence.exercise.arguments, evidence.inputs, strict=True))
     indices = {letter for letters in cut.inputs.values() for letter in letters if letter in cut.inputs}
     tensors = dict(evidence.tensors)
-    for name in sorted(tensors, key=lambda name: name not in indices):  # those first
+    for name in sorted(tensors, key=lambda name: name not in indices):  # the indices first
         given[name] = _values(tensors[name], cut.inputs[name], of_letter, tables[name])
         if name in indices:
             of_letter[name], given[name] = given[name].long().unique(return_inverse=True)
@@ -329,7 +340,7 @@ def _given(
 def _values(
     tensor: torch.Tensor, letters: list[str], of_letter: dict[str, torch.Tensor], table: torch.Tensor
 ) -> torch.Tensor:
-    """A part of an argument, from its table; `tensor` tells its shape and strides."""
+    """Returns a part of an argument, from its table; zeros for an empty table. tensor: has its shape and strides."""
     places = torch.tensor(tensor.storage_offset())
     for dim, letter in enumerate(letters):
         index = of_letter[letter] if letter != ":" and letter in of_letter else torch.arange(tensor.shape[dim])

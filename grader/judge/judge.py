@@ -1,4 +1,4 @@
-"""The verdict of a test: each call in the interpreter, in machine code, on a GPU, in the order of the explanations."""
+"""The verdict of a test: its calls in the interpreter, in machine code and on a GPU, in the order of explanations."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from grader.submission.kernel_names import Refused, all_refused
 from grader.wire.messages import MULTIPROCESSORS, Failure, Launch
 from grader.wire.reply import Reply
 
-MOST_SIMPLER = 12  # calls that look for a simpler one that fails too
+MOST_SIMPLER = 12  # calls that are tried to find a simpler one that fails, too
 NOT_SIMPLER = ("file", "region", "ended")  # kinds of failures that a simpler call would not explain better
 OUT_OF_TIME = (Cause.TIME_LIMIT, Cause.ENDLESS, Cause.GRID)  # ids of verdicts
-MOST_ENDED = 3  # calls that end their process, before the others are not tried
+MOST_ENDED = 3  # calls that end their process before no other call is tried
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Judge:
 
     exercise: Exercise
     run: Run
-    out_of_time: bool = False  # a call has been
+    out_of_time: bool = False  # whether a call was
     ended: int = 0  # calls that ended their process
     right_trials: list[tuple[Trial, list[Launch]]] = field(default_factory=list)  # and what they launched
     wrong_trials: list[tuple[Trial, Verdict]] = field(default_factory=list)
@@ -65,15 +65,14 @@ class Judge:
         self.suspects = Suspects(self.exercise, self.run)
 
     def begin(self, twice: list[Asked], compiled: list[Asked]) -> None:
-        """Records and compiles, in the background, what these tests will ask for: calls that are judged twice, and
-        calls whose machine code is wanted."""
+        """Records the calls of `twice`, to be judged twice, and compiles the calls of `compiled`, in the background."""
         if self.before_any_call() is None and not self.run.trusted:
             self.run.work_ahead(lambda: self._work_ahead(twice, compiled))
 
     def _work_ahead(self, twice: list[Asked], compiled: list[Asked]) -> None:
         foreseen: list[Foreseen] = []
         for use in twice:
-            if use.fixture == DRAWN:  # of these, a wrong one ends the test
+            if use.fixture == DRAWN:  # the first wrong call ends such a test
                 trials = self._drawn_trials(use.test, self.promise(use.options)).all
             else:
                 trials = self._trials(use.test, use.data, None, use.options.get("dtypes") or (), use.constants)
@@ -81,7 +80,7 @@ class Judge:
         self.run.record_in_drawn_order(self.exercise, foreseen, between=lambda: self.compile_ahead(compiled))
 
     def compile_ahead(self, uses: list[Asked]) -> None:
-        """Each of these is compiled sooner or later: better now, on cores that have nothing to do."""
+        """Begins to compile the calls of these uses, on cores that are idle: each is compiled sooner or later."""
         foreseen = []
         for use in uses:
             if use.fixture == DRAWN:
@@ -102,7 +101,7 @@ class Judge:
         dtypes: tuple[str, ...] = (),
         **constants: int,
     ) -> Verdict:
-        """Values and memory safety, in every dtype of the exercise or in those given."""
+        """Judges the values and memory safety of a call, in the dtypes given or in every dtype of the exercise."""
         trials = self._trials(name, data, bound, dtypes, constants)
         verdict = max(self._up_to_a_failure(trials, lambda trial: self._values(trial)[0]), key=seriousness)
         if verdict.outcome == FAIL and verdict.kind != "file":  # after that everything is asked all the same
@@ -114,7 +113,7 @@ class Judge:
         return stated(self.exercise.arguments, self.exercise.dtypes, options)
 
     def drawn(self, name: str, promise: Promise) -> Verdict:
-        """Values and memory safety of the calls that the run's seed makes of a promise; of a failure the simplest."""
+        """Judges the calls drawn for a promise. On failure, reports the simplest call that fails the same way."""
         verdict, largest, trials = Verdict(PASS), 0.0, self._drawn_trials(name, promise)
         calls = trials.calls
         for call in calls:
@@ -137,7 +136,7 @@ class Judge:
         return self._values(trial, blame=False)[0]
 
     def _beyond(self, trials: DrawnTrials, after: int) -> Verdict | None:
-        """Returns what is wrong with calls outside of the promise, or up to its limits, or why these are not judged."""
+        """Returns what is wrong with calls outside of the promise or up to its limits, or why these are not judged."""
         refused = (self._judged(trial, self._refusal(asked)) for trial, asked in trials.unpromised(after))
         large = (self._judged(trials.of(call), self._large) for call in trials.large(after))
         return next((one for one in chain(refused, large) if one.outcome == FAIL or one.id == UNJUDGED), None)
@@ -152,7 +151,7 @@ class Judge:
     def _simplest(self, trials: DrawnTrials, call: Call, verdict: Verdict) -> Verdict:
         """Returns the verdict on the simplest call that fails in the same way as this one.
 
-        A guess gives way to whatever a simpler call shows.
+        A guess gives way to any failure that a simpler call shows.
         """
         found = verdict
 
@@ -182,9 +181,9 @@ class Judge:
         bound: Bound | None = None,
         **constants: int,
     ) -> Verdict:
-        """Bytes moved per argument, in the first dtype of the exercise; the values have to be right too.
+        """Judges the bytes moved per argument, in the first dtype of the exercise; the values have to be right too.
 
-        One call tells: whether a second one gives the same is what `check` is for.
+        The call is made once: `check` tells whether a second call gives the same.
         """
         trial = self.trial(name, data, self.exercise.dtypes[0], bound, constants)
         limits = replace(limits, multiprocessors=constants.get(MULTIPROCESSORS, 0))
@@ -205,7 +204,7 @@ class Judge:
         return code if code.outcome != PASS else self._judged(trials[0], lambda trial: self._wrong(trial) or code)
 
     def _wrong(self, trial: Trial) -> Verdict | None:
-        """Returns the failure of a large call that is else compiled or timed; None if its values are right."""
+        """Returns the failure of a large call that is otherwise compiled or timed; None if its values are right."""
         if self.run.replays is None:
             return wrong_in_a_sample(self.run, self.interpreted, trial, self._known)
         verdict = self._in_full(trial)
@@ -218,7 +217,7 @@ class Judge:
     def tuned(
         self, name: str, data: tuple[Recipe, ...], others: list[tuple], configurations: tuple[int, int]
     ) -> Verdict:
-        """How many configurations there are for a call, and whether calls of other sizes make a choice of their own."""
+        """Judges how many configurations a call has, and whether calls of other sizes make their own choice."""
         trials = [self.trial(name, one, self.exercise.dtypes[0]) for one in (data, *others)]
         return self._judged(trials[0], lambda trial: choice_verdict(self.interpreted, trials, configurations))
 
@@ -230,7 +229,7 @@ class Judge:
         dtypes: tuple[str, ...] = (),
         **constants: int,
     ) -> Verdict:
-        """Values and memory safety of a call too large for the interpreter, in every dtype or in those given.
+        """Judges the values and memory safety of a call too large for the interpreter; dtypes are as for `check`.
 
         Without a GPU a sample of its programs is judged.
         """
@@ -244,21 +243,21 @@ class Judge:
         return sampled(self.run, self.interpreted, trial, self._known)
 
     def _in_full(self, trial: Trial) -> Verdict:
-        """Returns the verdict on the values of a large call, all of them, on a GPU."""
+        """Returns the verdict on all values of a large call, on a GPU."""
         seen = [launch for _, launches in self.right_trials for launch in launches]
         atomics = not seen or any(launch.atomics for launch in seen)
         recording, refused = self._recording(trial)
         return refused or on_gpu.large(self.run, self.exercise, trial, recording, atomics)
 
     def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float, since: str = "") -> Verdict:
-        """The speed of a call in the first dtype of the exercise, as a share of the anchor's."""
+        """Judges the speed of a call in the first dtype of the exercise, as a share of the anchor's."""
         if skipped := self.speed.not_timed(anchor, since):
             return skipped
         timed = self.speed.trial(name, data)
         return self._judged(timed, lambda trial: self.speed.verdict(name, trial, anchor, gate, medals=True))
 
     def untimed(self, name: str, data: tuple[Recipe, ...]) -> Verdict | None:
-        """Returns the failure that a few programs show of a call that nobody times; None if they are right."""
+        """Returns the failure that a few programs show of a call that is not timed; None if they are right."""
         trial = self.speed.trial(name, data)
         verdict = self._judged(trial, lambda trial: self._wrong(trial) or Verdict(PASS))
         return verdict if verdict.outcome != PASS else None
@@ -271,11 +270,11 @@ class Judge:
         dtypes: tuple[str, ...],
         constants: dict[str, int],
     ) -> list[Trial]:
-        """The same call in each of the dtypes, those of the exercise if none are given."""
+        """Returns the trials of a call, one in each of the dtypes, or of the exercise's dtypes if none are given."""
         return [self.trial(name, data, dtype, bound, constants) for dtype in dtypes or self.exercise.dtypes]
 
     def _up_to_a_failure(self, trials: list[Trial], judge: Callable[[Trial], Verdict]) -> list[Verdict]:
-        """The verdicts in order; the first that is no pass is the last."""
+        """Returns the verdicts in order, up to the first that is no pass."""
         verdicts = []
         for trial in trials:
             verdicts.append(self._judged(trial, judge))
@@ -286,7 +285,7 @@ class Judge:
     def _machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
         run = self.run
         recording, refused = self._recording(trial)
-        if refused is not None and refused.id == Cause.DOES_NOT_FIT:  # nor does it have to, where it is not asked for
+        if refused is not None and refused.id == Cause.DOES_NOT_FIT:  # it need not fit a GPU that the test leaves out
             return not_asked(expected, run.model) or refused
         if refused is not None:
             return refused
@@ -296,7 +295,7 @@ class Judge:
         return self.speed.instead_of(code, trial)
 
     def _recording(self, trial: Trial, inputs: list[Argument] | None = None) -> tuple[Recording | None, Verdict | None]:
-        """The launch plan of a trial, ready to be replayed, or why there is none."""
+        """Returns the launch plan of a trial, ready to be replayed, and None; or None and the verdict on why not."""
         run, exercise = self.run, self.exercise
         try:
             recording = run.recording(exercise, trial, inputs=inputs)
@@ -323,7 +322,7 @@ class Judge:
         return trial_of(self.exercise, name, data, dtype, bound, constants)
 
     def limits(self, data: tuple[Recipe, ...], reads, writes, share=None, **others) -> cost.TrafficLimits:
-        """The traffic limits of a call with these data, as the fixture `traffic` states them."""
+        """Returns the traffic limits of a call with these data, as the fixture `traffic` states them."""
         return cost.limits_of(self.exercise, data, reads, writes, share, cost.TrafficLimits(**others))
 
     def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
@@ -336,7 +335,7 @@ class Judge:
         return verdict
 
     def _not_tried(self) -> Verdict | None:
-        """An answer comes soon, whatever the file does: calls like those that took all their time are not made."""
+        """Returns a skip once a call ran out of time, or several ended their process, so that verdicts come soon."""
         if self.out_of_time:
             return Verdict(SKIPPED, WAITED, note="not tried: a call before it ran out of time")
         if self.ended >= MOST_ENDED:
@@ -370,7 +369,7 @@ class Judge:
         return all_refused(self.run.submission.tree)
 
     def _values(self, trial: Trial, twice: bool = True, blame: bool = True, **options) -> tuple[Verdict, Reply]:
-        """And the reply to the call's first run, which `options` of InterpretRequest are for.
+        """Returns the verdict and the first run's reply. `options` go to that run's InterpretRequest.
 
         blame: whether a failure may be put down to block sizes that stand in the code as numbers.
         """
@@ -392,7 +391,7 @@ class Judge:
         return verdict, first
 
     def _replayed(self, trial: Trial, inputs: list[Argument], launches: list[Launch]) -> Verdict | None:
-        """The same call on the GPU, in all its configurations: None if it is right there too."""
+        """Returns what is wrong with the same call on the GPU, in any of its configurations; None if nothing is."""
         recording, refused = self._recording(trial, inputs=inputs)
         if refused is not None:
             return refused

@@ -1,4 +1,4 @@
-"""A call recorded as recipes, completed: the texts of its kernels, and what the compiler refuses of them."""
+"""Completes a recorded call: adds the texts of its kernels, and what the compiler refuses of them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ MAKES_A_DESCRIPTOR = '"tt.make_tensor_descriptor"'
 
 
 def recorded_call(request: RecordRequest, recorder: Runner, front_end: FrontEnd, limit: float) -> RecordedCall:
-    """Returns what the entry does when it is called so, with the texts of the kernels that it launches.
+    """Returns what the entry does in the call of this request, with the texts of the kernels that it launches.
 
-    limit: seconds of a core for the call. Raises ChildEnded, of the child that records or of the front end.
+    limit: seconds of a core for the call. A call that breaks the rules of a plan is returned with an error. Raises
+    ChildEnded, of the child that records or of the front end.
     """
     try:
         call = recorder.ask(request.to_json(), b"", limit, lambda header, _: read_recorded(header, request.arguments))
@@ -31,11 +32,11 @@ def recorded_call(request: RecordRequest, recorder: Runner, front_end: FrontEnd,
 
 
 def add_texts(call: RecordedCall, text_of: Callable[[Recipe], KernelText]) -> None:
-    """Completes the call in place. Raises ChildEnded where a text has ended its process.
+    """Completes the call in place. Raises ChildEnded where making a text has ended its process.
 
     A kernel that the compiler refuses is the call's error. It comes first: on a GPU the launch would have raised it,
     and what the host function did later, which may be another error, would not have happened. A configuration that
-    Triton passes over gets an error of its own, and no steps.
+    Triton passes over gets its own error, and no steps.
     """
     texts = _Texts(call, text_of)
     try:
@@ -58,7 +59,7 @@ class _Texts:
         self.call, self.text_of = call, text_of
 
     def of_certain_kernels(self) -> None:
-        """Kernels of launches that came before the call's own error."""
+        """Makes the texts of launches before the call's own error. Raises _Refused for a text that is refused."""
         for kernel in self.call.kernels:
             self._text(kernel.recipe, 0)
         self.call.kernels = []
@@ -98,7 +99,7 @@ class _Texts:
         self.call.kernels[launch.kernel] = replace(kernel, source=source)
 
     def _text(self, recipe: Recipe, line: int) -> str:
-        """`line`: of the launch, 0 if it is not known."""
+        """Returns the text of a kernel. Raises _Refused, ChildEnded. `line`: of the launch, 0 if it is not known."""
         try:
             text = self.text_of(recipe)
         except ChildEnded as ended:

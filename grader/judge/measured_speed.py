@@ -1,4 +1,4 @@
-"""The calls that an exercise's tests time, and how fast they are; what is measured beats what a text predicts."""
+"""The calls that an exercise's tests time, and their speed; a measurement counts more than what a text predicts."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ PREDICTED = (Cause.SCALAR_ACCESS, Cause.SPILLS, Cause.NOT_PIPELINED, Cause.SCATT
 
 @dataclass
 class MeasuredSpeed:
-    """recording: the launch plan of a trial, or the verdict on why there is none."""
+    """Judges speed. recording: returns the launch plan of a trial, or the verdict that says why there is none."""
 
     exercise: Exercise
     run: Run
     recording: Callable[[Trial], tuple[Recording | None, Verdict | None]]
-    timed: list[Asked] = field(default_factory=list)  # by the exercise's tests
+    timed: list[Asked] = field(default_factory=list)  # uses of `throughput` by the exercise's tests
 
     def trial(self, name: str, data: tuple[Recipe, ...]) -> Trial:
-        """Returns a call to be timed, in the exercise's first dtype."""
+        """Returns the trial of a call to be timed, in the exercise's first dtype."""
         return trial_of(self.exercise, name, self.fitting(data), self.exercise.dtypes[0])
 
     def fitting(self, data: tuple[Recipe, ...]) -> tuple[Recipe, ...]:
-        """Returns the data with as many rows as the GPU's memory has room for."""
+        """Returns the data, their rows halved until the call can be timed in the GPU's memory."""
         return fitting(self.exercise, data, DTYPES[self.exercise.dtypes[0]], self.run.model.memory_bytes)
 
     def not_timed(self, anchor: str, since: str) -> Verdict | None:
@@ -47,7 +47,7 @@ class MeasuredSpeed:
         return Verdict(SKIPPED, NOT_RUN, note=why) if why else None
 
     def verdict(self, test: str, trial: Trial, anchor: str, stated: float, medals: bool = False) -> Verdict:
-        """Returns the verdict on a call's speed, as a share of the anchor's, and its medal if asked.
+        """Returns the verdict on a call's speed, as a share of the anchor's, with a medal if `medals`.
 
         stated: the gate that the test asks for. Raises GpuBusy.
         """
@@ -58,12 +58,12 @@ class MeasuredSpeed:
         return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate, medals)
 
     def instead_of(self, predicted: Verdict, trial: Trial | None = None) -> Verdict:
-        """Returns a pass that keeps the prediction as advice where a GPU is fast; else the verdict as predicted.
+        """Returns a pass with the prediction as advice if the GPU is fast, or the verdict as predicted.
 
-        Where noise hides the speed, it returns that test as skipped: nothing fails for noise.
+        If noise hides the speed, returns that inconclusive verdict: nothing fails for noise.
 
-        trial: the call that the prediction is about, if it is large enough to be timed; else those of the tests are.
-        Raises GpuBusy.
+        trial: the call that the prediction is about, if it is large enough to be timed; without it all calls that the
+        tests time are measured. Raises GpuBusy.
         """
         if predicted.id not in PREDICTED or self.run.replays is None or not self.timed:
             return predicted

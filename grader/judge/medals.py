@@ -1,7 +1,7 @@
 """Medals: a kernel that passed its gate compared with the shipped solution, both timed in the same run.
 
-The gate is bronze. Silver and gold ask for a part of the solution's own share of the anchor, by the sequential rule of
-speed_rule.py, whose later stages are not taken: where five samples of each leave it open, the lower medal is given.
+The gate is bronze. Silver and gold ask for a part of the solution's own share of the anchor, by the first stage of the
+sequential rule of speed_rule.py: where five samples of each leave it open, the lower medal is given.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from grader.processes.faults import ChildEnded
 
 
 class WrongWhileTimed(Exception):
-    """A sample's result was wrong; its text says in which way."""
+    """A sample's result was wrong; the message says in which way."""
 
 
 MOST_SAMPLES = STAGES[0]  # of each kernel
@@ -36,8 +36,8 @@ def medal_after(
 ) -> Medal | None:
     """Returns the medal of a kernel that was fast enough; None where there is no solution to compare it with.
 
-    yours: its shares of the anchor so far; more: gives further samples of it; sampled: gives samples of another kernel
-    of the same call. Raises GpuBusy; WrongWhileTimed and ReplayEnded for a sample of yours.
+    yours: the kernel's shares of the anchor so far; more: yields further samples of it; sampled: yields samples of
+    another kernel of the same call. Raises GpuBusy; WrongWhileTimed and ReplayEnded for a sample of yours.
     """
     if run.trusted or not run.folder.solution_file.exists():
         return None
@@ -51,10 +51,10 @@ def compared_with_solution(
     run: Run, exercise: Exercise, trial: Trial, yours: list[float], more: Iterator[Measurement], sampled: SAMPLES_OF,
     least: float,
 ) -> tuple[str, Medal] | None:  # fmt: skip
-    """Returns FAST, SLOW or MORE, for a kernel that has to reach this part of the solution's speed, and its medal.
+    """Returns FAST, SLOW or MORE, for a kernel that has to reach `least` of the solution's speed, and its medal.
 
-    MORE: it is too close to that, or too noisy, to be told. None where there is no solution to compare it with. The
-    arguments are those of medal_after, and so are the exceptions.
+    MORE: it is too close to that speed, or too noisy, to decide. None where there is no solution to compare it with.
+    Other arguments and exceptions are as for medal_after.
     """
     if not run.folder.solution_file.exists():
         return None
@@ -71,9 +71,10 @@ def _pairs(
     run: Run, exercise: Exercise, trial: Trial, yours: list[float], more: Iterator[Measurement], sampled: SAMPLES_OF,
     is_told: Callable[[list[float], list[float]], bool],
 ) -> tuple[list[float], list[float]] | None:  # fmt: skip
-    """Returns as many shares of the kernel as of the solution, enough to tell or all that may be drawn.
+    """Returns as many shares of the kernel as of the solution, enough to decide or all that may be drawn.
 
-    None where there is no solution to be timed, or one of its samples is of no use. Raises ReplayEnded for yours.
+    None where no solution can be timed, or a sample of it is of no use. Raises GpuBusy; WrongWhileTimed and ReplayEnded
+    for a sample of yours.
     """
     yours = [*yours[:MOST_SAMPLES], *_shares(more, MOST_SAMPLES - len(yours))]
     solution = Run(run.folder, "solutions", run.seed, run.model, run.sandboxed, run.replays, trusted=True)
@@ -88,7 +89,7 @@ def _pairs(
                 if len(theirs) == len(yours) or is_told(yours[: len(theirs)], theirs):
                     return yours[: len(theirs)], theirs
         return None
-    except (BadPlan, ChildEnded, ReplayEnded):  # nothing of it is the kernel's fault
+    except (BadPlan, ChildEnded, ReplayEnded):  # the learner's kernel is not to blame
         return None
     finally:
         solution.end()
@@ -99,7 +100,7 @@ def _medal(yours: list[float], theirs: list[float]) -> Medal:
 
 
 def medal_of(yours: list[float], solution: list[float]) -> str:
-    """Returns what pairs of samples say, or "" where they are close and another pair may tell."""
+    """Returns the medal that pairs of samples show; "" if they are close and another pair may decide."""
     gold, silver = (_decided(yours, solution, LEAST_OF_SOLUTION[name]) for name in (GOLD, SILVER))
     if gold.outcome == FAST:
         return GOLD

@@ -25,7 +25,10 @@ from grader.wire.reply import spec_and_bytes, tensor_of
 def complaint(
     run: Run, exercise: Exercise, trial: Trial, recording: Recording, inputs: list[Argument], atomics: bool
 ) -> Verdict | None:
-    """Returns what is wrong with a call on these inputs; None if nothing is. Raises GpuBusy."""
+    """Returns what is wrong with a call on these inputs, in any configuration; None if nothing is.
+
+    atomics: whether the call adds by atomics, so that repeats may differ by rounding. Raises GpuBusy, MachineFault.
+    """
     specs, storages = [], b""
     for name, tensor in tensors_of(exercise.arguments, inputs):
         spec, data = spec_and_bytes(name, tensor, len(storages))
@@ -58,7 +61,10 @@ def _specs(reply: dict, data: bytes) -> list[TensorSpec]:
 
 
 def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atomics: bool) -> Verdict:
-    """A call whose inputs are drawn on the GPU and whose result is compared there. Raises GpuBusy."""
+    """Returns the verdict on a call whose inputs are drawn on the GPU and whose result is compared there.
+
+    atomics: as for `complaint`. Raises GpuBusy, MachineFault.
+    """
     if (other := other_result(exercise, trial, recording)) is not None:
         return other
     needed, memory = bytes_needed(exercise, trial, recording), run.replays.device.model.memory_bytes
@@ -88,7 +94,7 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
 
 
 def _short_of_memory(run: Run, exercise: Exercise, trial: Trial, recording: Recording) -> Verdict:
-    """Returns the verdict where a small tensor found no memory. Raises MachineFault if another program has it."""
+    """Returns the verdict on a small call that found no memory. Raises MachineFault if another program has it."""
     if (blamed := blame(exercise, trial, recording, run.replays.device.model.memory_bytes)) is None:
         raise MachineFault("the GPU has no memory left: another program uses it")
     return blamed
@@ -104,16 +110,16 @@ def asked_of(exercise: Exercise, trial: Trial) -> dict:
 
 
 def other_result(exercise: Exercise, trial: Trial, recording: Recording) -> Verdict | None:
-    """Small calls have shown what the entry returns; for a large one it might return something else.
+    """Returns the failure of an entry that returns other results for a large call than for small calls; else None.
 
-    The shape is left to the comparison, where the reference's own is known.
+    The shape is left to the comparison, which knows the reference's.
     """
     right = all(_is_there(wanted, recording.plan) for wanted in wanted_of(exercise, trial))
     return None if right else gpu_findings.another_result(exercise.entry)
 
 
 def _is_there(wanted: Wanted, plan: Plan) -> bool:
-    """Tells whether the call gives this result: in its dtype, in memory of its own or in the argument that it is."""
+    """Returns whether the call gives this result: in its dtype, in its own memory or in the argument that it is."""
     view = plan.results.get(wanted.name)
     if view is None or view.dtype != str(wanted.dtype).removeprefix("torch."):
         return False
@@ -122,7 +128,7 @@ def _is_there(wanted: Wanted, plan: Plan) -> bool:
 
 
 def fault_of(ended: ReplayEnded) -> Verdict:
-    """A fault of the kernel. Raises MachineFault where the process itself died, which no kernel can bring about."""
+    """Returns the kernel's failure. Raises MachineFault if the process itself died, which no kernel can cause."""
     if ended.how == "died":
         raise MachineFault(f"the process that owns the GPU ended: {ended.detail}")
     return gpu_findings.fault(ended)
@@ -138,14 +144,14 @@ def seeds_of(run: Run, trial: Trial) -> list[int]:
 def _more_direct(
     found: Verdict, run: Run, exercise: Exercise, trial: Trial, inputs: list[Argument] | None = None
 ) -> Verdict:
-    """Returns what the compiler did wrong where that explains values that only a GPU gets wrong."""
+    """Returns the compiler's mistake if it explains values that only a GPU gets wrong; else `found`."""
     if found.id not in (Cause.WRONG_ON_GPU, Cause.RACE):
         return found
     return compiler_race(run, exercise, trial, inputs) or found
 
 
 def _seen_in_repeats(found: Replayed, atomics: bool) -> Verdict | None:
-    """Returns what the repeats have shown apart from wrong values. Sums by atomics may differ by rounding."""
+    """Returns what the repeats show apart from wrong values, or None. Sums by atomics may differ by rounding."""
     if found.overruns:
         return gpu_findings.overrun(found.overruns[0])
     if found.changed:

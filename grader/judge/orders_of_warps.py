@@ -1,7 +1,7 @@
-"""Kernels that are right by their text, and depend on a GPU on which of a program's warps comes first.
+"""Kernels whose text is right, and whose result on a GPU depends on which of a program's warps comes first.
 
-The interpreter tells where one program loads and stores the same bytes. The compiler, which is asked where these may be
-different warps, tells which warps hold what, and whether they wait for each other.
+The interpreter tells where one program loads and stores the same bytes. For the accesses of different warps among
+these, the compiler's layouts tell which warps hold which elements, and whether they wait for each other.
 """
 
 from __future__ import annotations
@@ -25,21 +25,24 @@ from grader.wire.reply import Reply
 
 @dataclass
 class OrdersOfWarps:
-    """Asks of each kernel and each two places once."""
+    """Judges each pair of accesses of each kernel once."""
 
     exercise: Exercise
     run: Run
     _known: dict[str, Conflict | None] = field(default_factory=dict)
 
     def are_in_question(self, trial: Trial, inputs: list[Argument], reply: Reply) -> bool:
-        """Tells whether a launch of a call reads memory that it writes, with several warps."""
+        """Returns whether a launch of a call reads memory that it writes, with several warps."""
         call = self.run.recorded(self.exercise, trial, inputs).call
         return any(
             launch.updated and _warps(kernel) > 1 for launch, kernel in zip(reply.launches, _launched(call, trial))
         )
 
     def verdict(self, trial: Trial, inputs: list[Argument], reply: Reply) -> Verdict | None:
-        """Returns what is wrong with a call whose values are right; `reply`, to its second run, tells the meetings."""
+        """Returns what is wrong with a call whose values are right; None if nothing is.
+
+        `reply`: to its second run, with its meetings: the loads and stores of the same bytes.
+        """
         launched = list(_launched(self.run.recorded(self.exercise, trial, inputs, again=True).call, trial))
         for meeting in reply.meetings:
             kernel = launched[meeting.launch] if 0 <= meeting.launch < len(launched) else None
@@ -64,7 +67,7 @@ class OrdersOfWarps:
 
 
 def _launched(call: RecordedCall, trial: Trial) -> Iterator[Kernel]:
-    """The kernel of each launch."""
+    """Yields the kernel of each launch, in order."""
     steps = steps_with(call.steps, trial.config)
     return (call.kernels[step.kernel] for step in steps if isinstance(step, PlannedLaunch))
 

@@ -1,4 +1,4 @@
-"""How many bytes torch holds at most while it computes something: on its device without memory nothing is computed."""
+"""The most bytes that torch holds while it computes something, found on its meta device, where nothing is computed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 class PeakBytes(TorchDispatchMode):
     """`with PeakBytes() as memory:` memory.peak is the most that tensors made in there have held at a time, in bytes.
 
-    What a view shares with another tensor counts once, what an operation needs for itself inside a kernel not at all.
+    Memory that a view shares with another tensor counts once; memory that an operation needs inside a kernel does not
+    count.
     """
 
     def __init__(self) -> None:

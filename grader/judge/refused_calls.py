@@ -1,4 +1,4 @@
-"""A call that the lesson does not promise: the entry has to say so, before it launches anything."""
+"""A call that the lesson does not promise: the entry has to raise an error before it launches anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run: one submission of one exercise, its secret seed, and the children that run it. Knows no verdicts."""
+"""A run: one submission of one exercise, its secret seed, and the processes that work on it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 RECORD_LIMIT = 8.0  # seconds of a core for a call of the entry
-MOST_AHEAD = 5.0  # seconds of a core for all calls that are foreseen, and for the texts of their kernels: 0.3 to 1
+MOST_AHEAD = 5.0  # seconds of a core to record all foreseen calls and make their kernels' texts: 0.3 to 1 is usual
 
 
 @dataclass
@@ -54,7 +54,10 @@ class Recorded:
     call: RecordedCall
 
     def reply(self, writable: list[str], ran: Reply | None = None) -> Reply:
-        """Returns what the recording tells of the call, added to `ran`, which interpreting it has shown."""
+        """Returns what the recording tells of the call, added in place to `ran`, the interpreter's reply, if given.
+
+        writable: names of the arguments that the entry may write.
+        """
         call, reply = self.call, ran or Reply()
         reply.error = call.error or reply.error
         reply.refusals, reply.threads, reply.processes = call.refusals, call.threads, call.processes
@@ -68,7 +71,7 @@ class Recorded:
 
     @cached_property
     def _parts(self) -> list[bytes]:
-        """Returns the call, and the text of each of its kernels."""
+        """The call as JSON, then the text of each of its kernels."""
         return [recorded_to_json(self.call), *(kernel.source.encode() for kernel in self.call.kernels)]
 
     @cached_property
@@ -77,23 +80,23 @@ class Recorded:
 
     @cached_property
     def places(self) -> tuple[list[int], list[list[int]]]:
-        """Returns the places of the call and of each kernel's text in the blob: start and bytes."""
+        """The locations in the blob, [start, bytes], of the call and of each kernel's text."""
         sizes = [len(part) for part in self._parts]
         call, *texts = ([start, size] for start, size in zip(itertools.accumulate([0, *sizes]), sizes))
         return call, texts
 
     def with_sources(self, sources: list[str]) -> Recorded:
-        """The same call, with other texts of its kernels."""
+        """Returns the same call, with other texts of its kernels."""
         kernels = [replace(kernel, source=source) for kernel, source in zip(self.call.kernels, sources, strict=True)]
         return Recorded(replace(self.call, kernels=kernels))
 
 
 class Run:
-    """Owns the seed, the inputs and the children. Calls raise ChildEnded.
+    """Owns the seed, the inputs and the processes. Methods that make a call raise ChildEnded and MachineFault.
 
     `interpreter`: used, and left running, where it is given. `trusted`: a submission of our own, for which nothing is
-    recorded ahead in a drawn order, to find out a cheat.
-    `share_of_drawn`: how many of the drawn calls are judged. `rounds`: how many times as many are drawn.
+    recorded ahead in a drawn order to find out a cheat. `share_of_drawn`: the share of the drawn calls that is judged.
+    `rounds`: how often the calls of a promise are drawn.
     """
 
     def __init__(
@@ -132,7 +135,7 @@ class Run:
         self._ahead: threading.Thread | None = None  # while it works, nobody else asks the recorder
         self._news = threading.Condition()  # of a recording, or of its end
         self._ending = False
-        self.values_are_wrong = False  # of a call: what only right ones need is not recorded ahead any more
+        self.values_are_wrong = False  # of some call: what only right calls need is not recorded ahead any more
         self._beside = _files_of(folder)
 
     def _look_for_empty_regions(self) -> None:
@@ -146,7 +149,7 @@ class Run:
 
     @property
     def printed(self) -> str:
-        """Returns what the file has printed, then what its kernels have where they are compiled."""
+        """The text that the file has printed, then the text that its kernels printed while they were compiled."""
         return self.recorder.printed + self.front_end.printed
 
     @property
@@ -159,15 +162,15 @@ class Run:
 
     @property
     def fence(self) -> Fence | None:
-        """Returns what the operating system holds around the submission; None before it was run."""
+        """The fence that the operating system holds around the submission; None before it was run."""
         return self.recorder.fence
 
     def inputs(self, trial: Trial) -> list[Argument]:
-        """The arguments of a trial: the same for the same seed, whatever ran before."""
+        """Returns the arguments of a trial: the same for the same seed, whatever ran before."""
         return trial.inputs(self.seed, self.folder.id)
 
     def recorded(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False) -> Recorded:
-        """Returns what the entry does when it is called on such tensors without values, for the first time or again."""
+        """Returns the recording of a call with these inputs, without their values; again: of a second call. Cached."""
         request = _record_request(exercise, trial, inputs)
         key = repr(request), again
         self._wait_for(key)
@@ -179,12 +182,12 @@ class Run:
         return self._recorded[key]
 
     def work_ahead(self, work: Callable[[], None]) -> None:
-        """Lets `work`, which records and compiles calls that will be asked for, go on while others are judged."""
+        """Starts a thread for `work`, which records and compiles calls of later tests while others are judged."""
 
         def to_its_end() -> None:
             try:
                 work()
-            except MachineFault:  # the next that asks is told
+            except MachineFault:  # raised again to the next that asks
                 pass
             finally:
                 with self._news:
@@ -195,7 +198,7 @@ class Run:
         self._ahead.start()
 
     def _wait_for(self, key: tuple[str, bool] | None) -> None:
-        """Until this is recorded, or nothing is recorded ahead any more; not for the thread that does it."""
+        """Waits until this is recorded, or nothing is recorded ahead any more; not on the thread that records ahead."""
         if threading.current_thread() is not self._ahead:
             with self._news:
                 self._news.wait_for(lambda: key in self._recorded or self._ahead is None)
@@ -205,10 +208,10 @@ class Run:
     ) -> None:
         """Records calls that will be asked for, each twice and with others between, in orders that the seed draws.
 
-        So what a file keeps from one call, or does in some of them only, meets other calls than it was written for.
-        Ends at the first that cannot be recorded, and when it takes long: then each is recorded when it is asked for.
-        Those that are asked for only if all values are right are left out from the first wrong one on.
-        `between`: what to do after each has been recorded once.
+        So the state that a file keeps from one call, or what it does in some calls only, meets other calls than it was
+        written for. Ends at the first call that cannot be recorded, and when it takes long: the others are recorded
+        when they are asked for. Calls that are asked for only if all values are right are left out from the first wrong
+        call on. `between`: called when each has been recorded once.
         """
         most = self._seconds_of_recording + MOST_AHEAD
         rounds = in_drawn_order(foreseen, random.Random(f"{self.seed} order of calls"))
@@ -220,7 +223,7 @@ class Run:
                     call = self.recorded(
                         exercise, one.trial, without_values(one.trial.data, one.trial.dtype), again=number % 2 == 0
                     ).call
-                except ChildEnded:  # the one that asks for it is told
+                except ChildEnded:  # raised again to the test that asks for it
                     return
                 is_long = self._seconds_of_recording > most
                 if call.error is not None or call.refusals or is_long or self._ending:
@@ -233,8 +236,8 @@ class Run:
         return self.recorder.seconds_of_a_core + self.front_end.seconds_of_a_core
 
     def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> Recorded:
-        """Returns what the entry does when it is called on such tensors before anything else."""
-        if self.sandboxed:  # which has room for one child
+        """Returns the recording of a call with these inputs, without their values, as the first call of a process."""
+        if self.sandboxed:  # a sandbox has room for one child
             self._wait_for(None)
             self.recorder.end()
             return self._record(_record_request(exercise, trial, inputs), self.recorder)
@@ -248,9 +251,9 @@ class Run:
         return Recorded(recorded_call(request, recorder, self.front_end, RECORD_LIMIT))
 
     def call(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False, **options) -> Reply:
-        """Records a call of the entry and interprets it. `options` are those of InterpretRequest.
+        """Records a call of the entry, interprets it, and returns the reply. `options` are fields of InterpretRequest.
 
-        `again`: what it does when it is called once more, on the same inputs. Raises ChildEnded, BadPlan.
+        `again`: a second call on the same inputs. Raises ChildEnded, MachineFault.
         """
         recorded = self.recorded(exercise, trial, inputs, again)
         reply = recorded.reply(exercise.written)
@@ -259,7 +262,7 @@ class Run:
         return self._carried_out(exercise, trial, inputs, recorded, **options)
 
     def call_with_products(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> Reply | None:
-        """The call with the sums that the compiler turns into products of tiles turned; None where there are none."""
+        """Returns the reply to the call with sums turned into products, as the compiler does it; None without any."""
         recorded = self.recorded(exercise, trial, inputs)
         texts = [self.machine_code.with_products(kernel) for kernel in recorded.call.kernels]
         if not any(texts):
@@ -281,9 +284,9 @@ class Run:
         self, exercise: Exercise, trial: Trial, inputs: list[Argument], tables: list[torch.Tensor], programs: int,
         **options,
     ) -> Reply:  # fmt: skip
-        """Some programs of each launch, on inputs without values: their memory repeats those of `tables`, see there.
+        """Runs some programs of each launch on inputs without values: their memory repeats the `tables` of a Sample.
 
-        `options` are those of InterpretRequest. Raises ChildEnded, BadPlan.
+        `options` are fields of InterpretRequest. Raises ChildEnded, MachineFault.
         """
         recorded = self.recorded(exercise, trial, inputs)
         reply = recorded.reply(exercise.written)
@@ -318,9 +321,10 @@ class Run:
         texts: tuple[str, ...] = (),
         inputs: list[Argument] | None = None,
     ) -> Recording:
-        """Records a call of the entry and adds its kernels' machine code, ready for a GPU. Raises ChildEnded, BadPlan.
+        """Records a call of the entry and adds its kernels' machine code, ready for a GPU.
 
-        `texts`: what to keep of each kernel, next to FACTS. `inputs`: what it will be replayed on, if they are there.
+        `texts`: which intermediate representations to keep, besides FACTS. `inputs`: for the replay, if they are there.
+        Raises ChildEnded, MachineFault, BadPlan.
         """
         given = inputs or without_values(trial.data, trial.dtype)
         specs = _specs(exercise, given)
@@ -329,22 +333,23 @@ class Run:
         return Recording.of(self.machine_code.plan(call, specs, results, texts), specs)
 
     def compile_ahead(self, exercise: Exercise, foreseen: list[Foreseen]) -> None:
-        """Begins with the machine code of calls that will be asked for, up to the first that cannot be recorded."""
+        """Begins to compile calls that will be asked for, up to the first that cannot be recorded."""
         for one in foreseen:
             if one.if_right and self.values_are_wrong:
                 continue
             try:
                 call = self.recorded(exercise, one.trial, without_values(one.trial.data, one.trial.dtype)).call
-            except ChildEnded:  # the one that asks for it is told
+            except ChildEnded:  # raised again to the test that asks for it
                 return
             if call.error is not None or call.refusals or self._ending:
                 return
             self.machine_code.begin(call, if_right=one.if_right)
 
     def files_changed_beside(self) -> list[str]:
-        """Names of the exercise's files that were rewritten or deleted since the run began; deleted ones are put back.
+        """Returns the names of the exercise's files that were changed or deleted since the run began.
 
-        For children without a fence. The learner's own file is left alone: an editor may be saving it.
+        Deleted files are put back. For children without a fence. The learner's own file is left alone: an editor may be
+        saving it.
         """
         changed = [p for p, content in self._beside.items() if not p.exists() or p.read_bytes() != content]
         for path in changed:
@@ -376,6 +381,6 @@ def _specs(exercise: Exercise, given: list[Argument]) -> list[TensorSpec]:
 
 
 def _files_of(folder: Folder) -> dict:
-    """The exercise's own files and their bytes; they are few and small."""
+    """Returns the bytes of each of the exercise's own files but the learner's, by path; they are few and small."""
     files = (path for path in folder.path.glob("*") if path.is_file() and path != folder.learner_file)
     return {path: path.read_bytes() for path in files}

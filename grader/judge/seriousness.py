@@ -1,4 +1,4 @@
-"""Which of several verdicts counts."""
+"""The order of verdicts: which of several counts."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def is_no_pass(verdict: Verdict) -> bool:
 
 
 def seriousness(verdict: Verdict) -> tuple[bool, float]:
-    """No pass, then the pass that came nearest to its bound."""
+    """Returns a key for max(): no pass, then the pass whose largest error comes nearest to its bound."""
     return is_no_pass(verdict), verdict.figures.get("largest_error", 0)

@@ -1,16 +1,16 @@
-"""Fast enough, too slow, or not to be told now: the rule that decides from a few noisy samples.
+"""Fast enough, too slow, or inconclusive: the rule that decides from a few noisy samples.
 
 A sample is x = ln(gate) - ln(share), where share is the anchor's time divided by the kernel's, both measured in one
 process; x <= 0 means fast enough. Noise between processes is what counts, and more rounds inside one process do not
-show it, so each sample of a call comes from another one. The rule draws two, and more only if these are close to the
-gate. What it promises: at the gate it never fails wrongly, and GRACE below the gate it never passes wrongly. Between
-them, and where samples spread too much, it may say either, or that it cannot tell.
+show it, so each sample of a call comes from another process. The rule draws two samples, and more only if these are
+close to the gate. It promises: at the gate it never fails wrongly, and GRACE below the gate it never passes wrongly.
+Between them, and where samples spread too much, it may decide either way, or be inconclusive.
 
 A kernel that did not pass and is run again, unchanged, goes on with the samples that it has: a rule that could be
 started anew would be asked until it errs.
 
-The promise rests on samples being independent; the error rates are those that `benchmarks/speed_rule.py` prints, of a
-run and of 20 runs of one kernel.
+The promise rests on independent samples; `benchmarks/speed_rule.py` prints the error rates, of a run and of 20 runs of
+one kernel.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FAST, SLOW, INCONCLUSIVE, MORE = "fast enough", "too slow", "inconclusive", "mor
 
 @dataclass(frozen=True)
 class Decision:
-    """`outcome` is one of the four above. `distance`: median of x; `spread`: between processes, as a logarithm."""
+    """`outcome`: FAST, SLOW, INCONCLUSIVE or MORE. `distance`: median of x. `spread`: of processes, as a logarithm."""
 
     outcome: str
     distance: float
@@ -41,7 +41,7 @@ class Decision:
 
 
 def distance_of(share: float, gate: float) -> float:
-    """x of one sample: how far the kernel is from its gate, as a logarithm; more than 0 is too slow."""
+    """Returns x of one sample: how far the kernel is from its gate, as a logarithm; more than 0 is too slow."""
     return math.log(gate) - math.log(share)
 
 
@@ -70,10 +70,10 @@ def decide(samples: list[float]) -> Decision:
 
 
 def decide_again(earlier: list[float], samples: list[float]) -> Decision:
-    """Returns the decision of this run's samples together with earlier ones: the latest, as many as one decision takes.
+    """Returns the decision from earlier samples and this run's: from the latest, as many as one decision takes.
 
     Two clearly slow samples still decide at once. If earlier samples were too noisy, or slow while today's are not, new
-    ones are drawn until today's can decide alone.
+    samples are drawn until today's can decide alone.
     """
     said, today = decide([*earlier, *samples][-STAGES[-1] :]), decide(samples)
     if today.outcome == SLOW:
@@ -85,7 +85,7 @@ def decide_again(earlier: list[float], samples: list[float]) -> Decision:
 
 
 def _spread(samples: list[float], median: float) -> float:
-    """A robust standard deviation: one burst of a neighbour's work does not widen it."""
+    """Returns a robust standard deviation: one burst of a neighbour's work does not widen it."""
     if len(samples) < 2:
         return LEAST_SPREAD
     return max(MAD_TO_SIGMA * statistics.median(abs(x - median) for x in samples), LEAST_SPREAD)
@@ -98,9 +98,9 @@ ROOM = 0.85  # of the solution's own share: so a right solution passes with two 
 
 
 def gate_between(solution: float, unwanted: float) -> float | None:
-    """The gate, as a share of the anchor: between the worst run of the solution and the best of the unwanted version.
+    """Returns the gate, as a share of the anchor: between the solution's worst run and the unwanted version's best.
 
-    None where they are too close for a gate: judge traffic, launches or machine code in its place.
+    None where they are too close for a gate: judge traffic, launches or machine code instead.
     """
     if solution < LEAST_GAP * unwanted:
         return None

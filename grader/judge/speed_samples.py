@@ -1,4 +1,4 @@
-"""How fast is a call? Samples from several processes, until the sequential rule has made up its mind."""
+"""The speed of a call: samples from several processes, until the sequential rule has decided."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_USELESS = 3  # samples without enough valid rounds
 
 
 def not_timed(model: GpuModel, anchor: str, since: str) -> str:
-    """Returns why this GPU's speed says nothing here, or "". since: the first target that is asked, or "" for all."""
+    """Returns why this GPU's speed says nothing here, or "". since: the first target that is timed, or "" for all."""
     if anchor == MATMUL and not model.has_tensor_cores:  # the vendor's product uses them
         return f"{model.target}: {NO_TENSOR_CORES}"
     if since and model.arch < int(since.removeprefix("sm_")):
@@ -39,9 +39,9 @@ def not_timed(model: GpuModel, anchor: str, since: str) -> str:
 def speed_verdict(
     run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str, gate: Gate, medals: bool = False
 ) -> Verdict:
-    """Returns the verdict on a call's speed. medals: a kernel that passes is compared with the solution's, too.
+    """Returns the verdict on a call's speed. medals: whether a kernel that passes is compared with the solution, too.
 
-    So is a kernel that misses a gate which was measured on another GPU. Raises GpuBusy.
+    A kernel that misses a gate which was measured on another GPU is compared in any case. Raises GpuBusy, MachineFault.
     """
     if (other := other_result(exercise, trial, recording)) is not None:
         return other
@@ -59,7 +59,7 @@ def speed_verdict(
 def _measured(
     run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str, gate: Gate, medals: bool
 ) -> Verdict:
-    """Draws samples until the rule has decided. Raises WrongWhileTimed, ReplayEnded, GpuBusy."""
+    """Returns the verdict, from samples until the rule has decided. Raises WrongWhileTimed, ReplayEnded, GpuBusy."""
     measured = _what_is_measured(run, trial, anchor, gate.share)
     earlier = run.earlier.of(measured) if run.earlier else []
     samples: list[Measurement] = []
@@ -106,7 +106,10 @@ def _measured(
 
 
 def samples_of(run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:
-    """Another process each. The first also finds an autotuned kernel's fastest configuration, and times torch."""
+    """Yields samples, each from another process. The first also finds an autotuned kernel's fastest configuration.
+
+    If the anchor is a copy, the first also times torch. Raises ReplayEnded, GpuBusy.
+    """
     shapes = ", ".join(f"{spec.shape} {spec.dtype}" for spec in recording.arguments)
     run.replays.begin_call(f"{anchor} for {shapes}")
     config, number = 0, 0
@@ -126,7 +129,7 @@ def _decision(earlier: list[float], shares: list[float], gate: float) -> Decisio
 
 
 def _what_is_measured(run: Run, trial: Trial, anchor: str, gate: float) -> str:
-    """Returns the name under which samples are kept: of this call, gate, GPU and versions."""
+    """Returns the name under which samples are kept: it holds the call, the gate, the GPU and the versions."""
     versions = sorted(run.recorder.versions.items())
     return f"{trial.name}, {trial.data_label}: {gate} of {anchor} on {run.model.name} with {versions}"
 
@@ -145,6 +148,6 @@ def _speed_of(
 
 
 def flops_of(exercise: Exercise, recording: Recording) -> int:
-    """Returns the operations of a product of matrices: a multiplication and an addition for each term."""
+    """Returns the floating-point operations of a matrix product: a multiplication and an addition for each term."""
     M, K, N = exercise.as_product([spec.shape for spec in recording.arguments])
     return 2 * M * N * K

@@ -1,4 +1,4 @@
-"""Blames a wrong call on a number where a block size belongs, on a slip in the text, or on a call before it."""
+"""Blames a wrong call on a number written instead of a block size, on a slip in the text, or on an earlier call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grader.submission.text import literals_in_kernels
 
 ENOUGH_RIGHT_CALLS = 4  # before a failure with other block sizes is blamed on them
 MOST_ALONE = 3  # wrong calls that are made once more, as the first of a process
-MOST_SECONDS = MOST_COMPUTING / 4  # of a core that a process may have taken so far: the other one may take as many
+MOST_SECONDS = MOST_COMPUTING / 4  # of a core for all recordings so far: the process for one call may take as many
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Suspects:
         self._blame_an_earlier_call(trial, inputs, verdict)
 
     def _blame_an_earlier_call(self, trial: Trial, inputs: list[Argument], verdict: Verdict) -> None:
-        """Blames an earlier call if this one does something else when it is the first of its process."""
+        """Blames an earlier call if this call does something else as the first of its process."""
         if self.compared_alone == MOST_ALONE or self.run.recorder.seconds_of_a_core > MOST_SECONDS:
             return
         self.compared_alone += 1
@@ -62,7 +62,7 @@ class Suspects:
             add_to(verdict, told, self.run.submission, self.exercise)
 
     def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:
-        """Right so far, wrong as soon as the block sizes change: they stand in the code as numbers."""
+        """Blames numbers in the code that stand for block sizes, if calls were right until the block sizes changed."""
         if verdict.kind in ("file", "ended", "error") or verdict.id == Cause.WARP_ORDER:
             return
         constants = trial.in_effect(self.run.recorder.constants)

@@ -1,1 +1,1 @@
-"""What crosses between processes: frames, messages and recorded calls, read field by field."""
+"""The data that crosses between processes: frames, messages and recorded calls, read field by field."""

@@ -1,8 +1,8 @@
-"""What a kernel's machine code says of itself. The parent gets cubins from the child, so every length is checked.
+"""Reads facts about a kernel from its machine code. The parent gets cubins from the child, so every length is checked.
 
-A cubin is an ELF file. Besides code it holds lists of attributes, `.nv.info` for the file and `.nv.info.NAME` for each
-kernel: parameters with their sizes, registers, stack. The numbers of formats and attributes are those that the tool
-`cuobjdump -elf` prints by name.
+A cubin is an ELF file. In addition to code it holds lists of attributes, `.nv.info` for the file and `.nv.info.NAME`
+for each kernel: parameters with their sizes, registers, stack. The numbers of formats and attributes are as the tool
+`cuobjdump -elf` prints them by name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ HEADER = struct.Struct("<4sBBBBB7xHHIQQQIHHHHHH")
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
 CUDA_MACHINE, NO_BITS, SYMBOLS, WRITABLE = 190, 8, 2, 0b11  # as the ELF format numbers them
-LOCAL, OBJECT = 0, 1  # a symbol that only this file knows; one that stands for memory
+LOCAL, OBJECT = 0, 1  # a symbol that only this file knows; a symbol that stands for memory
 SIZED = 4  # format of an attribute with a length; the other formats hold two bytes
 PARAMETER, FRAME_SIZE, REGISTERS = 0x17, 0x11, 0x2F
 MOST_SECTIONS = 4096
@@ -23,8 +23,8 @@ RUNTIME_FUNCTIONS = {"vprintf", "__assertfail"}  # what tl.device_print and tl.d
 COPIES = "__cuda_syscall_cp_async_bulk_tensor_"  # of the driver: the assembler of Triton 3.6 copies tiles so on sm_120
 RESERVED_SHARED = ".nv.reservedSmem."  # places in the shared memory that the driver keeps for itself
 
-# Constants of Triton's own that lie in writable memory, for want of another place: all that it ever puts there.
-QUESTIONS = re.compile(r"_\$_str(_\$_\d+)?")  # by which libdevice asks the compiler how to round; left over
+# Triton's constants that lie in writable memory for want of another place: it puts nothing else there.
+QUESTIONS = re.compile(r"_\$_str(_\$_\d+)?")  # with these, libdevice asks the compiler how to round; they are left over
 ASKED = {b"__CUDA_FTZ\0", b"__CUDA_ARCH\0", b"__CUDA_PREC_SQRT\0"}
 TABLES = {  # of libdevice, in bytes
     "__cudart_i2opi_f": 24,  # 2 / pi, with which sin, cos and tan of large fp32 arguments are reduced
@@ -53,7 +53,7 @@ class Cubin:
 
 
 def read_cubin(data: bytes) -> Cubin:
-    """Raises BadCubin."""
+    """Returns the facts that a cubin states. Raises BadCubin."""
     try:
         return _read(data)
     except BadCubin:
@@ -103,7 +103,7 @@ def _is_of_the_runtime(name: str) -> bool:
 
 
 def _state(sections: list[_Section], symbols: list[_Symbol]) -> int:
-    """Bytes of memory that survive a launch, and could hold anything."""
+    """Returns the bytes of memory that survive a launch, and could hold anything."""
     within: dict[int, list[_Symbol]] = {}
     for symbol in symbols:
         within.setdefault(symbol.section, []).append(symbol)
@@ -116,7 +116,7 @@ def _state(sections: list[_Section], symbols: list[_Symbol]) -> int:
 
 
 def _survives_a_launch(section: _Section) -> bool:
-    """Memory that kernels may write, whatever its name; what is not shared memory is global."""
+    """Returns whether kernels may write this memory and it is not shared memory, whatever its name."""
     name = section.name.removeprefix(SAME_AGAIN)
     if name.startswith(".nv.shared."):
         return False
@@ -124,13 +124,13 @@ def _survives_a_launch(section: _Section) -> bool:
 
 
 def _is_there_twice(section: _Section, bodies: dict[str, bytes]) -> bool:
-    """Whether this is the second description of memory that is counted already."""
+    """Returns whether this is the second description of memory that is counted already."""
     first = section.name.removeprefix(SAME_AGAIN)
     return first != section.name and first in bodies and bodies[first] == section.bytes and bool(section.bytes)
 
 
 def _known_bytes(section: _Section, symbols: list[_Symbol]) -> int:
-    """How many bytes at the start of a section are constants of Triton's, one after the other without a gap."""
+    """Returns how many bytes at the start of a section are constants of Triton's, without a gap between them."""
     end = 0
     for symbol in sorted(symbols, key=lambda symbol: symbol.start):
         if symbol.start == end and symbol.binding == LOCAL and symbol.kind == OBJECT:
@@ -143,7 +143,7 @@ def _known_bytes(section: _Section, symbols: list[_Symbol]) -> int:
 
 
 def _is_constant(name: str, data: bytes) -> bool:
-    """Whether Triton, or a library of its, puts a constant of this name and kind into machine code."""
+    """Returns whether Triton, or a library of its, puts a constant of this name and kind into machine code."""
     if QUESTIONS.fullmatch(name):
         return data in ASKED
     if DEBUG_TEXTS.fullmatch(name):

@@ -1,4 +1,4 @@
-"""What fence the operating system holds around a process that works on what others wrote."""
+"""The fence that the operating system holds around a process that works on what others wrote."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fence:
-    """landlock: its ABI, 0 for none. seccomp: system calls are filtered. capabilities: all of root's are given up."""
+    """landlock: its ABI, 0 for none. seccomp: it filters system calls. capabilities: all of root's are given up."""
 
     landlock: int
     seccomp: bool
@@ -15,5 +15,5 @@ class Fence:
 
     @property
     def keeps_files(self) -> bool:
-        """Returns True where the process cannot write outside of its own folder."""
+        """True where the process cannot write outside of its own folder."""
         return self.landlock > 0

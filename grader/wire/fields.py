@@ -1,7 +1,7 @@
-"""Reading what an untrusted process sent: each field is checked for its kind and its size before anyone uses it.
+"""Reads what an untrusted process sent: each field is checked for its kind and its size before anyone uses it.
 
-By hand, not by msgspec, which reads faster: most of what is checked of a plan are rules, and no kinds, and what reading
-takes is little of a verdict's time.
+This is written by hand, though msgspec reads faster: most checks are rules about a plan rather than types, and reading
+is a small part of a verdict's time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_TEXT = 2000
 
 
 def items(header: dict, key: str, build: Callable) -> list:
-    """The list `header[key]`, each item built by `build`. Raises ProtocolError, as all here do."""
+    """Returns the list `header[key]`, each item built by `build`. Raises ProtocolError, as all functions here do."""
     data = header.get(key) or []
     if not isinstance(data, list) or len(data) > MOST_ITEMS:
         raise ProtocolError(f"{key} is not a short list")
@@ -26,7 +26,7 @@ def items(header: dict, key: str, build: Callable) -> list:
 
 
 def build(kind: type, data: object):
-    """A data class from an object with its fields; other fields are left out."""
+    """Returns a data class made of an object with its fields; other fields are left out. Raises ProtocolError."""
     if not isinstance(data, dict):
         raise ProtocolError(f"{kind.__name__} is not an object")
     known = _kinds(kind)
@@ -43,7 +43,10 @@ def _kinds(kind: type) -> dict[str, str]:
 
 
 def checked(value: object, kind: str, name: str):
-    """`value`, if it is of the kind that a data class's annotation names; texts without control characters."""
+    """Returns the value if it is of the kind that a data class's annotation names; texts lose control characters.
+
+    Texts are cut to MOST_TEXT characters. Raises ProtocolError.
+    """
     if kind.endswith("| None"):
         return None if value is None else checked(value, kind.removesuffix("| None").strip(), name)
     if kind == "list[int]" and isinstance(value, list) and len(value) <= MOST_ITEMS:

@@ -14,7 +14,7 @@ LENGTHS = struct.Struct("<II")  # header bytes, blob bytes
 
 @dataclass
 class Limits:
-    """How many bytes a frame may have, and its header of them: that depends on who sends it."""
+    """The most bytes of a frame and of its header, which depend on the sender."""
 
     header: int
     frame: int
@@ -28,7 +28,7 @@ class Limits:
 
 
 OURS = Limits(8 << 20, 1032 << 20)  # of a process that runs our code alone; 1 GiB of data behind the header
-SUBMISSIONS = Limits(1 << 20, 32 << 20)  # of one that runs a learner's file, and may send anything
+SUBMISSIONS = Limits(1 << 20, 32 << 20)  # of a process that runs a learner's file, and may send anything
 
 
 class ProtocolError(Exception):
@@ -36,7 +36,7 @@ class ProtocolError(Exception):
 
 
 def is_hung_up(descriptor: int) -> bool:
-    """Whether nobody has the other end of this socket any more."""
+    """Returns whether the other end of this socket is closed in all processes."""
     poll = select.poll()
     poll.register(descriptor, 0)
     return bool(poll.poll(0))
@@ -48,14 +48,17 @@ def pack(header: dict, blob: bytes = b"") -> bytes:
 
 
 def unpack_lengths(start: bytes, limits: Limits = OURS) -> tuple[int, int]:
-    """(header bytes, blob bytes) of a frame from its first 8 bytes. Raises ProtocolError for one over the limits."""
+    """Returns (header bytes, blob bytes) of a frame from its first 8 bytes. Raises ProtocolError beyond the limits."""
     header_bytes, blob_bytes = LENGTHS.unpack(start)
     limits.accept(header_bytes, header_bytes + blob_bytes)
     return header_bytes, blob_bytes
 
 
 def unpack_header(text: bytes) -> dict:
-    """Only numbers that JSON has are taken: what is read here may be sent on, and NaN could not be."""
+    """Returns the header. Raises ProtocolError unless it is a JSON object with a kind.
+
+    Only numbers that JSON has are accepted: a header may be sent on, and NaN could not be.
+    """
     try:
         header = json.loads(text, parse_constant=_number, parse_float=_number)
     except (ValueError, RecursionError) as error:
@@ -66,7 +69,7 @@ def unpack_header(text: bytes) -> dict:
 
 
 def _number(text: str) -> float:
-    """Raises ProtocolError for NaN and for what is too large for a float."""
+    """Returns the number. Raises ProtocolError for NaN and for a number too large for a float."""
     if not math.isfinite(number := float(text)):
         raise ProtocolError("a frame's header holds NaN, or a number without end")
     return number
@@ -81,7 +84,7 @@ def send(file: BinaryIO, header: dict, blob: bytes = b"") -> None:
 
 
 def received(file: BinaryIO) -> tuple[dict, bytes]:
-    """(header, blob) of the next frame. Raises EOFError where the other end is gone."""
+    """Returns (header, blob) of the next frame. Raises EOFError where the other end is gone, and ProtocolError."""
     header_bytes, blob_bytes = unpack_lengths(_exactly(file, LENGTHS.size))
     return unpack_header(_exactly(file, header_bytes)), _exactly(file, blob_bytes)
 

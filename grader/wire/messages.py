@@ -1,7 +1,7 @@
 """The messages between the parent, which judges, and the child, which runs the learner's file.
 
 A message is a frame on a pipe: 8 bytes of lengths, a JSON header, then raw bytes (tensor storages, maps). Nothing is
-pickled, so reading a frame runs no code. What a child sends is untrusted: the parent checks every field it uses.
+pickled, so reading a frame runs no code. A child's messages are untrusted: the parent checks every field it uses.
 
     parent -> child        load       {source, filename}                   the learner's file
                            record     {arguments, numbers, entry, ...}     one call without values
@@ -14,10 +14,8 @@ pickled, so reading a frame runs no code. What a child sends is untrusted: the p
     interpreter -> parent  ran        {error, outputs, findings, launches, traffic, ...}
 
 Each request also says how many `seconds` of a core it may take. A child records and computes nothing; the front end
-reads the learner's file and runs none of it; the interpreter computes and reads nothing of the learner's but the texts
-that the front end has made of the kernels.
-
-Both sides import this module and nothing else of each other's.
+reads the learner's file and runs none of it; the interpreter computes, and reads of the learner's file only the texts
+that the front end has made of the kernels. Both sides import this module.
 """
 
 from __future__ import annotations
@@ -30,8 +28,8 @@ from grader.wire.frames import ProtocolError
 MOST_ELEMENTS = 1 << 27  # of one tensor; with strides of 0 they need no bytes
 ANY_SIZE = 1 << 62  # of a tensor without bytes in the frame
 FRONT_END = "front end"  # the task of a child that makes texts
-MULTIPROCESSORS = "MULTIPROCESSORS"  # beside module constants: how many the GPU has that a host function believes in
-CAPABILITY = "CAPABILITY"  # and its compute capability as torch tells it, 80 for 8.0; kernels are made for the model
+MULTIPROCESSORS = "MULTIPROCESSORS"  # in RecordRequest.constants: how many the GPU has that a host function believes in
+CAPABILITY = "CAPABILITY"  # there, too: its compute capability for torch, 80 for 8.0; kernels are made for the model
 
 DTYPE_BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
@@ -73,7 +71,7 @@ class TensorSpec:
 
     @staticmethod
     def from_json(data: object, blob_bytes: int, most_elements: int = MOST_ELEMENTS) -> TensorSpec:
-        """Raises ProtocolError unless every element of the view lies in the storage and the storage in the blob."""
+        """Returns the spec. Raises ProtocolError unless the view lies in its storage, and the storage in the blob."""
         known = data if isinstance(data, dict) else {}
         name, dtype = known.get("name"), known.get("dtype")
         if not isinstance(name, str) or not isinstance(dtype, str) or dtype not in DTYPE_BYTES:
@@ -116,23 +114,24 @@ class GpuModel:
 
     @property
     def has_tensor_cores(self) -> bool:
-        """Whether Triton multiplies tiles on them: before sm_80 it adds products one by one."""
+        """True where Triton multiplies tiles on tensor cores: before sm_80 it adds products one by one."""
         return self.arch >= 80
 
     @property
     def has_tensor_maps(self) -> bool:
-        """Whether it moves tiles by descriptors: before sm_90 Triton makes pointers and masks of them."""
+        """True where Triton moves tiles by descriptors: before sm_90 it makes pointers and masks of them."""
         return self.arch >= 90
 
 
 @dataclass
 class RecordRequest:
-    """One call of the entry function without values. Arguments have no bytes: their `start` means nothing.
+    """A call of the entry function without values. Arguments have no bytes: their `start` means nothing.
 
-    `arguments` are the tensors among them; `numbers` are the others: [place among all arguments, value] of each, where
-    a value is a bool, a whole number, or a finite float. `constants` are those of the module to replace, where the file
-    has them, and MULTIPROCESSORS and CAPABILITY. `begins`: arguments that begin at the address of an earlier one, by
-    their names: host code sees one storage, though each has its own bytes here, which nothing writes.
+    `arguments` are the tensors among the call's arguments; `numbers` are the others, each [position among all
+    arguments, value], where a value is a bool, a whole number, or a finite float. `constants` are module constants to
+    replace, where the file has them, and MULTIPROCESSORS and CAPABILITY. `begins`: arguments that begin at the address
+    of an earlier argument, by their names: host code sees one storage, though each has its own bytes here, which
+    nothing writes.
     """
 
     entry: str
@@ -150,8 +149,8 @@ class RecordRequest:
 class Sample:
     """Some programs of each launch, on arguments that are not sent: their memory repeats the values of a table.
 
-    tables: of each argument (start, bytes) of its table in the blob; none: an output, which holds poison. One with an
-    entry for each element of a vector is that vector.
+    tables: for each argument (start, bytes) of its table in the blob; None for an output, which holds poison. A table
+    with an entry for each element of a vector is that vector.
     """
 
     programs: int
@@ -165,14 +164,14 @@ class Sample:
 
 @dataclass
 class InterpretRequest:
-    """A recorded call, to be carried out on these inputs; the frame's blob holds its kernels' texts and their bytes."""
+    """A recorded call, to be interpreted on these inputs; the blob holds its kernels' texts and the inputs' bytes."""
 
     recorded: list[int]  # a whole call, as recorded_to_json writes it: [start, bytes] in the blob
-    texts: list[list[int]]  # of its kernels: [start, bytes] in the blob
-    filename: str  # of the submission in its child: texts name it where they tell lines
+    texts: list[list[int]]  # of the call's kernels: [start, bytes] in the blob
+    filename: str  # of the submission in its child: texts name it with their lines
     arguments: list[TensorSpec]
     writable: list[str] = field(default_factory=list)  # names of the arguments that the entry may write
-    returns: list[str] = field(default_factory=lambda: ["z"])  # what the results are called in messages
+    returns: list[str] = field(default_factory=lambda: ["z"])  # names of the results in messages
     updates: list[str] = field(default_factory=list)  # arguments that are results too, and need not be returned
     order: str | int = "forward"  # "forward", "reverse", or the seed of a random order of programs
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison", "zero" or "lowest"
@@ -187,7 +186,7 @@ class InterpretRequest:
     meetings: bool = False  # send where a program loads what it stores too
     watch: list[int] | None = None  # the program of each launch whose every value is sent
     sample: Sample | None = None  # then no argument has bytes: their `start` means nothing
-    limit: float = 10.0  # seconds of a core that its launches may take; then it tells where they are
+    limit: float = 10.0  # seconds of a core that its launches may take; then the reply tells where they are
 
     def to_json(self) -> dict:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -219,10 +218,11 @@ class Failure:
     message: str = ""
     line: int = 0  # in the learner's file, 0 if unknown
     kernel: str = ""
-    program: list[int] = field(default_factory=list)  # of the kernel, that shows it; empty: it is not one's alone
+    program: list[int] = field(default_factory=list)  # of the kernel, that shows it; empty: all may show it
 
 
-# Promises to the compiler, by the words of a kernel; a run that another one interrupts at no multiple of its length.
+# Promises to the compiler, by their names in a kernel; UNALIGNED: a run of neighbours that another run interrupts at no
+# multiple of its length.
 ASSUME, MULTIPLE_OF = "tl.assume", "tl.multiple_of"
 MAX_CONTIGUOUS, MAX_CONSTANCY = "tl.max_contiguous", "tl.max_constancy"
 UNALIGNED = "unaligned tl.max_contiguous"
@@ -254,7 +254,7 @@ class Finding:
 
 @dataclass
 class TracedAccess:
-    """One load, store or atomic of one program."""
+    """A load, store or atomic of one program."""
 
     kind: str  # "load", "store" or "atomic"
     argument: str
@@ -266,7 +266,7 @@ class TracedAccess:
 
 @dataclass
 class Met:
-    """An access that meets another one: its place, its tile, and which of its lanes meet the other's, pair by pair."""
+    """An access that meets another access: its location, its tile, and its lanes that meet the other's, in pairs."""
 
     line: int
     via: list[int]  # lines of the calls that led to what was inlined there
@@ -281,7 +281,7 @@ class Meeting:
     argument: str
     launch: int
     loads_first: bool
-    in_one_turn: bool  # the first place is not come to again before the second: no loop has led back in between
+    in_one_turn: bool  # no loop leads back to the first access before the second is reached
     load: Met
     store: Met
 

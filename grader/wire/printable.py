@@ -6,7 +6,7 @@ import unicodedata
 
 
 def one_line(text: str) -> str:
-    """Returns the text on one line: a blank for each line end and tab, and "?" for what else cannot be printed."""
+    """Returns the text on one line: a blank for each line end and tab, "?" for other unprintable characters."""
     return text if text.isprintable() else "".join(map(_shown, text))
 
 
@@ -16,7 +16,7 @@ def several_lines(text: str) -> str:
 
 
 def is_steering(name: str) -> bool:
-    """Returns whether control characters or line ends stand in a name: it may be shown as another one's."""
+    """Returns whether control characters or line ends stand in a name, so that it could be shown as another name."""
     return any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in name)
 
 

@@ -37,7 +37,7 @@ from grader.wire.recorded_parts import (
 from grader.wire.reply import Refusal, failure_of
 
 TYPE = re.compile(r"(?:\*k?){0,2}\w{1,20}|tensordesc<\w{1,20}\[\d{1,9}(?:, ?\d{1,9}){0,7}\]>", re.ASCII)
-ATTRIBUTES = ("tt.divisibility",)  # what a launch tells the front end of an argument
+ATTRIBUTES = ("tt.divisibility",)  # of an argument, which a launch passes on to the front end
 WORK = ("launch", "choose")  # steps
 MOST_DIMENSIONS, MOST_DEPTH, MOST_RESULTS = 5, 4, 64
 
@@ -56,12 +56,12 @@ class Descriptor:
 
 @dataclass
 class Parameter:
-    """One argument of the kernel's function, in the order of the text.
+    """An argument of the kernel's function, in the order of the text.
 
     type "pointer": `buffer` and `offset` in bytes, and the `view` of the tensor that was passed; -1: a null pointer.
-    type "descriptor": the same of its base, and what it describes. The text has its shape (i32) and strides (i64) as
-    arguments of their own behind it, and so has the list of parameters: "x.shape", "x.strides".
-    Otherwise one of NUMBER_BYTES, with its `value` as Python writes it.
+    type "descriptor": the same of its base, and what it describes. Its shape (i32) and strides (i64) follow it, as
+    arguments in the text and as parameters in the list: "x.shape", "x.strides".
+    Otherwise a type of NUMBER_BYTES, with its `value` as Python writes it.
     """
 
     name: str  # in the file; of an item of a tuple "name.0"
@@ -79,17 +79,17 @@ class Parameter:
 
 @dataclass
 class Recipe:
-    """What the front end makes a text of: a function of the file, at the line where Python says that it begins.
+    """The input from which the front end makes a text: a function of the file, at the line where it begins for Python.
 
     constants: by path of the argument, a number in a list and further numbers in tuples; a value is {"value": repr},
         {"dtype": name}, {"function": [name, line]}, {"public": "triton.language.exp"}, {"items": [values]},
         {"named": [fields, values]} for a tuple with names, {"constexpr": value} in a tuple, {"tuple": [name, fields,
         defaults]} for a class of tuples, {"absent": ""} for a name without a value, or {"other": text}.
     attrs: by path, what the front end is told of the argument: [["tt.divisibility", 16]].
-    scopes: what the function, and each of the file that it may reach, sees beside its arguments: [function, line,
-        names, defaults], of names and of parameters [name, 1 for a constexpr, value].
+    scopes: the names that the function, and each function of the file that it may reach, sees in addition to its
+        arguments: [function, line, names, defaults]; each name or default is [name, 1 for a constexpr, value].
     fields: by path, the names of an argument that is a tuple with names for its parts.
-    symbol: what the text calls the function, where `repr` was given to triton.jit.
+    symbol: the function's name in the text, where `repr` was given to triton.jit.
     """
 
     function: str
@@ -114,9 +114,10 @@ class Kernel:
 
 @dataclass
 class RecordedCall(Sequence):
-    """`error` and `refusals` say what kept the child from a whole call; then the other fields are empty, but for two.
+    """A recorded call. `error` and `refusals` say what kept the child from a whole call.
 
-    `kernels` are those of launches that came before, and `begun` tells whether anything was launched.
+    Then `kernels` are of the launches that came before, `begun` tells whether anything was launched, and buffers, steps
+    and result are empty.
     """
 
     buffers: list[Buffer] = field(default_factory=list)  # the arguments first, in the order of the request
@@ -131,13 +132,13 @@ class RecordedCall(Sequence):
 
 
 def read_recorded(header: dict, arguments: list[TensorSpec]) -> RecordedCall:
-    """What a child answered to a RecordRequest, checked field by field; its kernels have no text yet.
+    """Returns a child's answer to a RecordRequest, checked field by field; its kernels have no text yet.
 
-    Every buffer, view, pointer and fill lies inside; a launch's kernel exists and its grid is one that a GPU takes;
-    numbers fit their types. Whether the parameters are those of the text is for whoever parses the text to check.
+    Every buffer, view, pointer and fill lies inside; a launch's kernel exists and its grid fits a GPU; numbers fit
+    their types. The parser of the text checks whether the parameters match it.
 
-    `steps_with(call.steps, config)` gives the fills, data and launches of a configuration.
-    Raises ProtocolError for what a sound child would not have sent, BadPlan for what a submission must not do.
+    `steps_with(call.steps, config)` gives the fills, data and launches of a configuration. Raises ProtocolError for
+    what a sound child would not have sent, BadPlan for what a submission must not do.
     """
     if header.get("kind") != "recorded":
         raise ProtocolError("an answer of the wrong kind")
@@ -151,14 +152,14 @@ def read_recorded(header: dict, arguments: list[TensorSpec]) -> RecordedCall:
     call.buffers = items(header, "buffers", lambda data: build(Buffer, data))
     call.steps = StepReader(_parameter).steps(header)
     for alternative in (one for choice in call.choices for one in choice.alternatives):
-        alternative.error = ""  # the child's word is not taken for it: whoever compiles the configuration tells
+        alternative.error = ""  # not believed from the child: compiling the configuration tells
     call.returned = _returned(header.get("returned"))
     _accept(call, arguments)
     return call
 
 
 def recorded_to_json(call: RecordedCall) -> bytes:
-    """Returns the text of what read_recorded reads as this call, which is whole."""
+    """Returns the text that read_recorded reads as this call, which has no error."""
     kernels = [{"name": kernel.name, "recipe": kernel.recipe} for kernel in call.kernels]
     parts = {"buffers": call.buffers, "kernels": kernels, "steps": call.steps, "returned": call.returned}
     return json.dumps({"kind": "recorded", **parts}, allow_nan=False, default=fields_of).encode()
@@ -224,7 +225,7 @@ def _name(data: object, depth: int = 0) -> list:
 
 
 def _type(data: object, depth: int = 0) -> Any:
-    """A type as Triton writes it, or a list of types; Triton evaluates what else stands in one."""
+    """Returns a type as Triton writes it, or a list of types. Raises ProtocolError for text to be evaluated."""
     if isinstance(data, list) and depth < MOST_DEPTH and len(data) <= 256:
         return [_type(item, depth + 1) for item in data]
     text = checked(data, "str", "a type")
@@ -333,7 +334,7 @@ def _accept_launch(call: RecordedCall, launch: PlannedLaunch) -> None:
 
 
 def _accept_tensor(call: RecordedCall, parameter: Parameter) -> None:
-    """What is passed by its place is the view's first element."""
+    """Raises ProtocolError unless a pointer leads into its buffer, to the first element of its view."""
     accept_place(call.buffers, parameter.buffer, parameter.offset)
     view = parameter.view
     if view is None or (view.buffer, view.offset) != (parameter.buffer, parameter.offset):

@@ -1,7 +1,7 @@
-"""What all recorded calls are made of, and the rules that hold for each: memory by buffer and offset, never an address.
+"""The parts of recorded calls, and the rules that hold for each: memory by buffer and offset, never an address.
 
-Read from an untrusted child: ProtocolError for what a sound child would not have sent, BadPlan with a sentence for what
-a submission must not do.
+They are read from an untrusted child. ProtocolError is raised for data that a sound child would not have sent, BadPlan
+with a sentence for what a submission must not do.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class View:
 
 @dataclass
 class Returned:
-    """What the entry returned, or an item of the list or tuple that it returned.
+    """The result of the entry, or an item of the list or tuple that it returned.
 
-    A tensor on the GPU has a `view` if it lies in this call's buffers and its dtype is one of VIEW_BYTES. One kept from
-    an earlier call has none, and `shares_with` says so.
+    A tensor on the GPU has a `view` if it lies in this call's buffers and its dtype is one of VIEW_BYTES. A tensor kept
+    from an earlier call has none, and `shares_with` says so.
     """
 
     type: str = ""  # "Tensor", "tuple", "NoneType" ...
@@ -87,7 +87,7 @@ class Data:
 class PlannedLaunch:
     kernel: int
     grid: list[int]
-    parameters: list[Any]  # each as the reader of its kind of plan makes it
+    parameters: list[Any]  # of the class that the StepReader's `parameter` makes
     line: int = 0
     constants: dict[str, str] = field(default_factory=dict)  # compiled into the kernel, as Python writes them
     dimensions: int = 3  # how many numbers of the grid are written in the file
@@ -96,17 +96,17 @@ class PlannedLaunch:
 
 @dataclass
 class Alternative:
-    """One configuration of an autotuned launch; `error` says why it cannot run."""
+    """A configuration of an autotuned launch; `error` says why it cannot run."""
 
     config: str
     error: str
     steps: list[Step]
-    left_over: bool = False  # pruned away for this call; an earlier one with the same key may have chosen it
+    left_over: bool = False  # pruned away for this call; an earlier call with the same key may have chosen it
 
 
 @dataclass
 class KeyPart:
-    """One name of an autotuned kernel's key. kind: "value", "tensor", or "unknown" where no argument is called so."""
+    """A name in an autotuned kernel's key. kind: "value", "tensor", or "unknown" where no argument has this name."""
 
     name: str
     kind: str
@@ -115,7 +115,7 @@ class KeyPart:
 
 @dataclass
 class Tuning:
-    """What Triton does around the trial runs of the first call with a key, which choose a configuration."""
+    """Triton's work around the trial runs of the first call with a key, which choose a configuration."""
 
     key: list[KeyPart] = field(default_factory=list)
     listed: int = 0  # configurations, before any is pruned for this call
@@ -123,14 +123,14 @@ class Tuning:
     zeroed: list[str] = field(default_factory=list)  # arguments of the kernel, cleared by `before` and `after`
     before: list[Step] = field(default_factory=list)  # each trial
     after: list[Step] = field(default_factory=list)  # each trial, or all of them
-    fixed_grid: bool = False  # the same numbers for all configurations, no function of theirs
+    fixed_grid: bool = False  # the same numbers for all configurations, not a function of them
 
 
 @dataclass
 class Choice:
     alternatives: list[Alternative]
     line: int = 0
-    tuning: Tuning | None = None  # None: nothing is tried, or this is a plan
+    tuning: Tuning | None = None  # None: nothing is tried, or this belongs to a launch plan
 
 
 Step = PlannedLaunch | Fill | Data | Choice
@@ -142,18 +142,18 @@ class Sequence:
     steps: list[Step]
 
     def launches(self, config: int = 0) -> Iterator[PlannedLaunch]:
-        """With the `config`-th alternative of each choice, modulo their number."""
+        """Yields the launches with the `config`-th alternative of each choice, modulo their number."""
         for step in steps_with(self.steps, config):
             if isinstance(step, PlannedLaunch):
                 yield step
 
     @property
     def configs(self) -> int:
-        """How many alternatives the largest choice has; 1 where nothing is to choose."""
+        """The number of alternatives of the largest choice; 1 where there is nothing to choose."""
         return max((len(choice.alternatives) for choice in self.choices), default=1)
 
     def config_text(self, config: int) -> str:
-        """What sets a configuration apart, as Triton writes it: "BLOCK_N: 256, num_warps: 4"."""
+        """Returns the settings of a configuration, as Triton writes them: "BLOCK_N: 256, num_warps: 4"."""
         chosen = (choice.alternatives[config % len(choice.alternatives)] for choice in self.choices)
         texts = dict.fromkeys(alternative.config for alternative in chosen)
         settings = [one for text in texts for one in text.split(", ")]
@@ -165,11 +165,11 @@ class Sequence:
 
     @property
     def usable_configs(self) -> list[int]:
-        """The configurations that can run: Triton leaves out those that a GPU has no room for."""
+        """The numbers of the configurations that can run: Triton leaves out any that a GPU has no room for."""
         return [config for config in range(self.configs) if not self.error_of(config)]
 
     def error_of(self, config: int) -> str:
-        """Why this configuration cannot run; "" if it can."""
+        """Returns why this configuration cannot run; "" if it can."""
         chosen = (choice.alternatives[config % len(choice.alternatives)] for choice in self.choices)
         return next((alternative.error for alternative in chosen if alternative.error), "")
 
@@ -186,7 +186,7 @@ def steps_with(steps: list[Step], config: int) -> Iterator[PlannedLaunch | Fill 
 
 
 class StepReader:
-    """Reads a call's steps. `parameter` reads what a launch binds."""
+    """Reads a call's steps. `parameter` reads each parameter of a launch."""
 
     def __init__(self, parameter: Callable[[object], Any]) -> None:
         self.parameter = parameter
@@ -238,7 +238,7 @@ class StepReader:
 
 
 def read_part(place: object, blob: bytes) -> bytes:
-    """Of a frame's blob, at [start, size]."""
+    """Returns the bytes of a frame's blob at [start, size]. Raises ProtocolError."""
     is_pair = isinstance(place, list) and len(place) == 2
     start, size = checked(place, "list[int]", "the place of a part") if is_pair else (-1, 0)
     if not 0 <= start <= start + size <= len(blob):
@@ -254,7 +254,7 @@ def read_view(data: object) -> View:
 
 
 def read_number(text: object) -> float | int:
-    """Numbers cross as Python writes them, so that inf and nan, which JSON lacks, are numbers like others."""
+    """Returns a number that crossed as Python writes it, since JSON lacks inf and nan. Raises ProtocolError."""
     if not isinstance(text, str) or len(text) > 40:
         raise ProtocolError("a number was expected")
     try:
@@ -274,7 +274,7 @@ def _constant(data: object) -> tuple[str, str]:
 
 
 def _bytes(text: object) -> bytes:
-    """Two hexadecimal digits each."""
+    """Returns the bytes that a text of two hexadecimal digits each gives. Raises ProtocolError."""
     if not isinstance(text, str) or len(text) > 2 * MOST_DATA_BYTES:
         raise ProtocolError("a few bytes were expected")
     try:
@@ -301,7 +301,7 @@ def fields_of(part: Any) -> dict:
 
 
 def accept_number(kind: str, value: float | int) -> None:
-    """Only what fits crosses into a kernel's parameters: an integer is no fraction and has its bits."""
+    """Raises ProtocolError unless a number fits its parameter's type: integers have no fraction, and their bits."""
     if kind[0] not in "iu":
         return
     bits = 1 if kind[1:] == "1" else 8 * NUMBER_BYTES[kind]
@@ -355,7 +355,10 @@ def accept_view(buffers: list[Buffer], view: View) -> None:
 
 
 def accept_grid(launch: PlannedLaunch, kernels: list, least: int = 1) -> None:
-    """`least`: 0 where a launch of no programs is told as well, which Triton carries out as none."""
+    """Raises BadPlan for a grid that no GPU takes, and ProtocolError for a launch of no kernel.
+
+    `least`: 0 where a launch of no programs is allowed, which Triton carries out as none.
+    """
     if not 0 <= launch.kernel < len(kernels):
         raise ProtocolError("a launch of no kernel")
     grid = launch.grid
@@ -366,6 +369,6 @@ def accept_grid(launch: PlannedLaunch, kernels: list, least: int = 1) -> None:
 
 
 def accept_place(buffers: list[Buffer], buffer: int, offset: int) -> None:
-    """A pointer: somewhere in a buffer, or just behind it."""
+    """Raises ProtocolError unless a pointer leads into a buffer, or just behind it."""
     if not 0 <= buffer < len(buffers) or not 0 <= offset <= buffers[buffer].bytes:
         raise ProtocolError("a pointer outside of its buffer")

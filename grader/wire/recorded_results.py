@@ -11,10 +11,11 @@ from grader.wire.recorded_parts import Returned, View
 def results_by_name(
     returned: Returned, arguments: Sequence[TensorSpec], returns: Sequence[str], updates: Sequence[str]
 ) -> dict[str, View]:
-    """What was returned, then the arguments that are updated; without those that are no tensor of the call's.
+    """Returns the view of each result by name: of the returned tensors, then of the arguments that are updated.
 
-    arguments: the call's tensors, whose buffers are its first. returns: the names of what the entry has to return.
-    updates: the names of arguments that it changes in place.
+    Results that are no tensors of the call, or of other dtypes than an entry's, are left out. arguments: the call's
+    tensors, whose buffers are its first. returns: the names of what the entry has to return. updates: the names of
+    arguments that it changes in place.
     """
     given = [returned] if len(returns) == 1 else returned.items
     views = {name: one.view for name, one in zip(returns, given) if one.view and one.view.dtype in DTYPE_BYTES}

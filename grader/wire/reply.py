@@ -1,4 +1,4 @@
-"""What the child answered to a call, checked field by field: from here on it is plain data of known types."""
+"""The child's reply to a call, checked field by field: from here on it is plain data of known types."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ class BrokenPromise:
     what: str  # tl.assume, tl.multiple_of ..., or UNALIGNED
     line: int = 0
     variable: str = ""
-    program: list[int] = field(default_factory=list)  # the first for which it does not
+    program: list[int] = field(default_factory=list)  # the first for which it does not hold
 
 
 @dataclass
 class Overflow:
-    """A number on its way to an address that its dtype, such as int16 or fp32, does not hold."""
+    """A number on its way to an address that its dtype cannot hold, as int16 or fp32."""
 
     dtype: str
     line: int = 0
-    program: list[int] = field(default_factory=list)  # the first one that met it
+    program: list[int] = field(default_factory=list)  # the first that met it
 
 
 @dataclass
 class Writers:
-    """Which program wrote each element of a result last: -1 none, -2 none, but the element was initialised."""
+    """The number of the program that wrote each element of a result last: -1 none, -2 none, but it was initialised."""
 
     programs: torch.Tensor  # int32, the result's shape
     grid: list[int]
@@ -65,7 +65,7 @@ class Writers:
 
 @dataclass
 class Sampled:
-    """What some programs of the last launch have stored of a result, by element."""
+    """The elements of a result that some programs of the last launch have stored."""
 
     name: str
     dtype: str
@@ -73,7 +73,7 @@ class Sampled:
     strides: list[int]
     grid: list[int]
     programs: int  # that were run
-    start: int  # of what was stored, in the bytes that came with it
+    start: int  # of the stored elements, in the bytes of the blob
     stored: int
     offsets: torch.Tensor = field(init=False)  # int64, elements from the result's first one
     programs_of: torch.Tensor = field(init=False)  # int32, numbered with the last axis of the grid counting fastest
@@ -94,24 +94,24 @@ class Reply:
     traffic: list[Traffic] = field(default_factory=list)
     trace: list[TracedAccess] = field(default_factory=list)
     meetings: list[Meeting] = field(default_factory=list)
-    configurations: list[int] = field(default_factory=lambda: [0])  # numbers of those that can run
+    configurations: list[int] = field(default_factory=lambda: [0])  # numbers of the configurations that can run
     broken: list[BrokenPromise] = field(default_factory=list)
     overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)  # by the kernels
     reached: list[int] = field(default_factory=list)  # lines of kernels that some program has carried out
-    left_out: list[int] = field(default_factory=list)  # lines with parts of kernels that none has
+    left_out: list[int] = field(default_factory=list)  # lines with parts of kernels that no program has carried out
     watched: list[WatchedProgram] = field(default_factory=list)  # launch by launch
     threads: int = 0
     processes: int = 0
 
     @property
     def output(self) -> torch.Tensor | None:
-        """The first result."""
+        """The first result; None if there is none."""
         return next(iter(self.outputs.values()), None)
 
 
 def read_reply(header: dict, blob: bytes) -> Reply:
-    """Raises ProtocolError for anything that a sound child would not have sent."""
+    """Returns the reply. Raises ProtocolError for data that a sound child would not have sent."""
     if header.get("kind") != "ran":
         raise ProtocolError("an answer of the wrong kind")
     specs = items(header, "outputs", lambda data: TensorSpec.from_json(data, len(blob)))
@@ -145,7 +145,7 @@ def failure_of(data: object) -> Failure | None:
 
 
 def tensor_of(spec: TensorSpec, blob: bytes) -> torch.Tensor:
-    """The tensor that a checked spec describes, in memory of its own."""
+    """Returns the tensor that a checked spec describes, as a copy of its bytes."""
     dtype = DTYPES[spec.dtype]
     data = bytearray(blob[spec.start : spec.start + spec.size])
     count = len(data) // DTYPE_BYTES[spec.dtype]
@@ -154,13 +154,13 @@ def tensor_of(spec: TensorSpec, blob: bytes) -> torch.Tensor:
 
 
 def spec_and_bytes(name: str, tensor: torch.Tensor, start: int) -> tuple[TensorSpec, bytes]:
-    """A tensor of ours as a spec and its storage's bytes, which will lie at `start` of the blob."""
+    """Returns the spec and the storage's bytes of a tensor of ours; the bytes will lie at `start` of the blob."""
     data = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage()).numpy().tobytes()
     return replace(spec_of(name, tensor), start=start), data
 
 
 def spec_of(name: str, tensor: torch.Tensor) -> TensorSpec:
-    """A tensor without values as a spec: its view of a storage of so many bytes."""
+    """Returns the spec of a tensor without values: its view of a storage, and the storage's size in bytes."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     size = tensor.untyped_storage().nbytes()
     return TensorSpec(name, dtype, tuple(tensor.shape), tuple(tensor.stride()), int(tensor.storage_offset()), 0, size)

@@ -15,13 +15,13 @@ MOST_AT_ONCE = 1 << 20  # bytes
 
 @dataclass(frozen=True)
 class Deadline:
-    """at: as time.monotonic tells it. later: asked once that has come, whether it has moved, and until when."""
+    """at: on the clock time.monotonic. later: returns the present deadline, if it may have moved when `at` has come."""
 
     at: float
     later: Callable[[], float] | None = None
 
     def wait_for(self, event: int, descriptor: int) -> None:
-        """Raises TimeoutError."""
+        """Waits for an event of select.poll. Raises TimeoutError at the deadline."""
         poll = select.poll()
         poll.register(descriptor, event)
         until = self.at
@@ -32,7 +32,7 @@ class Deadline:
 
 
 def send(descriptor: int, header: dict, blob: bytes, deadline: Deadline) -> None:
-    """Over a descriptor that does not block. Raises TimeoutError, and BrokenPipeError where the other end is gone."""
+    """Sends a frame over a non-blocking descriptor. Raises TimeoutError, BrokenPipeError if the other end is gone."""
     data = memoryview(pack(header, blob))
     while data:
         deadline.wait_for(select.POLLOUT, descriptor)
@@ -43,7 +43,7 @@ def send(descriptor: int, header: dict, blob: bytes, deadline: Deadline) -> None
 
 
 def received(descriptor: int, deadline: Deadline, limits: Limits = OURS) -> tuple[dict, bytes]:
-    """The next frame. Raises TimeoutError, EOFError where the other end is gone, and ProtocolError."""
+    """Returns (header, blob). Raises TimeoutError, EOFError where the other end is gone, and ProtocolError."""
     header_bytes, blob_bytes = unpack_lengths(_exactly(descriptor, LENGTHS.size, deadline), limits)
     return unpack_header(_exactly(descriptor, header_bytes, deadline)), _exactly(descriptor, blob_bytes, deadline)
 

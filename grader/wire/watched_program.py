@@ -1,4 +1,4 @@
-"""What one program of a launch held, operation by operation, as the interpreter tells it and the parent reads it."""
+"""The values that one program of a launch held, operation by operation: from the interpreter, read by the parent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from grader.wire.fields import build, checked
 from grader.wire.frames import ProtocolError
 
-MOST_NUMBERS = 64  # elements of a tensor whose numbers are told one by one
+MOST_NUMBERS = 64  # elements of a tensor whose numbers are listed
 MOST_LAUNCHES = 8
 MOST_STEPS = 4096  # of all programs together
 
@@ -16,7 +16,7 @@ KINDS = ("parameter", "carried", "value", "constant", "load", "store", "atomic",
 
 @dataclass
 class WatchedStep:
-    """One value, or one turn of a loop. kind: one of KINDS; a gap stands for turns that are not told.
+    """A value, or an iteration of a loop. kind: one of KINDS; a gap stands for iterations that are left out.
 
     `marks`, a character per number: "." none, "m" masked off, "?" it holds nothing.
     """
@@ -35,12 +35,12 @@ class WatchedStep:
     high: str = ""
     nans: int = 0
     masked: int = 0  # lanes that are masked off
-    outside: int = 0  # lanes that are not, and lead to no element
-    empty: int = 0  # lanes whose value comes of memory or lanes that hold nothing
+    outside: int = 0  # lanes that are not masked off, and lead to no element
+    empty: int = 0  # lanes whose value comes from memory or lanes that hold nothing
     argument: str = ""  # that an access, or a pointer, leads to
     box: list[int] = field(default_factory=list)  # of an access: first and last index, dimension by dimension
     elements: int = 0  # of the argument, different ones
-    turn: int = 0  # of a loop, from 1; of a gap, the first one that is left out
+    turn: int = 0  # of a loop, from 1; of a gap, the first that is left out
     turns: int = 0  # all of the loop
 
 
@@ -55,7 +55,7 @@ class WatchedProgram:
 
 
 def watched_program(data: object) -> WatchedProgram:
-    """Raises ProtocolError for what no interpreter of ours sends."""
+    """Returns the program. Raises ProtocolError for data that no interpreter of ours sends."""
     if not isinstance(data, dict) or not isinstance(data.get("steps"), list) or len(data["steps"]) > MOST_STEPS:
         raise ProtocolError("a watched program without a short list of steps")
     program = build(WatchedProgram, {key: value for key, value in data.items() if key != "steps"})
