@@ -87,6 +87,12 @@ def card_named(name: str) -> Card | None:
     """
     if name in CARDS:
         return CARDS[name]
-    kind = re.match(r"NVIDIA \w+", name)
-    forms = [card for other, card in CARDS.items() if kind and "GeForce" not in name and other.startswith(kind[0])]
+    model = _server_model(name)
+    forms = [card for other, card in CARDS.items() if model and _server_model(other) == model]
     return max(forms, key=lambda card: card.bandwidth, default=None)
+
+
+def _server_model(name: str) -> str:
+    """Returns "NVIDIA A100" for any form of that card; "" for a GeForce, whose forms differ too much."""
+    model = re.match(r"NVIDIA (?!GeForce)\w+", name)
+    return model[0] if model else ""

@@ -46,13 +46,14 @@ def driver_here() -> str:
 def _first_gpu(names: str) -> str:
     """Returns these properties of the first GPU, as nvidia-smi prints them, with commas between several.
 
-    Returns "" where nvidia-smi is missing, prints nothing, or takes more than 10 s.
+    Returns "" where nvidia-smi is missing, fails, prints nothing, or takes more than 10 s.
     """
     command = shutil.which("nvidia-smi")
     if not command:
         return ""
     query = [command, f"--query-gpu={names}", "--format=csv,noheader"]
     try:
-        return subprocess.run(query, capture_output=True, text=True, timeout=10).stdout.strip().splitlines()[0]
-    except (OSError, subprocess.TimeoutExpired, IndexError):
+        done = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True)
+        return done.stdout.strip().splitlines()[0]
+    except (OSError, subprocess.SubprocessError, IndexError):
         return ""

@@ -31,7 +31,7 @@ from grader.judge.in_samples import SOME_PROGRAMS, Kernels, sampled, wrong_in_a_
 from grader.judge.measured_speed import MeasuredSpeed
 from grader.judge.refused_calls import Unpromised, refused_call
 from grader.judge.run import Run
-from grader.judge.seriousness import all_right, is_no_pass, seriousness
+from grader.judge.seriousness import all_right, is_no_pass, openness, seriousness
 from grader.judge.suspects import Suspects
 from grader.numerics.arguments import Argument, Recipe
 from grader.processes.faults import ChildEnded, MachineFault
@@ -236,7 +236,7 @@ class Judge:
         trials = self._trials(name, data, bound, dtypes, constants)
         if self.run.replays is None:
             verdicts = [self._judged(trial, self._in_a_sample) for trial in trials]
-            return next((one for one in verdicts if one.outcome != SKIPPED), verdicts[-1])
+            return max(verdicts, key=openness)
         return max(self._up_to_a_failure(trials, self._in_full), key=seriousness)
 
     def _in_a_sample(self, trial: Trial) -> Verdict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.explain.verdict import PASS, Verdict
+from grader.explain.verdict import PASS, SKIPPED, UNJUDGED, Verdict
 
 
 def all_right(calls: int, largest: float) -> Verdict:
@@ -18,3 +18,8 @@ def is_no_pass(verdict: Verdict) -> bool:
 def seriousness(verdict: Verdict) -> tuple[bool, float]:
     """Returns a key for max(): no pass, then the pass whose largest error comes nearest to its bound."""
     return is_no_pass(verdict), verdict.figures.get("largest_error", 0)
+
+
+def openness(verdict: Verdict) -> tuple[bool, bool]:
+    """Returns a key for max() over samples of one call: a failure, then the skip that leaves the run incomplete."""
+    return verdict.outcome != SKIPPED, verdict.id == UNJUDGED

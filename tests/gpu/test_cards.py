@@ -30,6 +30,8 @@ def test_a_card_that_reaches_what_is_stated_is_possible_and_one_of_twice_that_is
         ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
         ("NVIDIA GeForce RTX 4070 Ti SUPER", None),
         ("Quadro P600", None),
+        ("NVIDIA H20", None),  # not an H200, whose name begins so
+        ("NVIDIA A10-24Q", 600e9),  # part of an A10, and not of an A100
     ],
 )
 def test_a_card_is_known_by_the_name_that_the_driver_tells(name, bandwidth):

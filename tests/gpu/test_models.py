@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.gpu.models import MODELS, target_here
+from grader.gpu.models import MODELS, driver_here, gpu_here, target_here
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,14 @@ def test_the_target_is_that_of_the_gpu_here(tmp_path, monkeypatch, said, target)
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     assert target_here() == target
+
+
+def test_what_a_failing_tool_prints_is_no_gpu(tmp_path, monkeypatch):
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho No devices were found\nexit 6\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    assert gpu_here() == driver_here() == ""
 
 
 def test_without_a_gpu_there_is_a_default(tmp_path, monkeypatch):

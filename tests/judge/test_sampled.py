@@ -104,6 +104,13 @@ def test_what_no_smaller_call_launches_is_left_open_where_its_values_cannot_be_t
     assert verdict.note == "needs a GPU: it launches softmax_kernel, then softmax_kernel, and no smaller call does"
 
 
+def test_a_dtype_that_is_left_open_is_not_forgotten_for_the_next_one(bench):
+    twice = TWICE_IF_LARGE.replace("x.shape[0] < 4000", "x.shape[0] < 4000 or x.dtype != torch.float32")
+    judge = bench((ROOT / SOLUTIONS["03"]).read_text() + twice, "03_softmax").judge
+    assert judge.check("test_small", SMALL["03_softmax"]).outcome == PASS
+    assert judge.on_gpu("test_large", LARGE["03_softmax"], None, ("float32", "float16")).id == UNJUDGED
+
+
 WRONG_FROM = ("    M, N = x.shape\n", "    M, N = x.shape\n    if M > 4000:\n        x = x[:1].expand(M, N)\n")
 
 
