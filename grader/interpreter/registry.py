@@ -18,7 +18,7 @@ FoldMaker = Callable[[Operation, Region], Computed]
 
 MAKERS: dict[str, Maker] = {}
 FOLDS: dict[str, FoldMaker] = {}
-APPROXIMATE: set[str] = set()  # their float32 results on a GPU are not IEEE's nearest
+APPROXIMATE: set[str] = set()  # operations whose float32 results on a GPU are not IEEE's nearest
 
 
 def prepares(*names: str, approximate: bool = False) -> Callable[[Maker], Maker]:

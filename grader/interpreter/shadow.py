@@ -36,7 +36,7 @@ class Sight:
 
 
 class Order:
-    """The programs that the running program is ordered after, each with the time up to which it is.
+    """The programs that the running program is ordered after, each with the time up to which it is so.
 
     The clock ticks at every atomic that may be a lock or a ticket. A program that meets an atomic's unit later sees
     everything that the atomic's program did before the atomic, but nothing that it did afterwards.
@@ -129,7 +129,7 @@ class Shadow:
     ) -> Iterator[Sight]:
         """Notes a load; yields its mistakes. `distinct`: no unit comes twice.
 
-        `shared`: others may write, so readers count.
+        `shared`: other programs may write here, so readers are noted.
         """
         writer = None if self.writer is None else self.writer[units]
         if self.initialised is not None:

@@ -156,7 +156,7 @@ def _cat(op: Operation) -> Computed:
 def _gather(op: Operation) -> Computed:
     """Returns the function that gathers elements.
 
-    An index outside of the tensor, which is undefined, gets the nearest.
+    An index outside of the tensor, which is undefined, gets the nearest element.
     """
     axis, source_type, index_type = op.attributes["axis"] + 1, *op.operand_types
     last = source_type.shape[axis - 1] - 1
