@@ -54,9 +54,9 @@ class Meetings:
         self._there = self._told & set(programs.tolist())
 
     def note(self, access: Access, part: Part, changing: np.ndarray | None = None) -> None:
-        """Notes a load, or a store. changing: by lane whether a store changes memory; if not, nothing is lost.
+        """Notes a load, or a store.
 
-        None: a load.
+        changing: None for a load; by lane whether a store changes memory, since nothing is lost if it does not.
         """
         if access.lanes is None or not self._there:
             return
@@ -120,8 +120,8 @@ def _key(met: Met) -> tuple:
 def _equal(ones: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns pairs of positions of equal values in two sorted arrays: for each value its first and last on both sides.
 
-    Looks at no more than MOST_PAIRS values. Lanes that share an address have pairs as many as the square of the lanes,
-    of which at most four are taken.
+    Looks at no more than MOST_PAIRS values. All pairs of the lanes that share an address would be as many as the square
+    of these lanes.
     """
     shared = np.intersect1d(ones, others)
     shared = shared[:: max(1, -(-shared.size // MOST_PAIRS))]

@@ -30,7 +30,7 @@ LOADS = ("tt.load", "tt.atomic_load", "tt.descriptor_load", "tt.descriptor_gathe
 STORES = ("tt.store", "tt.atomic_store", "tt.atomic_rmw", "tt.atomic_cas")
 BOXES = ("tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_scatter")
 ACCESSES = (*LOADS, *STORES, *BOXES)
-MASKS = {"tt.load": 1, "tt.atomic_load": 1, "tt.store": 2, "tt.atomic_rmw": 2, "tt.atomic_store": 2}  # operand
+MASKS = {"tt.load": 1, "tt.atomic_load": 1, "tt.store": 2, "tt.atomic_rmw": 2, "tt.atomic_store": 2}  # which operand
 # Operations whose result is no longer an offset: memory's content, or the truth of a comparison of floats.
 ENDS = (*LOADS, *STORES, "arith.cmpf", "tt.dot", "tt.reduce", "tt.scan")
 

@@ -86,7 +86,7 @@ def in_rounds(index: np.ndarray, distinct: bool) -> Iterable[np.ndarray | slice]
 
 
 def conflicts(part: Part, values: np.ndarray) -> np.ndarray:
-    """Returns by lane of a store whether a later lane of the same program has put another value in its place."""
+    """Returns by lane of a store whether a later lane of its program has overwritten its value with another value."""
     order = np.lexsort((part.pointers, part.programs))  # stable: the last of equal lanes stays the last
     pointers, programs = part.pointers[order], part.programs[order]
     last = np.append((pointers[1:] != pointers[:-1]) | (programs[1:] != programs[:-1]), True)

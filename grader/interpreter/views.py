@@ -97,7 +97,7 @@ class View:
         return bad | (rest != 0)
 
     def is_part_of(self, other: View) -> bool:
-        """Returns whether all elements of this view belong to the other view; True also for views too large to check."""
+        """Returns whether all elements of this view belong to the other view; True also if it is too large to check."""
         if self == other or not self.span:
             return True
         if self.low < other.low or self.high > other.high:

@@ -10,7 +10,7 @@ MOST_CALLS = 32  # functions that call functions
 def check_calls(module: Module) -> None:
     """Raises BadText unless each callee exists and takes the given types, and no function calls itself.
 
-    That holds for calls through other functions too. The module has to hold a single public function.
+    Calls through other functions count too. The module has to hold a single public function.
     """
     if sum(function.public for function in module.functions.values()) != 1:
         raise BadText("the text has to hold one public function")
