@@ -82,7 +82,8 @@ def _extend_unsigned(op: Operation) -> Computed:
 def integer_to_float(source: np.dtype, target: np.dtype) -> Computed:
     """Returns the function that converts integers, and rounds to nearest even.
 
-    On the way to a narrow type an integer of 16 bits is exact in float32, an integer of 32 bits in float64.
+    On the way to a narrow type an integer of 16 bits is exact in float32, an integer of 32 bits in float64. An integer
+    of 64 bits may be rounded twice.
     """
     if target in NARROW and source.itemsize > 2:
         return lambda x: from_double(x.astype(F64), target)

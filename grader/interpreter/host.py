@@ -27,7 +27,7 @@ class InterpreterHost:
 
     def __init__(self) -> None:
         self.kernels: OrderedDict[tuple[str, str], Kernel] = OrderedDict()
-        self._last: tuple[tuple, RecordedCall] | None = None  # read last: most calls are requested several times in a row
+        self._last: tuple[tuple, RecordedCall] | None = None  # read last: most calls come several times in a row
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
         try:
