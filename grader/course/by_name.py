@@ -15,8 +15,7 @@ NO_COURSE = "There is no course here. Next: cd into the folder that holds it, or
 
 
 class LessonToRead(click.ClickException):
-    """Raised where a command needs an exercise and the named lesson has none; its message is shown as it is, no
-    error."""
+    """Raised where a command needs an exercise and the named lesson has none; shown as a message, not as an error."""
 
     def __init__(self, lesson: Folder) -> None:
         super().__init__(said_of_lesson(lesson))
@@ -49,7 +48,7 @@ def _is_course(folder: Path) -> bool:
 
 
 def chosen(texts: tuple[str, ...]) -> list[Folder]:
-    """Returns the exercises named by number, name or prefix; all exercises where nothing is named. Raises as
+    """Returns the exercises named by number, name or prefix; all exercises where none is named. Raises as
     exercise_named."""
     root = course_root()
     return [exercise_named(root, text) for text in texts] if texts else all_folders(root)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 
 class BadChange(ValueError):
-    """A change that cannot be made. The message is the rest of a sentence: the caller puts the owner of the change
-    before it."""
+    """A change that cannot be made. The message continues a sentence that names the version with the change."""
 
 
 def changed(solution: str, changes: list) -> str:

@@ -22,8 +22,7 @@ Row = dict[Axis, Value]
 
 
 class Covering:
-    """The pairs of cells that have not met yet. `weight` says how much it matters that two cells meet; 0: not at
-    all."""
+    """The pairs of cells that have not met yet. `weight`: how much it matters that two cells meet, 0 for not at all."""
 
     def __init__(
         self, axes: Mapping[Axis, Sequence[Value]], weight: Callable[[Cell, Cell], int], numbers: random.Random

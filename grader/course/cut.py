@@ -60,15 +60,15 @@ class Cut:
         return max(1, most // max(1, math.prod(shape[1:]), 0 if bound in EXACT else made_of))
 
     def row_elements(self, result: str, inputs: Mapping[str, Sequence[int]]) -> int:
-        """Returns how many elements of all inputs a row of a result has to itself; 0 where no input is cut as the rows
+        """Returns how many elements of inputs are for one row of a result alone; 0 where no input is cut as the rows
         are."""
         letter = self._row_letter(result)
         cut = ((shape, self._axis(name, letter)) for name, shape in inputs.items())
         return sum(math.prod(shape) // max(1, shape[axis]) for shape, axis in cut if axis is not None)
 
     def whole_elements(self, result: str, inputs: Mapping[str, Sequence[int]]) -> int:
-        """Returns how many elements of all inputs every row of a result depends on: the inputs that are not cut as the
-        rows are."""
+        """Returns how many elements of inputs are for every row of a result: of the inputs that are not cut as the rows
+        are."""
         letter = self._row_letter(result)
         return sum(math.prod(shape) for name, shape in inputs.items() if self._axis(name, letter) is None)
 

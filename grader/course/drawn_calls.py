@@ -98,8 +98,7 @@ def _classes(one: Sizes, promise: Promise, numbers: random.Random) -> list[str]:
 
 
 def _weight(one: Cell, other: Cell) -> int:
-    """Returns how much it matters that these cells meet. All integers are of one kind, whatever a promise says of
-    floats."""
+    """Returns how much it matters that these cells meet. Integers are of one kind, whatever is promised of floats."""
     (axis, value), (other_axis, met) = one, other
     named = {axis[0]: value, other_axis[0]: met}
     if "kind" in named and is_whole(named.get("dtype", "")):
@@ -112,8 +111,7 @@ def _weight(one: Cell, other: Cell) -> int:
 
 
 def _made(promise: Promise, drafts: Iterable[Draft], numbers: random.Random) -> Iterable[Call]:
-    """Yields the drafts' calls. Mixed drafts stand at the end; all past LEAST_MIXED are left out once all pairs have
-    met."""
+    """Yields the drafts' calls. Mixed drafts come last; all past LEAST_MIXED are left out once all pairs have met."""
     table, mixed = table_of(promise, numbers), 0
     for draft in drafts:
         if draft.is_empty:
@@ -186,8 +184,7 @@ def _in_turn(one: Promised, turn: int) -> Kind:
 
 
 def _alike(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """Returns drafts whose arguments all have one layout, to the last number: strides agree, and are no contiguous
-    tensor's."""
+    """Returns drafts whose arguments all have the same strides, which are those of no contiguous tensor."""
     arguments = promise.arguments.values()
     common = [family for family in HOLES_ALIKE if all(family in one.families for one in arguments)]
     drafts = []
@@ -200,7 +197,7 @@ def _alike(promise: Promise, numbers: random.Random) -> list[Draft]:
 
 
 def _single(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """Returns for each size a draft in which it is 1 and strides are unusual: one row, or one column, of a larger
+    """Returns for each size a draft in which it is 1 and strides are unusual: one row, or column, of a larger
     matrix."""
     row = _several(promise) | _in_family(promise, drawn_layouts.sparse)
     return [Draft(row | {("size", name): ONE}) for name, one in promise.sizes.items() if not one.only]
@@ -286,7 +283,7 @@ def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) ->
 
 
 def _blocks_for(promise: Promise, sizes: dict[str, int]) -> int:
-    """Returns the place of the blocks to use: 0, the file's own; if these have too many lanes, the blocks with the
+    """Returns the place of the blocks to use: 0, the file's own; if their lanes are too many, the blocks with the
     fewest."""
     if not is_wide(promise, sizes):
         return 0
@@ -295,14 +292,12 @@ def _blocks_for(promise: Promise, sizes: dict[str, int]) -> int:
 
 
 def is_wide(promise: Promise, sizes: dict[str, int]) -> bool:
-    """Returns whether the file's own blocks have too many lanes, in a call of these sizes, for all its programs to be
-    run."""
+    """Returns whether the file's own blocks have too many lanes, in a call of these sizes, to run all its programs."""
     return _lanes(promise, sizes, {}) > MOST_LANES
 
 
 def _lanes(promise: Promise, sizes: dict[str, int], constants: dict[str, int]) -> int:
-    """Returns the lanes of all blocks of an argument, for the argument with the most. `constants`: blocks that the call
-    sets."""
+    """Returns the lanes of all blocks of the argument with the most. `constants`: the blocks that the call sets."""
     blocks = {name: constants.get(one.name, one.block) for name, one in promise.sizes.items()}
     whole = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
     return max(math.prod(length(dimension, whole) for dimension in one.shape) for one in promise.arguments.values())

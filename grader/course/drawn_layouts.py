@@ -32,8 +32,7 @@ def every_third(numbers: random.Random, rank: int) -> Layout:
 
 
 def sparse(numbers: random.Random, rank: int) -> Layout:
-    """Returns a layout with holes in both directions, so that strides are unusual even where there is one row or one
-    column."""
+    """Returns a layout with holes in both directions, so that strides are unusual in a single row or column too."""
     return layouts.every(numbers.choice((3, 5)), rank, rows=2)
 
 

@@ -87,8 +87,7 @@ class Exercise:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """The results that a call is judged by: the returned results, then the arguments that it updates and does not
-        return."""
+        """The results that a call is judged by: the returned results, then the other arguments that it updates."""
         names = [one.name for one in self.returned]
         return (*self.returned, *(Result(name) for name in self.updates if name not in names))
 
@@ -103,8 +102,7 @@ class Exercise:
         return list(results) if isinstance(results, (tuple, list)) else [results]
 
     def as_product(self, shapes: Sequence[Sequence[int]]) -> tuple[int, int, int]:
-        """Returns (M, K, N) of the matrix product that a call is timed against; `shapes`: of its tensor arguments, in
-        order."""
+        """Returns (M, K, N) of the matrix product that a call is timed against; `shapes`: of its tensor arguments."""
         if self.product is not None:
             return self.product(*shapes)
         (M, K), (_, N) = shapes[:2]

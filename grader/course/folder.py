@@ -49,7 +49,7 @@ class Folder:
 
     @property
     def source(self) -> Path:
-        """The course that holds solutions, mutants and accepted kernels: this course, or the course it was laid down
+        """The course with the solutions, mutants and accepted kernels: this course, or the course it was laid down
         from."""
         return COURSE if (self.root / LAID_DOWN).exists() else self.root
 

@@ -26,8 +26,7 @@ class BadFigures(Exception):
 
 @dataclass
 class GateFigures:
-    """Shares of the anchor's speed, of the solution and of the unwanted version: one share per process, lowest
-    first."""
+    """Shares of the anchor's speed, of the solution and of the unwanted version: one per process, lowest first."""
 
     gpu: str
     versions: dict[str, str]
@@ -81,8 +80,7 @@ def unwanted_file(folder: Folder) -> Path:
 
 
 def _figures(data: dict) -> GateFigures:
-    """Returns the figures that an entry of a file holds. Raises TypeError or ValueError for an entry that holds
-    none."""
+    """Returns the figures in an entry of a file. Raises TypeError or ValueError for an entry that holds none."""
     figures = GateFigures(**data)
     for shares in (figures.solution, figures.unwanted):
         if not (isinstance(shares, list) and shares and all(type(share) is float and share > 0 for share in shares)):

@@ -126,7 +126,7 @@ def _one_column(rows: int, reach: int) -> Layout:
 
 
 def _layouts(promise: Promise, families: Sequence[Family], numbers: random.Random) -> dict[str, Layout]:
-    """Returns layouts of these families, for arguments of several dimensions that may have one; else compact
+    """Returns layouts of these families, for arguments of several dimensions that may have them; else compact
     layouts."""
     found = {}
     for name, one in promise.arguments.items():

@@ -42,8 +42,7 @@ class Sizes:
     only: tuple[int, ...] = ()
 
     def classes(self, numbers: random.Random, block: int) -> dict[str, list[int]]:
-        """Returns for each class a size that fits, in elements; classes without one are left out. Each of `only` is a
-        class."""
+        """Returns a size in elements for each class that has one. With `only`, each of its sizes is a class."""
         if self.only:
             return {str(size): [size] for size in self.only}
         several = (self.most - 1) // block
@@ -72,8 +71,7 @@ class Sizes:
         return classes.get(wanted, next(iter(classes.values())))[0]
 
     def fitting(self, size: int) -> int:
-        """Returns this size; with `only`, the largest of these sizes that is not above it, or else the smallest of
-        all."""
+        """Returns this size; with `only`, the largest of its sizes that is not above it, or else the smallest."""
         below = [one for one in self.only if one <= size]
         return max(below) if below else min(self.only, default=size)
 
@@ -96,7 +94,7 @@ def only(*sizes: int) -> Sizes:
 
 @dataclass(frozen=True)
 class Promised:
-    """The shapes, layouts and values that an argument may have. `shape`: names of sizes, and products such as "2*N" and
+    """The shapes, layouts and values that an argument may have. `shape`: names of sizes, and products, "2*N" and
     "G*N"."""
 
     shape: tuple[str, ...]
@@ -112,7 +110,7 @@ class Promised:
 
 
 def contiguous(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
-    """Promises a contiguous tensor; it may begin later than its memory does, but at a multiple of 16 bytes, as x[16:]
+    """Promises a contiguous tensor; it may begin later than its memory, but at a multiple of 16 bytes, as x[16:]
     does."""
     return Promised(shape, (drawn_layouts.contiguous, drawn_layouts.begins_at_sixteen), tuple(values), dtype)
 
@@ -163,8 +161,7 @@ class Between:
     high: float
 
     def given(self, numbers: random.Random) -> Given:
-        """Returns a number of the range: each power of two is as likely as any other. It is whole where both ends
-        are."""
+        """Returns a number of the range: each power of two is as likely as any other. It is whole if both ends are."""
         number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
         if isinstance(self.low, int) and isinstance(self.high, int):
             return Given(round(number))
@@ -190,13 +187,12 @@ def slots_into(*sizes: str, nowhere: float = 0) -> Into:
 
 
 def of_sequences(B: str, T: str, P: str, page: str) -> tuple[OfSequences, ...]:
-    """Returns the kinds of values of two caches, a table and lengths, as `in_pages` states them, by the names of their
-    sizes."""
+    """Returns the kinds of values of two caches, a table and lengths, as of `in_pages`, by the names of their sizes."""
     return tuple(OfSequences(place, (B, T, P, page)) for place in range(4))
 
 
 def one_of(*numbers: float | str) -> Promised:
-    """Promises an argument that is no tensor: one of these numbers or bools; a text stands for the size of that
+    """Promises an argument that is no tensor: one of these numbers or bools; a text stands for the size of this
     name."""
     return Promised((), (drawn_layouts.contiguous,), tuple(Given(number) for number in numbers))
 
@@ -210,8 +206,7 @@ def between(low: float, high: float) -> Promised:
 
 
 def optional(number: Promised) -> Promised:
-    """Promises an argument that is None, or what `number` may be: optional(one_of(0.5, 4.0)), optional(between(1,
-    100))."""
+    """Promises an argument that is None, or what `number` may be, as optional(one_of(0.5, 4.0))."""
     return replace(number, values=(Given(None), *number.values))
 
 
@@ -242,8 +237,7 @@ class Promise:
     share: float = 1.0  # of the calls that a seed draws, this share is judged, from the first on
 
     def data(self, call: Call) -> tuple[Recipe, ...]:
-        """Returns the data sets of a call's arguments, in order. Raises TypeError where a range has no number yet: see
-        with_numbers."""
+        """Returns the data sets of a call's arguments, in order. Raises TypeError for a range: see with_numbers."""
         return tuple(self._data(call, name) for name in self.arguments)
 
     def _data(self, call: Call, name: str) -> Recipe:

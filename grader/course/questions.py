@@ -123,8 +123,7 @@ def _check_choices(choices: object, answer: object, where: str) -> None:
 
 
 def same_number(one: float, other: float) -> bool:
-    """Returns whether two numbers are equal; where `other` is a float, whether they agree to two digits. NaN equals
-    NaN."""
+    """Returns whether numbers are equal; if `other` is a float, whether they agree to two digits. NaN equals NaN."""
     if math.isnan(one) or math.isnan(other):
         return math.isnan(one) and math.isnan(other)
     if isinstance(other, int) or math.isinf(other):

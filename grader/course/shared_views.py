@@ -46,8 +46,7 @@ def shared_views(promise: Promise, numbers: random.Random) -> list[SharedView]:
 
 
 def _may_share(one: Promised) -> bool:
-    """Returns whether an argument is an input with its own values that may be contiguous, and that nothing is stored
-    in."""
+    """Returns whether an argument is an input with its own values that may be contiguous and that is not stored to."""
     rank = len(one.shape)
     if not rank or one.families == drawn_layouts.holes(rank) or drawn_layouts.contiguous not in one.families:
         return False

@@ -52,8 +52,8 @@ class Trial:
 
     @property
     def begins(self) -> dict[str, str]:
-        """Arguments that are another argument too, or a part of it, with that argument's name: they begin at the same
-        address."""
+        """The arguments that are another argument too, or a part of it, each with the argument at whose address it
+        begins."""
         named = zip(self.arguments, self.data)
         return {name: data.same_as or data.part_of for name, data in named if isinstance(data, Data) and data.is_shared}
 

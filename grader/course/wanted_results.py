@@ -14,7 +14,7 @@ from grader.numerics.roundoff import EXACT, UNJUDGED
 
 @dataclass(frozen=True)
 class Wanted:
-    """A result that a call has to give. `operation`: the bound that the exercise states for it, whatever holds in this
+    """A result that a call has to give. `operation`: the bound that the exercise states, whatever holds in this
     call."""
 
     name: str

@@ -41,8 +41,7 @@ def exact(arguments: Iterable[Argument]) -> list[Argument]:
 
 
 def in_precision(argument: Argument, precision: torch.dtype) -> Argument:
-    """Returns a tensor of floats in this dtype, a tensor of whole numbers in int64; bools and Python's numbers as they
-    are."""
+    """Returns a tensor of floats in this dtype, of whole numbers in int64; bools and Python's numbers as they are."""
     if not isinstance(argument, torch.Tensor) or argument.dtype == torch.bool:
         return argument
     return argument.to(precision if argument.is_floating_point() else torch.int64)

@@ -66,7 +66,7 @@ class Data:
         return bool(self.same_as or self.part_of)
 
     def within(self, other: torch.Tensor) -> torch.Tensor:
-        """Returns the argument, given the argument that it is or is a part of: the same tensor, or a copy of that
+        """Returns the argument, given the argument that it is, or is a part of: the same tensor, or a copy of the
         part."""
         if self.same_as:
             return other
@@ -75,8 +75,7 @@ class Data:
         return view.copy_(other.as_strided(self.shape, strides, other.storage_offset()))
 
     def of(self, dtype: str) -> Data:
-        """Returns the data set with this dtype in every run: a table in "float32" among data in half precision, indices
-        in "int64"."""
+        """Returns the data set with this dtype in every run: a table in "float32" among halves, indices in "int64"."""
         return replace(self, dtype=dtype)
 
     def dtype_in(self, run: torch.dtype) -> torch.dtype:
@@ -84,8 +83,8 @@ class Data:
         return getattr(torch, self.dtype) if self.dtype else run
 
     def transposed(self) -> Data:
-        """Returns the same matrix, stored column by column: strides (1, M). With more dimensions, the last two change
-        places."""
+        """Returns the same matrix, stored column by column: strides (1, M). With more dimensions, the last two are
+        swapped."""
         return replace(self, layout=layouts.transposed(len(self.shape)))
 
     def stored_as(self, *order: int) -> Data:
@@ -98,8 +97,7 @@ class Data:
         return replace(self, layout=layouts.every_second(len(self.shape)))
 
     def beside_another(self) -> Data:
-        """Returns the data set at every second index of the first dimension, as when two tensors take turns in one
-        memory."""
+        """Returns the data set at every second index of the first dimension, as if it shared a memory with another."""
         return replace(self, layout=layouts.beside_another(len(self.shape)))
 
     def padded(self, by: int = layouts.PADDING) -> Data:
@@ -112,8 +110,7 @@ class Data:
         return replace(self, layout=layouts.EXPANDED)
 
     def single(self) -> Data:
-        """Returns the data set as a single element, seen at every index: torch gives the gradient of a sum this
-        layout."""
+        """Returns the data set as a single element, seen at every index: as torch makes the gradient of a sum."""
         return replace(self, layout=layouts.repeated_all(len(self.shape)))
 
     def shifted(self) -> Data:
@@ -138,7 +135,7 @@ class Data:
         return math.prod(self.shape)
 
     def values(self, generator: torch.Generator, precision: torch.dtype = torch.float64) -> torch.Tensor:
-        """Returns the values alone: [shape], in this precision, or in int64 where they are whole; on the generator's
+        """Returns the values alone: [shape], in this precision, or in int64 if they are whole; on the generator's
         device."""
         (name, *numbers), *changes = self.steps
         values = DRAWS[name](self.shape, generator, precision, *numbers)
@@ -149,8 +146,7 @@ class Data:
     def tensor(
         self, dtype: torch.dtype, generator: torch.Generator, precision: torch.dtype = torch.float64
     ) -> torch.Tensor:
-        """Returns the argument: a view, in its layout, of a storage whose other elements are poison. dtype: the
-        run's."""
+        """Returns the argument: a view, in its layout, of a storage that is poison elsewhere. dtype: the run's."""
         view = self.shape_on(generator.device, dtype)
         self.fill(view, generator, precision)
         return view
@@ -205,8 +201,8 @@ class Data:
 
 
 def seed_place(recipe: object, place: int) -> int:
-    """Returns the number that makes an argument's seed differ from others' seeds: its place, or OF_ALL if drawn
-    together."""
+    """Returns the number that makes an argument's seed its own: its place, or OF_ALL if it is drawn together with
+    others."""
     return OF_ALL if isinstance(recipe, Data) and recipe.together else place
 
 
@@ -216,8 +212,7 @@ def short_name(dtype: str) -> str:
 
 
 def drawing_precision(dtype: torch.dtype) -> torch.dtype:
-    """Returns a dtype precise enough to draw values of this dtype: float32, where it will do, halves the memory
-    traffic."""
+    """Returns a dtype precise enough to draw values of this dtype: in float32 they take half of the memory traffic."""
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
@@ -227,8 +222,7 @@ def _empty_view(shape: tuple[int, ...], layout: Layout, dtype: torch.dtype, devi
 
 
 def _fill_windows(view: torch.Tensor, values: torch.Tensor) -> None:
-    """Stores values through a view whose windows overlap: a place that several values want gets the first in C
-    order."""
+    """Stores values through a view whose windows overlap: a place with several values gets the first in C order."""
     if not values.numel():
         return
     places = torch.zeros(view.shape, dtype=torch.int64)
@@ -330,8 +324,7 @@ def around_fp16_max(*shape: int) -> Data:
 
 
 def peaked(*shape: int) -> Data:
-    """Returns rows with a 0 each, and exponentials of the other numbers that add up to something like 1: none may be
-    dropped."""
+    """Returns rows with a 0 each, and exponentials of the other numbers that add up to about 1: none may be dropped."""
     return Data(shape, (("peak",),), about="one peak in a row, and a long floor")
 
 
@@ -342,7 +335,7 @@ def some_minus_infinity(*shape: int) -> Data:
 
 
 def large(*shape: int) -> Data:
-    """Returns values of the size of the dtype's largest number: a sum of two may be infinite, and a difference is not
+    """Returns values as large as the dtype's largest number: a sum of two may be infinite, and a difference is not
     lost."""
     return replace(normal(*shape), about="near the largest number").then("of the largest", 0.15)
 
@@ -378,8 +371,7 @@ def slots(*shape: int, below: int, nowhere: float = 0) -> Data:
 
 
 def packed(*shape: int) -> Data:
-    """Returns words of 32 random bits, in int32: half of them are negative, as a word is whose topmost field is
-    large."""
+    """Returns words of 32 random bits, in int32: half are negative, as a word is whose topmost field is large."""
     return Data(shape, (("bits",),), about="packed words", dtype="int32")
 
 

@@ -1,5 +1,4 @@
-"""Functions that draw values, (shape, generator, precision) -> values, and change them, (values, generator, number) ->
-values."""
+"""Draws values, (shape, generator, precision) -> values, and changes them, (values, generator, number) -> values."""
 
 from __future__ import annotations
 
@@ -90,7 +89,7 @@ def _cancelling_down(size: tuple[int, ...], generator: torch.Generator, precisio
 
 
 def _around_fp16_max(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
-    """Draws rows with a sign each, and with sums between an eighth and four times of the largest number of fp16.
+    """Draws rows with a sign each, and with sums between an eighth and four times the largest number of fp16.
 
     Half of the long rows hold whole numbers with the sum 65512, however they are added: it is above the largest number,
     and rounded to it.
@@ -110,7 +109,7 @@ def _around_fp16_max(size: tuple[int, ...], generator: torch.Generator, precisio
 
 
 def _peak(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
-    """Draws rows with a 0 each, in which exponentials of the other numbers add up to something like 1."""
+    """Draws rows with a 0 each, in which exponentials of the other numbers add up to about 1."""
     *rows, N = size
     values = torch.rand(size, dtype=precision, **on(generator)).mul_(5).sub_(4 + math.log(max(N, 1)))
     return values.scatter_(-1, torch.randint(0, N, (*rows, 1), **on(generator)), 0.0) if values.numel() else values
@@ -152,8 +151,8 @@ def _slots(
 
 
 def _fitting(values: torch.Tensor, number: float) -> float | int:
-    """Returns the number as an int for values that are whole, so that they stay whole: with a float, torch makes fp32
-    of them."""
+    """Returns the number as an int for values that are whole, so that they stay whole: torch would make fp32 of
+    them."""
     return number if values.is_floating_point() else int(number)
 
 

@@ -31,8 +31,7 @@ def cancelling_down(*shape: int) -> Data:
 
 
 def codes(*shape: int) -> Data:
-    """Returns rows that are codes of 1 and -1, the n-th row the n-th code: the product of two different codes is 0, or
-    less.
+    """Returns rows that are codes of 1 and -1, the n-th row the n-th code: the product of two codes is 0, or less.
 
     The length of a row is a power of two, and there are at most twice as many rows: the second half are the negatives.
     """

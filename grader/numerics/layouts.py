@@ -62,8 +62,7 @@ class Layout:
         return tuple(strides), self.offset + reach
 
     def view(self, memory: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
-        """Returns the view of this shape into a memory with as many elements as `strides` says; [elements] ->
-        [shape]."""
+        """Returns the view of this shape into a memory of the size that `strides` tells; [elements] -> [shape]."""
         return memory.as_strided(shape, self.strides(shape)[0], self.offset)
 
     def at(self, offset: int) -> Layout:
@@ -98,8 +97,7 @@ def _inner(rank: int, last: int, before: int, other: int) -> tuple[int, ...]:
 
 
 def transposed(rank: int = 2, padding: int = 0) -> Layout:
-    """Returns a layout in which the last two dimensions change places in memory: a matrix is stored column by
-    column."""
+    """Returns a layout that swaps the last two dimensions in memory: a matrix is stored column by column."""
     name = f"transposed, columns padded by {padding}" if padding else "transposed"
     order = (*range(rank - 2), rank - 1, rank - 2)
     return Layout(name, order, padding=_inner(rank, 0, padding, 0) if padding else ())
@@ -120,15 +118,14 @@ def reversed_order(rank: int) -> Layout:
 
 
 def every(step: int, rank: int = 2, rows: int = 1) -> Layout:
-    """Returns a layout of every second to fifth column, or element of a vector; `rows=2` takes every second row of
-    these."""
+    """Returns a layout of every second to fifth column, or element of a vector; with `rows=2`, of every second row."""
     name = f"every {OFTEN[step]} {'element' if rank == 1 else 'column'}"
     name += f" of every {OFTEN[rows]} row" if rows > 1 else ""
     return Layout(name, steps=_inner(rank, step, rows, 1))
 
 
 def padded(by: int, rank: int = 2, name: str = "", multiple: int = 1) -> Layout:
-    """Returns a layout of rows that are longer in memory than in the view: by `by` elements, then up to the next
+    """Returns a layout of rows longer in memory than in the view: by `by` elements, and then up to the next
     multiple."""
     return Layout(name or f"rows padded by {by}", padding=_inner(rank, by, 0, 0), multiple=multiple)
 
@@ -159,8 +156,7 @@ def every_second(rank: int) -> Layout:
 
 
 def beside_another(rank: int) -> Layout:
-    """Returns a layout of every second index of the first dimension, with room between two of them for another
-    tensor's."""
+    """Returns a layout of every second index of the first dimension: another tensor's indices fit in between."""
     return Layout("in turns with another tensor", steps=(2, *(1,) * (rank - 1)))
 
 

@@ -38,8 +38,8 @@ def paged(shape: tuple[int, ...], B: int, T: int, lengths: tuple[int, ...] = (),
 
 
 def pages_stated(recipe: Recipe) -> tuple[int, int]:
-    """Returns (number of pages, rows of a page) as a data set of lengths states them; (0, 0) for an argument without
-    values."""
+    """Returns (number of pages, rows of each) as a data set of lengths states them; (0, 0) for a number or an
+    output."""
     if not isinstance(recipe, Data) or not recipe.steps:
         return 0, 0
     _, *numbers = recipe.steps[0]

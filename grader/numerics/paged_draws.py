@@ -74,8 +74,7 @@ def sequences(generator: torch.Generator, P: int, page: int, B: int, T: int, len
 
 
 def _lengths(generator: torch.Generator, page: int, B: int, T: int) -> torch.Tensor:
-    """Draws lengths of up to T pages, some of them 0; one sequence, if there is any, has a key in the last of its T
-    pages."""
+    """Draws lengths of up to T pages, some of them 0; one sequence, if there is any, has a key in its T-th page."""
     long = torch.randint(0, T * page + 1, (B,), **on(generator))
     long[torch.rand(B, **on(generator)) < SHARE_EMPTY] = 0
     if B and T:

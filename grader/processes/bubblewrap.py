@@ -35,8 +35,8 @@ def missing() -> str:
 
 
 def wanted(level: str) -> bool:
-    """Returns whether a submission is run in a sandbox here. The caller has to refuse `strict` on a machine without
-    one."""
+    """Returns whether a submission is run in a sandbox here. If `strict` cannot have a sandbox, the caller has to
+    refuse."""
     return level != LIMITS and not missing()
 
 
@@ -56,8 +56,7 @@ def command(folder: str, python_path: list[str], environment: dict[str, str]) ->
 
 
 def _hidden(folder: Path) -> list[str]:
-    """Returns the words that lay an empty folder over a folder among Python's files, whose solutions are not for
-    submissions."""
+    """Returns the words that lay an empty folder over a folder whose solutions no submission may read."""
     return ["--tmpfs", str(folder), "--remount-ro", str(folder)]
 
 

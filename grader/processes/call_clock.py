@@ -53,8 +53,7 @@ def process_times(pid: int) -> ProcessTimes | None:
 
 
 def _state_and_running(process: str) -> tuple[str, float]:
-    """Returns the state of a process or of a thread, and its seconds of a core. Raises OSError, ValueError,
-    IndexError."""
+    """Returns the state and the seconds of a core of a process or a thread. Raises OSError, ValueError, IndexError."""
     fields = _read(f"{process}/stat").rpartition(b")")[2].split()  # the name before may hold anything
     return fields[0].decode(), (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
 

@@ -153,8 +153,7 @@ class ChildProcess:
                 self._wait_status(TIME_TO_TELL)
 
     def _where_it_was(self) -> Where:
-        """Returns where the child was when its time was used up. Its stack, which the file did not print, is taken from
-        `printed`."""
+        """Returns where the child was when its time was used up, and takes its stack out of what the file printed."""
         stack = stack_in(self._printed_last)
         self.printed_bytes -= len(stack)
         if stack and (head := HEAD.decode()) in self.printed:
@@ -185,7 +184,7 @@ class ChildProcess:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait_status(self, limit: float) -> int | None:
-        """Returns how the child ended, as os.waitstatus_to_exitcode tells it; None if it is still there after `limit`
+        """Returns how the child ended, as os.waitstatus_to_exitcode tells it; None if it is there after `limit`
         seconds."""
 
         def has_ended() -> bool:
@@ -196,8 +195,8 @@ class ChildProcess:
         return self._status
 
     def _wait_until(self, happened: Callable[[], bool], limit: float) -> None:
-        """Waits until `happened()`, for `limit` seconds at most; while the child or this thread waits for a core, none
-        count."""
+        """Waits until `happened()`, or for `limit` seconds without the time that the child or this thread waits for a
+        core."""
         began, spent = time.monotonic(), 0.0
         while not happened() and spent < limit and time.monotonic() - began < LONGEST_WAIT:
             queued = self._clock.seconds_in_queue()
@@ -229,8 +228,7 @@ class ChildProcess:
         return False
 
     def _keep_few(self) -> None:
-        """Kills the child and all that it started as soon as there are too many tasks, in a call or between two
-        calls."""
+        """Kills the child and all that it started as soon as there are too many tasks, in a call or between calls."""
         while not self._ended.wait(TICK):
             if self._pid_here is not None and self.started.tasks > MOST_TASKS:
                 self._too_many = True
@@ -270,8 +268,7 @@ class ChildProcess:
 
 
 def abandon_children() -> None:
-    """Kills all children and removes their folders, for a process that is about to leave at once, as from a signal
-    handler."""
+    """Kills all children and removes their folders, before this process leaves at once, as from a signal handler."""
     scratch.make_no_more()
     for pid in own_children():
         _kill_group(pid)

@@ -15,8 +15,8 @@ MOST_TASKS = 64  # threads of a child and of all that it has started; a right su
 
 @dataclass(frozen=True)
 class Started:
-    """processes: the number below the child, with ended processes that nobody has waited for. tasks: the number of
-    threads, the child's own included."""
+    """Counts. processes: all below the child, including ended processes that nobody has waited for. tasks: all threads,
+    the child's own included."""
 
     processes: int
     tasks: int

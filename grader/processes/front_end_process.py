@@ -26,8 +26,7 @@ NONE: Constants = MappingProxyType({})
 
 @dataclass(frozen=True)
 class KernelText:
-    """The text made of a recipe: `source`, or a failure. `fits`: False if Triton passes over a configuration that fails
-    so."""
+    """The text made of a recipe: `source`, or a failure. `fits`: False if Triton passes over a configuration for it."""
 
     source: str = ""
     failure: Failure | None = None

@@ -1,5 +1,4 @@
-"""The places that a process may read while it handles other people's files: the system, Python, torch, Triton, this
-package.
+"""The places that a process may read while it handles other people's files: the system, Python, torch, Triton, grader/.
 
 A sandbox shows these places alone, and without a sandbox Landlock opens no others: no solutions, no hand-ins, no hidden
 cases, nothing of other processes.
@@ -22,8 +21,7 @@ OF_THE_MACHINE = (
 
 
 def installations(python_path: list[str]) -> list[Path]:
-    """Returns the folders of an import path that are installations of Python, not others that someone put on the
-    path."""
+    """Returns the folders of an import path that are installations of Python, not others that someone put there."""
     homes = _homes()
     return [path for path in map(Path, python_path) if path in homes or (path != IMPORTED_FROM and _is_python(path))]
 

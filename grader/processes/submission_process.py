@@ -74,8 +74,8 @@ class Runner:
             raise ChildEnded("garbled", str(error)) from None
 
     def _within_what_is_left(self, request: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
-        """Returns the answer to a call that may take `limit` seconds of a core, and no more than is left for all calls
-        together."""
+        """Returns the answer to a call that may take `limit` seconds of a core, but no more than is left for all
+        calls."""
         self.spent.computing += self._seconds_since_counted()
         left = MOST_COMPUTING - self.spent.computing
         if self.spent.waiting > MOST_WAITING:
@@ -106,8 +106,8 @@ class Runner:
         return max(0.0, seen[0] - before[0])
 
     def _with_first_limit(self, ended: ChildEnded) -> ChildEnded:
-        """Returns the error to raise. A later call has little time: its error also tells that the first call had
-        more."""
+        """Returns the error to raise. A later call has little time: its error also tells how much the first call
+        had."""
         if ended.how != "time" or ended is self.load_ended or ended is self.spent.used_up:
             return ended
         if self._first is None:
@@ -145,7 +145,7 @@ class Runner:
         return self._child
 
     def _imported(self) -> dict:
-        """Returns the answer to a request to import the file. All imports of the file together have LOAD_LIMIT. Raises
+        """Returns the answer to a request to import the file, within LOAD_LIMIT for all imports of it. Raises
         ChildEnded."""
         left = LOAD_LIMIT - self.spent.importing
         of_all = ChildEnded("time", f"the {LOAD_LIMIT:g} s of a core that all its processes together may take for it")
@@ -170,8 +170,8 @@ class Runner:
 
     @property
     def fenced(self) -> bool:
-        """True where the operating system keeps the child from writing outside of its folder, or where there was no
-        child yet."""
+        """True where the operating system keeps the child from writing outside of its folder, or there was no child
+        yet."""
         return self.fence is None or self.fence.keeps_files
 
     def kill(self) -> None:
@@ -196,8 +196,7 @@ class Runner:
 
 
 def _block_sizes(said: object) -> dict[str, int]:
-    """Returns the constants that a child says its file has, as far as they are names with a number that fits a
-    kernel."""
+    """Returns the constants that a child says its file has, as far as they are names with numbers that fit a kernel."""
     if not isinstance(said, dict):
         return {}
     fits = ((name, value) for name, value in said.items() if type(value) is int and abs(value) < 1 << 62)

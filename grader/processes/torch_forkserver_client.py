@@ -51,8 +51,8 @@ class Zygote:
         self, folder: str, environment: dict[str, str], model: GpuModel | None, readable: list[str],
         control: int, errors: int,
     ) -> None:  # fmt: skip
-        """Asks for a nursery that works in this folder, gets requests through `control`, and has `errors` for its
-        stderr."""
+        """Asks for a nursery that works in this folder, gets requests through `control`, and writes stderr to
+        `errors`."""
         request = {"folder": folder, "environment": environment, "model": model and asdict(model), "readable": readable}
         socket.send_fds(self._control, [json.dumps(request).encode()], [control, errors])
 

@@ -15,8 +15,7 @@ COMPILER = "/triton/compiler/"
 
 @dataclass(frozen=True)
 class Where:
-    """line: in the learner's file, 0 where it is unknown. compiling: the compiler was at work on a kernel launched
-    there."""
+    """line: in the learner's file, 0 if unknown. compiling: the compiler was at work on a kernel launched there."""
 
     line: int = 0
     compiling: bool = False

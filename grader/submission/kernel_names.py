@@ -54,8 +54,7 @@ NOT_ALLOWED = "Line {line}: {what} is not allowed in {body}. "
 
 
 class KernelNames(Sentence):
-    """Sentences about names that a body may not use, and what to write instead; {body}: "a kernel" or "a constexpr
-    function"."""
+    """Sentences about names that a body may not use. {body}: "a kernel" or "a constexpr function"."""
 
     MODULE = NOT_ALLOWED + "In a kernel only tl works, as in tl.arange or tl.exp."
     OF_TL = NOT_ALLOWED + "In a kernel only tl works: tl.{near} is there too."
@@ -158,8 +157,8 @@ class FileNames:
         return fields.union(*self.tuples.values()) - LEADS_ELSEWHERE
 
     def _named_tuples(self) -> dict[str, list[str]]:
-        """Returns the fields of class Pair(NamedTuple) and Pair = namedtuple("Pair", "x y"): a kernel may make these
-        tuples too."""
+        """Returns the fields of class Pair(NamedTuple) and Pair = namedtuple("Pair", "x y"), which kernels may make
+        too."""
         found = {}
         for node in self.nodes:
             if isinstance(node, ast.ClassDef) and [self.path(base) for base in node.bases] == ["typing.NamedTuple"]:
@@ -226,8 +225,8 @@ class _Body:
             yield self._refuse(KernelNames.NEW_VALUE, node, _text_of(node))
 
     def _identities(self, node: ast.Compare) -> Iterator[Refused]:
-        """Yields a refusal for each `a is b`, unless a or b is None, True or False: Python has one object for each of
-        these."""
+        """Yields a refusal for each `a is b` unless a or b is None, True or False, of which Python has one object
+        each."""
         for left, compared, right in zip([node.left, *node.comparators], node.ops, node.comparators):
             if isinstance(compared, (ast.Is, ast.IsNot)) and not (_is_single(left) or _is_single(right)):
                 pair = ast.copy_location(ast.Compare(left, [compared], [right]), left)
@@ -320,8 +319,7 @@ def _is_single(node: ast.expr) -> bool:
 
 
 def _inside(nodes: Iterable[ast.AST], bodies: Collection[ast.AST]) -> Iterator[ast.AST]:
-    """Yields these nodes and all nodes in them, but for functions that are bodies themselves, and are read on their
-    own."""
+    """Yields these nodes and all nodes in them, but for functions that are bodies themselves and are read as bodies."""
     waiting = deque(nodes)
     while waiting:
         if (node := waiting.popleft()) not in bodies:

@@ -1,5 +1,4 @@
-"""Finds lines of kernels in which numbers lose something, as far as the text tells: digits in 16 bits, NaN in a
-maximum."""
+"""Finds lines of kernels that lose something, as far as the text tells: digits in 16 bits, NaN in a maximum."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Limits how deeply a file nests: code that reads a syntax tree recurses for each level, and Python limits
-recursion."""
+"""Limits how deeply a file nests: code that reads a syntax tree recurses per level, and Python limits recursion."""
 
 from __future__ import annotations
 

@@ -153,8 +153,7 @@ def _read_kernel(kernel: ast.FunctionDef, text: KernelText) -> None:
 
 
 def axes_asked_for(tree: ast.Module, kernel: str) -> dict[int, int]:
-    """Returns the axes that the kernel of this name asks tl.program_id for, as far as its text tells, each with its
-    first line."""
+    """Returns the axes that a kernel asks tl.program_id for, as far as its text tells, each with its first line."""
     found: dict[int, int] = {}
     named = (node for node in ast.walk(tree) if _is_kernel(node) and node.name == kernel)
     for call in calls_in(named):
@@ -170,8 +169,7 @@ def _axis(call: ast.Call) -> int | None:
 
 
 def kernels_of(tree: ast.Module) -> list[ast.FunctionDef]:
-    """Returns the kernels, and the functions that they call, in the order of the text: all functions decorated with
-    jit."""
+    """Returns the functions decorated with jit, kernels and the functions that they call, in the order of the text."""
     return [node for node in ast.walk(tree) if _is_kernel(node)]
 
 
@@ -258,8 +256,7 @@ def _short_text(node: ast.expr | None) -> str:
 
 
 def code_text(node: ast.expr) -> str:
-    """Returns the expression on one line as a sentence shows it: cut where it is long, "this" where Python has no
-    text."""
+    """Returns the expression on one line for a sentence: cut where it is long, "this" where Python has no text."""
     try:
         text = " ".join(ast.unparse(node).split())
     except ValueError:  # a number of 4301 digits
@@ -268,8 +265,7 @@ def code_text(node: ast.expr) -> str:
 
 
 def loaded_in_address(tree: ast.Module, line: int, function: str) -> str:
-    """Returns the variable in the address of the tl.load or tl.store at `line` that was loaded itself; "" if none
-    was."""
+    """Returns the variable in the address of the tl.load or tl.store at `line` that was loaded itself; "" if none."""
     call = access_at(tree, line, function)
     kernels = [node for node in ast.walk(tree) if _is_kernel(node) and covers(node, line)]
     if call is None or not call.args or not kernels:
@@ -293,8 +289,8 @@ def _is_load(value: ast.expr) -> bool:
 
 
 def line_of_division(tree: ast.Module, line: int) -> int:
-    """Returns the last line up to this one in which a kernel divides with / for a value that this line uses; 0 if none
-    does."""
+    """Returns the last line up to this one in which a kernel divides with / for a value used here; 0 if there is
+    none."""
     kernel = next((node for node in kernels_of(tree) if covers(node, line)), None)
     used: set[str] = set()
     statements = [node for node in ast.walk(kernel) if isinstance(node, ast.stmt)] if kernel is not None else []
@@ -365,7 +361,7 @@ def stores_only_in_loops(tree: ast.Module) -> bool:
 
 
 def line_of_only_store(tree: ast.Module) -> int:
-    """Returns the line of the only call in the kernels that may store; 0 where there are several, or a kernel calls
+    """Returns the line of the only call in kernels that may store; 0 if there are several, or a kernel calls
     another."""
     kernels = kernels_of(tree)
     names = {call: called_name(call) for call in calls_in(kernels)}
@@ -375,7 +371,7 @@ def line_of_only_store(tree: ast.Module) -> int:
 
 
 def stores_at_all(tree: ast.Module) -> bool:
-    """Returns whether anything in the kernels may store: tl.store, a descriptor's store, an atomic function, machine
+    """Returns whether any call in kernels may store: tl.store, a descriptor's store, an atomic function, machine
     code."""
     names = {called_name(call) for call in calls_in(kernels_of(tree))}
     return any("store" in name or name.startswith(("atomic", "inline_asm")) for name in names)

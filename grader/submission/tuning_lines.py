@@ -1,5 +1,4 @@
-"""Finds the lines in which a submission writes an autotuned kernel's configurations, key and grid, as far as its text
-tells."""
+"""Finds the lines of an autotuned kernel's configurations, key and grid in a submission, as far as its text tells."""
 
 from __future__ import annotations
 
@@ -172,8 +171,7 @@ def _function(tree: ast.Module, call: ast.Call) -> ast.FunctionDef | None:
 
 
 def _returned(function: ast.FunctionDef) -> ast.expr:
-    """Returns the value of the function's last `return` that has one; None, as Python writes it, where there is
-    none."""
+    """Returns the value of the function's last `return` that has a value; the constant None where there is none."""
     returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
     values = [(node.lineno, node.value) for node in returns if node.value is not None]
     return max(values, key=lambda one: one[0])[1] if values else ast.Constant(None)

@@ -1,5 +1,4 @@
-"""The whole numbers in a file, written or computed from written numbers: a rule of the file may begin or end at
-them."""
+"""The whole numbers in a file, written or computed from others: a rule of the file may begin or end at them."""
 
 from __future__ import annotations
 
