@@ -184,7 +184,7 @@ def _in_turn(one: Promised, turn: int) -> Kind:
 
 
 def _alike(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """Returns drafts whose arguments all have the same strides, which are those of no contiguous tensor."""
+    """Returns drafts whose arguments all have the same strides, unlike the strides of a contiguous tensor."""
     arguments = promise.arguments.values()
     common = [family for family in HOLES_ALIKE if all(family in one.families for one in arguments)]
     drafts = []
